@@ -1,0 +1,86 @@
+"""A driver for Apache Cassandra and ScyllaDB: version, consistency levels, protocol versions and exceptions."""
+
+from __future__ import annotations
+
+import logging
+import os
+
+from cassandra._foreign import refuse_foreign_files
+
+refuse_foreign_files(os.path.dirname(os.path.abspath(__file__)))
+
+from cassandra._version import __version__, __version_info__  # noqa: E402
+from cassandra.consistency import ConsistencyLevel, consistency_value_to_name  # noqa: E402
+from cassandra.errors import (  # noqa: E402
+    AlreadyExists,
+    AuthenticationFailed,
+    CDCWriteFailure,
+    ConfigurationException,
+    CoordinationFailure,
+    DependencyException,
+    DriverException,
+    FunctionFailure,
+    InvalidRequest,
+    OperationTimedOut,
+    RateLimitReached,
+    ReadFailure,
+    ReadTimeout,
+    RequestExecutionException,
+    RequestValidationException,
+    Timeout,
+    Unauthorized,
+    Unavailable,
+    UnresolvableContactPoints,
+    UnsupportedOperation,
+    WriteFailure,
+    WriteTimeout,
+    WriteType,
+)
+from cassandra.versions import (  # noqa: E402
+    OperationType,
+    ProtocolVersion,
+    SchemaChangeType,
+    SchemaTargetType,
+    SignatureDescriptor,
+    UserAggregateDescriptor,
+    UserFunctionDescriptor,
+)
+
+logging.getLogger("cassandra").addHandler(logging.NullHandler())
+
+__all__ = [
+    "AlreadyExists",
+    "AuthenticationFailed",
+    "CDCWriteFailure",
+    "ConfigurationException",
+    "ConsistencyLevel",
+    "CoordinationFailure",
+    "DependencyException",
+    "DriverException",
+    "FunctionFailure",
+    "InvalidRequest",
+    "OperationTimedOut",
+    "OperationType",
+    "ProtocolVersion",
+    "RateLimitReached",
+    "ReadFailure",
+    "ReadTimeout",
+    "RequestExecutionException",
+    "RequestValidationException",
+    "SchemaChangeType",
+    "SchemaTargetType",
+    "SignatureDescriptor",
+    "Timeout",
+    "Unauthorized",
+    "Unavailable",
+    "UnresolvableContactPoints",
+    "UnsupportedOperation",
+    "UserAggregateDescriptor",
+    "UserFunctionDescriptor",
+    "WriteFailure",
+    "WriteTimeout",
+    "WriteType",
+    "__version__",
+    "__version_info__",
+    "consistency_value_to_name",
+]

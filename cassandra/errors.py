@@ -1,0 +1,398 @@
+"""Every exception of the driver, with the fields that say what happened.
+
+Three families, so that a program can tell whose fault it was: a caller's mistake (ValueError, TypeError and their subclasses
+here), a server's refusal (`RequestExecutionException`, `RequestValidationException`: the server's ERROR message), and a broken
+network (`ConnectionException`, `OperationTimedOut`, `NoHostAvailable`). Each class says its public path in ``__module__``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cassandra.consistency import consistency_value_to_name
+
+
+class DriverException(Exception):
+    """Base of all that the driver raises of its own."""
+
+
+class UnresolvableContactPoints(DriverException):
+    """None of the contact points' names could be resolved to an address."""
+
+    def __init__(self, contact_points: Sequence[str], msg: str | None = None) -> None:
+        super().__init__(msg or f"no contact point could be resolved: {', '.join(map(str, contact_points))}")
+        self.contact_points = list(contact_points)
+
+
+class DependencyException(DriverException):
+    """Something optional that was asked for cannot be imported."""
+
+    excs: list[BaseException]
+
+    def __init__(self, msg: str, excs: Sequence[BaseException] = ()) -> None:
+        super().__init__(msg)
+        self.excs = list(excs)
+
+
+class UnsupportedOperation(DriverException):
+    """The operation is not possible with the protocol version, the server or the settings in use."""
+
+
+class DecodeError(DriverException, ValueError):
+    """Bytes from the server do not have the form that their type demands."""
+
+
+class ProtocolError(DriverException):
+    """A message or frame breaks the native protocol; the connection that it came on is closed."""
+
+
+class CrcException(ProtocolError):
+    """A checksum of a v5 segment does not match (native_protocol_v5.spec, section 2.2)."""
+
+
+# -- a server's answers: ERROR messages -----------------------------------------------------------------------------------
+
+
+class RequestExecutionException(DriverException):
+    """The server tried the request and failed."""
+
+
+class RequestValidationException(DriverException):
+    """The server refused the request as not valid."""
+
+
+class _ConsistencyError(RequestExecutionException):
+    """What all errors about missing or late replicas share."""
+
+    consistency: int | None = None
+
+    def __init__(self, summary_message: str, consistency: int | None = None, **info: Any) -> None:
+        self.consistency = consistency
+        shown = {"consistency": consistency_value_to_name(consistency)}
+        shown.update({key: value for key, value in info.items() if value is not None})
+        super().__init__(summary_message + " info=" + repr(shown))
+
+
+class Unavailable(_ConsistencyError):
+    """Too few live replicas were known to the coordinator to try the request."""
+
+    required_replicas: int | None = None
+    alive_replicas: int | None = None
+
+    def __init__(
+        self,
+        summary_message: str,
+        consistency: int | None = None,
+        required_replicas: int | None = None,
+        alive_replicas: int | None = None,
+    ) -> None:
+        self.required_replicas = required_replicas
+        self.alive_replicas = alive_replicas
+        super().__init__(
+            summary_message, consistency, required_replicas=required_replicas, alive_replicas=alive_replicas
+        )
+
+
+class Timeout(_ConsistencyError):
+    """Replicas did not answer the coordinator in time."""
+
+    required_responses: int | None = None
+    received_responses: int | None = None
+
+    def __init__(
+        self,
+        summary_message: str,
+        consistency: int | None = None,
+        required_responses: int | None = None,
+        received_responses: int | None = None,
+        **info: Any,
+    ) -> None:
+        self.required_responses = required_responses
+        self.received_responses = received_responses
+        super().__init__(
+            summary_message,
+            consistency,
+            required_responses=required_responses,
+            received_responses=received_responses,
+            **info,
+        )
+
+
+class ReadTimeout(Timeout):
+    """A read timed out at the coordinator; `data_retrieved` says whether the replica asked for data had answered."""
+
+    data_retrieved: bool | None = None
+
+    def __init__(self, summary_message: str, data_retrieved: bool | None = None, **info: Any) -> None:
+        self.data_retrieved = data_retrieved
+        super().__init__(summary_message, data_retrieved=data_retrieved, **info)
+
+
+class WriteTimeout(Timeout):
+    """A write timed out at the coordinator; `write_type` is one of `WriteType`."""
+
+    write_type: int | None = None
+
+    def __init__(self, summary_message: str, write_type: int | None = None, **info: Any) -> None:
+        self.write_type = write_type
+        super().__init__(summary_message, write_type=WriteType.value_to_name.get(write_type, write_type), **info)  # type: ignore[arg-type]
+
+
+class CoordinationFailure(_ConsistencyError):
+    """Replicas answered with failures; `error_code_map` (v5) gives the failure code of each replica's address."""
+
+    required_responses: int | None = None
+    received_responses: int | None = None
+    failures: int | None = None
+    error_code_map: Mapping[str, int] | None = None
+
+    def __init__(
+        self,
+        summary_message: str,
+        consistency: int | None = None,
+        required_responses: int | None = None,
+        received_responses: int | None = None,
+        failures: int | None = None,
+        error_code_map: Mapping[str, int] | None = None,
+        **info: Any,
+    ) -> None:
+        self.required_responses = required_responses
+        self.received_responses = received_responses
+        self.failures = failures
+        self.error_code_map = error_code_map
+        codes = None
+        if error_code_map is not None:
+            codes = {address: f"0x{code:04x}" for address, code in error_code_map.items()}
+        super().__init__(
+            summary_message,
+            consistency,
+            required_responses=required_responses,
+            received_responses=received_responses,
+            failures=failures,
+            error_code_map=codes,
+            **info,
+        )
+
+
+class ReadFailure(CoordinationFailure):
+    """A read failed on a replica."""
+
+    data_retrieved: bool | None = None
+
+    def __init__(self, summary_message: str, data_retrieved: bool | None = None, **info: Any) -> None:
+        self.data_retrieved = data_retrieved
+        super().__init__(summary_message, data_retrieved=data_retrieved, **info)
+
+
+class WriteFailure(CoordinationFailure):
+    """A write failed on a replica; `write_type` is one of `WriteType`."""
+
+    write_type: int | None = None
+
+    def __init__(self, summary_message: str, write_type: int | None = None, **info: Any) -> None:
+        self.write_type = write_type
+        super().__init__(summary_message, write_type=WriteType.value_to_name.get(write_type, write_type), **info)  # type: ignore[arg-type]
+
+
+class FunctionFailure(RequestExecutionException):
+    """A user-defined function failed while it ran."""
+
+    keyspace: str | None = None
+    function: str | None = None
+    arg_types: Sequence[str] | None = None
+
+    def __init__(self, summary_message: str, keyspace: str, function: str, arg_types: Sequence[str]) -> None:
+        self.keyspace = keyspace
+        self.function = function
+        self.arg_types = arg_types
+        super().__init__(summary_message)
+
+
+class CDCWriteFailure(RequestExecutionException):
+    """The change-data-capture space is full."""
+
+
+class RateLimitReached(RequestExecutionException):
+    """ScyllaDB: the partition's rate limit is exhausted; `op_type` is one of `OperationType`."""
+
+    op_type: Any = None
+    rejected_by_coordinator: bool = False
+
+    def __init__(self, op_type: Any = None, rejected_by_coordinator: bool = False) -> None:
+        self.op_type = op_type
+        self.rejected_by_coordinator = rejected_by_coordinator
+        super().__init__(
+            f"[request_error_rate_limit_reached OpType={getattr(op_type, 'name', op_type)} "
+            f"RejectedByCoordinator={rejected_by_coordinator}]"
+        )
+
+
+class ConfigurationException(RequestValidationException):
+    """The server cannot do this as it is configured."""
+
+
+class AlreadyExists(ConfigurationException):
+    """The keyspace or table that was to be created is there already; `table` is None for a keyspace."""
+
+    keyspace: str | None = None
+    table: str | None = None
+
+    def __init__(self, keyspace: str | None = None, table: str | None = None) -> None:
+        if table:
+            message = f"Table '{keyspace}.{table}' already exists"
+        else:
+            message = f"Keyspace '{keyspace}' already exists"
+        super().__init__(message)
+        self.keyspace = keyspace
+        self.table = table
+
+
+class InvalidRequest(RequestValidationException):
+    """The statement is well formed, but wrong: an unknown table, a wrong type, and the like."""
+
+
+class Unauthorized(RequestValidationException):
+    """The role in use may not do this."""
+
+
+class AuthenticationFailed(DriverException):
+    """The server did not accept the credentials, or asked for some and none were configured."""
+
+
+# -- the network and the client's own limits -------------------------------------------------------------------------------
+
+
+class OperationTimedOut(DriverException):
+    """No answer came within the client's time.
+
+    `errors` maps hosts to what each last answered, `last_host` is the one waited for, `timeout` the seconds allowed and
+    `in_flight` the requests that were under way on its connection.
+    """
+
+    errors: Mapping[Any, Any] | None = None
+    last_host: Any = None
+    timeout: float | None = None
+    in_flight: int | None = None
+
+    def __init__(
+        self,
+        errors: Mapping[Any, Any] | str | None = None,
+        last_host: Any = None,
+        timeout: float | None = None,
+        in_flight: int | None = None,
+    ) -> None:
+        self.errors = errors if not isinstance(errors, str) else None
+        self.last_host = last_host
+        self.timeout = timeout
+        self.in_flight = in_flight
+        shown = errors if isinstance(errors, str) else f"errors={errors}, last_host={last_host}"
+        if timeout is not None:
+            shown += f" (timeout={timeout}s"
+            shown += f", in_flight={in_flight})" if in_flight is not None else ")"
+        super().__init__(shown)
+
+
+class NoHostAvailable(DriverException):
+    """No host of the query plan could answer; `errors` maps each tried host to its error."""
+
+    errors: Mapping[Any, Any]
+
+    def __init__(self, message: str, errors: Mapping[Any, Any]) -> None:
+        super().__init__(message, errors)
+        self.errors = errors
+
+    def __str__(self) -> str:
+        tried = "; ".join(f"{host}: {_shown(error)}" for host, error in self.errors.items())
+        return f"{self.args[0]}: {tried}" if tried else str(self.args[0])
+
+
+def _shown(error: object) -> str:
+    if isinstance(error, BaseException):
+        return f"{type(error).__name__}: {error}"
+    return str(error)
+
+
+class QueryExhausted(DriverException):
+    """The next page was asked for, and there is none."""
+
+
+class UserTypeDoesNotExist(DriverException):
+    """The user-defined type to register is not in the schema."""
+
+
+class ConnectionException(DriverException):
+    """A connection could not be made or broke; `endpoint` says to where."""
+
+    def __init__(self, message: str, endpoint: Any = None) -> None:
+        super().__init__(message)
+        self.endpoint = endpoint
+
+    @property
+    def host(self) -> Any:
+        """The address part of `endpoint`."""
+        return getattr(self.endpoint, "address", self.endpoint)
+
+
+class ConnectionShutdown(ConnectionException):
+    """The connection is closed, or was closed with the request under way."""
+
+
+class ConnectionBusy(DriverException):
+    """The connection has no free stream."""
+
+
+class NoConnectionsAvailable(DriverException):
+    """The pool of the host has no connection that could take the request."""
+
+
+class ProtocolVersionUnsupported(ConnectionException):
+    """The server does not speak the protocol version that it was asked for."""
+
+    def __init__(self, endpoint: Any, startup_version: int) -> None:
+        super().__init__(f"{endpoint} does not support native protocol version {startup_version}", endpoint)
+        self.startup_version = startup_version
+
+
+class WriteType:
+    """What kind of write timed out or failed (native_protocol_v5.spec, section 8, Write_timeout)."""
+
+    SIMPLE = 0
+    BATCH = 1
+    UNLOGGED_BATCH = 2
+    COUNTER = 3
+    BATCH_LOG = 4
+    CAS = 5
+    VIEW = 6
+    CDC = 7
+
+    name_to_value: dict[str, int]
+    value_to_name: dict[int, str]
+
+
+WriteType.name_to_value = {name: value for name, value in vars(WriteType).items() if name.isupper()}
+WriteType.value_to_name = {value: name for name, value in WriteType.name_to_value.items()}
+
+
+_PUBLIC_PATHS = {
+    "cassandra.cluster": ("NoHostAvailable", "QueryExhausted", "UserTypeDoesNotExist"),
+    "cassandra.connection": (
+        "ConnectionException",
+        "ConnectionShutdown",
+        "ConnectionBusy",
+        "ProtocolError",
+        "ProtocolVersionUnsupported",
+    ),
+    "cassandra.pool": ("NoConnectionsAvailable",),
+    "cassandra.segment": ("CrcException",),
+}
+
+
+def _name_public_paths() -> None:
+    elsewhere = {name: module for module, names in _PUBLIC_PATHS.items() for name in names}
+    for name, value in list(globals().items()):
+        if isinstance(value, type) and value.__module__ == __name__ and not name.startswith("_"):
+            value.__module__ = elsewhere.get(name, "cassandra")
+
+
+_name_public_paths()

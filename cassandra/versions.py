@@ -1,0 +1,145 @@
+"""Protocol versions, and the small names that schema changes and errors are told with."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+
+from cassandra.errors import UnsupportedOperation
+
+
+class ProtocolVersion:
+    """Versions of the native protocol. This driver speaks 3, 4 and 5, and 6 as a beta; the rest are known by number."""
+
+    V1 = 1
+    V2 = 2
+    V3 = 3
+    V4 = 4
+    V5 = 5
+    V6 = 6
+    DSE_V1 = 0x41
+    DSE_V2 = 0x42
+
+    SUPPORTED_VERSIONS = (V6, V5, V4, V3)
+    BETA_VERSIONS = (V6,)
+    MIN_SUPPORTED = V3
+    MAX_SUPPORTED = V5
+
+    @classmethod
+    def get_lower_supported(cls, previous_version: int) -> int:
+        """The next lower version that is no beta, 0 where there is none."""
+        for version in cls.SUPPORTED_VERSIONS:
+            if version < previous_version and version not in cls.BETA_VERSIONS:
+                return version
+        return 0
+
+    @classmethod
+    def check_supported(cls, version: int, allow_beta: bool = False) -> None:
+        """Raise `UnsupportedOperation` where this driver cannot speak `version`."""
+        if version in cls.BETA_VERSIONS and not allow_beta:
+            raise UnsupportedOperation(
+                f"native protocol version {version} is a beta; allow_beta_protocol_version=True admits it"
+            )
+        if version not in cls.SUPPORTED_VERSIONS:
+            spoken = ", ".join(str(v) for v in sorted(cls.SUPPORTED_VERSIONS))
+            name = {cls.DSE_V1: "DSE_V1 ", cls.DSE_V2: "DSE_V2 "}.get(version, "")
+            raise UnsupportedOperation(
+                f"native protocol version {name}{version} is not supported; this driver speaks {spoken}"
+            )
+
+    @classmethod
+    def uses_segments(cls, version: int) -> bool:
+        """Whether frames travel in checksummed segments (native_protocol_v5.spec, section 2)."""
+        return version >= cls.V5
+
+    @classmethod
+    def uses_int_query_flags(cls, version: int) -> bool:
+        """Whether QUERY, EXECUTE and BATCH flags are [int] rather than [byte]."""
+        return version >= cls.V5
+
+    @classmethod
+    def uses_prepared_metadata(cls, version: int) -> bool:
+        """Whether PREPARED and EXECUTE carry a result metadata id."""
+        return version >= cls.V5
+
+    @classmethod
+    def uses_keyspace_flag(cls, version: int) -> bool:
+        """Whether a request may name its own keyspace."""
+        return version >= cls.V5
+
+    @classmethod
+    def uses_error_code_map(cls, version: int) -> bool:
+        """Whether failures carry a code for each replica."""
+        return version >= cls.V5
+
+    @classmethod
+    def has_unset(cls, version: int) -> bool:
+        """Whether a bound value may be "not set"."""
+        return version >= cls.V4
+
+
+class SchemaChangeType:
+    """What happened to a schema object (SCHEMA_CHANGE)."""
+
+    DROPPED = "DROPPED"
+    CREATED = "CREATED"
+    UPDATED = "UPDATED"
+
+
+class SchemaTargetType:
+    """What kind of schema object changed (SCHEMA_CHANGE)."""
+
+    KEYSPACE = "KEYSPACE"
+    TABLE = "TABLE"
+    TYPE = "TYPE"
+    FUNCTION = "FUNCTION"
+    AGGREGATE = "AGGREGATE"
+
+
+class OperationType(enum.Enum):
+    """The kind of operation that ScyllaDB's rate limit refused."""
+
+    Read = 0
+    Write = 1
+
+
+class SignatureDescriptor:
+    """A function's or aggregate's name with the CQL types of its arguments."""
+
+    name: str
+    argument_types: Sequence[str]
+
+    def __init__(self, name: str, argument_types: Sequence[str]) -> None:
+        self.name = name
+        self.argument_types = argument_types
+
+    @property
+    def signature(self) -> str:
+        """``name(type,type)``, the key in `KeyspaceMetadata`."""
+        return self.format_signature(self.name, self.argument_types)
+
+    @staticmethod
+    def format_signature(name: str, argument_types: Sequence[str]) -> str:
+        """``name(type,type)``."""
+        return f"{name}({','.join(argument_types)})"
+
+
+class UserFunctionDescriptor(SignatureDescriptor):
+    """A user-defined function by name and argument types."""
+
+
+class UserAggregateDescriptor(SignatureDescriptor):
+    """A user-defined aggregate by name and argument types."""
+
+
+for _class in (
+    ProtocolVersion,
+    SchemaChangeType,
+    SchemaTargetType,
+    OperationType,
+    SignatureDescriptor,
+    UserFunctionDescriptor,
+    UserAggregateDescriptor,
+):
+    _class.__module__ = "cassandra"
+del _class
