@@ -13,7 +13,9 @@ import os
 # Packages here, single modules (cluster.py, cluster.cpython-311-x86_64-linux-gnu.so) in every other driver.
 _OUR_PACKAGES = frozenset({"cluster", "cqltypes", "metadata", "policies", "protocol", "query", "util"})
 # Modules that exist only elsewhere.
-_FOREIGN_MODULES = frozenset({"bytesio", "c_shard_info", "ioutils", "numpy_parser", "obj_parser", "parsing", "row_parser"})
+_FOREIGN_MODULES = frozenset(
+    {"bytesio", "c_shard_info", "ioutils", "numpy_parser", "obj_parser", "parsing", "row_parser"}
+)
 _MODULE_SUFFIXES = (".py", ".so", ".pyd", ".pyx", ".pxd")
 
 
@@ -21,9 +23,7 @@ def foreign_files(directory: str) -> list[str]:
     """The names in `directory`, a package directory `cassandra`, that belong to another driver."""
     suspects = _OUR_PACKAGES | _FOREIGN_MODULES
     return sorted(
-        name
-        for name in os.listdir(directory)
-        if name.endswith(_MODULE_SUFFIXES) and name.partition(".")[0] in suspects
+        name for name in os.listdir(directory) if name.endswith(_MODULE_SUFFIXES) and name.partition(".")[0] in suspects
     )
 
 

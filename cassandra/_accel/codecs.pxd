@@ -5,11 +5,30 @@ from libc.stdint cimport uint8_t
 
 from cassandra._accel.wbuf cimport wbuf
 
+# Kinds whose values a loop may handle without a call per value; KIND_OTHER takes `write` and `read`.
+cdef enum Kind:
+    KIND_OTHER = 0
+    KIND_INT8 = 1
+    KIND_INT16 = 2
+    KIND_INT32 = 3
+    KIND_INT64 = 4
+    KIND_FLOAT32 = 5
+    KIND_FLOAT64 = 6
+    KIND_TEXT = 7
+    KIND_BLOB = 8
+    KIND_BOOLEAN = 9
+    KIND_UUID = 10
+    KIND_TIMESTAMP = 11
+
 
 cdef class Codec:
     cdef readonly str cql_name              # "list<int>": stands in error messages
-    cdef readonly Py_ssize_t fixed_size     # bytes of each value packed in a vector without a length, or -1 (protocol-notes.md)
+    cdef readonly Py_ssize_t fixed_size     # bytes of each value packed in a vector without a length, or -1
     cdef readonly bint empty_is_value       # a body of zero bytes is a value ('' of text and blob), not a legacy empty
+    cdef readonly object legacy_empty       # what a legacy empty is read as: None, or EMPTY
+    cdef readonly Py_ssize_t width          # bytes of every non-empty value, or -1
+    cdef readonly str struct_code           # the struct letter of a plain number, or ""
+    cdef Kind kind
 
     # Appends the body of `value` (never its length; `value` is neither None nor UNSET).
     cdef int write(self, wbuf* out, object value) except -1

@@ -1,1 +1,8 @@
-"""(interfaces first)"""
+"""Native asyncio: `Cluster` and `Session` on the caller's own event loop, over the engine that the blocking faces use."""
+
+from cassandra.aio.cluster import Cluster
+from cassandra.aio.concurrent import ExecutionResult
+from cassandra.aio.result import ResultSet
+from cassandra.aio.session import Session
+
+__all__ = ["Cluster", "ExecutionResult", "ResultSet", "Session"]

@@ -1,1 +1,33 @@
-"""(interfaces first)"""
+"""The blocking and future faces: `Cluster`, `Session`, `ResponseFuture`, `ResultSet`, execution profiles."""
+
+import os
+
+from cassandra._foreign import refuse_foreign_files
+
+refuse_foreign_files(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from cassandra.cluster.cluster import Cluster  # noqa: E402
+from cassandra.cluster.response_future import ResponseFuture  # noqa: E402
+from cassandra.cluster.result_set import ResultSet  # noqa: E402
+from cassandra.cluster.session import Session  # noqa: E402
+from cassandra.engine.profile import (  # noqa: E402
+    EXEC_PROFILE_DEFAULT,
+    ExecutionProfile,
+    ProfileManager,
+    default_lbp_factory,
+)
+from cassandra.errors import NoHostAvailable, QueryExhausted, UserTypeDoesNotExist  # noqa: E402
+
+__all__ = [
+    "EXEC_PROFILE_DEFAULT",
+    "Cluster",
+    "ExecutionProfile",
+    "NoHostAvailable",
+    "ProfileManager",
+    "QueryExhausted",
+    "ResponseFuture",
+    "ResultSet",
+    "Session",
+    "UserTypeDoesNotExist",
+    "default_lbp_factory",
+]

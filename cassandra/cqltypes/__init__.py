@@ -1,1 +1,139 @@
-"""(interfaces first)"""
+"""The types of CQL, as classes: what they are called, and how their values are read and written."""
+
+from __future__ import annotations
+
+import os
+
+from cassandra._foreign import refuse_foreign_files
+
+refuse_foreign_files(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from cassandra.cqltypes.base import (  # noqa: E402
+    CassandraType,
+    CassandraTypeType,
+    _CassandraType,
+    apache_cassandra_type_prefix,
+    trim_if_startswith,
+)
+from cassandra.cqltypes.containers import (  # noqa: E402
+    FrozenType,
+    ListType,
+    MapType,
+    ReversedType,
+    SetType,
+    TupleType,
+    VectorType,
+    _ParameterizedType,
+    _SimpleParameterizedType,
+)
+from cassandra.cqltypes.custom import (  # noqa: E402
+    ColumnToCollectionType,
+    CompositeType,
+    DynamicCompositeType,
+    UnrecognizedType,
+    mkUnrecognizedType,
+)
+from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError  # noqa: E402
+from cassandra.cqltypes.parse import (  # noqa: E402
+    cql_typename,
+    cql_types_from_string,
+    cqltype_to_python,
+    is_counter_type,
+    is_reversed_casstype,
+    lookup_casstype,
+    lookup_casstype_simple,
+    lookup_cqltype,
+    parse_casstype_args,
+    python_to_cqltype,
+    strip_frozen,
+)
+from cassandra.cqltypes.scalars import (  # noqa: E402
+    AsciiType,
+    BooleanType,
+    BytesType,
+    ByteType,
+    CounterColumnType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    DurationType,
+    EmptyType,
+    FloatType,
+    InetAddressType,
+    Int32Type,
+    IntegerType,
+    LongType,
+    ShortType,
+    SimpleDateType,
+    TimestampType,
+    TimeType,
+    TimeUUIDType,
+    UTF8Type,
+    UUIDType,
+    VarcharType,
+    cql_timestamp_formats,
+)
+from cassandra.cqltypes.udt import UserType  # noqa: E402
+from cassandra.sentinels import EMPTY, EmptyValue  # noqa: E402
+
+__all__ = [
+    "EMPTY",
+    "AsciiType",
+    "BooleanType",
+    "ByteType",
+    "BytesType",
+    "CassandraType",
+    "CassandraTypeType",
+    "ColumnToCollectionType",
+    "CompositeType",
+    "CounterColumnType",
+    "DateType",
+    "DecimalType",
+    "DoubleType",
+    "DurationType",
+    "DynamicCompositeType",
+    "EmptyType",
+    "EmptyValue",
+    "EncodeTypeError",
+    "EncodeValueError",
+    "FloatType",
+    "FrozenType",
+    "InetAddressType",
+    "Int32Type",
+    "IntegerType",
+    "ListType",
+    "LongType",
+    "MapType",
+    "ReversedType",
+    "SetType",
+    "ShortType",
+    "SimpleDateType",
+    "TimeType",
+    "TimeUUIDType",
+    "TimestampType",
+    "TupleType",
+    "UTF8Type",
+    "UUIDType",
+    "UnrecognizedType",
+    "UserType",
+    "VarcharType",
+    "VectorType",
+    "_CassandraType",
+    "_ParameterizedType",
+    "_SimpleParameterizedType",
+    "apache_cassandra_type_prefix",
+    "cql_timestamp_formats",
+    "cql_typename",
+    "cql_types_from_string",
+    "cqltype_to_python",
+    "is_counter_type",
+    "is_reversed_casstype",
+    "lookup_casstype",
+    "lookup_casstype_simple",
+    "lookup_cqltype",
+    "mkUnrecognizedType",
+    "parse_casstype_args",
+    "python_to_cqltype",
+    "strip_frozen",
+    "trim_if_startswith",
+]

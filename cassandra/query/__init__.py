@@ -1,1 +1,47 @@
-"""(interfaces first)"""
+"""Statements, batches, row factories and traces."""
+
+import os
+
+from cassandra._foreign import refuse_foreign_files
+
+refuse_foreign_files(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from cassandra.encoder import ValueSequence  # noqa: E402
+from cassandra.query.batch import BatchStatement, BatchType  # noqa: E402
+from cassandra.query.prepared import BoundStatement, PreparedStatement  # noqa: E402
+from cassandra.query.row_factories import (  # noqa: E402
+    dict_factory,
+    named_tuple_factory,
+    ordered_dict_factory,
+    tuple_factory,
+)
+from cassandra.query.statement import (  # noqa: E402
+    FETCH_SIZE_UNSET,
+    HostTargetingStatement,
+    SimpleStatement,
+    Statement,
+    bind_params,
+)
+from cassandra.query.trace import QueryTrace, TraceEvent, TraceUnavailable  # noqa: E402
+from cassandra.sentinels import UNSET_VALUE  # noqa: E402
+
+__all__ = [
+    "FETCH_SIZE_UNSET",
+    "UNSET_VALUE",
+    "BatchStatement",
+    "BatchType",
+    "BoundStatement",
+    "HostTargetingStatement",
+    "PreparedStatement",
+    "QueryTrace",
+    "SimpleStatement",
+    "Statement",
+    "TraceEvent",
+    "TraceUnavailable",
+    "ValueSequence",
+    "bind_params",
+    "dict_factory",
+    "named_tuple_factory",
+    "ordered_dict_factory",
+    "tuple_factory",
+]

@@ -1,1 +1,56 @@
-"""(interfaces first)"""
+"""Real Cassandra nodes on this machine, for tests: :class:`LocalCluster`, a command line (``python -m cassandra.testing``), a pytest plugin.
+
+Names are looked up when they are first used: pytest imports this package at every start, for the plugin alone.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cassandra.testing.errors import (
+        CommandFailed,
+        LocalClusterError,
+        MissingRequirement,
+        NodeFailed,
+        NotReady,
+    )
+    from cassandra.testing.local import LocalCluster
+    from cassandra.testing.node import LocalNode
+    from cassandra.testing.tls import TlsMaterial
+
+_HOMES = {
+    "CommandFailed": "errors",
+    "LocalCluster": "local",
+    "LocalClusterError": "errors",
+    "LocalNode": "node",
+    "MissingRequirement": "errors",
+    "NodeFailed": "errors",
+    "NotReady": "errors",
+    "TlsMaterial": "tls",
+}
+
+__all__ = [
+    "CommandFailed",
+    "LocalCluster",
+    "LocalClusterError",
+    "LocalNode",
+    "MissingRequirement",
+    "NodeFailed",
+    "NotReady",
+    "TlsMaterial",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,126 @@
+/* Copies of arrays with the bytes of each element reversed, between host order and the wire's big-endian order.
+ *
+ * Each loop is compiled twice where compiler and C library can choose at load time (target_clones needs ifunc: GCC on
+ * x86-64 with glibc), so that one binary serves every processor and uses AVX2 where it is. Elsewhere the plain loop stands.
+ */
+#ifndef TURBOCQL_BYTESWAP_H
+#define TURBOCQL_BYTESWAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__) \
+    && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define TURBOCQL_CLONES __attribute__((target_clones("avx2", "default")))
+#else
+#define TURBOCQL_CLONES
+#endif
+
+#if defined(__GNUC__) || defined(__clang__)
+#define turbocql_bswap16 __builtin_bswap16
+#define turbocql_bswap32 __builtin_bswap32
+#define turbocql_bswap64 __builtin_bswap64
+#elif defined(_MSC_VER)
+#include <stdlib.h>
+#define turbocql_bswap16 _byteswap_ushort
+#define turbocql_bswap32 _byteswap_ulong
+#define turbocql_bswap64 _byteswap_uint64
+#else
+static inline uint16_t turbocql_bswap16(uint16_t v) { return (uint16_t)((v >> 8) | (v << 8)); }
+static inline uint32_t turbocql_bswap32(uint32_t v) {
+    return (v >> 24) | ((v >> 8) & 0xFF00u) | ((v << 8) & 0xFF0000u) | (v << 24);
+}
+static inline uint64_t turbocql_bswap64(uint64_t v) {
+    return ((uint64_t)turbocql_bswap32((uint32_t)v) << 32) | turbocql_bswap32((uint32_t)(v >> 32));
+}
+#endif
+
+#if defined(__BYTE_ORDER__) && defined(__ORDER_BIG_ENDIAN__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define TURBOCQL_LITTLE 0
+#else
+#define TURBOCQL_LITTLE 1
+#endif
+
+/* memcpy of one element keeps unaligned addresses legal; compilers make one load or store of it. */
+TURBOCQL_CLONES static void turbocql_swap16(uint8_t *to, const uint8_t *from, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        uint16_t v;
+        memcpy(&v, from + 2 * i, 2);
+        v = turbocql_bswap16(v);
+        memcpy(to + 2 * i, &v, 2);
+    }
+}
+
+TURBOCQL_CLONES static void turbocql_swap32(uint8_t *to, const uint8_t *from, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        uint32_t v;
+        memcpy(&v, from + 4 * i, 4);
+        v = turbocql_bswap32(v);
+        memcpy(to + 4 * i, &v, 4);
+    }
+}
+
+TURBOCQL_CLONES static void turbocql_swap64(uint8_t *to, const uint8_t *from, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        uint64_t v;
+        memcpy(&v, from + 8 * i, 8);
+        v = turbocql_bswap64(v);
+        memcpy(to + 8 * i, &v, 8);
+    }
+}
+
+/* `count` contiguous elements of `width` bytes with or without a swap; `to` and `from` do not overlap. */
+static inline void turbocql_copy(uint8_t *to, const uint8_t *from, size_t count, size_t width, int swap) {
+    if (count == 0)
+        return;
+    if (!swap || width == 1)
+        memcpy(to, from, count * width);
+    else if (width == 2)
+        turbocql_swap16(to, from, count);
+    else if (width == 4)
+        turbocql_swap32(to, from, count);
+    else
+        turbocql_swap64(to, from, count);
+}
+
+/* One element, at any address. */
+static inline void turbocql_copy_one(uint8_t *to, const uint8_t *from, size_t width, int swap) {
+    if (!swap) {
+        memcpy(to, from, width);
+    } else {
+        for (size_t i = 0; i < width; i++)
+            to[i] = from[width - 1 - i];
+    }
+}
+
+/* `count` elements `stride` bytes apart in `from`, `gap` bytes apart in `to`: strided arrays, and lists with lengths between. */
+static inline void turbocql_copy_strided(
+    uint8_t *to, ptrdiff_t gap, const uint8_t *from, ptrdiff_t stride, size_t count, size_t width, int swap) {
+    size_t i;
+    switch (width) {
+    case 4:
+        for (i = 0; i < count; i++) {
+            uint32_t v;
+            memcpy(&v, from + (ptrdiff_t)i * stride, 4);
+            if (swap)
+                v = turbocql_bswap32(v);
+            memcpy(to + (ptrdiff_t)i * gap, &v, 4);
+        }
+        break;
+    case 8:
+        for (i = 0; i < count; i++) {
+            uint64_t v;
+            memcpy(&v, from + (ptrdiff_t)i * stride, 8);
+            if (swap)
+                v = turbocql_bswap64(v);
+            memcpy(to + (ptrdiff_t)i * gap, &v, 8);
+        }
+        break;
+    default:
+        for (i = 0; i < count; i++)
+            turbocql_copy_one(to + (ptrdiff_t)i * gap, from + (ptrdiff_t)i * stride, width, swap);
+    }
+}
+
+#endif

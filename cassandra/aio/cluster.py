@@ -1,0 +1,123 @@
+"""`Cluster` of the asyncio face."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from cassandra.aio.session import Session
+from cassandra.cluster.configuration import NOT_SET, ClusterBase
+from cassandra.engine.core import Core
+from cassandra.errors import ConnectionException
+
+__all__ = ["Cluster"]
+
+
+class Cluster(ClusterBase):
+    """A cluster to connect to from asyncio code. Takes the settings of `cassandra.cluster.Cluster` as keywords.
+
+    ``async with Cluster(["10.0.0.1"]) as cluster: session = await cluster.connect("ks")``. It belongs to the loop that
+    `connect` is first awaited on.
+    """
+
+    def __init__(self, contact_points: Any = NOT_SET, **settings: Any) -> None:
+        super().__init__(contact_points, **settings)
+        self.is_shutdown = False
+        self._core: Core | None = None
+        self._connecting: asyncio.Task[Core] | None = None
+        self._sessions: list[Session] = []
+
+    async def connect(self, keyspace: str | None = None, wait_for_all_pools: bool = False) -> Session:
+        """Connect, where that has not been done, and return a new `Session`.
+
+        Ready when the control connection and one pool are, or all pools with `wait_for_all_pools`. Raises NoHostAvailable with
+        each contact point's error, and InvalidRequest for a keyspace that does not exist.
+        """
+        core = await self._connected()
+        engine = await core.open_session(None, self.profile_manager.distance, wait_for_all_pools)
+        session = Session(self, engine)
+        if keyspace is not None:
+            try:
+                await session.set_keyspace(keyspace)
+            except BaseException:
+                await session.shutdown()
+                raise
+        self._sessions.append(session)
+        return session
+
+    async def _connected(self) -> Core:
+        """The engine; callers that come together share one attempt."""
+        if self.is_shutdown:
+            raise ConnectionException("the cluster is shut down: make a new one")
+        if self._core is not None:
+            if self._core.loop is not asyncio.get_running_loop():
+                raise RuntimeError("this Cluster belongs to another event loop: make one in each")
+            return self._core
+        if self._connecting is None:
+            self._connecting = asyncio.ensure_future(self._make_core())
+        try:
+            return await asyncio.shield(self._connecting)
+        except asyncio.CancelledError:
+            if self._connecting is not None and not self._connecting.done():
+                self._connecting.cancel()
+            raise
+        finally:
+            if self._connecting is not None and self._connecting.done():
+                self._connecting = None
+
+    async def _make_core(self) -> Core:
+        core = Core(self._settings(), self.metadata, asyncio.get_running_loop())
+        await core.connect()
+        try:
+            self._core = core
+            hosts = self.metadata.all_hosts()
+            for policy in self.profile_manager.policies():
+                policy.populate(self, hosts)
+                core.listeners.append(policy)
+        except BaseException:
+            self._core = None
+            await core.close()
+            raise
+        return core
+
+    def get_control_connection_host(self) -> Any:
+        """The `Host` that the control connection is at; None while there is none."""
+        return self._core.control.host if self._core is not None else None
+
+    async def refresh_nodes(self) -> None:
+        """Read the node list again, now."""
+        if self._core is None:
+            raise ConnectionException("the cluster is not connected")
+        await self._core.control.refresh_nodes()
+
+    def register_listener(self, listener: Any) -> None:
+        """Tell `listener` (a `HostStateListener`) of hosts that come, go, rise and fall."""
+        if self._core is None:
+            raise ConnectionException("the cluster is not connected: register listeners after connect()")
+        self._core.listeners.append(listener)
+
+    def unregister_listener(self, listener: Any) -> None:
+        """Take back `register_listener`."""
+        if self._core is not None:
+            self._core.listeners.remove(listener)
+
+    async def shutdown(self) -> None:
+        """Close all sessions and connections. Executions under way fail with an error that says so. Twice does no harm."""
+        if self.is_shutdown:
+            return
+        self.is_shutdown = True
+        if self._connecting is not None:
+            self._connecting.cancel()
+        for session in self._sessions:
+            session.is_shutdown = True
+        if self._core is not None:
+            await self._core.close()
+
+    async def __aenter__(self) -> Cluster:
+        return self
+
+    async def __aexit__(self, *args: object) -> None:
+        await self.shutdown()
+
+
+Cluster.__module__ = "cassandra.aio"

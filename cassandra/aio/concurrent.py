@@ -1,0 +1,68 @@
+"""Many executions at a time, with bounded memory, in order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Iterable
+from typing import Any, NamedTuple, Protocol
+
+__all__ = ["ExecutionResult", "execute_concurrent"]
+
+
+class ExecutionResult(NamedTuple):
+    """The outcome of one execution: its result, or, where `success` is false, its error."""
+
+    success: bool
+    result_or_exc: Any
+
+
+class _Executor(Protocol):
+    def execute(self, query: Any, parameters: Any) -> Any: ...
+
+
+async def execute_concurrent(
+    session: _Executor,
+    statements_and_parameters: Iterable[tuple[Any, Any]],
+    concurrency: int,
+    raise_on_first_error: bool,
+) -> AsyncIterator[ExecutionResult]:
+    """See `cassandra.aio.Session.execute_concurrent`."""
+    if concurrency < 1:
+        raise ValueError(f"concurrency must be at least 1, but is {concurrency}")
+    under_way: deque[asyncio.Future[Any]] = deque()
+    statements = iter(statements_and_parameters)
+    try:
+        while True:
+            while len(under_way) < concurrency:
+                try:
+                    statement, parameters = next(statements)
+                except StopIteration:
+                    break
+                under_way.append(_start(session, statement, parameters))
+            if not under_way:
+                return
+            outcome = await _outcome(under_way.popleft())
+            if raise_on_first_error and not outcome.success:
+                raise outcome.result_or_exc
+            yield outcome
+    finally:
+        for future in under_way:
+            future.cancel()
+
+
+def _start(session: _Executor, statement: Any, parameters: Any) -> asyncio.Future[Any]:
+    """The execution; a mistake in the call becomes its outcome, as any other error."""
+    try:
+        future: asyncio.Future[Any] = session.execute(statement, parameters)
+    except Exception as error:
+        future = asyncio.get_running_loop().create_future()
+        future.set_exception(error)
+    return future
+
+
+async def _outcome(future: asyncio.Future[Any]) -> ExecutionResult:
+    try:
+        return ExecutionResult(True, await future)
+    except Exception as error:
+        return ExecutionResult(False, error)

@@ -1,0 +1,176 @@
+"""Results of the asyncio face: one page at hand, further ones by ``async for``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from cassandra.cluster.result_set import APPLIED
+from cassandra.errors import QueryExhausted
+from cassandra.protocol.messages.results import ResultMessage
+from cassandra.protocol.opcodes import RESULT_KIND_ROWS
+from cassandra.query.row_factories import tuple_factory
+
+if TYPE_CHECKING:
+    from cassandra.aio.session import Session
+    from cassandra.engine.attempt import Attempt
+    from cassandra.engine.request import Request
+
+__all__ = ["ResultSet"]
+
+
+class ResultSet:
+    """The outcome of an execution. `one`, `all` and `current_rows` are plain calls on the page that has come.
+
+    ``async for row in result`` goes over all pages and fetches the next one while the one at hand is used.
+    """
+
+    __slots__ = ("_history", "_message", "_next", "_page", "_request", "_row_factory", "_session")
+
+    def __init__(self, session: Session, request: Request, row_factory: Callable[..., Any]) -> None:
+        self._session = session
+        self._request = request
+        self._row_factory = row_factory
+        self._message: Any = request.response
+        self._history: list[Attempt] = list(request.attempts)
+        self._page: Any = None
+        self._next: asyncio.Future[Request] | None = None
+
+    # -- the page at hand ----------------------------------------------------------------------------------------------------
+
+    @property
+    def current_rows(self) -> Any:
+        """The rows of the page at hand, as the row factory makes them; [] where the result has none."""
+        if self._page is None:
+            message = self._message
+            self._page = message.decode(self._row_factory) if isinstance(message, ResultMessage) else []
+        return self._page
+
+    def one(self) -> Any:
+        """The first row of the page at hand, None where it is empty."""
+        rows = self.current_rows
+        return next(iter(rows), None)
+
+    def all(self) -> list[Any]:
+        """The rows of the only page. RuntimeError where there are more pages: they cannot be waited for in a plain call."""
+        if self.has_more_pages:
+            raise RuntimeError(
+                "the result has more pages: use `async for row in result`, or `await result.fetch_all()` for one list of all"
+            )
+        return list(self.current_rows)
+
+    @property
+    def column_names(self) -> list[str] | None:
+        """The columns' names; None where the result has no rows."""
+        return getattr(self._message, "column_names", None)
+
+    @property
+    def column_types(self) -> list[Any] | None:
+        """The columns' `cassandra.cqltypes` classes."""
+        return getattr(self._message, "column_types", None)
+
+    def __bool__(self) -> bool:
+        return bool(self.current_rows)
+
+    # -- further pages -------------------------------------------------------------------------------------------------------
+
+    @property
+    def has_more_pages(self) -> bool:
+        """Whether there is a page after the one at hand."""
+        return self.paging_state is not None
+
+    @property
+    def paging_state(self) -> bytes | None:
+        """Where the next page begins: give it to `Session.execute`, later or in another process."""
+        return getattr(self._message, "paging_state", None)
+
+    def _ask_for_next_page(self) -> asyncio.Future[Request]:
+        """The next page's request, sent already; asked for once."""
+        if self._next is None:
+            state = self.paging_state
+            if state is None:
+                raise QueryExhausted("there are no more pages")
+            self._next = self._session.send_next_page(self._request, state)
+        return self._next
+
+    async def fetch_next_page(self) -> None:
+        """Replace the page at hand by the next one; QueryExhausted where there is none."""
+        following = self._ask_for_next_page()
+        try:
+            request = await following
+        finally:
+            self._next = None
+        self._request = request
+        self._message = request.response
+        self._history += request.attempts
+        self._page = None
+
+    async def fetch_all(self) -> list[Any]:
+        """The rows of the page at hand and of all that follow."""
+        return [row async for row in self]
+
+    async def __aiter__(self) -> AsyncIterator[Any]:
+        try:
+            while True:
+                if self.has_more_pages:
+                    self._ask_for_next_page()  # under way while this page is used; one page ahead, never more
+                for row in self.current_rows:
+                    yield row
+                if not self.has_more_pages:
+                    return
+                await self.fetch_next_page()
+        finally:
+            if self._next is not None:
+                self._next.cancel()
+                self._next = None
+
+    # -- what is known of the execution ----------------------------------------------------------------------------------------
+
+    @property
+    def was_applied(self) -> bool:
+        """Whether a lightweight transaction was applied. RuntimeError where the result is not one of such a statement."""
+        names = self.column_names or []
+        if APPLIED not in names:
+            raise RuntimeError(f"was_applied is for lightweight transactions; this result has the columns {names}")
+        rows = self._message.decode(tuple_factory)
+        return bool(rows and rows[0][names.index(APPLIED)])
+
+    @property
+    def warnings(self) -> list[str] | None:
+        """The server's warnings; None where it gave none."""
+        return getattr(self._message, "warnings", None)
+
+    @property
+    def custom_payload(self) -> Mapping[str, bytes] | None:
+        """The custom payload of the answer."""
+        return getattr(self._message, "custom_payload", None)
+
+    @property
+    def trace_id(self) -> Any:
+        """The id of the trace, for executions with trace=True."""
+        return getattr(self._message, "trace_id", None)
+
+    @property
+    def is_schema_agreed(self) -> bool:
+        """After a schema change: whether the nodes agree on it."""
+        return bool(getattr(self._message, "is_schema_agreed", True))
+
+    @property
+    def attempts(self) -> list[Attempt]:
+        """Each sending, of all pages so far: host, start, latency, error and what was decided then."""
+        return list(self._history)
+
+    @property
+    def coordinator_host(self) -> Any:
+        """The host that answered last."""
+        return self._history[-1].host if self._history else None
+
+    def __repr__(self) -> str:
+        if not isinstance(self._message, ResultMessage) or self._message.kind != RESULT_KIND_ROWS:
+            return "<ResultSet: no rows>"
+        more = ", more pages" if self.has_more_pages else ""
+        return f"<ResultSet: {self._message.row_count} rows of {', '.join(self.column_names or [])}{more}>"
+
+
+ResultSet.__module__ = "cassandra.aio"

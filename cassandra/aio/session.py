@@ -1,0 +1,195 @@
+"""The session of the asyncio face: the engine runs on the caller's own loop, so that there is no thread and no hop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from cassandra.aio.concurrent import execute_concurrent
+from cassandra.aio.result import ResultSet
+from cassandra.cluster.execution import NOT_SET, Parameters, SessionBase
+from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
+from cassandra.engine.request import Request
+from cassandra.query.prepared import PreparedStatement
+
+if TYPE_CHECKING:
+    from cassandra.aio.cluster import Cluster
+    from cassandra.engine.session import EngineSession
+
+__all__ = ["Session"]
+
+
+class ResultFuture(asyncio.Future[Any]):
+    """The awaitable of one execution. Cancelling it gives up the request, whose stream is free when the answer has come."""
+
+    # asyncio's Future has a dict, so that slots would save nothing.
+    request: Request
+    row_factory: Callable[..., Any]
+    session: Session
+
+    def cancel(self, msg: Any = None) -> bool:
+        cancelled = super().cancel(msg)
+        if cancelled:
+            self.request.cancel()
+        return cancelled
+
+    def complete(self, request: Request) -> None:
+        """The engine's call: `request` is over."""
+        if self.done():
+            return
+        if request.error is not None:
+            if isinstance(request.error, asyncio.CancelledError):
+                super().cancel()
+            else:
+                self.set_exception(request.error)
+        else:
+            self.set_result(ResultSet(self.session, request, self.row_factory))
+
+
+class PageFuture(asyncio.Future[Request]):
+    """The awaitable of a further page's request."""
+
+    request: Request
+
+    def cancel(self, msg: Any = None) -> bool:
+        cancelled = super().cancel(msg)
+        if cancelled:
+            self.request.cancel()
+        return cancelled
+
+    def complete(self, request: Request) -> None:
+        """The engine's call: `request` is over."""
+        if self.done():
+            return
+        if request.error is None:
+            self.set_result(request)
+        elif isinstance(request.error, asyncio.CancelledError):
+            super().cancel()
+        else:
+            self.set_exception(request.error)
+
+
+class Session(SessionBase):
+    """Executes statements on the loop that it was made on; not for other threads."""
+
+    cluster: Cluster
+
+    def __init__(self, cluster: Cluster, engine: EngineSession) -> None:
+        super().__init__(cluster, engine)
+        self._loop = engine.loop
+        self.is_shutdown = False
+
+    def execute(
+        self,
+        query: Any,
+        parameters: Parameters = None,
+        timeout: Any = NOT_SET,
+        trace: bool = False,
+        custom_payload: Mapping[str, bytes] | None = None,
+        execution_profile: Any = EXEC_PROFILE_DEFAULT,
+        paging_state: bytes | None = None,
+        host: Any = None,
+    ) -> Awaitable[ResultSet]:
+        """Send `query`; awaiting the outcome gives its `ResultSet`.
+
+        query: a text, or a statement. parameters: a sequence or a mapping; for a text they are written into it at ``%s`` or
+        ``%(name)s``, for a prepared statement they are bound. timeout: seconds for the whole of it, retries included; None for
+        no limit. trace: have the servers trace it. paging_state: begin at that page. host: the one `Host` to send it to.
+
+        It is under way from the call on, so that many calls may be made before the first one is awaited. Mistakes in the call
+        itself are raised by the call; awaiting raises the server's refusal, OperationTimedOut or NoHostAvailable. Cancelling
+        it gives the request up.
+        """
+        future = ResultFuture(loop=self._loop)
+        request, profile = self._request(
+            query,
+            parameters,
+            trace,
+            custom_payload,
+            timeout,
+            execution_profile,
+            paging_state,
+            host,
+            future.complete,
+        )
+        future.request = request
+        future.row_factory = profile.row_factory
+        future.session = self
+        for listener, args, kwargs in self._request_init_listeners:
+            listener(future, *args, **kwargs)
+        request.start()
+        return future
+
+    def send_next_page(self, request: Request, paging_state: bytes) -> PageFuture:
+        """Send `request` once more, for the page at `paging_state`."""
+        future = PageFuture(loop=self._loop)
+        payload = request.payload
+        payload.set_paging_state(paging_state)
+        future.request = Request(
+            self._engine,
+            request.statement,
+            payload,
+            request.policy,
+            request.retry_policy,
+            request.speculative_policy,
+            request.timeout,
+            future.complete,
+            target_host=request.target_host,
+        )
+        future.request.start()
+        return future
+
+    async def prepare(
+        self, query: str, custom_payload: Mapping[str, bytes] | None = None, keyspace: str | None = None
+    ) -> PreparedStatement:
+        """Have the servers prepare `query`, with ``?`` or ``:name`` for its parameters. Raises what `execute` raises."""
+        profile = self._default_profile
+        return await self._engine.core.preparer.prepare(
+            self._engine,
+            query,
+            keyspace,
+            custom_payload,
+            profile.load_balancing_policy,
+            profile.retry_policy,
+            profile.request_timeout,
+        )
+
+    def execute_concurrent(
+        self,
+        statements_and_parameters: Iterable[tuple[Any, Parameters]],
+        concurrency: int = 100,
+        raise_on_first_error: bool = True,
+    ) -> AsyncIterator[Any]:
+        """Execute many statements, at most `concurrency` of them at a time; an async iterator of the outcomes in their order.
+
+        The outcomes are `ExecutionResult` tuples (success, result or error), as `cassandra.concurrent` gives them. Statements
+        are taken from the iterable as they are sent, outcomes are held for no longer than their order demands. With
+        `raise_on_first_error` the first error ends it and is raised.
+        """
+        return execute_concurrent(self, statements_and_parameters, concurrency, raise_on_first_error)
+
+    async def set_keyspace(self, keyspace: str) -> None:
+        """Use `keyspace` for unqualified names from now on; InvalidRequest where it does not exist."""
+        quoted = '"' + keyspace.replace('"', '""') + '"'
+        await self.execute(f"USE {quoted}")
+
+    async def shutdown(self) -> None:
+        """Close the session's connections. Executions under way fail with an error that says so. Twice does no harm."""
+        if not self.is_shutdown:
+            self.is_shutdown = True
+            self._engine.close()
+            await asyncio.sleep(0)
+
+    async def __aenter__(self) -> Session:
+        return self
+
+    async def __aexit__(self, *args: object) -> None:
+        await self.shutdown()
+
+    def __repr__(self) -> str:
+        state = "shut down" if self.is_shutdown else f"{len(self._engine.pools)} hosts"
+        return f"<aio.Session: keyspace={self.keyspace}, {state}>"
+
+
+Session.__module__ = "cassandra.aio"

@@ -1,0 +1,108 @@
+"""Authentication: providers make an authenticator for each connection, which answers the server's SASL challenges."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = [
+    "AuthProvider",
+    "Authenticator",
+    "PlainTextAuthProvider",
+    "PlainTextAuthenticator",
+    "SaslAuthProvider",
+    "SaslAuthenticator",
+]
+
+
+class AuthProvider:
+    """Makes the authenticator of each connection; one serves a whole `Cluster`."""
+
+    def new_authenticator(self, host: str) -> Authenticator:
+        """A fresh `Authenticator` for a connection to `host` (its address)."""
+        raise NotImplementedError
+
+
+class Authenticator:
+    """One connection's side of the exchange. All its methods may block: the engine calls them outside its loop."""
+
+    server_authenticator_class: str | None = None
+    """The class name of the server's authenticator, set before `initial_response`."""
+
+    def initial_response(self) -> bytes | None:
+        """The first token, sent when the server asks for authentication."""
+        return None
+
+    def evaluate_challenge(self, challenge: bytes | None) -> bytes | None:
+        """The answer to a challenge of the server."""
+        raise NotImplementedError
+
+    def on_authentication_success(self, token: bytes | None) -> None:
+        """Called when the server is satisfied, with its last token."""
+
+
+class PlainTextAuthProvider(AuthProvider):
+    """User name and password, for Cassandra's PasswordAuthenticator."""
+
+    def __init__(self, username: str, password: str) -> None:
+        self.username = username
+        self.password = password
+
+    def new_authenticator(self, host: str) -> Authenticator:
+        return PlainTextAuthenticator(self.username, self.password)
+
+    def __repr__(self) -> str:
+        return f"PlainTextAuthProvider(username={self.username!r}, password=...)"
+
+
+class PlainTextAuthenticator(Authenticator):
+    """SASL PLAIN (RFC 4616): both in the first token."""
+
+    def __init__(self, username: str, password: str) -> None:
+        self.username = username
+        self.password = password
+
+    def initial_response(self) -> bytes:
+        return b"\0" + self.username.encode() + b"\0" + self.password.encode()
+
+    def evaluate_challenge(self, challenge: bytes | None) -> bytes:
+        # Some servers open with a challenge that only asks for the mechanism's first token.
+        return self.initial_response()
+
+
+class SaslAuthProvider(AuthProvider):
+    """Any mechanism of the optional package ``pure-sasl``; its ``SASLClient`` takes the keyword arguments."""
+
+    def __init__(self, **sasl_kwargs: Any) -> None:
+        if "host" in sasl_kwargs:
+            raise ValueError("host is set for each connection; do not pass it to SaslAuthProvider")
+        _sasl_client()
+        self.sasl_kwargs = sasl_kwargs
+
+    def new_authenticator(self, host: str) -> Authenticator:
+        return SaslAuthenticator(host, **self.sasl_kwargs)
+
+
+class SaslAuthenticator(Authenticator):
+    """One connection's SASL exchange through ``pure-sasl``."""
+
+    def __init__(self, host: str, service: str, mechanism: str = "GSSAPI", **sasl_kwargs: Any) -> None:
+        self.sasl = _sasl_client()(host, service, mechanism, **sasl_kwargs)
+
+    def initial_response(self) -> bytes | None:
+        response: bytes | None = self.sasl.process()
+        return response
+
+    def evaluate_challenge(self, challenge: bytes | None) -> bytes | None:
+        response: bytes | None = self.sasl.process(challenge)
+        return response
+
+
+def _sasl_client() -> Any:
+    try:
+        from puresasl.client import SASLClient  # optional: only these mechanisms need it
+    except ImportError as error:
+        raise ImportError(
+            "SASL authentication needs the package 'pure-sasl': pip install pure-sasl; "
+            "for a user name and a password use PlainTextAuthProvider"
+        ) from error
+    return SASLClient

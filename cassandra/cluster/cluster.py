@@ -1,0 +1,270 @@
+"""`Cluster`: the blocking and future faces' way in."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import weakref
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from cassandra.cluster.configuration import NOT_SET, ClusterBase
+from cassandra.cluster.session import Session
+from cassandra.engine.core import Core
+from cassandra.engine.loop import Inbox, LoopThread
+from cassandra.errors import ConnectionException
+
+__all__ = ["Cluster"]
+
+T = TypeVar("T")
+
+SHUTDOWN_TIMEOUT = 10.0  # seconds
+
+
+class Cluster(ClusterBase):
+    """A cluster to connect to. Its settings are keywords and attributes; `ClusterBase` documents each.
+
+    ``with Cluster(["10.0.0.1"]) as cluster, cluster.connect("ks") as session: ...`` or `connect` and `shutdown`.
+    """
+
+    def __init__(
+        self,
+        contact_points: Any = NOT_SET,
+        port: Any = NOT_SET,
+        compression: Any = NOT_SET,
+        auth_provider: Any = NOT_SET,
+        load_balancing_policy: Any = NOT_SET,
+        reconnection_policy: Any = NOT_SET,
+        default_retry_policy: Any = NOT_SET,
+        conviction_policy_factory: Any = NOT_SET,
+        metrics_enabled: Any = NOT_SET,
+        connection_class: Any = NOT_SET,
+        ssl_options: Any = NOT_SET,
+        sockopts: Any = NOT_SET,
+        cql_version: Any = NOT_SET,
+        protocol_version: Any = NOT_SET,
+        executor_threads: Any = NOT_SET,
+        max_schema_agreement_wait: Any = NOT_SET,
+        control_connection_timeout: Any = NOT_SET,
+        idle_heartbeat_interval: Any = NOT_SET,
+        schema_event_refresh_window: Any = NOT_SET,
+        topology_event_refresh_window: Any = NOT_SET,
+        connect_timeout: Any = NOT_SET,
+        schema_metadata_enabled: Any = NOT_SET,
+        token_metadata_enabled: Any = NOT_SET,
+        **settings: Any,
+    ) -> None:
+        given = dict(locals())
+        for name in ("self", "settings", "__class__"):
+            given.pop(name, None)
+        super().__init__(given.pop("contact_points"), **given, **settings)
+        self.is_shutdown = False
+        self.sessions: weakref.WeakSet[Session] = weakref.WeakSet()
+        self._lock = threading.Lock()
+        self._core: Core | None = None
+        self._loop_thread: LoopThread | None = None
+        self._inbox: Inbox | None = None
+        _live_clusters.add(self)
+
+    # -- the engine's thread -----------------------------------------------------------------------------------------------------
+
+    @property
+    def loop_thread(self) -> LoopThread:
+        """The thread that the engine runs in; ConnectionException before `connect`."""
+        if self._loop_thread is None:
+            raise ConnectionException("the cluster is not connected")
+        return self._loop_thread
+
+    @property
+    def inbox(self) -> Inbox:
+        """The way into the engine's loop."""
+        if self._inbox is None:
+            raise ConnectionException("the cluster is not connected")
+        return self._inbox
+
+    def run(self, coroutine: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
+        """Run `coroutine` in the engine and wait for its result."""
+        return self.loop_thread.run(coroutine, timeout)
+
+    # -- connecting --------------------------------------------------------------------------------------------------------------
+
+    def connect(self, keyspace: str | None = None, wait_for_all_pools: bool = False) -> Session:
+        """Connect, where that has not been done, and return a new `Session`.
+
+        Ready when the control connection and one pool are, or all pools with `wait_for_all_pools`. Raises NoHostAvailable with
+        each contact point's error (an AuthenticationFailed among them, say), and InvalidRequest for a keyspace that does not
+        exist. A failed first call leaves no thread and no socket behind.
+        """
+        with self._lock:
+            if self.is_shutdown:
+                raise ConnectionException("the cluster is shut down: make a new one")
+            first_time = self._core is None
+            if first_time:
+                self._start()
+            try:
+                session = self._new_session(wait_for_all_pools)
+            except BaseException:
+                if first_time:
+                    self._stop()
+                raise
+        if keyspace is not None:
+            try:
+                session.set_keyspace(keyspace)
+            except BaseException:
+                session.shutdown()
+                if first_time:
+                    with self._lock:
+                        self._stop()
+                raise
+        return session
+
+    def _start(self) -> None:
+        thread = LoopThread(f"cassandra-loop-{id(self):x}")
+        thread.start()
+        self._loop_thread = thread
+        self._inbox = Inbox(thread.loop)
+        try:
+            self._core = thread.run(self._make_core())
+        except BaseException:
+            self._stop()
+            raise
+
+    async def _make_core(self) -> Core:
+        assert self._loop_thread is not None
+        core = Core(self._settings(), self.metadata, self._loop_thread.loop)
+        self._core = core
+        await core.connect()
+        self._populate_policies(core)
+        return core
+
+    def _populate_policies(self, core: Core) -> None:
+        hosts = self.metadata.all_hosts()
+        for policy in self.profile_manager.policies():
+            policy.populate(self, hosts)
+            core.listeners.append(policy)
+
+    def _new_session(self, wait_for_all_pools: bool) -> Session:
+        core = self._core
+        assert core is not None
+        engine = self.run(core.open_session(None, self.profile_manager.distance, wait_for_all_pools))
+        session = Session(self, self.metadata.all_hosts(), engine=engine)
+        self.sessions.add(session)
+        return session
+
+    def close_session(self, session: Session) -> None:
+        """Close `session`'s connections."""
+        self.sessions.discard(session)
+        thread = self._loop_thread
+        if thread is None:
+            return
+        if thread.is_current():
+            session.close_engine()
+        else:
+            self.run(_call(session.close_engine), SHUTDOWN_TIMEOUT)
+
+    # -- hosts -------------------------------------------------------------------------------------------------------------------
+
+    def get_control_connection_host(self) -> Any:
+        """The `Host` that the control connection is at; None while there is none."""
+        core = self._core
+        return core.control.host if core is not None else None
+
+    def refresh_nodes(self, force_token_rebuild: bool = False) -> None:
+        """Read the node list again, now."""
+        core = self._core
+        if core is None:
+            raise ConnectionException("the cluster is not connected")
+        self.run(core.control.refresh_nodes())
+
+    def register_listener(self, listener: Any) -> None:
+        """Tell `listener` (a `HostStateListener`) of hosts that come, go, rise and fall; it is called in the engine's thread."""
+        core = self._core
+        if core is None:
+            raise ConnectionException("the cluster is not connected: register listeners after connect()")
+        self.run(_call(core.listeners.append, listener))
+
+    def unregister_listener(self, listener: Any) -> None:
+        """Take back `register_listener`."""
+        core = self._core
+        if core is not None:
+            self.run(_call(core.listeners.remove, listener))
+
+    # -- life --------------------------------------------------------------------------------------------------------------------
+
+    def shutdown(self) -> None:
+        """Close all sessions and connections and end the engine's thread, within seconds. Twice does no harm.
+
+        Executions under way fail with an error that says so.
+        """
+        thread = self._loop_thread
+        if thread is not None and thread.is_current():
+            raise RuntimeError(
+                "Cluster.shutdown() was called in the driver's own event loop thread, which it would wait for"
+            )
+        with self._lock:
+            if self.is_shutdown:
+                return
+            self.is_shutdown = True
+            for session in list(self.sessions):
+                session.is_shutdown = True
+            self._stop()
+
+    def _stop(self) -> None:
+        core, thread = self._core, self._loop_thread
+        self._core = None
+        self._loop_thread = None
+        if thread is None:
+            return
+        try:
+            if core is not None:
+                thread.run(core.close(), SHUTDOWN_TIMEOUT)
+        finally:
+            thread.stop(SHUTDOWN_TIMEOUT)
+
+    def abandon_after_fork(self) -> None:
+        """In a forked child: the engine's thread lives in the parent alone, so that nothing here can work any more."""
+        if self._inbox is not None:
+            self._inbox.abandon(_FORKED)
+        if self._loop_thread is not None:
+            self._loop_thread.abandon(_FORKED)
+        self.is_shutdown = True
+
+    def __enter__(self) -> Cluster:
+        return self
+
+    def __exit__(self, *args: object) -> None:
+        self.shutdown()
+
+    def __repr__(self) -> str:
+        state = "shut down" if self.is_shutdown else "connected" if self._core is not None else "not connected"
+        return f"<Cluster: {', '.join(map(str, self.endpoints_resolved))}, {state}>"
+
+
+async def _call(function: Any, *args: Any) -> None:
+    function(*args)
+
+
+_FORKED = (
+    "this Cluster was made before the process was forked: its connections and its thread belong to the parent. "
+    "Make a Cluster in each child process, after the fork"
+)
+
+_live_clusters: weakref.WeakSet[Cluster] = weakref.WeakSet()
+
+
+def _shutdown_all() -> None:
+    for cluster in list(_live_clusters):
+        cluster.shutdown()
+
+
+def _after_fork_in_child() -> None:
+    for cluster in list(_live_clusters):
+        cluster.abandon_after_fork()
+
+
+atexit.register(_shutdown_all)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
+
+Cluster.__module__ = "cassandra.cluster"

@@ -1,0 +1,300 @@
+"""The settings of a cluster, checked: what the blocking and the asyncio `Cluster` have in common."""
+
+from __future__ import annotations
+
+import enum
+import platform
+import ssl
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from cassandra._version import __version__
+from cassandra.engine.endpoint import DefaultEndPoint, DefaultEndPointFactory, EndPoint
+from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, ExecutionProfile, ProfileManager
+from cassandra.engine.settings import Settings
+from cassandra.metadata.cluster_metadata import Metadata
+from cassandra.policies.reconnection import (
+    ExponentialReconnectionPolicy,
+    IdentityTranslator,
+    SimpleConvictionPolicy,
+)
+from cassandra.policies.retry import RetryPolicy
+from cassandra.protocol.compression import available_compressions
+from cassandra.timestamps import MonotonicTimestampGenerator
+from cassandra.versions import ProtocolVersion
+
+NOT_SET: Any = object()
+
+DRIVER_NAME = "turbocql Python driver"
+
+
+class ConfigMode(enum.Enum):
+    """Old-style settings and execution profiles exclude each other; the first one used decides."""
+
+    UNCOMMITTED = 0
+    LEGACY = 1
+    PROFILES = 2
+
+
+class ClusterBase:
+    """Settings of a cluster. Each is a class attribute, which is its default, and a keyword of the same name."""
+
+    contact_points: Sequence[Any] = ("127.0.0.1",)
+    """Addresses, names, (address, port) pairs or end points of nodes to begin with; the others are found out from them."""
+
+    port: int = 9042
+    """The port of contact points that name none, and of nodes that advertise none."""
+
+    compression: bool | str | None = True
+    """True for the best that both sides have, "lz4" or "snappy" for that one, False for none."""
+
+    auth_provider: Any = None
+    """An `AuthProvider`; PlainTextAuthProvider for a user name and a password."""
+
+    cql_version: str | None = None
+    """The CQL version to ask for; None for the server's."""
+
+    protocol_version: int | None = None
+    """The native protocol's version; None to begin with 5 and go down to what the server speaks."""
+
+    allow_beta_protocol_version: bool = False
+    """Whether a version that is a beta may be used."""
+
+    no_compact: bool = False
+    """Send NO_COMPACT: tables with compact storage look like others."""
+
+    ssl_context: ssl.SSLContext | None = None
+    """For TLS. With check_hostname the node's certificate has to bear the address that is connected to."""
+
+    ssl_options: Mapping[str, Any] | None = None
+    """Keywords of an older style; where no ssl_context is given, one is made of them."""
+
+    sockopts: Sequence[Any] | None = None
+    """Tuples of arguments for ``socket.setsockopt``, for each connection."""
+
+    connect_timeout: float | None = 5
+    """Seconds that opening a connection may take, its handshake included."""
+
+    control_connection_timeout: float | None = 2.0
+    """Seconds that a query of the control connection may take."""
+
+    max_schema_agreement_wait: float = 10
+    """Seconds to wait for nodes to agree on the schema after it was changed; 0 for no wait."""
+
+    idle_heartbeat_interval: float = 30
+    """Seconds of silence after which a connection is asked whether it lives; 0 for never."""
+
+    idle_heartbeat_timeout: float = 30
+    """Seconds within which it has to answer."""
+
+    topology_event_refresh_window: float = 10
+    """The longest delay in seconds between an event about nodes and reading the node list."""
+
+    status_event_refresh_window: float = 2
+    """The longest delay in seconds between an event about a node's state and acting on it."""
+
+    schema_event_refresh_window: float = 2
+    """The longest delay in seconds between an event about the schema and reading it."""
+
+    prepare_on_all_hosts: bool = True
+    """Whether `prepare` prepares a statement on all hosts, not only on one."""
+
+    reprepare_on_up: bool = True
+    """Whether known statements are prepared on a host that comes up, before it gets requests."""
+
+    reconnection_policy: Any = ExponentialReconnectionPolicy(1.0, 600.0)
+    """How long to wait between tries to reach a host that is down."""
+
+    conviction_policy_factory: Callable[[Any], Any] = SimpleConvictionPolicy
+    """Called with a host; decides after how many failures it counts as down."""
+
+    address_translator: Any = IdentityTranslator()
+    """From the addresses that nodes advertise to those that this client can reach."""
+
+    endpoint_factory: Any = None
+    """Makes the end points of nodes; None for address and port as they advertise them."""
+
+    timestamp_generator: Callable[[], int] | None = None
+    """Gives the timestamps of requests, in microseconds; None for a MonotonicTimestampGenerator."""
+
+    application_info: Any = None
+    """An object whose ``add_startup_options(options)`` adds to what is sent in STARTUP."""
+
+    default_retry_policy: Any = None
+    load_balancing_policy: Any = None
+    metrics_enabled: bool = False
+    schema_metadata_enabled: bool = True
+    token_metadata_enabled: bool = True
+
+    # Accepted for programs that set them: there are no executor threads here, and one kind of connection.
+    executor_threads: int = 2
+    connection_class: Any = None
+
+    def __init__(self, contact_points: Any = NOT_SET, **settings: Any) -> None:
+        if contact_points is not NOT_SET:
+            self.contact_points = _checked_contact_points(contact_points)
+        profiles = settings.pop("execution_profiles", None)
+        for name, value in settings.items():
+            if (
+                name.startswith("_")
+                or not hasattr(ClusterBase, name)
+                or (callable(getattr(type(self), name, None))
+                and name not in _CALLABLE_SETTINGS)
+            ):
+                raise TypeError(f"Cluster has no setting {name!r}")
+            if value is not NOT_SET:
+                setattr(self, name, value)
+        self.metadata = Metadata()
+        self.profile_manager = ProfileManager()
+        self.config_mode = self._choose_mode(profiles)
+        self._check()
+        self._make_profiles(profiles)
+        if self.timestamp_generator is None:
+            self.timestamp_generator = MonotonicTimestampGenerator()
+        if self.endpoint_factory is None:
+            self.endpoint_factory = DefaultEndPointFactory()
+        self.endpoint_factory.configure(self)
+        self.endpoints_resolved: list[EndPoint] = [self._endpoint(point) for point in self.contact_points]
+
+    # -- checks --------------------------------------------------------------------------------------------------------------
+
+    def _choose_mode(self, profiles: Any) -> ConfigMode:
+        legacy = [name for name in ("load_balancing_policy", "default_retry_policy") if getattr(self, name) is not None]
+        if profiles is not None and legacy:
+            raise ValueError(
+                f"execution_profiles cannot be used together with {' and '.join(legacy)}: "
+                "put the policies into the profiles"
+            )
+        if profiles is not None:
+            return ConfigMode.PROFILES
+        return ConfigMode.LEGACY if legacy else ConfigMode.UNCOMMITTED
+
+    def _make_profiles(self, profiles: Mapping[Any, ExecutionProfile] | None) -> None:
+        made = dict(profiles or {})
+        for name, profile in made.items():
+            if not isinstance(profile, ExecutionProfile):
+                raise TypeError(f"execution_profiles[{name!r}] is no ExecutionProfile, but {profile!r}")
+        if EXEC_PROFILE_DEFAULT not in made:
+            made = {
+                EXEC_PROFILE_DEFAULT: ExecutionProfile(
+                    load_balancing_policy=self.load_balancing_policy,
+                    retry_policy=self.default_retry_policy or RetryPolicy(),
+                ),
+                **made,
+            }
+        self.profile_manager.profiles.update(made)
+        for policy in self.profile_manager.policies():
+            policy.check_supported()
+
+    def _check(self) -> None:
+        if isinstance(self.port, bool) or not isinstance(self.port, (int, str)) or not 1 <= int(self.port) <= 65535:
+            raise ValueError(f"port must be a number from 1 to 65535, but is {self.port!r}")
+        self.port = int(self.port)
+        if self.protocol_version is not None:
+            ProtocolVersion.check_supported(self.protocol_version, self.allow_beta_protocol_version)
+        self._check_compression()
+        if self.auth_provider is not None and not hasattr(self.auth_provider, "new_authenticator"):
+            raise TypeError(
+                f"auth_provider must be an AuthProvider, but is {self.auth_provider!r}; "
+                "PlainTextAuthProvider serves for a user name and a password"
+            )
+        if self.ssl_context is not None and not isinstance(self.ssl_context, ssl.SSLContext):
+            raise TypeError(f"ssl_context must be an ssl.SSLContext, but is {self.ssl_context!r}")
+        for name in ("connect_timeout", "idle_heartbeat_timeout", "idle_heartbeat_interval"):
+            value = getattr(self, name)
+            if value is not None and value < 0:
+                raise ValueError(f"{name} must not be negative, but is {value}")
+
+    def _check_compression(self) -> None:
+        if self.compression in (None, True, False):
+            return
+        if not isinstance(self.compression, str):
+            raise TypeError(f"compression is True, False or an algorithm's name, but is {self.compression!r}")
+        if self.compression not in ("lz4", "snappy"):
+            raise ValueError(f"compression must be 'lz4' or 'snappy', but is {self.compression!r}")
+        if self.compression not in available_compressions():
+            package = {"lz4": "lz4", "snappy": "python-snappy"}[self.compression]
+            raise ValueError(
+                f"compression {self.compression!r} needs the package {package!r}: pip install turbocql[{self.compression}]"
+            )
+
+    def _endpoint(self, point: Any) -> EndPoint:
+        if isinstance(point, EndPoint):
+            return point
+        if isinstance(point, tuple):
+            address, port = point
+            return DefaultEndPoint(str(address), int(port))
+        return DefaultEndPoint(str(point), self.port)
+
+    # -- for the engine --------------------------------------------------------------------------------------------------------
+
+    def _settings(self) -> Settings:
+        return Settings(
+            endpoints=self.endpoints_resolved,
+            endpoint_factory=self.endpoint_factory,
+            reconnection_policy=self.reconnection_policy,
+            conviction_policy_factory=self.conviction_policy_factory,
+            protocol_version=self.protocol_version,
+            allow_beta_protocol_version=self.allow_beta_protocol_version,
+            auth_provider=self.auth_provider,
+            compression=bool(self.compression) if not isinstance(self.compression, str) else self.compression,
+            cql_version=self.cql_version,
+            startup_options=self._startup_options(),
+            ssl_context=self._make_ssl_context(),
+            sockopts=self.sockopts or (),
+            connect_timeout=self.connect_timeout if self.connect_timeout else 3600.0,
+            control_connection_timeout=self.control_connection_timeout,
+            max_schema_agreement_wait=self.max_schema_agreement_wait,
+            idle_heartbeat_interval=self.idle_heartbeat_interval,
+            idle_heartbeat_timeout=self.idle_heartbeat_timeout,
+            topology_event_refresh_window=self.topology_event_refresh_window,
+            status_event_refresh_window=self.status_event_refresh_window,
+            prepare_on_all_hosts=self.prepare_on_all_hosts,
+            reprepare_on_up=self.reprepare_on_up,
+        )
+
+    def _startup_options(self) -> dict[str, str]:
+        options = {
+            "DRIVER_NAME": DRIVER_NAME,
+            "DRIVER_VERSION": f"{__version__} ({platform.python_implementation()} {platform.python_version()})",
+        }
+        if self.no_compact:
+            options["NO_COMPACT"] = "true"
+        if self.application_info is not None:
+            self.application_info.add_startup_options(options)
+        return options
+
+    def _make_ssl_context(self) -> ssl.SSLContext | None:
+        if self.ssl_context is not None or not self.ssl_options:
+            return self.ssl_context
+        options = dict(self.ssl_options)
+        context = ssl.SSLContext(options.pop("ssl_version", ssl.PROTOCOL_TLS_CLIENT))
+        context.check_hostname = bool(options.pop("check_hostname", False))
+        context.verify_mode = options.pop("cert_reqs", ssl.CERT_REQUIRED if options.get("ca_certs") else ssl.CERT_NONE)
+        ca_certs = options.pop("ca_certs", None)
+        if ca_certs:
+            context.load_verify_locations(ca_certs)
+        certfile = options.pop("certfile", None)
+        keyfile = options.pop("keyfile", None)
+        if certfile:
+            context.load_cert_chain(certfile, keyfile, options.pop("password", None))
+        ciphers = options.pop("ciphers", None)
+        if ciphers:
+            context.set_ciphers(ciphers)
+        if options:
+            raise ValueError(f"ssl_options has unknown settings: {', '.join(sorted(options))}; use ssl_context instead")
+        return context
+
+
+_CALLABLE_SETTINGS = frozenset({"conviction_policy_factory", "timestamp_generator", "connection_class"})
+
+
+def _checked_contact_points(contact_points: Any) -> Sequence[Any]:
+    if isinstance(contact_points, (str, bytes)):
+        raise TypeError(f"contact_points must be a list of addresses, not a single {contact_points!r}: write [...]")
+    points = list(contact_points) if contact_points is not None else None
+    if not points:
+        raise ValueError(f"contact_points must name at least one node, but is {contact_points!r}")
+    if None in points:
+        raise ValueError("contact_points must not contain None")
+    return points

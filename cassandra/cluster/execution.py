@@ -1,0 +1,292 @@
+"""From what a program passes to `execute` to an engine request: what the blocking and the asyncio session have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cassandra.cluster.configuration import ClusterBase, ConfigMode
+from cassandra.encoder import Encoder
+from cassandra.engine.payloads import BatchPayload, ExecutePayload, MessagePayload, Payload, QueryPayload
+from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, ExecutionProfile
+from cassandra.engine.request import Request
+from cassandra.policies.reconnection import NoSpeculativeExecutionPolicy
+from cassandra.protocol.handler import ProtocolHandler
+from cassandra.protocol.messages.requests import BatchMessage, ExecuteMessage, QueryMessage
+from cassandra.protocol.params import QueryParams
+from cassandra.query.batch import BatchStatement
+from cassandra.query.prepared import BoundStatement, PreparedStatement
+from cassandra.query.statement import (
+    FETCH_SIZE_UNSET,
+    HostTargetingStatement,
+    SimpleStatement,
+    Statement,
+    bind_params,
+)
+
+if TYPE_CHECKING:
+    from cassandra.engine.session import EngineSession
+
+NOT_SET: Any = object()
+
+Parameters = Sequence[Any] | Mapping[str, Any] | None
+
+
+class SessionBase:
+    """Settings of a session, and the way from a statement to a request. The subclasses say how a request is waited for."""
+
+    default_fetch_size: int | None = 5000
+    """Rows a page; None turns paging off."""
+
+    use_client_timestamp: bool = True
+    """Whether requests carry a timestamp from `timestamp_generator`."""
+
+    client_protocol_handler: Any = ProtocolHandler
+    """The class that encodes and decodes messages; a subclass of `ProtocolHandler` may change what is sent and read."""
+
+    def __init__(self, cluster: ClusterBase, engine_session: EngineSession) -> None:
+        self.cluster = cluster
+        self.encoder = Encoder()
+        self.timestamp_generator: Callable[[], int] | None = cluster.timestamp_generator
+        self._engine = engine_session
+        self._default_profile: ExecutionProfile = cluster.profile_manager.default
+        if cluster.config_mode is not ConfigMode.PROFILES:
+            # Old-style settings may be changed for this session alone.
+            self._default_profile = self._default_profile.clone()
+        self._request_init_listeners: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = []
+
+    @property
+    def keyspace(self) -> str | None:
+        """The keyspace that unqualified names belong to."""
+        return self._engine.keyspace
+
+    # -- old-style settings ------------------------------------------------------------------------------------------------
+
+    def _set_default(self, name: str, setting: str, value: Any) -> None:
+        if self.cluster.config_mode is ConfigMode.PROFILES:
+            raise ValueError(
+                f"Session.{name} cannot be set where execution profiles are used: "
+                f"set {setting} of a profile, for one execution by execution_profile="
+            )
+        self.cluster.config_mode = ConfigMode.LEGACY
+        setattr(self._default_profile, setting, value)
+
+    @property
+    def row_factory(self) -> Callable[..., Any]:
+        """What rows come back as: called as ``row_factory(column_names, rows)``."""
+        return self._default_profile.row_factory
+
+    @row_factory.setter
+    def row_factory(self, row_factory: Callable[..., Any]) -> None:
+        self._set_default("row_factory", "row_factory", row_factory)
+
+    @property
+    def default_timeout(self) -> float | None:
+        """Seconds that a request may take, its retries included; None for no limit."""
+        return self._default_profile.request_timeout
+
+    @default_timeout.setter
+    def default_timeout(self, timeout: float | None) -> None:
+        self._set_default("default_timeout", "request_timeout", timeout)
+
+    @property
+    def default_consistency_level(self) -> int:
+        """The consistency level of statements that have none of their own."""
+        return self._default_profile.consistency_level
+
+    @default_consistency_level.setter
+    def default_consistency_level(self, level: int) -> None:
+        self._set_default("default_consistency_level", "consistency_level", level)
+
+    @property
+    def default_serial_consistency_level(self) -> int | None:
+        """The serial consistency level of statements that have none of their own."""
+        return self._default_profile.serial_consistency_level
+
+    @default_serial_consistency_level.setter
+    def default_serial_consistency_level(self, level: int | None) -> None:
+        if level is not None and level not in (8, 9):
+            raise ValueError(f"default_serial_consistency_level must be SERIAL or LOCAL_SERIAL, but is {level!r}")
+        self._set_default("default_serial_consistency_level", "serial_consistency_level", level)
+
+    # -- profiles ----------------------------------------------------------------------------------------------------------
+
+    def get_execution_profile(self, name: Any) -> ExecutionProfile:
+        """The profile of this name (or the profile itself, where one is passed); ValueError where there is none."""
+        if isinstance(name, ExecutionProfile):
+            return name
+        if name is EXEC_PROFILE_DEFAULT:
+            return self._default_profile
+        try:
+            return self.cluster.profile_manager.profiles[name]
+        except KeyError:
+            known = ", ".join(map(repr, self.cluster.profile_manager.profiles))
+            raise ValueError(f"there is no execution profile {name!r}; there are {known}") from None
+
+    def execution_profile_clone_update(self, ep: Any, **kwargs: Any) -> ExecutionProfile:
+        """A copy of the profile `ep` (or of the one with that name) with some settings changed."""
+        return self.get_execution_profile(ep).clone(**kwargs)
+
+    # -- request listeners ---------------------------------------------------------------------------------------------------
+
+    def add_request_init_listener(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+        """Call ``fn(response_future, *args, **kwargs)`` for each request before it is sent; it may change ``.message``."""
+        self._request_init_listeners.append((fn, args, kwargs))
+
+    def remove_request_init_listener(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+        """Take back what `add_request_init_listener` was called with."""
+        self._request_init_listeners.remove((fn, args, kwargs))
+
+    # -- from statement to request -------------------------------------------------------------------------------------------
+
+    def _statement(self, query: Any, parameters: Parameters) -> tuple[Any, Any]:
+        """(statement for the policies, the one to send): prepared statements bound, texts made statements."""
+        target = query
+        if isinstance(query, HostTargetingStatement):
+            query = query.inner_statement
+        if isinstance(query, PreparedStatement):
+            query = target = query.bind(parameters)
+        elif isinstance(query, BoundStatement):
+            if parameters is not None:
+                query.bind(parameters)
+        elif isinstance(query, str):
+            query = target = SimpleStatement(query)
+        elif isinstance(query, BatchStatement):
+            if parameters:
+                raise ValueError("a batch takes no parameters: they are given to BatchStatement.add")
+        elif not isinstance(query, Statement):
+            raise TypeError(f"a query is a str or a statement, not {type(query).__name__}: {query!r}")
+        return target, query
+
+    def _payload(
+        self,
+        statement: Any,
+        parameters: Parameters,
+        profile: ExecutionProfile,
+        trace: bool,
+        custom_payload: Mapping[str, bytes] | None,
+        paging_state: bytes | None,
+    ) -> Payload:
+        level = statement.consistency_level
+        serial_level = statement.serial_consistency_level
+        fetch_size = statement.fetch_size
+        params = QueryParams(
+            profile.consistency_level if level is None else level,
+            page_size=self.default_fetch_size if fetch_size is FETCH_SIZE_UNSET else fetch_size,
+            paging_state=paging_state,
+            serial_consistency=profile.serial_consistency_level if serial_level is None else serial_level,
+        )
+        generator = self.timestamp_generator
+        if generator is not None and self.use_client_timestamp:
+            params.timestamp = generator()
+        payload = custom_payload or statement.custom_payload
+        if isinstance(statement, BoundStatement):
+            params.values = statement.block
+            return ExecutePayload(statement.prepared_statement, params, trace, payload)
+        if self._engine.core.protocol_version >= 5:
+            params.keyspace = statement.keyspace
+        if isinstance(statement, BatchStatement):
+            params.page_size = None
+            return BatchPayload(statement.batch_type.value, statement.entries, params, trace, payload)
+        text = statement.query_string
+        if parameters is not None:
+            text = bind_params(text, parameters, self.encoder)
+        return QueryPayload(text, params, trace, payload)
+
+    def _request(
+        self,
+        query: Any,
+        parameters: Parameters,
+        trace: bool,
+        custom_payload: Mapping[str, bytes] | None,
+        timeout: Any,
+        execution_profile: Any,
+        paging_state: bytes | None,
+        host: Any,
+        on_done: Callable[[Request], None],
+    ) -> tuple[Request, ExecutionProfile]:
+        """The request, encoded in the calling thread; the caller starts it on the loop."""
+        profile = (
+            self._default_profile
+            if execution_profile is EXEC_PROFILE_DEFAULT
+            else self.get_execution_profile(execution_profile)
+        )
+        target, statement = self._statement(query, parameters)
+        payload = self._payload(statement, parameters, profile, trace, custom_payload, paging_state)
+        if self.client_protocol_handler is not ProtocolHandler or self._request_init_listeners:
+            payload = MessagePayload(message_of(payload), self.client_protocol_handler, payload)
+        else:
+            payload.prerender(self._engine.core.protocol_version)
+        speculative = profile.speculative_execution_policy
+        if type(speculative) is NoSpeculativeExecutionPolicy:
+            speculative = None
+        request = Request(
+            self._engine,
+            target,
+            payload,
+            profile.load_balancing_policy,
+            statement.retry_policy or profile.retry_policy,
+            speculative,
+            profile.request_timeout if timeout is NOT_SET else timeout,
+            on_done,
+            target_host=host,
+        )
+        return request, profile
+
+    def get_pools(self) -> list[Any]:
+        """The connection pools, one a host."""
+        return list(self._engine.pools.values())
+
+    def get_pool_state(self) -> dict[Any, dict[str, Any]]:
+        """For each host: whether its pool is shut down, how many connections are open, and the requests under way on each."""
+        return {host: pool.state() for host, pool in list(self._engine.pools.items())}
+
+
+def message_of(payload: Payload) -> Any:
+    """The message object that says the same as `payload`."""
+    params = payload.params
+    message: Any
+    if isinstance(payload, QueryPayload):
+        message = QueryMessage(
+            payload.query,
+            params.consistency,
+            params.serial_consistency,
+            params.page_size,
+            params.paging_state,
+            params.timestamp,
+            keyspace=params.keyspace,
+        )
+    elif isinstance(payload, ExecutePayload):
+        prepared = payload.prepared
+        metadata, metadata_id = prepared.result_metadata_and_id
+        message = ExecuteMessage(
+            prepared.query_id,
+            params.values.values() if params.values is not None else [],
+            params.consistency,
+            params.serial_consistency,
+            params.page_size,
+            params.paging_state,
+            params.timestamp,
+            skip_meta=bool(metadata_id) and bool(metadata),
+            result_metadata_id=metadata_id,
+        )
+    elif isinstance(payload, BatchPayload):
+        queries = [
+            (False, entry, ()) if isinstance(entry, str) else (True, entry.prepared_statement.query_id, entry.values)
+            for entry in payload.entries
+        ]
+        message = BatchMessage(
+            payload.batch_type,
+            queries,
+            params.consistency,
+            params.serial_consistency,
+            params.timestamp,
+            params.keyspace,
+        )
+    elif isinstance(payload, MessagePayload):
+        return payload.message
+    else:
+        raise TypeError(f"there is no message for {payload!r}")
+    message.tracing = payload.tracing
+    message.custom_payload = dict(payload.custom_payload) if payload.custom_payload else None
+    return message

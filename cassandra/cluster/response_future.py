@@ -1,0 +1,287 @@
+"""`ResponseFuture`: a request under way, for callbacks or to wait for.
+
+The engine's loop completes it. A thread that waits makes the thing that it waits on; where nobody waits, there is none.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cassandra.cluster.result_set import ResultSet
+from cassandra.errors import DriverException, QueryExhausted
+from cassandra.protocol.messages.results import ResultMessage
+from cassandra.protocol.opcodes import RESULT_KIND_ROWS
+from cassandra.query.trace import QueryTrace
+
+if TYPE_CHECKING:
+    from cassandra.engine.attempt import Attempt
+    from cassandra.engine.request import Request
+
+__all__ = ["ResponseFuture"]
+
+log = logging.getLogger("cassandra.cluster")
+
+# Guards the hand-over between a completion on the loop and a registration elsewhere: a few attribute accesses each time, so
+# that one lock serves all futures.
+_hand_over = threading.Lock()
+
+
+class ResponseFuture:
+    """An execution that is under way, made by `Session.execute_async`. Safe to use from any thread.
+
+    `result` waits for it. Callbacks are called in the engine's thread, at once where it is over already; they must not block.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_callbacks",
+        "_done",
+        "_errbacks",
+        "_error",
+        "_history",
+        "_request",
+        "_response",
+        "_trace_ids",
+        "_waiter",
+        "is_schema_agreed",
+        "query",
+        "row_factory",
+        "session",
+    )
+
+    def __init__(self, session: Any, query: Any, row_factory: Callable[..., Any]) -> None:
+        self.session = session
+        self.query = query
+        self.row_factory = row_factory
+        self.is_schema_agreed = True
+        self._request: Request | None = None
+        self._response: Any = None
+        self._error: BaseException | None = None
+        self._done = False
+        self._waiter: Any = None
+        self._callbacks: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] | None = None
+        self._errbacks: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] | None = None
+        self._history: list[Attempt] = []
+        self._trace_ids: list[Any] = []
+
+    # -- completion, on the loop -------------------------------------------------------------------------------------------
+
+    def watch(self, request: Request) -> None:
+        """Take over `request`, before it is started."""
+        self._request = request
+
+    def complete(self, request: Request) -> None:
+        """The engine's call: `request` is over."""
+        self._history += request.attempts
+        error = request.error
+        response = request.response
+        trace_id = getattr(response, "trace_id", None)
+        if trace_id is not None:
+            self._trace_ids.append(trace_id)
+        self.is_schema_agreed = getattr(response, "is_schema_agreed", True)
+        with _hand_over:
+            self._response = response
+            self._error = error
+            self._done = True
+            waiter = self._waiter
+            callbacks = self._callbacks if error is None else self._errbacks
+        if waiter is not None:
+            waiter.release()
+        if callbacks:
+            self._call_all(list(callbacks))
+
+    def _call_all(self, callbacks: Sequence[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]]) -> None:
+        try:
+            outcome = self._error if self._error is not None else self._rows()
+        except DriverException as error:  # a row that cannot be decoded
+            self._error = error
+            outcome = error
+            with _hand_over:
+                callbacks = list(self._errbacks or ())
+        for function, args, kwargs in callbacks:
+            try:
+                function(outcome, *args, **kwargs)
+            except Exception:
+                log.exception("a callback of %r failed", self)
+
+    def _rows(self) -> Any:
+        """What callbacks get: the rows of the page, None where the result is of another kind."""
+        response = self._response
+        if isinstance(response, ResultMessage) and response.kind == RESULT_KIND_ROWS:
+            return response.decode(self.row_factory)
+        return None
+
+    # -- waiting -----------------------------------------------------------------------------------------------------------
+
+    def result(self) -> ResultSet:
+        """Wait for the outcome: a `ResultSet`, or the error, which is raised at each call."""
+        if not self._done:
+            self._wait()
+        if self._error is not None:
+            raise self._error
+        return ResultSet(self, self._response)
+
+    def _wait(self) -> None:
+        self.session.refuse_on_loop("ResponseFuture.result()", "add_callbacks, or the session of cassandra.aio")
+        with _hand_over:
+            if self._done:
+                return
+            if self._waiter is None:
+                self._waiter = threading.Lock()
+                self._waiter.acquire()
+            waiter = self._waiter
+        # The completion releases it once; each waiting thread hands it on to the next one.
+        waiter.acquire()
+        waiter.release()
+
+    # -- callbacks ---------------------------------------------------------------------------------------------------------
+
+    def add_callback(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> ResponseFuture:
+        """Call ``fn(rows, *args, **kwargs)`` when the result is there; rows is None where the result has none.
+
+        With paging it is called for each page. Returns self.
+        """
+        with _hand_over:
+            if self._callbacks is None:
+                self._callbacks = []
+            self._callbacks.append((fn, args, kwargs))
+            run_now = self._done and self._error is None
+        if run_now:
+            self._call_all([(fn, args, kwargs)])
+        return self
+
+    def add_errback(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> ResponseFuture:
+        """Call ``fn(error, *args, **kwargs)`` when the execution fails. Returns self."""
+        with _hand_over:
+            if self._errbacks is None:
+                self._errbacks = []
+            self._errbacks.append((fn, args, kwargs))
+            run_now = self._done and self._error is not None
+        if run_now:
+            self._call_all([(fn, args, kwargs)])
+        return self
+
+    def add_callbacks(
+        self,
+        callback: Callable[..., Any],
+        errback: Callable[..., Any],
+        callback_args: Sequence[Any] = (),
+        callback_kwargs: Mapping[str, Any] | None = None,
+        errback_args: Sequence[Any] = (),
+        errback_kwargs: Mapping[str, Any] | None = None,
+    ) -> ResponseFuture:
+        """Both `add_callback` and `add_errback`. Returns self."""
+        self.add_callback(callback, *callback_args, **(callback_kwargs or {}))
+        self.add_errback(errback, *errback_args, **(errback_kwargs or {}))
+        return self
+
+    def clear_callbacks(self) -> None:
+        """Forget all callbacks."""
+        with _hand_over:
+            self._callbacks = None
+            self._errbacks = None
+
+    # -- paging ------------------------------------------------------------------------------------------------------------
+
+    @property
+    def has_more_pages(self) -> bool:
+        """Whether there is a page after the one that has come."""
+        return getattr(self._response, "paging_state", None) is not None
+
+    @property
+    def paging_state(self) -> bytes | None:
+        """Where the next page begins; None on the last one."""
+        return getattr(self._response, "paging_state", None)
+
+    def start_fetching_next_page(self) -> None:
+        """Ask for the next page; `result` and the callbacks are for that one then. QueryExhausted where there is none."""
+        state = self.paging_state
+        if state is None or self._request is None:
+            raise QueryExhausted("there are no more pages")
+        with _hand_over:
+            self._done = False
+            self._waiter = None
+            self._response = None
+        self.session.start_next_page(self, self._request, state)
+
+    # -- what is known of the execution ----------------------------------------------------------------------------------------
+
+    @property
+    def message(self) -> Any:
+        """The message that was, or will be, sent."""
+        return self.session.message_of_request(self._request)
+
+    @property
+    def timeout(self) -> float | None:
+        """Seconds allowed."""
+        return self._request.timeout if self._request is not None else None
+
+    @property
+    def attempts(self) -> list[Attempt]:
+        """Each sending so far: host, start, latency, error and what was decided then."""
+        current = self._request.attempts if self._request is not None and not self._done else []
+        return [*self._history, *current]
+
+    @property
+    def attempted_hosts(self) -> list[Any]:
+        """The hosts that it was sent to, in order."""
+        return [attempt.host for attempt in self.attempts]
+
+    @property
+    def coordinator_host(self) -> Any:
+        """The host that it was last sent to."""
+        hosts = self.attempted_hosts
+        return hosts[-1] if hosts else None
+
+    @property
+    def request_encoded_size(self) -> int | None:
+        """Bytes of the request's body."""
+        return self._request.payload.size if self._request is not None else None
+
+    @property
+    def warnings(self) -> list[str] | None:
+        """The server's warnings; None where it gave none."""
+        self._check_complete("warnings")
+        return getattr(self._response, "warnings", None)
+
+    @property
+    def custom_payload(self) -> Mapping[str, bytes] | None:
+        """The custom payload of the answer."""
+        self._check_complete("custom_payload")
+        return getattr(self._response, "custom_payload", None)
+
+    def _check_complete(self, what: str) -> None:
+        if not self._done:
+            raise DriverException(f"{what} cannot be known before the response has come; wait for result() first")
+
+    # -- tracing -------------------------------------------------------------------------------------------------------------
+
+    def get_query_trace_ids(self) -> list[Any]:
+        """The ids of the traces, one a page; for requests made with trace=True."""
+        return list(self._trace_ids)
+
+    def get_query_trace(self, max_wait: float | None = None, query_cl: int | None = None) -> QueryTrace | None:
+        """The trace of the last page, read from the server; None where tracing was not asked for."""
+        return self._trace(self._trace_ids[-1], max_wait, query_cl) if self._trace_ids else None
+
+    def get_all_query_traces(self, max_wait_per: float | None = None, query_cl: int | None = None) -> list[QueryTrace]:
+        """The traces of all pages."""
+        return [self._trace(trace_id, max_wait_per, query_cl) for trace_id in self._trace_ids]
+
+    def _trace(self, trace_id: Any, max_wait: float | None, query_cl: int | None) -> QueryTrace:
+        trace = QueryTrace(trace_id, self.session)
+        trace.populate(2.0 if max_wait is None else max_wait, query_cl=query_cl)
+        return trace
+
+    def __repr__(self) -> str:
+        if not self._done:
+            outcome = "(no result yet)"
+        else:
+            outcome = repr(self._error) if self._error is not None else "complete"
+        return f"<ResponseFuture: query='{self.query}' {outcome} coordinator_host={self.coordinator_host}>"
+
+
+ResponseFuture.__module__ = "cassandra.cluster"

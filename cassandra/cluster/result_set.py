@@ -1,0 +1,172 @@
+"""`ResultSet`: the rows of an execution, page after page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from cassandra.protocol.messages.results import ResultMessage
+from cassandra.protocol.opcodes import RESULT_KIND_ROWS
+from cassandra.query.row_factories import tuple_factory
+
+__all__ = ["ResultSet"]
+
+APPLIED = "[applied]"
+
+
+class ResultSet:
+    """The rows of an execution. Iterate over it once: further pages are fetched as they are needed.
+
+    response_future: what they come from. initial_response: the first page, a list of rows or the message that holds them.
+    """
+
+    def __init__(self, response_future: Any, initial_response: Any) -> None:
+        self.response_future = response_future
+        self._message: ResultMessage | None = None
+        self._page: Any = None
+        self._iterator: Iterator[Any] | None = None
+        self._is_list = False
+        self.column_names: list[str] | None = getattr(response_future, "_col_names", None)
+        self.column_types: list[Any] | None = getattr(response_future, "_col_types", None)
+        self._take_page(initial_response)
+
+    def _take_page(self, response: Any) -> None:
+        if isinstance(response, ResultMessage):
+            self._message = response
+            self._page = None
+            if response.kind == RESULT_KIND_ROWS:
+                self.column_names = response.column_names
+                self.column_types = response.column_types
+        else:
+            self._message = None
+            self._page = response if response is not None else []
+
+    # -- the current page ----------------------------------------------------------------------------------------------------
+
+    @property
+    def current_rows(self) -> Any:
+        """The rows of the page at hand: a list, or what the row factory made of them."""
+        if self._page is None:
+            message = self._message
+            assert message is not None
+            self._page = message.decode(self.response_future.row_factory) if self.column_names is not None else []
+        return self._page
+
+    @property
+    def has_more_pages(self) -> bool:
+        """Whether there is a page after this one."""
+        return bool(self.response_future.has_more_pages)
+
+    @property
+    def paging_state(self) -> bytes | None:
+        """Where the next page begins: give it to `Session.execute`, later or in another process. None on the last page."""
+        state: bytes | None = self.response_future.paging_state
+        return state
+
+    def fetch_next_page(self) -> None:
+        """Replace the page at hand by the next one; by an empty one where there is none."""
+        if not self.response_future.has_more_pages:
+            self._take_page([])
+            return
+        self.response_future.start_fetching_next_page()
+        following = self.response_future.result()
+        self._take_page(following._message if following._message is not None else following.current_rows)
+
+    # -- all pages -----------------------------------------------------------------------------------------------------------
+
+    def __iter__(self) -> Iterator[Any]:
+        if self._is_list:
+            return iter(self._page)
+        if self._iterator is None:
+            self._iterator = self._rows()
+        return self._iterator
+
+    def _rows(self) -> Iterator[Any]:
+        while True:
+            yield from self.current_rows
+            if not self.response_future.has_more_pages:
+                return
+            self.fetch_next_page()
+
+    def __next__(self) -> Any:
+        return next(iter(self))
+
+    next = __next__
+
+    def one(self) -> Any:
+        """The first row of the page at hand; None where it is empty."""
+        rows = self.current_rows
+        if not rows:
+            return None
+        return rows[0] if isinstance(rows, Sequence) else next(iter(rows))
+
+    def all(self) -> list[Any]:
+        """The rows that are left, of all pages, as a list."""
+        return list(self)
+
+    def all_tuples(self) -> list[tuple[Any, ...]]:
+        """The rows of the page at hand as plain tuples, whatever the row factory is."""
+        if self._message is None:
+            return [tuple(row) for row in self._page]
+        rows: list[tuple[Any, ...]] = self._message.decode(tuple_factory)
+        return rows
+
+    def _enter_list_mode(self, operation: str) -> None:
+        if self._is_list:
+            return
+        if self._iterator is not None:
+            raise RuntimeError(f"{operation} cannot be used once iteration has begun")
+        self._page = self.all()
+        self._message = None
+        self._is_list = True
+
+    def __getitem__(self, index: Any) -> Any:
+        if index == 0 and not self._is_list and self._iterator is None:
+            return self.current_rows[0]  # one() of other programs: reads no further page
+        self._enter_list_mode("indexing")
+        return self._page[index]
+
+    def __eq__(self, other: object) -> bool:
+        self._enter_list_mode("comparing")
+        return bool(self._page == other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __bool__(self) -> bool:
+        return bool(self.current_rows)
+
+    # -- lightweight transactions --------------------------------------------------------------------------------------------
+
+    @property
+    def was_applied(self) -> bool:
+        """Whether a lightweight transaction was applied. RuntimeError where the result is not one of such a statement."""
+        names = self.column_names or []
+        if self._message is not None and APPLIED in names:
+            rows = self.all_tuples()
+            return all(row[names.index(APPLIED)] for row in rows) if len(rows) > 1 else bool(rows and rows[0][0])
+        first = self.one()
+        if isinstance(first, dict) and APPLIED in first:
+            return bool(first[APPLIED])
+        if self._message is None and isinstance(first, tuple) and first and isinstance(first[0], bool):
+            return first[0]
+        raise RuntimeError(f"was_applied is for lightweight transactions; this result has the columns {names}")
+
+    # -- traces ----------------------------------------------------------------------------------------------------------------
+
+    def get_query_trace(self, max_wait_sec: float | None = None) -> Any:
+        """The trace of the last page, for executions with trace=True."""
+        return self.response_future.get_query_trace(max_wait_sec)
+
+    def get_all_query_traces(self, max_wait_sec_per: float | None = None) -> list[Any]:
+        """The traces of all pages."""
+        traces: list[Any] = self.response_future.get_all_query_traces(max_wait_sec_per)
+        return traces
+
+    def __repr__(self) -> str:
+        if self.column_names is None and self._message is not None:
+            return "<ResultSet: no rows>"
+        more = ", more pages" if self.has_more_pages else ""
+        return f"<ResultSet: {len(self.current_rows)} rows of {', '.join(self.column_names or ['?'])}{more}>"
+
+
+ResultSet.__module__ = "cassandra.cluster"

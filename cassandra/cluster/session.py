@@ -1,0 +1,197 @@
+"""The session of the blocking and future faces."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from cassandra.cluster.execution import NOT_SET, Parameters, SessionBase, message_of
+from cassandra.cluster.response_future import ResponseFuture
+from cassandra.cluster.result_set import ResultSet
+from cassandra.engine.payloads import MessagePayload
+from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
+from cassandra.engine.request import Request
+from cassandra.errors import ConnectionShutdown
+from cassandra.query.prepared import PreparedStatement
+
+if TYPE_CHECKING:
+    from cassandra.cluster.cluster import Cluster
+    from cassandra.engine.session import EngineSession
+
+__all__ = ["Session"]
+
+
+class Session(SessionBase):
+    """Executes statements. Made by `Cluster.connect`; safe to share between threads, and meant to live long."""
+
+    cluster: Cluster
+
+    def __init__(self, cluster: Cluster, hosts: Any, keyspace: str | None = None, *, engine: EngineSession) -> None:
+        super().__init__(cluster, engine)
+        self.hosts = hosts
+        self.is_shutdown = False
+        self._inbox = cluster.inbox
+        self._loop_thread = cluster.loop_thread
+
+    # -- executing -------------------------------------------------------------------------------------------------------------
+
+    def execute(
+        self,
+        query: Any,
+        parameters: Parameters = None,
+        timeout: Any = NOT_SET,
+        trace: bool = False,
+        custom_payload: Mapping[str, bytes] | None = None,
+        execution_profile: Any = EXEC_PROFILE_DEFAULT,
+        paging_state: bytes | None = None,
+        host: Any = None,
+        execute_as: Any = None,
+    ) -> ResultSet:
+        """Execute `query` and wait for its `ResultSet`.
+
+        query: a text, or a statement. parameters: a sequence or a mapping; for a text they are written into it at ``%s`` or
+        ``%(name)s``, for a prepared statement they are bound. timeout: seconds for the whole of it, retries included; None for
+        no limit. trace: have the servers trace it. paging_state: begin at that page. host: the one `Host` to send it to.
+
+        Raises the server's refusal (InvalidRequest, Unavailable, ...), OperationTimedOut, or NoHostAvailable with each host's
+        error.
+        """
+        return self.execute_async(
+            query, parameters, trace, custom_payload, timeout, execution_profile, paging_state, host, execute_as
+        ).result()
+
+    def execute_async(
+        self,
+        query: Any,
+        parameters: Parameters = None,
+        trace: bool = False,
+        custom_payload: Mapping[str, bytes] | None = None,
+        timeout: Any = NOT_SET,
+        execution_profile: Any = EXEC_PROFILE_DEFAULT,
+        paging_state: bytes | None = None,
+        host: Any = None,
+        execute_as: Any = None,
+    ) -> ResponseFuture:
+        """Execute `query` and return its `ResponseFuture` at once; see `execute` for the parameters.
+
+        Mistakes in the call itself, a wrong parameter say, are raised here; all else comes by the future.
+        """
+        if execute_as is not None:
+            raise NotImplementedError("execute_as is DataStax Enterprise's proxy execution, which is not supported")
+        future = ResponseFuture(self, query, self._default_profile.row_factory)
+        request, profile = self._request(
+            query,
+            parameters,
+            trace,
+            custom_payload,
+            timeout,
+            execution_profile,
+            paging_state,
+            host,
+            future.complete,
+        )
+        future.row_factory = profile.row_factory
+        future.query = request.statement
+        future.watch(request)
+        for listener, args, kwargs in self._request_init_listeners:
+            listener(future, *args, **kwargs)
+        self._start(request)
+        return future
+
+    def _start(self, request: Request) -> None:
+        try:
+            self._inbox.put(request)
+        except RuntimeError as error:
+            # The loop is closed (by Cluster.shutdown), or it stayed behind in the parent of a fork.
+            failure = ConnectionShutdown(f"the session is shut down: {error}")
+            failure.__cause__ = error
+            request.fail(failure)
+
+    def start_next_page(self, future: ResponseFuture, request: Request, paging_state: bytes) -> None:
+        """Send the request of `future` once more, for the page at `paging_state`."""
+        payload = request.payload
+        payload.set_paging_state(paging_state)
+        following = Request(
+            self._engine,
+            request.statement,
+            payload,
+            request.policy,
+            request.retry_policy,
+            request.speculative_policy,
+            request.timeout,
+            future.complete,
+            target_host=request.target_host,
+        )
+        future.watch(following)
+        self._start(following)
+
+    def message_of_request(self, request: Request | None) -> Any:
+        """What `ResponseFuture.message` is."""
+        if request is None:
+            return None
+        payload = request.payload
+        return payload.message if isinstance(payload, MessagePayload) else message_of(payload)
+
+    def refuse_on_loop(self, call: str, instead: str) -> None:
+        """RuntimeError where a blocking call is made from the engine's own thread, which it would block for ever."""
+        if self._loop_thread.is_current():
+            raise RuntimeError(
+                f"{call} was called in the driver's own event loop thread (in a callback, say), where it would wait for itself: "
+                f"use {instead}"
+            )
+
+    # -- preparing -------------------------------------------------------------------------------------------------------------
+
+    def prepare(
+        self, query: str, custom_payload: Mapping[str, bytes] | None = None, keyspace: str | None = None
+    ) -> PreparedStatement:
+        """Have the servers prepare `query`, with ``?`` or ``:name`` for its parameters.
+
+        keyspace: for names without one (protocol v5; else the session's). Raises what `execute` raises.
+        """
+        self.refuse_on_loop("Session.prepare()", "the session of cassandra.aio")
+        profile = self._default_profile
+        return self.cluster.run(
+            self._engine.core.preparer.prepare(
+                self._engine,
+                query,
+                keyspace,
+                custom_payload,
+                profile.load_balancing_policy,
+                profile.retry_policy,
+                profile.request_timeout,
+            )
+        )
+
+    # -- keyspace and schema -----------------------------------------------------------------------------------------------------
+
+    def set_keyspace(self, keyspace: str) -> None:
+        """Use `keyspace` for unqualified names from now on; InvalidRequest where it does not exist."""
+        quoted = '"' + keyspace.replace('"', '""') + '"'
+        self.execute(f"USE {quoted}")
+
+    # -- life --------------------------------------------------------------------------------------------------------------------
+
+    def shutdown(self) -> None:
+        """Close the session's connections. Executions under way fail with an error that says so. Twice does no harm."""
+        if self.is_shutdown:
+            return
+        self.is_shutdown = True
+        self.cluster.close_session(self)
+
+    def close_engine(self) -> None:
+        """The part of `shutdown` that runs on the loop."""
+        self._engine.close()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *args: object) -> None:
+        self.shutdown()
+
+    def __repr__(self) -> str:
+        state = "shut down" if self.is_shutdown else f"{len(self._engine.pools)} hosts"
+        return f"<Session: keyspace={self.keyspace}, {state}>"
+
+
+Session.__module__ = "cassandra.cluster"

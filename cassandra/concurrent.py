@@ -1,0 +1,154 @@
+"""Many executions at a time over the future face, with bounded memory.
+
+Works with any session whose `execute_async` returns something with `add_callbacks`. A callback that fires at once, inside
+`add_callbacks`, never leads deeper into the stack: it only says that there is more to send, and the sending loop that runs goes on.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+__all__ = ["ExecutionResult", "execute_concurrent", "execute_concurrent_with_args"]
+
+
+class ExecutionResult(NamedTuple):
+    """The outcome of one execution: its `ResultSet`, or, where `success` is false, its error."""
+
+    success: bool
+    result_or_exc: Any
+
+
+def execute_concurrent(
+    session: Any,
+    statements_and_parameters: Iterable[tuple[Any, Any]],
+    concurrency: int = 100,
+    raise_on_first_error: bool = True,
+    results_generator: bool = False,
+    execution_profile: Any = None,
+) -> list[ExecutionResult] | Iterator[ExecutionResult]:
+    """Execute (statement, parameters) pairs, at most `concurrency` at a time; the outcomes in the order of the statements.
+
+    With `raise_on_first_error` the first error is raised, after what is under way is over. With `results_generator` the outcomes
+    come from an iterator as they are there, and statements are taken as outcomes are read: neither the statements nor the
+    results of a large load are ever all in memory. Each outcome is an `ExecutionResult` (success, result_or_exc).
+    """
+    if concurrency <= 0:
+        raise ValueError(f"concurrency must be greater than 0, but is {concurrency}")
+    run = _Run(session, statements_and_parameters, concurrency, raise_on_first_error, execution_profile)
+    return run.results() if results_generator else list(run.results())
+
+
+def execute_concurrent_with_args(
+    session: Any, statement: Any, parameters: Iterable[Any], *args: Any, **kwargs: Any
+) -> list[ExecutionResult] | Iterator[ExecutionResult]:
+    """`execute_concurrent` of one statement with each of `parameters`."""
+    return execute_concurrent(session, ((statement, values) for values in parameters), *args, **kwargs)
+
+
+class _Run:
+    """One call: sends from the reader's thread, and takes completions from whichever thread they come in."""
+
+    def __init__(
+        self,
+        session: Any,
+        statements: Iterable[tuple[Any, Any]],
+        concurrency: int,
+        fail_fast: bool,
+        execution_profile: Any,
+    ) -> None:
+        self._session = session
+        self._statements = iter(statements)
+        self._concurrency = concurrency
+        self._fail_fast = fail_fast
+        self._options = {} if execution_profile is None else {"execution_profile": execution_profile}
+        self._condition = threading.Condition(threading.Lock())
+        self._wants_wake_up = False
+        # Filled by completions (append is atomic), emptied by the reader.
+        self._completed: deque[tuple[int, ExecutionResult]] = deque()
+        self._sent = 0
+        self._under_way = 0
+        self._exhausted = False
+
+    def results(self) -> Iterator[ExecutionResult]:
+        """The outcomes in order; sends as it is read."""
+        ready: dict[int, ExecutionResult] = {}
+        position = 0
+        failed: BaseException | None = None
+        while True:
+            if failed is None:
+                # Outcomes that wait for an earlier one count too: memory is bounded by the concurrency.
+                while self._sent - position < 2 * self._concurrency and self._under_way < self._concurrency:
+                    if not self._send_next():
+                        break
+            if position == self._sent or (failed is not None and self._under_way == 0):
+                if failed is not None:
+                    raise failed
+                return
+            self._collect(ready)
+            while position in ready:
+                outcome = ready.pop(position)
+                position += 1
+                if not outcome.success and self._fail_fast:
+                    failed = failed or outcome.result_or_exc
+                elif failed is None:
+                    yield outcome
+
+    def _send_next(self) -> bool:
+        if self._exhausted:
+            return False
+        try:
+            statement, parameters = next(self._statements)
+        except StopIteration:
+            self._exhausted = True
+            return False
+        position = self._sent
+        self._sent += 1
+        self._under_way += 1
+        try:
+            future = self._session.execute_async(statement, parameters, **self._options)
+            arguments = (future, position)
+            future.add_callbacks(
+                callback=self._on_success,
+                callback_args=arguments,
+                errback=self._on_error,
+                errback_args=arguments,
+            )
+        except Exception as error:
+            self._complete(position, ExecutionResult(False, error))
+        return True
+
+    def _on_success(self, rows: Any, future: Any, position: int) -> None:
+        future.clear_callbacks()
+        self._complete(position, ExecutionResult(True, _result_set(future, rows)))
+
+    def _on_error(self, error: Any, future: Any, position: int) -> None:
+        self._complete(position, ExecutionResult(False, error))
+
+    def _complete(self, position: int, outcome: ExecutionResult) -> None:
+        self._completed.append((position, outcome))
+        if self._wants_wake_up:
+            with self._condition:
+                self._condition.notify()
+
+    def _collect(self, ready: dict[int, ExecutionResult]) -> None:
+        """Move what has completed into `ready`; waits for one where there is none."""
+        completed = self._completed
+        if not completed:
+            with self._condition:
+                self._wants_wake_up = True
+                while not completed:
+                    self._condition.wait()
+                self._wants_wake_up = False
+        while completed:
+            position, outcome = completed.popleft()
+            self._under_way -= 1
+            ready[position] = outcome
+
+
+def _result_set(future: Any, rows: Any) -> Any:
+    """What the execution's result is; `ResultSet` of the cluster module is not imported, sessions of tests have their own."""
+    result = getattr(future, "result", None)
+    return result() if result is not None else rows

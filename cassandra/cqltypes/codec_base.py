@@ -1,0 +1,161 @@
+"""The contract of a codec, in Python: an immutable plan for one CQL type, resolved once and shared by all threads.
+
+A codec knows nothing of the classes in `cassandra.cqltypes`; those build it. Containers hold the codecs of their elements.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from cassandra.cqltypes.failures import malformed
+from cassandra.errors import DecodeError
+
+Data = bytes | memoryview
+MAX_LENGTH = 0x7FFFFFFF  # native_protocol_v5.spec 3: the length of [bytes] is a signed [int]
+
+
+class Codec:
+    """Encodes and decodes the body of one CQL type's values; subclasses fill in `encode` and `decode`.
+
+    `fixed_size` is the width that a vector packs values in without a length, or -1; `width` the width of every non-empty
+    value, or -1; `struct_code` the `struct` letter where the value is a plain number, else "".
+    """
+
+    __slots__ = ("cql_name", "empty_is_value", "fixed_size", "legacy_empty", "struct_code", "width")
+
+    cql_name: str
+    fixed_size: int
+    empty_is_value: bool
+    legacy_empty: object
+    width: int
+    struct_code: str
+
+    def __init__(
+        self,
+        cql_name: str,
+        fixed_size: int = -1,
+        *,
+        width: int = -1,
+        struct_code: str = "",
+        empty_is_value: bool = False,
+        empty: object = None,
+    ) -> None:
+        self.cql_name = cql_name
+        self.fixed_size = fixed_size
+        self.width = width
+        self.struct_code = struct_code
+        self.empty_is_value = empty_is_value
+        self.legacy_empty = empty
+
+    def encode(self, value: Any) -> bytes:
+        """The body of `value`, which is neither None nor UNSET_VALUE.
+
+        Raises `EncodeTypeError` (a TypeError) or `EncodeValueError` (a ValueError and OverflowError).
+        """
+        raise NotImplementedError
+
+    def decode(self, data: Data) -> Any:
+        """The value of a body. Raises `cassandra.errors.DecodeError`."""
+        raise NotImplementedError
+
+    def decode_nullable(self, data: Data | None) -> Any:
+        """The value of a [bytes]: None for null; for zero bytes the legacy empty value, where they are no value."""
+        if data is None:
+            return None
+        if len(data) == 0 and not self.empty_is_value:
+            return self.legacy_empty
+        return self.decode(data)
+
+    def deserialize_into(self, data: Data, out: Any) -> int:
+        """Decode a list, set or vector of plain numbers into `out`, a writable C-contiguous buffer of the same kind.
+
+        Gives the number of elements written. Raises TypeError for a buffer of another kind, ValueError for one too small,
+        DecodeError for malformed data and for nulls.
+        """
+        raise TypeError(f"{self.cql_name} is not a list, set or vector of numbers; it cannot be decoded into a buffer")
+
+    def __repr__(self) -> str:
+        return f"<codec of {self.cql_name}>"
+
+
+class UserType(Protocol):
+    """What `from_class` needs of a type whose coding is written in Python."""
+
+    def to_binary(self, value: Any, protocol_version: int) -> bytes:
+        """The body of `value`."""
+
+    def from_binary(self, data: bytes | None, protocol_version: int) -> Any:
+        """The value of a body."""
+
+
+class ClassCodec(Codec):
+    """The codec of a type whose coding is a user's Python code."""
+
+    __slots__ = ("_from_binary", "_to_binary", "_version")
+
+    def __init__(self, name: str, cls: Any, protocol_version: int, fixed_size: int) -> None:
+        super().__init__(name, fixed_size, empty_is_value=True)
+        self._to_binary = cls.to_binary
+        self._from_binary = cls.from_binary
+        self._version = protocol_version
+
+    def encode(self, value: Any) -> bytes:
+        """What the class's `to_binary` makes of `value`."""
+        data = self._to_binary(value, self._version)
+        if not isinstance(data, (bytes, bytearray, memoryview)):
+            raise TypeError(f"{self.cql_name}: to_binary returned {type(data).__name__}, not bytes")
+        return bytes(data)
+
+    def decode(self, data: Data) -> Any:
+        """What the class's `from_binary` makes of `data`."""
+        return self._from_binary(bytes(data), self._version)
+
+
+def from_class(cls: Any, protocol_version: int, *, name: str = "", fixed_size: int = -1) -> Codec:
+    """The codec of a class with ``to_binary(value, protocol_version)`` and ``from_binary(data, protocol_version)``."""
+    return ClassCodec(name or cls.__name__, cls, protocol_version, fixed_size)
+
+
+def encode_nullable(codec: Codec, value: Any) -> bytes:
+    """[int] length and body of `value`; None is length -1."""
+    if value is None:
+        return b"\xff\xff\xff\xff"
+    body = codec.encode(value)
+    return len(body).to_bytes(4, "big") + body
+
+
+def read_element(codec: Codec, data: bytes, size: int) -> Any:
+    """The value of an element whose length field was `size` and whose bytes are `data`."""
+    if size < 0:
+        return None
+    if size == 0 and not codec.empty_is_value:
+        return codec.legacy_empty
+    return codec.decode(data)
+
+
+def take(name: str, data: bytes, offset: int) -> tuple[int, int]:
+    """(start, size) of the [bytes] whose length field lies at `offset`; a size below 0 is a null."""
+    start = offset + 4
+    if start > len(data):
+        malformed(name, f"truncated: {len(data) - offset} bytes left of a 4-byte length")
+    size = int.from_bytes(data[offset:start], "big", signed=True)
+    if size > len(data) - start:
+        malformed(name, f"truncated: an item claims {size} bytes, {len(data) - start} are left")
+    if size < -1:
+        # Null is -1 (native_protocol_v5.spec 3); nothing else may be negative in a value.
+        malformed(name, f"an item has the negative length {size}")
+    return start, size
+
+
+__all__ = [
+    "MAX_LENGTH",
+    "ClassCodec",
+    "Codec",
+    "Data",
+    "DecodeError",
+    "UserType",
+    "encode_nullable",
+    "from_class",
+    "read_element",
+    "take",
+]

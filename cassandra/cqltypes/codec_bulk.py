@@ -1,0 +1,160 @@
+"""Many numbers at once, in Python: one `struct` call for all elements, and byte-wise slices to lay lengths between them.
+
+A list of n numbers of width w is n times ([int] w, w bytes). With the bare numbers packed side by side, byte j of all
+elements is one slice with a stride, so a list costs w + 1 slice assignments, whatever n is.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from array import array
+from typing import Any
+
+from cassandra.cqltypes.failures import malformed
+
+_NATIVE_ORDER = "<" if sys.byteorder == "little" else ">"
+_INTEGERS = frozenset("bBhHiIlLqQnN")
+_FLOATS = frozenset("efd")
+# The array module's letters for the sizes of the wire's integers.
+_ARRAY_CODES = {"b": "b", "h": "h", "i": "i", "q": "q", "f": "f", "d": "d"}
+
+
+def buffer_of(value: Any) -> memoryview | None:
+    """The memory of an array of numbers (NumPy, array.array, memoryview, bytearray); None for anything else."""
+    if isinstance(value, (list, tuple, set, frozenset, str, bytes)):
+        return None
+    try:
+        return memoryview(value)
+    except (TypeError, ValueError, BufferError):
+        return None
+
+
+def wire_form(view: memoryview, code: str) -> bytes | None:
+    """The elements of a one-dimensional `view` as packed big-endian numbers of the struct letter `code`.
+
+    None where its format is no number, or one whose values do not all belong into the type (then the elements are looked at
+    one by one, and the error names the first that does not fit).
+    """
+    form = view.format
+    order, letter = (form[0], form[1:]) if form[:1] in "<>=!@" and form else ("@", form)
+    if view.ndim != 1 or len(letter) != 1 or letter not in _INTEGERS | _FLOATS:
+        return None
+    if order in "@=":
+        order, native = _NATIVE_ORDER, order == "@"
+    else:
+        order, native = (">" if order == "!" else order), False
+    size = view.itemsize
+    same_kind = (letter in "bhilqn" and code in "bhiq") or (letter == code and code in "fd")
+    data = view.tobytes()
+    if same_kind and size == struct.calcsize(">" + code):
+        if order == ">" or size == 1:
+            return data
+        swapped = array(_ARRAY_CODES[code], data)
+        swapped.byteswap()
+        return swapped.tobytes()
+    if letter in _FLOATS and code not in "fd":
+        return None
+    count = len(data) // size
+    try:
+        numbers = struct.unpack(f"{'@' if native else order}{count}{letter}", data)
+        return struct.pack(f">{count}{code}", *numbers)
+    except (struct.error, OverflowError):
+        return None
+
+
+def values_of(view: memoryview) -> list[Any]:
+    """The elements of a one-dimensional buffer as Python numbers, for a look at each of them."""
+    form = view.format
+    if form[:1] in "<>=!" and len(form) == 2:
+        return list(struct.unpack(f"{form[0]}{len(view)}{form[1]}", view.tobytes()))
+    return view.tolist()
+
+
+def with_lengths(packed: bytes, width: int) -> bytes:
+    """[int] n and n times ([int] width, element) of `packed` elements."""
+    count = len(packed) // width
+    stride = width + 4
+    out = bytearray(4 + count * stride)
+    out[0:4] = count.to_bytes(4, "big")
+    if count:
+        out[7::stride] = bytes((width,)) * count
+        for place in range(width):
+            out[8 + place :: stride] = packed[place::width]
+    return bytes(out)
+
+
+def without_lengths(data: bytes, count: int, width: int) -> bytearray | None:
+    """The packed elements of a list body whose `count` elements all have `width` bytes; None where they have not."""
+    stride = width + 4
+    if len(data) != 4 + count * stride:
+        return None
+    if count and (
+        data[7::stride] != bytes((width,)) * count
+        or any(data[4::stride])
+        or any(data[5::stride])
+        or any(data[6::stride])
+    ):
+        return None
+    packed = bytearray(count * width)
+    for place in range(width):
+        packed[place::width] = data[8 + place :: stride]
+    return packed
+
+
+def native_array(packed: bytes | bytearray, code: str) -> array[Any]:
+    """An array.array of packed big-endian numbers."""
+    made = array(_ARRAY_CODES[code], bytes(packed))
+    if sys.byteorder == "little":
+        made.byteswap()
+    return made
+
+
+def store(packed: bytes | bytearray, code: str, out: Any, name: str) -> int:
+    """Write packed big-endian numbers into the buffer `out` of the same kind; the number of elements.
+
+    Raises TypeError for a buffer of another kind or not writable, ValueError for one too small.
+    """
+    view = memoryview(out)
+    width = struct.calcsize(">" + code)
+    form = view.format
+    order, letter = (form[0], form[1:]) if form[:1] in "<>=!@" and form else ("@", form)
+    kind = "f" if letter in ("f", "d") else "i"
+    alike = len(letter) == 1 and letter in "bhilqnfd" and kind == ("f" if code in "fd" else "i")
+    if view.readonly or view.ndim != 1 or not view.c_contiguous or view.itemsize != width or not alike:
+        raise TypeError(
+            f"{name}: the buffer to decode into must be writable, contiguous, of one dimension and of the "
+            f"format {code!r}; it has the format {form!r}, {view.ndim} dimensions"
+        )
+    count = len(packed) // width
+    if len(view) < count:
+        raise ValueError(f"{name}: {count} elements do not fit a buffer of {len(view)}")
+    foreign = order in "<>!" and (">" if order == "!" else order) != _NATIVE_ORDER
+    raw = bytes(packed)
+    if _NATIVE_ORDER == ("<" if not foreign else ">"):
+        raw = native_swapped(raw, code)
+    view.cast("B")[: len(raw)] = raw
+    return count
+
+
+def native_swapped(packed: bytes, code: str) -> bytes:
+    """`packed` with the bytes of each element reversed."""
+    swapped = array(_ARRAY_CODES[code], packed)
+    swapped.byteswap()
+    return swapped.tobytes()
+
+
+def numpy_array(packed: bytes | bytearray, code: str) -> Any:
+    """A NumPy array, native byte order and writable, of packed big-endian numbers; DependencyError without NumPy."""
+    import numpy  # optional
+
+    return numpy.frombuffer(packed, ">" + _NUMPY_CODES[code]).astype("=" + _NUMPY_CODES[code])
+
+
+_NUMPY_CODES = {"b": "i1", "h": "i2", "i": "i4", "q": "i8", "f": "f4", "d": "f8"}
+
+
+def check_multiple(name: str, size: int, width: int, dimension: int) -> None:
+    """Raise `DecodeError` unless `size` bytes are `dimension` elements of `width`."""
+    if size != width * dimension:
+        malformed(name, f"takes {width * dimension} bytes ({dimension} elements of {width}), got {size}")

@@ -1,0 +1,407 @@
+"""Codecs of the types that hold others, in Python: list, set, map, tuple, user-defined types, vector, composites."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from cassandra.cqltypes import coerce
+from cassandra.cqltypes.codec_base import Codec, Data, encode_nullable, read_element, take
+from cassandra.cqltypes.codec_bulk import (
+    buffer_of,
+    check_multiple,
+    native_array,
+    numpy_array,
+    store,
+    values_of,
+    with_lengths,
+    without_lengths,
+    wire_form,
+)
+from cassandra.cqltypes.failures import EncodeTypeError, locate, malformed, refuse_value
+from cassandra.marshal import uvint_pack, uvint_unpack
+from cassandra.sentinels import EMPTY
+from cassandra.util.orderedmap import OrderedMapSerializedKey
+from cassandra.util.sortedset import SortedSet
+
+_NULL = b"\xff\xff\xff\xff"  # made once, for every null element
+
+
+def _elements(value: Any, name: str) -> Sequence[Any]:
+    view = buffer_of(value)
+    if view is not None and view.ndim == 1:
+        with view:
+            try:
+                return values_of(view)
+            except (NotImplementedError, struct.error):
+                pass  # an exporter whose elements only itself can make: iterate
+    return coerce.elements(value, name)
+
+
+def _packed(value: Any, code: str) -> bytes | None:
+    """The packed big-endian bytes of a sequence of plain numbers; None where it takes a look at each element."""
+    if type(value) is list or type(value) is tuple:
+        try:
+            return struct.pack(f">{len(value)}{code}", *value)
+        except (struct.error, OverflowError, TypeError):
+            return None
+    view = buffer_of(value)
+    if view is None:
+        return None
+    with view:
+        return wire_form(view, code)
+
+
+def _count(name: str, data: bytes, smallest: int) -> int:
+    """The [int] at the start of a collection; refuses more elements than the bytes can hold."""
+    if len(data) < 4:
+        malformed(name, f"truncated: {len(data)} bytes of a 4-byte count")
+    count = int.from_bytes(data[:4], "big", signed=True)
+    if count < 0:
+        malformed(name, f"the negative count {count}")
+    if count * smallest > len(data) - 4:
+        malformed(name, f"claims {count} elements, which {len(data) - 4} bytes cannot hold")
+    return count
+
+
+class ListCodec(Codec):
+    """list and set: [int] n, then n times [bytes] (native_protocol_v5.spec 5.12, 5.19)."""
+
+    __slots__ = ("_element", "_finish")
+
+    def __init__(self, name: str, element: Codec, finish: Callable[[list[Any]], Any] | None, empty: object) -> None:
+        super().__init__(name, empty=empty)
+        self._element = element
+        self._finish = finish
+
+    def encode(self, value: Any) -> bytes:
+        """The body of any iterable."""
+        element = self._element
+        if element.struct_code:
+            packed = _packed(value, element.struct_code)
+            if packed is not None:
+                return with_lengths(packed, element.width)
+        if value is EMPTY:
+            return b""
+        items = _elements(value, self.cql_name)
+        parts = [len(items).to_bytes(4, "big")]
+        at = 0
+        encode = element.encode
+        try:
+            for item in items:
+                if item is None:
+                    parts.append(_NULL)
+                else:
+                    body = encode(item)
+                    parts.append(len(body).to_bytes(4, "big"))
+                    parts.append(body)
+                at += 1
+        except Exception as error:
+            locate(error, f"element {at} of {self.cql_name}")
+            raise
+        return b"".join(parts)
+
+    def decode(self, data: Data) -> Any:
+        """A list, or a SortedSet."""
+        data = bytes(data)
+        name, element = self.cql_name, self._element
+        count = _count(name, data, 4)
+        found: list[Any]
+        if element.struct_code:
+            packed = without_lengths(data, count, element.width)
+            if packed is not None:
+                found = list(struct.unpack(f">{count}{element.struct_code}", packed))
+                return found if self._finish is None else self._finish(found)
+        found = []
+        offset = 4
+        try:
+            for _ in range(count):
+                start, size = take(name, data, offset)
+                offset = start + size if size > 0 else start
+                found.append(read_element(element, data[start:offset], size))
+        except Exception as error:
+            locate(error, f"element {len(found)} of {name}")
+            raise
+        if offset != len(data):
+            malformed(name, f"{len(data) - offset} bytes left over after {count} elements")
+        return found if self._finish is None else self._finish(found)
+
+    def deserialize_into(self, data: Data, out: Any) -> int:
+        """See `Codec.deserialize_into`."""
+        element = self._element
+        if not element.struct_code:
+            return super().deserialize_into(data, out)
+        data = bytes(data)
+        count = _count(self.cql_name, data, 4)
+        packed = without_lengths(data, count, element.width)
+        if packed is None:
+            self.decode(data)  # says what is malformed, where something is
+            malformed(self.cql_name, "has null or empty elements, which a buffer of numbers cannot hold")
+        return store(packed, element.struct_code, out, self.cql_name)
+
+
+class MapCodec(Codec):
+    """map: [int] n, then n times [bytes] key and [bytes] value (native_protocol_v5.spec 5.13)."""
+
+    __slots__ = ("_key", "_value")
+
+    def __init__(self, name: str, key: Codec, value: Codec, empty: object) -> None:
+        super().__init__(name, empty=empty)
+        self._key = key
+        self._value = value
+
+    def encode(self, value: Any) -> bytes:
+        """The body of any mapping."""
+        if value is EMPTY:
+            return b""
+        keys, values = coerce.pairs(value, self.cql_name)
+        parts = [len(keys).to_bytes(4, "big")]
+        key_codec, value_codec = self._key, self._value
+        for at, key in enumerate(keys):
+            try:
+                parts.append(encode_nullable(key_codec, key))
+            except Exception as error:
+                locate(error, f"key {at} of {self.cql_name}")
+                raise
+            try:
+                parts.append(encode_nullable(value_codec, values[at]))
+            except Exception as error:
+                locate(error, f"value {at} of {self.cql_name}")
+                raise
+        return b"".join(parts)
+
+    def decode(self, data: Data) -> Any:
+        """An `OrderedMapSerializedKey`."""
+        data = bytes(data)
+        name = self.cql_name
+        count = _count(name, data, 8)
+        keys: list[Any] = []
+        values: list[Any] = []
+        offset = 4
+        where, into = "key", keys
+        try:
+            for _ in range(count):
+                for where, codec, into in (("key", self._key, keys), ("value", self._value, values)):
+                    start, size = take(name, data, offset)
+                    offset = start + size if size > 0 else start
+                    into.append(read_element(codec, data[start:offset], size))
+        except Exception as error:
+            locate(error, f"{where} {len(into)} of {name}")
+            raise
+        if offset != len(data):
+            malformed(name, f"{len(data) - offset} bytes left over after {count} pairs")
+        return OrderedMapSerializedKey._of(keys, values, self._key.encode)
+
+
+class TupleCodec(Codec):
+    """tuple: [bytes] of each field; the value may end early (native_protocol_v5.spec 5.22)."""
+
+    __slots__ = ("_fields",)
+
+    def __init__(self, name: str, fields: Sequence[Codec], empty: object) -> None:
+        super().__init__(name, empty=empty)
+        self._fields = tuple(fields)
+
+    def _where(self, at: int) -> str:
+        return f"item {at} of {self.cql_name}"
+
+    def _items(self, value: Any) -> Sequence[Any]:
+        return coerce.tuple_items(value, self.cql_name, len(self._fields))
+
+    def encode(self, value: Any) -> bytes:
+        """The body of a sequence; missing items are null."""
+        if value is EMPTY:
+            return b""
+        parts = []
+        for at, item in enumerate(self._items(value)):
+            try:
+                parts.append(encode_nullable(self._fields[at], item))
+            except Exception as error:
+                locate(error, self._where(at))
+                raise
+        return b"".join(parts)
+
+    def _read(self, data: Data) -> list[Any]:
+        data = bytes(data)
+        found: list[Any] = []
+        offset = 0
+        for codec in self._fields:
+            if offset == len(data):
+                # A missing tail is null: the value is older than the type's last fields.
+                found.extend([None] * (len(self._fields) - len(found)))
+                break
+            try:
+                start, size = take(self.cql_name, data, offset)
+                offset = start + size if size > 0 else start
+                found.append(read_element(codec, data[start:offset], size))
+            except Exception as error:
+                locate(error, self._where(len(found)))
+                raise
+        if offset != len(data):
+            malformed(self.cql_name, f"{len(data) - offset} bytes left over after {len(found)} fields")
+        return found
+
+    def decode(self, data: Data) -> Any:
+        """A tuple."""
+        return tuple(self._read(data))
+
+
+class UdtCodec(TupleCodec):
+    """A user-defined type: as tuple (native_protocol_v5.spec 5.25), `make` turns the list of fields into the value."""
+
+    __slots__ = ("_make", "_names")
+
+    def __init__(
+        self,
+        name: str,
+        names: Sequence[str],
+        fields: Sequence[Codec],
+        make: Callable[[list[Any]], Any],
+        empty: object,
+    ) -> None:
+        super().__init__(name, fields, empty)
+        self._names = tuple(names)
+        self._make = make
+
+    def _where(self, at: int) -> str:
+        return f'field "{self._names[at]}" of {self.cql_name}'
+
+    def _items(self, value: Any) -> Sequence[Any]:
+        return coerce.udt_items(value, self.cql_name, self._names)
+
+    def decode(self, data: Data) -> Any:
+        """What `make` makes of the fields."""
+        return self._make(self._read(data))
+
+
+class VectorCodec(Codec):
+    """vector<element, dimension>: elements side by side; those without a fixed width have an unsigned vint length each."""
+
+    __slots__ = ("_as", "_dimension", "_element")
+
+    def __init__(self, name: str, element: Codec, dimension: int, as_: str, empty: object) -> None:
+        size = element.fixed_size * dimension if element.fixed_size >= 0 else -1
+        super().__init__(name, size, width=size, empty=empty)
+        self._element = element
+        self._dimension = dimension
+        self._as = as_ if element.struct_code and element.fixed_size >= 0 else "list"
+
+    def _wrong_length(self, value: Any, count: int) -> None:
+        refuse_value(value, f"has {count} elements, {self.cql_name} takes {self._dimension}")
+
+    def encode(self, value: Any) -> bytes:
+        """The body of any iterable of the right length without nulls."""
+        element, dimension = self._element, self._dimension
+        if element.struct_code and element.fixed_size >= 0:
+            packed = _packed(value, element.struct_code)
+            if packed is not None:
+                if len(packed) != self.fixed_size:
+                    self._wrong_length(value, len(packed) // element.fixed_size)
+                return packed
+        items = _elements(value, self.cql_name)
+        if len(items) != dimension:
+            self._wrong_length(value, len(items))
+        parts = []
+        at = 0
+        try:
+            for at, item in enumerate(items):
+                if item is None:
+                    raise EncodeTypeError("null is not allowed in a vector")
+                body = element.encode(item)
+                if element.fixed_size < 0:
+                    parts.append(uvint_pack(len(body)))
+                elif len(body) != element.fixed_size:
+                    raise EncodeTypeError("an empty value is not allowed in a vector")
+                parts.append(body)
+        except Exception as error:
+            locate(error, f"element {at} of {self.cql_name}")
+            raise
+        return b"".join(parts)
+
+    def decode(self, data: Data) -> Any:
+        """A list; on request an array.array or a NumPy array where the elements are plain numbers."""
+        element, dimension = self._element, self._dimension
+        width = element.fixed_size
+        if width >= 0:
+            check_multiple(self.cql_name, len(data), width, dimension)
+            code = element.struct_code
+            if code:
+                if self._as == "list":
+                    return list(struct.unpack(f">{dimension}{code}", data))
+                return native_array(bytes(data), code) if self._as == "array" else numpy_array(bytearray(data), code)
+        data = bytes(data)
+        found: list[Any] = []
+        offset = 0
+        # Each element of variable size takes its length byte at least.
+        if width < 0 and dimension > len(data):
+            malformed(self.cql_name, f"{len(data)} bytes cannot hold {dimension} elements")
+        try:
+            for _ in range(dimension):
+                size = width
+                if width < 0:
+                    size, taken = self._length(data, offset)
+                    offset += taken
+                found.append(element.decode_nullable(data[offset : offset + size]))
+                offset += size
+        except Exception as error:
+            locate(error, f"element {len(found)} of {self.cql_name}")
+            raise
+        if offset != len(data):
+            malformed(self.cql_name, f"{len(data) - offset} bytes left over after {dimension} elements")
+        return found
+
+    def _length(self, data: bytes, offset: int) -> tuple[int, int]:
+        try:
+            size, taken = uvint_unpack(data[offset : offset + 9])
+        except ValueError:
+            malformed(self.cql_name, "truncated within the length of an element")
+        left = len(data) - offset - taken
+        if size > left:
+            malformed(self.cql_name, f"truncated: an element claims {size} bytes, {left} are left")
+        return size, taken
+
+    def deserialize_into(self, data: Data, out: Any) -> int:
+        """See `Codec.deserialize_into`."""
+        element = self._element
+        if not element.struct_code or element.fixed_size < 0:
+            return super().deserialize_into(data, out)
+        check_multiple(self.cql_name, len(data), element.fixed_size, self._dimension)
+        return store(bytes(data), element.struct_code, out, self.cql_name)
+
+
+# -- factories: the public names that both twins share --------------------------------------------------------------------
+
+
+def list_of(element: Codec, name: str = "", empty: object = None) -> Codec:
+    """list<element>, read as a list."""
+    return ListCodec(name or f"list<{element.cql_name}>", element, None, empty)
+
+
+def set_of(element: Codec, name: str = "", empty: object = None) -> Codec:
+    """set<element>, read as a SortedSet."""
+    return ListCodec(name or f"set<{element.cql_name}>", element, SortedSet, empty)
+
+
+def map_of(key: Codec, value: Codec, name: str = "", empty: object = None) -> Codec:
+    """map<key, value>, read as an OrderedMapSerializedKey."""
+    return MapCodec(name or f"map<{key.cql_name}, {value.cql_name}>", key, value, empty)
+
+
+def tuple_of(fields: Sequence[Codec], name: str = "", empty: object = None) -> Codec:
+    """tuple<fields...>, read as a tuple."""
+    return TupleCodec(name or f"tuple<{', '.join(field.cql_name for field in fields)}>", fields, empty)
+
+
+def udt(
+    name: str, names: Sequence[str], fields: Sequence[Codec], make: Callable[[list[Any]], Any], empty: object = None
+) -> Codec:
+    """The user-defined type `name` with fields `names`; reading gives ``make([field values])``."""
+    return UdtCodec(name, names, fields, make, empty)
+
+
+def vector_of(element: Codec, dimension: int, as_: str = "list", name: str = "", empty: object = None) -> Codec:
+    """vector<element, dimension>, read as "list", "array" (array.array) or "numpy" where the elements are numbers."""
+    if as_ not in ("list", "array", "numpy"):
+        raise ValueError(f"vectors are read as 'list', 'array' or 'numpy', not as {as_!r}")
+    return VectorCodec(name or f"vector<{element.cql_name}, {dimension}>", element, dimension, as_, empty)

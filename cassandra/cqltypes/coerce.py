@@ -1,0 +1,316 @@
+"""Values in all their shapes to the few numbers that the wire has: what both twins do off the fast path.
+
+Each function takes what a caller passed and gives what the codec writes, or raises `EncodeTypeError` / `EncodeValueError`
+with a text that names the value. Both implementations call these, so their messages and rules cannot drift apart.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import re
+import socket
+import uuid as uuid_module
+from typing import Any
+
+from cassandra.cqltypes.failures import malformed, refuse_type, refuse_value
+from cassandra.sentinels import EMPTY
+from cassandra.util.temporal import Date, Duration, Time, ms_timestamp_from_datetime
+
+DATE_OFFSET = 1 << 31  # native_protocol_v5.spec 5.8: the epoch lies in the centre of the range
+_EPOCH_ORDINAL = 719163
+_INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
+_INT32_MIN, _INT32_MAX = -(1 << 31), (1 << 31) - 1
+
+# scaleb() in a context as wide as the module allows is exact; the ordinary context would round.
+WIDE_CONTEXT = decimal.Context(
+    prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN, traps=[decimal.InvalidOperation]
+)
+
+
+def integer_out_of_place(value: Any, name: str, low: int, high: int) -> None:
+    """Raise the error that says why `value` is no integer of `low` to `high`."""
+    if hasattr(type(value), "__index__"):
+        refuse_value(value, f"is out of the range of {name} ({low} to {high})")
+    refuse_type(value, "an integer")
+
+
+def float_out_of_place(value: Any, name: str) -> None:
+    """Raise the error that says why `value` is no number for the floating-point type `name`."""
+    if hasattr(type(value), "__float__") or hasattr(type(value), "__index__"):
+        refuse_value(value, f"is out of the range of {name}")
+    refuse_type(value, "a number")
+
+
+def boolean(value: Any) -> bool:
+    """The truth of a bool, a NumPy bool, or the integers 0 and 1."""
+    if value is True or value is False:
+        return bool(value)
+    if isinstance(value, int) and value in (0, 1):
+        return bool(value)
+    if type(value).__name__ in ("bool_", "bool") and type(value).__module__ == "numpy":
+        return bool(value)
+    refuse_type(value, "a boolean")
+
+
+def uuid_bytes(value: Any) -> bytes:
+    """The 16 bytes of a UUID, or of a string that spells one."""
+    if isinstance(value, uuid_module.UUID):
+        return value.bytes
+    if isinstance(value, str):
+        try:
+            return uuid_module.UUID(value).bytes
+        except ValueError:
+            refuse_value(value, "does not spell a UUID")
+    refuse_type(value, "a UUID")
+
+
+def inet_bytes(value: Any) -> bytes:
+    """The 4 or 16 bytes of an address: a string, or an object of the `ipaddress` module."""
+    if isinstance(value, str):
+        try:
+            return socket.inet_pton(socket.AF_INET6 if ":" in value else socket.AF_INET, value)
+        except (OSError, ValueError):
+            refuse_value(value, "is not an IPv4 or IPv6 address")
+    packed = getattr(value, "packed", None)
+    if isinstance(packed, bytes) and len(packed) in (4, 16):
+        return packed
+    refuse_type(value, "an IP address")
+
+
+def inet_text(data: bytes) -> str:
+    """The address in 4 or 16 bytes, as text."""
+    if len(data) == 4:
+        return socket.inet_ntop(socket.AF_INET, data)
+    if len(data) == 16:
+        return socket.inet_ntop(socket.AF_INET6, data)
+    malformed("inet", f"takes 4 or 16 bytes, got {len(data)}")
+
+
+# -- time -----------------------------------------------------------------------------------------------------------------
+
+_TIMESTAMP_PATTERN = re.compile(
+    r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})"
+    r"(?:[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?)?"
+    r"[ ]?(Z|[+-][0-9]{2}(?::?[0-9]{2})?)?"
+)
+
+
+def _timestamp_of_text(text: str) -> int:
+    match = _TIMESTAMP_PATTERN.fullmatch(text.strip())
+    if match is None:
+        refuse_value(text, "is not a timestamp of the form YYYY-MM-DD[ HH:MM[:SS[.fff]]][+HHMM]")
+    try:
+        moment = datetime.datetime(
+            int(match[1]), int(match[2]), int(match[3]), int(match[4] or 0), int(match[5] or 0), int(match[6] or 0)
+        )
+    except ValueError as error:
+        refuse_value(text, f"is not a timestamp: {error}")
+    millis = ms_timestamp_from_datetime(moment) + int((match[7] or "").ljust(9, "0")[:3])
+    zone = match[8]
+    if zone and zone != "Z":
+        digits = zone[1:].replace(":", "").ljust(4, "0")
+        minutes = int(digits[:2]) * 60 + int(digits[2:])
+        millis += -minutes * 60_000 if zone[0] == "+" else minutes * 60_000
+    return millis
+
+
+def timestamp_millis(value: Any) -> int:
+    """Milliseconds since 1970 of a datetime (naive: UTC), a date, a `Date`, a number of milliseconds, or a string."""
+    if isinstance(value, datetime.datetime):
+        return ms_timestamp_from_datetime(value)
+    if isinstance(value, datetime.date):
+        return (value.toordinal() - _EPOCH_ORDINAL) * 86_400_000
+    if isinstance(value, Date):
+        millis = value.days_from_epoch * 86_400_000
+    elif isinstance(value, str):
+        millis = _timestamp_of_text(value)
+    elif hasattr(type(value), "__index__"):
+        millis = value.__index__()
+    elif isinstance(value, float):
+        try:
+            millis = int(value)
+        except (ValueError, OverflowError):
+            refuse_value(value, "is not a number of milliseconds")
+    else:
+        refuse_type(value, "a datetime, a date or a number of milliseconds")
+    if not _INT64_MIN <= millis <= _INT64_MAX:
+        refuse_value(value, f"is out of the range of timestamp ({_INT64_MIN} to {_INT64_MAX} ms)")
+    return millis
+
+
+def date_number(value: Any) -> int:
+    """The unsigned 32 bits of a day: a `Date`, date, datetime or string, or an int that is taken as it is on the wire."""
+    if isinstance(value, Date):
+        number = value.days_from_epoch + DATE_OFFSET
+    elif isinstance(value, datetime.date):
+        number = value.toordinal() - _EPOCH_ORDINAL + DATE_OFFSET
+    elif isinstance(value, str):
+        try:
+            number = Date(value).days_from_epoch + DATE_OFFSET
+        except ValueError as error:
+            refuse_value(value, f"is not a date: {error}")
+    elif hasattr(type(value), "__index__"):
+        number = value.__index__()
+    else:
+        refuse_type(value, "a date")
+    if not 0 <= number <= 0xFFFFFFFF:
+        refuse_value(value, "is out of the range of date (2**31 days before and after 1970-01-01)")
+    return number
+
+
+def time_nanos(value: Any) -> int:
+    """Nanoseconds since midnight of a `Time`, a `datetime.time`, a string, or an int."""
+    if isinstance(value, Time):
+        nanos = value.nanosecond_time
+    elif isinstance(value, (datetime.time, str)):
+        try:
+            nanos = Time(value).nanosecond_time
+        except ValueError as error:
+            refuse_value(value, f"is not a time: {error}")
+    elif hasattr(type(value), "__index__"):
+        nanos = value.__index__()
+    else:
+        refuse_type(value, "a time of day")
+    if not 0 <= nanos < Time.DAY:
+        refuse_value(value, f"is out of the range of time (0 to {Time.DAY - 1} ns)")
+    return nanos
+
+
+def duration_parts(value: Any) -> tuple[int, int, int]:
+    """(months, days, nanoseconds) of a `Duration`, checked: within int32, int32 and int64, and of one sign."""
+    if not isinstance(value, Duration):
+        refuse_type(value, "a cassandra.util.Duration")
+    try:
+        months, days, nanos = value.months.__index__(), value.days.__index__(), value.nanoseconds.__index__()
+    except AttributeError:
+        refuse_type(value, "a Duration of three integers")
+    if not _INT32_MIN <= months <= _INT32_MAX or not _INT32_MIN <= days <= _INT32_MAX:
+        refuse_value(value, "has months or days out of the range of 32 bits")
+    if not _INT64_MIN <= nanos <= _INT64_MAX:
+        refuse_value(value, "has nanoseconds out of the range of 64 bits")
+    # native_protocol_v5.spec 5.9: the three are all positive (or zero), or all negative (or zero).
+    if (months < 0 or days < 0 or nanos < 0) and (months > 0 or days > 0 or nanos > 0):
+        refuse_value(value, "mixes positive and negative parts")
+    return months, days, nanos
+
+
+# -- numbers of any size --------------------------------------------------------------------------------------------------
+
+
+def varint_bytes(value: Any) -> bytes:
+    """The shortest two's complement of an integer (native_protocol_v5.spec 5.24)."""
+    try:
+        number = value.__index__()
+    except AttributeError:
+        refuse_type(value, "an integer")
+    magnitude = number if number >= 0 else ~number
+    size: int = (magnitude.bit_length() >> 3) + 1
+    encoded: bytes = number.to_bytes(size, "big", signed=True)
+    return encoded
+
+
+def decimal_parts(value: Any) -> tuple[int, int]:
+    """(unscaled integer, scale) of a Decimal, an int, a float (exactly its binary value), or a string."""
+    if not isinstance(value, decimal.Decimal):
+        if isinstance(value, bool) or not (isinstance(value, (int, float, str)) or hasattr(type(value), "__index__")):
+            refuse_type(value, "a decimal")
+        try:
+            value = decimal.Decimal(value if isinstance(value, (int, float, str)) else value.__index__())
+        except (decimal.InvalidOperation, ValueError):
+            refuse_value(value, "does not spell a decimal")
+    exponent = value.as_tuple().exponent
+    if not isinstance(exponent, int):
+        refuse_value(value, "has no decimal form in CQL (it is not finite)")
+    if not _INT32_MIN <= -exponent <= _INT32_MAX:
+        refuse_value(value, "has an exponent out of the range of 32 bits")
+    return int(value.scaleb(-exponent, WIDE_CONTEXT)), -exponent
+
+
+def decimal_of(unscaled: int, scale: int) -> decimal.Decimal:
+    """`unscaled` * 10 ** -`scale`, exactly."""
+    return decimal.Decimal(unscaled).scaleb(-scale, WIDE_CONTEXT)
+
+
+# -- text and bytes -------------------------------------------------------------------------------------------------------
+
+
+def text_bytes(value: Any, name: str) -> bytes:
+    """Raise the error that says why `value` cannot be encoded as `name`; its bytes where it can."""
+    if not isinstance(value, str):
+        refuse_type(value, "text (str)")
+    try:
+        return value.encode("ascii" if name == "ascii" else "utf-8")
+    except UnicodeEncodeError as error:
+        refuse_value(value, f"cannot be encoded as {name}: character {error.start} is {value[error.start]!r}")
+
+
+def blob_bytes(value: Any) -> bytes:
+    """The bytes of bytes, bytearray, memoryview, or anything else with the buffer protocol, in C order."""
+    if isinstance(value, bytes):
+        return bytes(value)
+    try:
+        view = memoryview(value)
+    except TypeError:
+        refuse_type(value, "bytes or another buffer")
+    with view:
+        return view.tobytes()
+
+
+# -- containers -----------------------------------------------------------------------------------------------------------
+
+
+def elements(value: Any, name: str) -> list[Any] | tuple[Any, ...]:
+    """The elements of any iterable, as a list or tuple that nobody else changes; text, bytes and mappings are refused."""
+    if type(value) is list:
+        return value.copy()
+    if type(value) is tuple:
+        return value
+    if isinstance(value, (str, bytes, dict)):
+        refuse_type(value, f"a collection of elements for {name}")
+    try:
+        iterator = iter(value)
+    except TypeError:
+        refuse_type(value, f"a collection of elements for {name}")
+    return list(iterator)
+
+
+def pairs(value: Any, name: str) -> tuple[list[Any], list[Any]]:
+    """Keys and values of a mapping (anything with ``items()``)."""
+    try:
+        items = value.items()
+    except AttributeError:
+        refuse_type(value, f"a mapping for {name}")
+    keys: list[Any] = []
+    values: list[Any] = []
+    for key, item in list(items):
+        keys.append(key)
+        values.append(item)
+    return keys, values
+
+
+def tuple_items(value: Any, name: str, count: int) -> list[Any] | tuple[Any, ...]:
+    """The items of a tuple value: at most `count`; a shorter one is filled up with nulls."""
+    items = elements(value, name)
+    if len(items) > count:
+        refuse_value(value, f"has {len(items)} items, {name} takes {count}")
+    if len(items) < count:
+        return [*items, *[None] * (count - len(items))]
+    return items
+
+
+def udt_items(value: Any, name: str, fields: tuple[str, ...]) -> list[Any] | tuple[Any, ...]:
+    """The fields of a user-defined type's value: from a mapping, a sequence, or an object's attributes. Missing: null."""
+    if isinstance(value, (tuple, list)):
+        if len(value) > len(fields):
+            refuse_value(value, f"has {len(value)} fields, {name} takes {len(fields)} ({', '.join(fields)})")
+        return [*value, *[None] * (len(fields) - len(value))]
+    if isinstance(value, dict) or (hasattr(value, "keys") and hasattr(value, "__getitem__")):
+        unknown = [key for key in value.keys() if key not in fields]  # noqa: SIM118 - any mapping, not only dict
+        if unknown:
+            refuse_value(value, f"has the key {unknown[0]!r}, which is no field of {name} ({', '.join(fields)})")
+        present = set(value.keys())
+        return [value[field] if field in present else None for field in fields]
+    if isinstance(value, (str, bytes, int, float)) or not any(hasattr(value, field) for field in fields):
+        refuse_type(value, f"a value of {name} (an object, mapping or sequence of {', '.join(fields)})")
+    return [getattr(value, field, None) for field in fields]

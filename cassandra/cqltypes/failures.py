@@ -1,0 +1,75 @@
+"""What goes wrong with a value, and where in the value it does.
+
+An encode error starts at a leaf, which knows the value and the type. Every container that it passes on its way out puts its
+own step in front: ``field "tags" of t.item: element 17 of list<int>: 'abc' (str) is not an integer``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from cassandra.errors import DecodeError
+
+_SHOWN_LENGTH = 60
+
+
+class EncodeTypeError(TypeError):
+    """A value is of a type that the CQL type cannot take."""
+
+
+class EncodeValueError(ValueError, OverflowError):
+    """A value is of a suitable type, but out of range or badly formed (both a ValueError and an OverflowError)."""
+
+
+EncodeTypeError.__module__ = "cassandra.cqltypes"
+EncodeValueError.__module__ = "cassandra.cqltypes"
+
+
+def shown(value: object) -> str:
+    """`value` and its type for an error message, cut to a readable length."""
+    try:
+        text = repr(value)
+    except Exception:  # a user's own __repr__, or an int of more digits than str() allows
+        text = "a value"
+    if len(text) > _SHOWN_LENGTH:
+        text = text[: _SHOWN_LENGTH - 3] + "..."
+    return f"{text} ({type(value).__name__})"
+
+
+def refuse_type(value: object, what: str) -> NoReturn:
+    """Raise `EncodeTypeError`: ``<value> is not <what>``."""
+    raise EncodeTypeError(f"{shown(value)} is not {what}")
+
+
+def refuse_value(value: object, why: str) -> NoReturn:
+    """Raise `EncodeValueError`: ``<value> <why>``."""
+    raise EncodeValueError(f"{shown(value)} {why}")
+
+
+def locate(error: BaseException, where: str) -> None:
+    """Put `where` in front of the message of `error`, which the caller then raises again.
+
+    Errors of this module get it in their message; those of a user's code (an ``__index__`` that raises) keep theirs and get
+    it as a note where Python has notes (3.11).
+    """
+    if isinstance(error, (EncodeTypeError, EncodeValueError, DecodeError)):
+        error.args = (f"{where}: {error.args[0] if error.args else ''}",)
+    elif hasattr(error, "add_note"):
+        error.add_note(f"in {where}")
+
+
+def malformed(name: str, why: str) -> NoReturn:
+    """Raise `DecodeError` for bytes that are no `name`."""
+    raise DecodeError(f"{name}: {why}")
+
+
+def wrong_width(name: str, width: int, size: int) -> NoReturn:
+    """Raise `DecodeError`: a value of `size` bytes where the type has `width`."""
+    raise DecodeError(f"{name}: takes {width} bytes, got {size}")
+
+
+def empty_or_refuse(value: Any, empty: object, what: str) -> bytes:
+    """The encoding of a value that no ordinary rule takes: zero bytes for `empty` (EMPTY), else a type error."""
+    if value is empty:
+        return b""
+    refuse_type(value, what)

@@ -1,0 +1,241 @@
+"""Type strings to types: the server's class names, and CQL type names.
+
+A class name is ``Name``, ``Name(parameter, ...)`` where a parameter is a name again, with ``field:`` or ``alias=>`` in front
+where fields have names. Names of user-defined types and of their fields are hex, so one may consist of digits only.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from cassandra.cqltypes.base import _by_cassname, _by_cqlname, apache_cassandra_type_prefix, public, trim_if_startswith
+from cassandra.cqltypes.containers import FrozenType, VectorType, _Wrapper
+from cassandra.cqltypes.custom import mkUnrecognizedType
+from cassandra.cqltypes.scalars import CounterColumnType
+from cassandra.cqltypes.udt import UserType
+
+_MAX_DEPTH = 64
+_TOKEN = re.compile(r"\s*(?:(=>)|([(),:])|([\w.$+\-/]+)|'([^']*)')")
+
+# name, its parameters as (field name or None, node)
+_Node = tuple[str, "list[tuple[str | None, Any]] | None"]
+
+
+def _tokens(text: str) -> list[str]:
+    found = []
+    at = 0
+    end = len(text.rstrip())
+    while at < end:
+        match = _TOKEN.match(text, at)
+        if match is None:
+            raise ValueError(f"unexpected character {text[at:].lstrip()[:1]!r} at {at}")
+        found.append(match[1] or match[2] or match[3] or match[4] or "")
+        at = match.end()
+    return found
+
+
+class _Reader:
+    """A descent over the tokens of one type string."""
+
+    __slots__ = ("_at", "_tokens")
+
+    def __init__(self, tokens: list[str]) -> None:
+        self._tokens = tokens
+        self._at = 0
+
+    def _peek(self) -> str:
+        return self._tokens[self._at] if self._at < len(self._tokens) else ""
+
+    def _next(self) -> str:
+        token = self._peek()
+        self._at += 1
+        return token
+
+    def whole(self) -> _Node:
+        """The node of all tokens."""
+        node = self._node(0)
+        if self._at < len(self._tokens):
+            raise ValueError(f"unexpected {self._peek()!r} after the type")
+        return node
+
+    def _name(self) -> str:
+        name = self._next()
+        if not name or name in ("(", ")", ",", ":", "=>"):
+            raise ValueError(f"a name is expected, not {name!r}")
+        return name
+
+    def _node(self, depth: int) -> _Node:
+        if depth > _MAX_DEPTH:
+            raise ValueError(f"types are nested more than {_MAX_DEPTH} deep")
+        name = self._name()
+        if self._peek() != "(":
+            return name, None
+        self._next()
+        parameters: list[tuple[str | None, Any]] = []
+        while self._peek() != ")":
+            field = None
+            node = self._node(depth + 1)
+            if self._peek() in (":", "=>"):
+                self._next()
+                field, node = node[0], self._node(depth + 1)
+            parameters.append((field, node))
+            if self._peek() == ",":
+                self._next()
+            elif self._peek() != ")":
+                raise ValueError(f"',' or ')' is expected, not {self._peek()!r}")
+        self._next()
+        return name, parameters
+
+
+def lookup_casstype_simple(casstype: str) -> Any:
+    """The type of a class name without parameters, with or without its package; unknown names get an unrecognized type."""
+    short = trim_if_startswith(casstype, apache_cassandra_type_prefix)
+    found = _by_cassname.get(short)
+    if found is None:
+        return mkUnrecognizedType(casstype)
+    return found
+
+
+def _resolve(node: _Node) -> Any:
+    name, parameters = node
+    base = lookup_casstype_simple(name)
+    if parameters is None:
+        return base
+    if issubclass(base, UserType):
+        return _resolve_udt(base, parameters)
+    if issubclass(base, VectorType):
+        if len(parameters) != 2:
+            raise ValueError("VectorType takes 2 parameters")
+        return base.apply_parameters([_resolve(parameters[0][1]), parameters[1][1][0]])
+    subtypes = [_resolve(child) for _, child in parameters]
+    fields = [field for field, _ in parameters]
+    return base.apply_parameters(subtypes, fields if any(field is not None for field in fields) else None)
+
+
+def _resolve_udt(base: Any, parameters: list[tuple[str | None, Any]]) -> Any:
+    if len(parameters) < 2:
+        raise ValueError("UserType has a keyspace and a name")
+    raw = [parameters[0][1][0], parameters[1][1][0]]
+    types = [_resolve(child) for _, child in parameters[2:]]
+    names = [None, None, *[field for field, _ in parameters[2:]]]
+    if any(name is None for name in names[2:]):
+        raise ValueError("a field of a UserType has no name")
+    return base.apply_parameters([*raw, *types], names)
+
+
+def parse_casstype_args(typestring: str) -> Any:
+    """The type of a class name with parameters; ValueError where it is malformed."""
+    return _resolve(_Reader(_tokens(typestring)).whole())
+
+
+def lookup_casstype(casstype: Any) -> Any:
+    """The type of a class name (``org.apache.cassandra.db.marshal.ListType(...)``, the package may be left out).
+
+    A type is returned as it is. ValueError where the name cannot be parsed.
+    """
+    if isinstance(casstype, type):
+        return casstype
+    try:
+        return parse_casstype_args(casstype)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"the type string {casstype!r} cannot be parsed: {error}") from None
+
+
+def lookup_cqltype(name: str) -> Any:
+    """The scalar type of a CQL name (``int``); KeyError where there is none."""
+    return _by_cqlname[name]
+
+
+def is_reversed_casstype(data_type: str) -> bool:
+    """Whether a class name is that of a reversed type."""
+    return trim_if_startswith(data_type, apache_cassandra_type_prefix).startswith("ReversedType(")
+
+
+def is_counter_type(t: Any) -> bool:
+    """Whether `t`, a class or a class name, is the counter type, also under a reversal or freeze."""
+    if isinstance(t, str):
+        t = lookup_casstype(t)
+    while issubclass(t, _Wrapper) and t.subtypes:
+        t = t.subtypes[0]
+    return issubclass(t, CounterColumnType)
+
+
+def cql_typename(casstypename: str) -> str:
+    """The CQL of a class name: ``DateType`` to ``timestamp``."""
+    name: str = lookup_casstype(casstypename).cql_parameterized_type()
+    return name
+
+
+# -- CQL types as strings and as nested lists of names --------------------------------------------------------------------
+
+_CQL_TOKEN = re.compile(r"\s*([<>,]|'[^']*'|\"(?:[^\"]|\"\")*\"|[^<>,\s]+)")
+
+
+def cqltype_to_python(cql_string: str) -> Any:
+    """``map<text, list<int>>`` to ``['map', ['text', 'list', ['int']]]``; ValueError where brackets do not match."""
+    stack: list[list[Any]] = [[]]
+    for token in _CQL_TOKEN.findall(cql_string):
+        if token == "<":
+            inner: list[Any] = []
+            stack[-1].append(inner)
+            stack.append(inner)
+        elif token == ">":
+            if len(stack) == 1:
+                raise ValueError(f"{cql_string!r} closes a bracket that it did not open")
+            stack.pop()
+        elif token != ",":
+            stack[-1].append(token)
+    if len(stack) != 1:
+        raise ValueError(f"{cql_string!r} leaves a bracket open")
+    return stack[0]
+
+
+def python_to_cqltype(types: Any) -> str:
+    """The inverse of `cqltype_to_python`."""
+    parts: list[str] = []
+    for one in types:
+        if isinstance(one, str):
+            parts.append(one)
+        else:
+            parts[-1] += f"<{python_to_cqltype(one)}>"
+    return ", ".join(parts)
+
+
+def strip_frozen(cql: str) -> str:
+    """`cql` without any ``frozen<...>``."""
+    return python_to_cqltype(_without_frozen(cqltype_to_python(cql)))
+
+
+def _without_frozen(types: list[Any]) -> list[Any]:
+    kept: list[Any] = []
+    for at, one in enumerate(types):
+        if one == FrozenType.typename and at + 1 < len(types) and isinstance(types[at + 1], list):
+            continue
+        if isinstance(one, list):
+            if at and types[at - 1] == FrozenType.typename:
+                kept.extend(_without_frozen(one))
+            else:
+                kept.append(_without_frozen(one))
+        else:
+            kept.append(one)
+    return kept
+
+
+def cql_types_from_string(cql_type: str) -> list[str]:
+    """All the names in a CQL type, one after the other: ``map<text, frozen<a>>`` to ``['map', 'text', 'frozen', 'a']``."""
+    return [token for token in _CQL_TOKEN.findall(cql_type) if token not in ("<", ">", ",")]
+
+
+public(
+    lookup_casstype_simple,
+    parse_casstype_args,
+    lookup_casstype,
+    is_reversed_casstype,
+    is_counter_type,
+    cql_typename,
+    cqltype_to_python,
+    python_to_cqltype,
+    strip_frozen,
+    cql_types_from_string,
+)

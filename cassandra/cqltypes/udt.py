@@ -1,0 +1,150 @@
+"""User-defined types: named fields, read as named tuples or as the class that a user registered."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any, ClassVar
+
+from cassandra.cqltypes.base import public, sub_codec, trim_if_startswith
+from cassandra.cqltypes.containers import TupleType
+
+_UDT_LIMIT = 10_000
+
+
+class UserType(TupleType):
+    """A user-defined type; `make_udt_class` makes the class of one.
+
+    `keyspace`, `typename`, `fieldnames` and `subtypes` say what it is. Values are read as `mapped_class` (called with the
+    fields by keyword), else as a named tuple.
+    """
+
+    typename = "org.apache.cassandra.db.marshal.UserType"
+    keyspace: ClassVar[str] = ""
+    mapped_class: ClassVar[Any] = None
+    tuple_type: ClassVar[Any] = None
+    _cache: ClassVar[dict[Any, Any]] = {}
+
+    @classmethod
+    def make_udt_class(
+        cls,
+        keyspace: str,
+        udt_name: str,
+        field_names: Sequence[str],
+        field_types: Sequence[Any],
+        mapped_class: Any = None,
+    ) -> Any:
+        """The class of the user-defined type `udt_name`: the same one for the same definition and mapped class."""
+        names, types = tuple(field_names), tuple(field_types)
+        if len(names) != len(types):
+            raise ValueError(f"{keyspace}.{udt_name} has {len(names)} field names and {len(types)} field types")
+        key = (cls, keyspace, udt_name, names, types, mapped_class)
+        made = cls._cache.get(key)
+        if made is None:
+            made = type(cls)(
+                str(udt_name),
+                (cls,),
+                {
+                    "subtypes": types,
+                    "cassname": cls.cassname,
+                    "typename": udt_name,
+                    "fieldnames": names,
+                    "keyspace": keyspace,
+                    "mapped_class": mapped_class,
+                    "tuple_type": make_named_tuple(udt_name, names),
+                    "__module__": cls.__module__,
+                    "_registered": False,
+                },
+            )
+            if len(cls._cache) >= _UDT_LIMIT:
+                cls._cache.clear()
+            cls._cache[key] = made
+        return made
+
+    @classmethod
+    def evict_udt_class(cls, keyspace: str, udt_name: str) -> None:
+        """Forget the classes of a user-defined type."""
+        for key in [key for key in cls._cache if key[1:3] == (keyspace, udt_name)]:
+            cls._cache.pop(key, None)
+
+    @classmethod
+    def apply_parameters(cls, subtypes: Sequence[Any], names: Sequence[Any] | None = None) -> Any:
+        """The class of (keyspace, hex-coded name, field types...), with the hex-coded field names in `names`.
+
+        The first two may be strings or the classes that a parser made of them; `names` has None for both.
+        """
+        if len(subtypes) < 2:
+            raise ValueError("a user-defined type has a keyspace and a name")
+        keyspace = _text(subtypes[0])
+        udt_name = _unhex(_text(subtypes[1]))
+        field_names = tuple(_unhex(name) for name in tuple(names or ())[2:])
+        return cls.make_udt_class(keyspace, udt_name, field_names, subtypes[2:])
+
+    @classmethod
+    def cql_parameterized_type(cls) -> str:
+        """``frozen<name>``."""
+        return f"frozen<{quoted(cls.typename)}>"
+
+    @classmethod
+    def cass_parameterized_type_with(cls, subtypes: Sequence[Any], full: bool = False) -> str:
+        """``UserType(keyspace,hex(name),hex(field):type,...)``."""
+        cname = trim_if_startswith(cls.cassname, "org.apache.cassandra.db.marshal.")
+        if full:
+            cname = "org.apache.cassandra.db.marshal." + cname
+        fields = [
+            f"{name.encode().hex()}:{subtype.cass_parameterized_type(full=full)}"
+            for name, subtype in zip(cls.fieldnames or (), subtypes, strict=False)
+        ]
+        return f"{cname}({', '.join([cls.keyspace, cls.typename.encode().hex(), *fields])})"
+
+    @classmethod
+    def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Any:
+        fields = [sub_codec(subtype, codecs, protocol_version, vectors) for subtype in cls.subtypes]
+        name = f"{cls.keyspace}.{cls.typename}" if cls.keyspace else cls.typename
+        return codecs.udt(name, cls.fieldnames or (), fields, _maker(cls), empty=cls._empty())
+
+
+def _text(parameter: Any) -> str:
+    return parameter if isinstance(parameter, str) else str(parameter.cassname)
+
+
+def _unhex(name: Any) -> str:
+    try:
+        return bytes.fromhex(_text(name)).decode("utf-8")
+    except ValueError as error:
+        raise ValueError(f"{name!r} is not the hex code of a name: {error}") from None
+
+
+def quoted(name: str) -> str:
+    """`name` as it stands in CQL: quoted unless it is plain lower case."""
+    if name.isidentifier() and name.isascii() and name == name.lower():
+        return name
+    return '"' + name.replace('"', '""') + '"'
+
+
+def make_named_tuple(name: str, names: tuple[str, ...]) -> Any:
+    """The named-tuple class of a type's fields; names that are no Python identifiers go by position (``_1``)."""
+    title = name if name.isidentifier() and name.isascii() else "udt"
+    try:
+        made: Any = namedtuple(title, names, rename=True)  # type: ignore[misc]  # noqa: PYI024
+    except ValueError:  # the type's name is a keyword
+        made = namedtuple("udt", names, rename=True)  # type: ignore[misc]  # noqa: PYI024
+    return made
+
+
+def _maker(cls: Any) -> Callable[[list[Any]], Any]:
+    """What turns a list of field values into the value that the user sees."""
+    names = tuple(cls.fieldnames or ())
+    mapped = cls.mapped_class
+    if mapped is dict:
+        return lambda fields: dict(zip(names, fields, strict=True))
+    if mapped is not None:
+        return lambda fields: mapped(**dict(zip(names, fields, strict=True)))
+    if cls.tuple_type is not None:
+        made: Callable[[list[Any]], Any] = cls.tuple_type._make
+        return made
+    return tuple
+
+
+public(UserType)

@@ -1,0 +1,325 @@
+"""One connection: an asyncio BufferedProtocol over the sans-IO frame reader and writer.
+
+Requests of one loop turn are joined into one write. A stream id is free again only when its answer has come: a request that
+is abandoned (client time-out, cancellation) leaves an orphan behind, which the late answer ends. When the connection closes,
+every request in flight gets the cause at once.
+
+All of it runs on the engine's loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from cassandra._impl import frame
+from cassandra.engine.streams import StreamIds
+from cassandra.errors import ConnectionException, ConnectionShutdown, ProtocolError
+
+if TYPE_CHECKING:
+    from cassandra.engine.endpoint import EndPoint
+    from cassandra.protocol.frame import FrameReader, FrameWriter
+
+log = logging.getLogger("cassandra.connection")
+
+WRITE_HIGH_WATER = 256 << 10  # bytes that the transport may hold before senders are held back
+EVENT_STREAM = -1
+
+
+class Responder(Protocol):
+    """What waits for the answer on a stream."""
+
+    def on_response(self, connection: Connection, opcode: int, flags: int, body: bytes) -> None:
+        """The answer has come; the stream is free already."""
+
+    def on_connection_lost(self, connection: Connection, error: Exception) -> None:
+        """No answer will come."""
+
+
+class _Orphan:
+    """Stands in for an abandoned request until its answer comes."""
+
+    __slots__ = ()
+
+    def on_response(self, connection: Connection, opcode: int, flags: int, body: bytes) -> None:
+        connection.orphan_ended()
+
+    def on_connection_lost(self, connection: Connection, error: Exception) -> None:
+        pass
+
+
+_ORPHAN = _Orphan()
+
+
+class FutureResponder:
+    """Turns the answer on a stream into an asyncio future of (opcode, flags, body), for the control plane."""
+
+    __slots__ = ("future", "stream")
+
+    def __init__(self, future: asyncio.Future[tuple[int, int, bytes]]) -> None:
+        self.future = future
+        self.stream = -1
+
+    def on_response(self, connection: Connection, opcode: int, flags: int, body: bytes) -> None:
+        if not self.future.done():
+            self.future.set_result((opcode, flags, body))
+
+    def on_connection_lost(self, connection: Connection, error: Exception) -> None:
+        if not self.future.done():
+            self.future.set_exception(error)
+
+
+class Connection(asyncio.BufferedProtocol):
+    """An open connection. `on_closed` is called once with the cause; `on_event` with the body of each EVENT."""
+
+    __slots__ = (
+        "_flush_handle",
+        "_loop",
+        "_orphans",
+        "_paused",
+        "_reader",
+        "_requests",
+        "_streams",
+        "_transport",
+        "_writer",
+        "close_error",
+        "closed",
+        "endpoint",
+        "features",
+        "keyspace",
+        "last_activity",
+        "on_closed",
+        "on_event",
+        "on_room",
+        "peer_version",
+        "sockopts",
+        "version",
+    )
+
+    def __init__(self, endpoint: EndPoint, version: int, loop: asyncio.AbstractEventLoop, sockopts: Any = None) -> None:
+        self.endpoint = endpoint
+        self.version = version
+        self.peer_version = version
+        self.features: Any = None
+        self.keyspace: str | None = None
+        self.sockopts = sockopts
+        self.closed = False
+        self.close_error: Exception | None = None
+        self.last_activity = 0.0
+        self.on_closed: Callable[[Connection, Exception | None], None] | None = None
+        self.on_event: Callable[[int, int, bytes], None] | None = None
+        self.on_room: Callable[[Connection], None] | None = None
+        self._loop = loop
+        self._reader: FrameReader = frame.FrameReader(0)
+        self._writer: FrameWriter = frame.FrameWriter(version)
+        self._streams = StreamIds()
+        self._requests: dict[int, Responder] = {}
+        self._orphans = 0
+        self._paused = False
+        self._flush_handle: asyncio.Handle | None = None
+        self._transport: asyncio.Transport | None = None
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def in_flight(self) -> int:
+        """Streams in use: requests under way, and orphans."""
+        return len(self._requests)
+
+    @property
+    def orphans(self) -> int:
+        """Abandoned requests whose answers have not come."""
+        return self._orphans
+
+    @property
+    def has_room(self) -> bool:
+        """Whether a request may be sent now: open, not held back by the peer, with a free stream."""
+        return not (self.closed or self._paused) and len(self._requests) < self._streams.limit
+
+    def local_address(self) -> Any:
+        """The socket's own address; None before it is connected."""
+        return self._transport.get_extra_info("sockname") if self._transport is not None else None
+
+    def uses_tls(self) -> bool:
+        """Whether the transport is encrypted."""
+        return self._transport is not None and self._transport.get_extra_info("ssl_object") is not None
+
+    @property
+    def stream_limit(self) -> int:
+        """The greatest number of streams at a time."""
+        return self._streams.limit
+
+    def set_stream_limit(self, limit: int) -> None:
+        """Use at most `limit` streams."""
+        self._streams.limit = limit
+
+    # -- sending -------------------------------------------------------------------------------------------------------
+
+    def send(self, responder: Responder, opcode: int, flags: int, body: bytes) -> int:
+        """Queue one request for the end of this loop turn; returns its stream.
+
+        Raises ConnectionShutdown where the connection is closed, ValueError for a body over the protocol's limit; then
+        nothing was queued. The caller has checked `has_room`.
+        """
+        if self.closed:
+            raise self._shutdown_error()
+        stream = self._streams.take()
+        if stream < 0:
+            raise ConnectionShutdown(f"connection to {self.endpoint} has no free stream", self.endpoint)
+        try:
+            self._writer.add(stream, opcode, flags, body)
+        except BaseException:
+            self._streams.give_back(stream)
+            raise
+        self._requests[stream] = responder
+        if self._flush_handle is None:
+            self._flush_handle = self._loop.call_soon(self._flush)
+        return stream
+
+    def _flush(self) -> None:
+        self._flush_handle = None
+        if self._transport is None or self.closed:
+            return
+        data = self._writer.take()
+        if data:
+            self._transport.write(data)
+
+    async def request(self, opcode: int, body: bytes, timeout: float | None, flags: int = 0) -> tuple[int, int, bytes]:
+        """Send one request and wait for its (opcode, flags, body); TimeoutError after `timeout` seconds."""
+        responder = FutureResponder(self._loop.create_future())
+        responder.stream = self.send(responder, opcode, flags, body)
+        try:
+            return await asyncio.wait_for(responder.future, timeout)
+        except (asyncio.TimeoutError, asyncio.CancelledError):
+            self.abandon(responder.stream, responder)
+            raise
+
+    def abandon(self, stream: int, responder: Responder) -> None:
+        """Nobody waits for the answer on `stream` any more; the stream stays taken until it comes."""
+        if self._requests.get(stream) is responder:
+            self._requests[stream] = _ORPHAN
+            self._orphans += 1
+
+    def orphan_ended(self) -> None:
+        """The late answer of an abandoned request has come."""
+        self._orphans -= 1
+
+    def pause_writing(self) -> None:
+        self._paused = True
+
+    def resume_writing(self) -> None:
+        self._paused = False
+        if self.on_room is not None:
+            self.on_room(self)
+
+    # -- receiving -----------------------------------------------------------------------------------------------------
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._reader.get_buffer(sizehint)
+
+    def buffer_updated(self, nbytes: int) -> None:
+        try:
+            envelopes = self._reader.buffer_updated(nbytes)
+        except Exception as error:  # every malformed frame ends the connection, with its cause
+            self.close(error if isinstance(error, ProtocolError) else ProtocolError(f"{self.endpoint}: {error}"))
+            return
+        requests = self._requests
+        give_back = self._streams.give_back
+        for stream, opcode, flags, body, self.peer_version in envelopes:
+            responder = requests.pop(stream, None)
+            if responder is not None:
+                give_back(stream)
+                try:
+                    responder.on_response(self, opcode, flags, body)
+                except Exception:
+                    log.exception("an answer of %s could not be processed", self.endpoint)
+            elif not self._on_unsolicited(stream, opcode, flags, body):
+                return
+            if self.closed:
+                return
+        self.last_activity = self._loop.time()
+        if self.on_room is not None:
+            self.on_room(self)
+
+    def _on_unsolicited(self, stream: int, opcode: int, flags: int, body: bytes) -> bool:
+        if stream == EVENT_STREAM:
+            if self.on_event is not None:
+                try:
+                    self.on_event(opcode, flags, body)
+                except Exception:
+                    log.exception("an event of %s could not be processed", self.endpoint)
+            return True
+        self.close(ProtocolError(f"{self.endpoint} answered on stream {stream}, on which nothing was asked"))
+        return False
+
+    # -- the transport's life ------------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._transport.set_write_buffer_limits(high=WRITE_HIGH_WATER)
+        sock = transport.get_extra_info("socket")
+        if sock is not None and sock.family in (socket.AF_INET, socket.AF_INET6):
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for option in self.sockopts or ():
+            sock.setsockopt(*option)
+        self.last_activity = self._loop.time()
+
+    def eof_received(self) -> bool:
+        return False  # close the transport: half-open connections serve nobody here
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        error = ConnectionException(f"connection to {self.endpoint} was closed by the server", self.endpoint)
+        if exc is not None:
+            error = ConnectionException(f"connection to {self.endpoint} broke: {exc}", self.endpoint)
+            error.__cause__ = exc
+        self.close(error)
+
+    def close(self, error: Exception | None = None) -> None:
+        """Close at once; every request in flight gets `error`. A second call does nothing."""
+        if self.closed:
+            return
+        self.closed = True
+        self.close_error = error
+        if self._flush_handle is not None:
+            self._flush_handle.cancel()
+            self._flush_handle = None
+        if self._transport is not None:
+            if error is None:
+                self._transport.close()
+            else:
+                self._transport.abort()
+        requests, self._requests = self._requests, {}
+        if requests:
+            cause = self._shutdown_error()
+            for responder in requests.values():
+                responder.on_connection_lost(self, cause)
+        if self.on_closed is not None:
+            self.on_closed(self, error)
+
+    def _shutdown_error(self) -> Exception:
+        if isinstance(self.close_error, ConnectionException):
+            return self.close_error
+        if self.close_error is None:
+            return ConnectionShutdown(f"connection to {self.endpoint} is closed", self.endpoint)
+        error = ConnectionShutdown(f"connection to {self.endpoint} was closed: {self.close_error}", self.endpoint)
+        error.__cause__ = self.close_error
+        return error
+
+    # -- set by the handshake ------------------------------------------------------------------------------------------
+
+    def use_compression(self, algorithm: str | None) -> None:
+        """Compress from the next frame on ("lz4", "snappy")."""
+        self._reader.set_compression(algorithm)
+        self._writer.set_compression(algorithm)
+
+    def use_segments(self) -> None:
+        """Checksummed segments from the next byte on, both ways (native_protocol_v5.spec, section 2.1)."""
+        self._reader.enable_segments()
+        self._writer.enable_segments()
+
+    def __repr__(self) -> str:
+        state = "closed" if self.closed else f"v{self.version}, {self.in_flight} in flight"
+        return f"<Connection to {self.endpoint}: {state}>"

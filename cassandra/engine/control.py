@@ -1,0 +1,242 @@
+"""The control connection: one connection that the node list, the events and the schema versions come over.
+
+When its host goes, it moves on: hosts known to be up first, then the others, then the contact points anew (names are resolved
+again). After every move the node list is read again, so that nothing that happened in between is missed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from cassandra.engine.connection import Connection
+from cassandra.engine.endpoint import EndPoint
+from cassandra.engine.topology import LOCAL_QUERY, PEERS_QUERY, PEERS_V2_QUERY, NodeList
+from cassandra.errors import (
+    AuthenticationFailed,
+    ConnectionException,
+    DriverException,
+    InvalidRequest,
+    NoHostAvailable,
+)
+from cassandra.protocol.messages.control import RegisterMessage
+from cassandra.protocol.messages.decode import decode_response
+
+if TYPE_CHECKING:
+    from cassandra.engine.core import Core
+    from cassandra.metadata.host import Host
+
+log = logging.getLogger("cassandra.cluster")
+
+EVENT_TYPES = ("TOPOLOGY_CHANGE", "STATUS_CHANGE", "SCHEMA_CHANGE")
+REFRESH_DELAY = 0.2  # seconds after the last of a burst of topology events
+
+
+class ControlConnection:
+    """Owns the connection, and brings the core's view up to date with what comes over it."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self.connection: Connection | None = None
+        self.host: Host | None = None
+        self._has_peers_v2 = True
+        self._reconnecting: asyncio.Task[None] | None = None
+        self._refresh_handle: asyncio.TimerHandle | None = None
+        self._refreshing: asyncio.Task[None] | None = None
+        self._closed = False
+
+    # -- connecting ----------------------------------------------------------------------------------------------------
+
+    async def connect(self) -> None:
+        """Connect to the first contact point that answers; NoHostAvailable with each one's error where none does."""
+        endpoints = list(self._core.settings.endpoints)
+        random.shuffle(endpoints)
+        await self._connect_to_one(endpoints)
+
+    async def _connect_to_one(self, endpoints: list[EndPoint]) -> None:
+        errors: dict[str, Exception] = {}
+        for endpoint in endpoints:
+            try:
+                await self._connect_to(endpoint)
+                return
+            except (DriverException, OSError, asyncio.TimeoutError) as error:
+                errors[str(endpoint)] = error
+                log.debug("the control connection to %s failed: %s", endpoint, error)
+                if isinstance(error, AuthenticationFailed):
+                    # The next host would refuse the same credentials, and some count the tries.
+                    break
+        failure = NoHostAvailable("Unable to connect to any servers", errors)
+        failure.__cause__ = next(reversed(errors.values()), None)
+        raise failure
+
+    async def _connect_to(self, endpoint: EndPoint) -> None:
+        connection = await self._core.open_connection(endpoint, control=True)
+        try:
+            connection.on_event = self._on_event
+            await self._register(connection)
+            node_list = await self._read_nodes(connection, endpoint)
+        except BaseException:
+            connection.close()
+            raise
+        if self._closed:
+            connection.close()
+            return
+        previous, self.connection = self.connection, connection
+        self.host = node_list.local
+        connection.on_closed = self._on_closed
+        if previous is not None:
+            previous.on_closed = None
+            previous.close()
+        self._core.take_node_list(node_list)
+        if connection.closed:
+            self._on_closed(connection, connection.close_error)
+
+    async def _register(self, connection: Connection) -> None:
+        message = RegisterMessage(list(EVENT_TYPES))
+        opcode, flags, body = await connection.request(
+            message.opcode, message.body(connection.version), self._core.settings.control_connection_timeout
+        )
+        response = decode_response(opcode, flags, body, connection.version, connection.features)
+        if hasattr(response, "to_exception"):
+            raise response.to_exception()
+
+    async def _read_nodes(self, connection: Connection, endpoint: EndPoint) -> NodeList:
+        local_rows, peer_rows = await asyncio.gather(
+            self._core.query_rows(connection, LOCAL_QUERY), self._read_peers(connection)
+        )
+        if not local_rows:
+            raise ConnectionException(f"{endpoint} has an empty system.local table: it is not ready", endpoint)
+        local = local_rows[0]
+        metadata = self._core.metadata
+        metadata.cluster_name = local.get("cluster_name")
+        metadata.partitioner = local.get("partitioner")
+        local_endpoint = await self._core.endpoint_of_local(endpoint, local)
+        return NodeList(
+            local,
+            peer_rows,
+            local_endpoint,
+            metadata.all_hosts(),
+            self._core.settings.endpoint_factory.create,
+            self._core.make_host,
+        )
+
+    async def _read_peers(self, connection: Connection) -> list[dict[str, Any]]:
+        if self._has_peers_v2:
+            try:
+                return await self._core.query_rows(connection, PEERS_V2_QUERY)
+            except InvalidRequest:
+                self._has_peers_v2 = False  # Cassandra before 4.0, ScyllaDB
+        return await self._core.query_rows(connection, PEERS_QUERY)
+
+    async def refresh_nodes(self) -> None:
+        """Read the node list again, now."""
+        connection, host = self.connection, self.host
+        if connection is None or host is None:
+            raise ConnectionException("there is no control connection at the moment")
+        self._core.take_node_list(await self._read_nodes(connection, host.endpoint))
+
+    # -- events --------------------------------------------------------------------------------------------------------
+
+    def _on_event(self, opcode: int, flags: int, body: bytes) -> None:
+        connection = self.connection
+        version = connection.version if connection is not None else self._core.protocol_version
+        event = decode_response(opcode, flags, body, version, None)
+        log.debug("event from the control connection: %s %s", event.event_type, event.event_args)
+        handler = {
+            "STATUS_CHANGE": self._on_status_change,
+            "TOPOLOGY_CHANGE": self._on_topology_change,
+        }.get(event.event_type)
+        if handler is not None:
+            handler(event.event_args)
+
+    def _on_status_change(self, args: Any) -> None:
+        address, port = args["address"]
+        host = self._core.metadata.get_host(str(address), port) or self._core.metadata.get_host(str(address))
+        if host is None:
+            self.schedule_refresh()
+        elif args["change_type"] == "UP":
+            self._core.on_up_event(host)
+        else:
+            self._core.on_down_event(host)
+
+    def _on_topology_change(self, args: Any) -> None:
+        self.schedule_refresh()
+
+    def schedule_refresh(self) -> None:
+        """Read the node list soon: once for a burst of events."""
+        if self._refresh_handle is not None:
+            self._refresh_handle.cancel()
+        delay = min(REFRESH_DELAY, self._core.settings.topology_event_refresh_window)
+        self._refresh_handle = self._core.loop.call_later(max(delay, 0), self._start_refresh)
+
+    def _start_refresh(self) -> None:
+        self._refresh_handle = None
+        if self._closed:
+            return
+        if self._refreshing is not None and not self._refreshing.done():
+            self.schedule_refresh()
+            return
+        self._refreshing = asyncio.ensure_future(self._refresh_quietly())
+
+    async def _refresh_quietly(self) -> None:
+        try:
+            await self.refresh_nodes()
+        except (DriverException, OSError, asyncio.TimeoutError) as error:
+            log.warning("the node list could not be read again: %s", error)
+            # A connection that cannot answer this is of no use for events either.
+            if self.connection is not None:
+                self.connection.close(ConnectionException(f"the node list could not be read: {error}"))
+
+    # -- moving on -----------------------------------------------------------------------------------------------------
+
+    def _on_closed(self, connection: Connection, error: Exception | None) -> None:
+        if self._closed or connection is not self.connection:
+            return
+        log.info("the control connection to %s is gone (%s): it moves on", connection.endpoint, error)
+        self.connection = None
+        if self.host is not None and error is not None:
+            self._core.on_connection_failure(self.host, error)
+        if self._reconnecting is None or self._reconnecting.done():
+            self._reconnecting = asyncio.ensure_future(self._reconnect())
+
+    async def _reconnect(self) -> None:
+        schedule = self._core.settings.reconnection_policy.new_schedule()
+        while not self._closed:
+            try:
+                await self._connect_to_one(self._candidates())
+                log.info("the control connection is at %s now", self.host)
+                return
+            except NoHostAvailable as error:
+                delay = _next_delay(schedule)
+                log.warning("the control connection found no host, next try in %.1f s: %s", delay, error)
+            except Exception:
+                delay = _next_delay(schedule)
+                log.exception("the control connection could not be moved, next try in %.1f s", delay)
+            await asyncio.sleep(delay)
+
+    def _candidates(self) -> list[EndPoint]:
+        hosts = self._core.metadata.all_hosts()
+        random.shuffle(hosts)
+        hosts.sort(key=lambda host: host.is_up is not True)
+        endpoints = [host.endpoint for host in hosts]
+        return endpoints + [endpoint for endpoint in self._core.settings.endpoints if endpoint not in endpoints]
+
+    def close(self) -> None:
+        """Close for good."""
+        self._closed = True
+        if self._refresh_handle is not None:
+            self._refresh_handle.cancel()
+        for task in (self._reconnecting, self._refreshing):
+            if task is not None:
+                task.cancel()
+        if self.connection is not None:
+            self.connection.close()
+            self.connection = None
+
+
+def _next_delay(schedule: Iterator[float], at_the_end: float = 60.0) -> float:
+    """The schedule's next delay in seconds; the control connection never gives up, so past its end a constant one."""
+    return next(schedule, at_the_end)

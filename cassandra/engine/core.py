@@ -1,0 +1,313 @@
+"""The engine of one cluster: hosts and their states, the control connection, sessions, heartbeats.
+
+Host states are kept here and nowhere else. A host goes down when its last connection breaks, or cannot be opened, and the
+conviction policy agrees; one `Reconnector` then tries it until it answers. A host goes up when a pool to it is ready. What the
+server tells by events only hurries that along: connections are trusted before rumours.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+from typing import Any
+
+from cassandra.engine.agreement import wait_for_agreement
+from cassandra.engine.connection import Connection
+from cassandra.engine.control import ControlConnection
+from cassandra.engine.endpoint import EndPoint
+from cassandra.engine.handshake import Opener
+from cassandra.engine.payloads import ExecutePayload
+from cassandra.engine.preparer import Preparer
+from cassandra.engine.reconnect import Reconnector
+from cassandra.engine.request import Request
+from cassandra.engine.session import EngineSession
+from cassandra.engine.settings import Settings
+from cassandra.engine.timers import TimerWheel
+from cassandra.engine.topology import NodeList
+from cassandra.errors import ConnectionException, OperationTimedOut
+from cassandra.metadata.cluster_metadata import Metadata
+from cassandra.metadata.host import Host
+from cassandra.protocol.messages.decode import decode_response
+from cassandra.protocol.opcodes import OPTIONS, QUERY
+from cassandra.protocol.params import QueryParams
+from cassandra.query.row_factories import dict_factory
+
+from cassandra._impl import bodies  # isort: skip
+
+log = logging.getLogger("cassandra.cluster")
+
+
+class Core:
+    """One cluster's engine, confined to `loop`. `listeners` are load balancing policies and the program's own ones."""
+
+    def __init__(self, settings: Settings, metadata: Metadata, loop: asyncio.AbstractEventLoop) -> None:
+        self.settings = settings
+        self.metadata = metadata
+        self.loop = loop
+        self.timers = TimerWheel(loop)
+        self.user_types: dict[str, dict[str, Any]] = {}
+        self.listeners: list[Any] = []
+        self.sessions: list[EngineSession] = []
+        self.opener = Opener(settings, loop)
+        self.control = ControlConnection(self)
+        self.preparer = Preparer(self)
+        self.closed = False
+        self._reconnectors: dict[Host, Reconnector] = {}
+        self._background: set[asyncio.Task[Any]] = set()
+        self._heartbeats: asyncio.Task[None] | None = None
+
+    @property
+    def protocol_version(self) -> int:
+        """The version agreed on with the cluster, or the one to start with."""
+        return self.opener.version
+
+    # -- life ----------------------------------------------------------------------------------------------------------
+
+    async def connect(self) -> None:
+        """Open the control connection and read the node list; a failure leaves nothing behind."""
+        try:
+            await self.control.connect()
+        except BaseException:
+            await self.close()
+            raise
+        if self.settings.idle_heartbeat_interval > 0:
+            self._heartbeats = asyncio.ensure_future(self._beat())
+
+    async def close(self) -> None:
+        """Close everything; what is under way gets an error that says so."""
+        if self.closed:
+            return
+        self.closed = True
+        self.control.close()
+        for reconnector in list(self._reconnectors.values()):
+            reconnector.stop()
+        for session in list(self.sessions):
+            session.close()
+        tasks = [task for task in (self._heartbeats, *self._background) if task is not None]
+        for task in tasks:
+            task.cancel()
+        self.timers.close()
+        self.opener.close()
+        if tasks:
+            await asyncio.wait(tasks, timeout=1.0)
+        # Transports that were told to close do so in the loop's next turns.
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+
+    def spawn(self, coroutine: Any) -> None:
+        """Run `coroutine` in the background until `close`."""
+        if self.closed:
+            coroutine.close()
+            return
+        task = asyncio.ensure_future(coroutine)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    # -- sessions ------------------------------------------------------------------------------------------------------
+
+    async def open_session(self, keyspace: str | None, distance: Any, wait_for_all: bool = False) -> EngineSession:
+        """A session whose connections use `keyspace`; NoHostAvailable where no pool can be opened."""
+        session = EngineSession(self, keyspace, distance)
+        self.sessions.append(session)
+        try:
+            await session.open(wait_for_all)
+        except BaseException:
+            session.close()
+            raise
+        return session
+
+    def forget_session(self, session: EngineSession) -> None:
+        """`session` is closed."""
+        if session in self.sessions:
+            self.sessions.remove(session)
+
+    # -- connections and small requests of the engine's own ----------------------------------------------------------------
+
+    async def open_connection(self, endpoint: EndPoint, control: bool = False) -> Connection:
+        """A connection that is ready for requests; an exception that says what failed, within the connect timeout."""
+        if self.closed:
+            raise ConnectionException("the cluster is shut down", endpoint)
+        return await self.opener.open(endpoint)
+
+    async def query(self, connection: Connection, query: str) -> Any:
+        """Execute a text without parameters at consistency ONE; raises the server's refusal."""
+        body = bodies.query_body(query, QueryParams(consistency=1), connection.version)
+        timeout = self.settings.control_connection_timeout
+        try:
+            opcode, flags, answer = await connection.request(QUERY, body, timeout)
+        except asyncio.TimeoutError:
+            raise OperationTimedOut(
+                f"{connection.endpoint} did not answer {query!r} in time", connection.endpoint, timeout
+            ) from None
+        response = decode_response(opcode, flags, answer, connection.version, connection.features)
+        if hasattr(response, "to_exception"):
+            raise response.to_exception()
+        return response
+
+    async def query_rows(self, connection: Connection, query: str) -> list[dict[str, Any]]:
+        """The rows of `query`, as dicts."""
+        rows: list[dict[str, Any]] = (await self.query(connection, query)).decode(dict_factory)
+        return rows
+
+    async def wait_for_schema_agreement(self, connection: Connection, max_wait: float | None = None) -> bool:
+        """Wait until all live nodes have one schema version; false where that takes too long."""
+        wait = self.settings.max_schema_agreement_wait if max_wait is None else max_wait
+        if wait <= 0:
+            return False
+        return await wait_for_agreement(
+            lambda query: self.query_rows(connection, query), self._is_live, wait, self.loop.time
+        )
+
+    def _is_live(self, host_id: Any) -> bool:
+        host = self.metadata.get_host_by_host_id(host_id)
+        return host is not None and host.is_up is not False
+
+    def note_new_metadata(self, request: Request, response: Any) -> None:
+        """A result says that its columns have changed: the prepared statement takes them over."""
+        metadata_id = getattr(response, "result_metadata_id", None)
+        payload = request.payload
+        if metadata_id is not None and isinstance(payload, ExecutePayload):
+            payload.prepared.update_result_metadata(response.metadata, metadata_id)
+
+    # -- the node list ---------------------------------------------------------------------------------------------------
+
+    def make_host(self, endpoint: EndPoint) -> Host:
+        """A host that is not known yet."""
+        return Host(endpoint, self.settings.conviction_policy_factory)
+
+    async def endpoint_of_local(self, endpoint: EndPoint, row: Any) -> EndPoint:
+        """The end point of the node that the control connection is at.
+
+        It is the one that was just connected to, unless that is a name for several nodes: then it is the node's own address.
+        """
+        address = endpoint.address
+        try:
+            ipaddress.ip_address(address)
+            return endpoint
+        except ValueError:
+            pass
+        if not endpoint.port:
+            return endpoint
+        resolved = await self.loop.getaddrinfo(address, endpoint.port, family=endpoint.socket_family)
+        if len({info[4][0] for info in resolved}) == 1 or endpoint.ssl_options:
+            return endpoint
+        created: EndPoint = self.settings.endpoint_factory.create(row)
+        return created
+
+    def take_node_list(self, node_list: NodeList) -> None:
+        """Swap the snapshot, and tell who has to know."""
+        for host in node_list.removed:
+            self._remove(host)
+        self.metadata.replace_hosts(node_list.hosts)
+        first_time = not self.sessions and not self.listeners
+        for host in node_list.added:
+            if first_time:
+                continue
+            self._tell("on_add", host)
+            self.spawn(self.bring_up(host))
+
+    def _remove(self, host: Host) -> None:
+        reconnector = self._reconnectors.pop(host, None)
+        if reconnector is not None:
+            reconnector.stop()
+        host.set_down()
+        for session in self.sessions:
+            session.remove_pool(host, ConnectionException(f"{host} has left the cluster", host.endpoint))
+        self._tell("on_remove", host)
+
+    def _tell(self, event: str, host: Host) -> None:
+        for listener in list(self.listeners):
+            try:
+                getattr(listener, event)(host)
+            except Exception:
+                log.exception("%s.%s(%s) failed", type(listener).__name__, event, host)
+
+    # -- host states -----------------------------------------------------------------------------------------------------
+
+    def on_pool_ready(self, host: Host) -> None:
+        """A session has a pool to `host`: it is up."""
+        if host.is_up is not True:
+            was_down = host.is_up is False
+            host.set_up()
+            if was_down:
+                log.info("host %s is up", host)
+            self._tell("on_up", host)
+
+    def on_connection_failure(self, host: Host, error: Exception) -> None:
+        """A connection to `host` broke or could not be opened."""
+        if self.closed or host not in self.metadata.all_hosts():
+            return
+        convicted = host.signal_connection_failure(error)
+        if any(host in session.pools for session in self.sessions) or not convicted:
+            return
+        if host.is_up is not False:
+            log.warning("host %s is down: %s", host, error)
+            host.set_down()
+            self._tell("on_down", host)
+        if host not in self._reconnectors:
+            self._reconnectors[host] = Reconnector(self, host)
+
+    def on_up_event(self, host: Host) -> None:
+        """The cluster says that `host` is up."""
+        reconnector = self._reconnectors.get(host)
+        if reconnector is not None:
+            reconnector.hurry()
+        elif host.is_up is not True:
+            self.spawn(self.bring_up(host))
+
+    def on_down_event(self, host: Host) -> None:
+        """The cluster says that `host` is down: believed only where no connection to it is open."""
+        if not any(host in session.pools for session in self.sessions):
+            self.on_connection_failure(host, ConnectionException(f"the cluster says that {host} is down"))
+
+    async def bring_up(self, host: Host) -> None:
+        """Open the pools to a host that answers again, or is new."""
+        if not self.sessions:
+            host.set_up()
+            self._tell("on_up", host)
+            return
+        await asyncio.gather(*(session.add_pool(host) for session in list(self.sessions)))
+        if host.is_up and self.settings.reprepare_on_up:
+            await self.preparer.prepare_all_on(host)
+
+    def forget_reconnector(self, reconnector: Reconnector) -> None:
+        """`reconnector` has come to its end."""
+        if self._reconnectors.get(reconnector.host) is reconnector:
+            del self._reconnectors[reconnector.host]
+
+    # -- heartbeats ------------------------------------------------------------------------------------------------------
+
+    async def _beat(self) -> None:
+        """Ask connections that were idle for an interval; one that does not answer in time is closed."""
+        interval = self.settings.idle_heartbeat_interval
+        while True:
+            await asyncio.sleep(interval)
+            idle_since = self.loop.time() - interval
+            idle = [connection for connection in self._all_connections() if connection.last_activity <= idle_since]
+            if idle:
+                await asyncio.gather(*map(self._beat_once, idle))
+
+    def _all_connections(self) -> list[Connection]:
+        connections = [
+            connection
+            for session in self.sessions
+            for pool in session.pools.values()
+            for connection in pool.connections
+        ]
+        if self.control.connection is not None:
+            connections.append(self.control.connection)
+        return connections
+
+    async def _beat_once(self, connection: Connection) -> None:
+        timeout = self.settings.idle_heartbeat_timeout
+        try:
+            await connection.request(OPTIONS, b"", timeout)
+        except asyncio.TimeoutError:
+            connection.close(
+                ConnectionException(
+                    f"{connection.endpoint} did not answer a heartbeat within {timeout} s", connection.endpoint
+                )
+            )
+        except ConnectionException as error:
+            log.debug("a heartbeat found %s closed: %s", connection.endpoint, error)

@@ -1,0 +1,240 @@
+"""Opening a connection: resolve, connect, negotiate version and compression, authenticate.
+
+The steps are `cassandra.protocol.connection`'s; this drives them over a transport, within one deadline. A version that the
+server refuses is remembered, so that only the first connection of a cluster pays for finding out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import ssl
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from cassandra.engine.connection import Connection, FutureResponder
+from cassandra.engine.endpoint import EndPoint
+from cassandra.engine.settings import Settings
+from cassandra.errors import (
+    AuthenticationFailed,
+    ConnectionException,
+    DriverException,
+    OperationTimedOut,
+    ProtocolError,
+    ProtocolVersionUnsupported,
+)
+from cassandra.protocol.connection import (
+    Action,
+    Authenticated,
+    AuthenticationWanted,
+    Challenge,
+    EnableSegments,
+    Failed,
+    ProtocolConnection,
+    Ready,
+    Send,
+    SetCompression,
+    VersionRefused,
+)
+from cassandra.versions import ProtocolVersion
+
+T = TypeVar("T")
+
+log = logging.getLogger("cassandra.connection")
+
+
+class Opener:
+    """Opens the connections of one cluster, at most `Settings.max_simultaneous_opens` at a time."""
+
+    def __init__(self, settings: Settings, loop: asyncio.AbstractEventLoop) -> None:
+        self._settings = settings
+        self._loop = loop
+        self._free = asyncio.Semaphore(settings.max_simultaneous_opens)
+        self._executor: ThreadPoolExecutor | None = None
+        self.version = settings.protocol_version or ProtocolVersion.MAX_SUPPORTED
+
+    def close(self) -> None:
+        """Let go of the authenticators' threads."""
+        if self._executor is not None:
+            self._executor.shutdown(wait=False, cancel_futures=True)
+            self._executor = None
+
+    async def open(self, endpoint: EndPoint) -> Connection:
+        """A connection that is ready for requests.
+
+        Raises, within the connect timeout: OperationTimedOut, AuthenticationFailed, ProtocolVersionUnsupported,
+        ConnectionException for whatever else the network or the server does. Each names the end point.
+        """
+        async with self._free:
+            while True:
+                version = self.version
+                try:
+                    return await self._open_in_time(endpoint, version)
+                except ProtocolVersionUnsupported as error:
+                    self._downgrade(version, error)
+
+    def _downgrade(self, version: int, error: ProtocolVersionUnsupported) -> None:
+        if self._settings.protocol_version is not None:
+            raise error
+        lower = ProtocolVersion.get_lower_supported(version)
+        if not lower:
+            raise error
+        if self.version == version:  # else another connection has found out already
+            log.info("%s does not speak protocol version %d: %d is tried", error.endpoint, version, lower)
+            self.version = lower
+
+    async def _open_in_time(self, endpoint: EndPoint, version: int) -> Connection:
+        timeout = self._settings.connect_timeout
+        connection = Connection(endpoint, version, self._loop, self._settings.sockopts)
+        try:
+            await asyncio.wait_for(self._open(endpoint, connection), timeout)
+        except asyncio.TimeoutError:
+            error: Exception = OperationTimedOut(
+                f"{endpoint} did not complete the connection within {timeout} seconds", endpoint, timeout
+            )
+            connection.close(error)
+            raise error from None
+        except ssl.SSLError as cause:
+            error = ConnectionException(f"TLS with {endpoint} failed: {cause}", endpoint)
+            connection.close(error)
+            raise error from cause
+        except OSError as cause:
+            error = ConnectionException(f"{endpoint} cannot be connected to: {_reason(cause)}", endpoint)
+            connection.close(error)
+            raise error from cause
+        except BaseException as cause:
+            connection.close(cause if isinstance(cause, Exception) else None)
+            raise
+        return connection
+
+    async def _open(self, endpoint: EndPoint, connection: Connection) -> None:
+        await self._connect(endpoint, connection)
+        await _Handshake(self, self._settings, endpoint, connection).run()
+
+    async def _connect(self, endpoint: EndPoint, connection: Connection) -> None:
+        """Connect the transport; a name's addresses are tried one after the other."""
+        address, port = endpoint.resolve()
+        context = self._settings.ssl_context
+        server_hostname = None
+        if context is not None:
+            server_hostname = (endpoint.ssl_options or {}).get("server_hostname") or address
+        if endpoint.socket_family == getattr(socket, "AF_UNIX", None):
+            await self._loop.create_unix_connection(
+                lambda: connection, address, ssl=context, server_hostname=server_hostname
+            )
+        else:
+            await self._loop.create_connection(
+                lambda: connection,
+                address,
+                port,
+                family=endpoint.socket_family,
+                ssl=context,
+                server_hostname=server_hostname,
+            )
+
+    async def in_thread(self, function: Any, *args: Any) -> Any:
+        """Run an authenticator's method, which may block (a ticket server, reverse DNS), outside the loop."""
+        if self._executor is None:
+            self._executor = ThreadPoolExecutor(max_workers=2, thread_name_prefix="cassandra-auth")
+        return await self._loop.run_in_executor(self._executor, function, *args)
+
+
+class _Handshake:
+    """One connection's way from connected to ready."""
+
+    def __init__(self, opener: Opener, settings: Settings, endpoint: EndPoint, connection: Connection) -> None:
+        self._opener = opener
+        self._settings = settings
+        self._endpoint = endpoint
+        self._connection = connection
+        self._authenticator: Any = None
+        self._protocol = ProtocolConnection(
+            connection.version,
+            compression=settings.compression,
+            startup_options=settings.startup_options,
+            cql_version=settings.cql_version,
+            allow_beta=settings.allow_beta_protocol_version,
+        )
+
+    async def run(self) -> None:
+        """Exchange messages until the connection is ready, or an exception says why it is not."""
+        actions: Sequence[Action] = self._protocol.start()
+        while True:
+            send: Send | None = None
+            for action in actions:
+                if isinstance(action, Send):
+                    send = action
+                elif isinstance(action, Ready):
+                    self._connection.features = action.features
+                    return
+                else:
+                    answer = await self._perform(action)
+                    send = answer or send
+            if send is None:
+                raise ProtocolError(f"the handshake with {self._endpoint} came to no end: {actions!r}")
+            opcode, flags, body = await self._exchange(send)
+            actions = self._protocol.receive(send.stream, opcode, flags, body, self._connection.peer_version)
+
+    async def _exchange(self, send: Send) -> tuple[int, int, bytes]:
+        responder = FutureResponder(asyncio.get_running_loop().create_future())
+        self._connection.send(responder, send.opcode, send.flags, send.body)
+        return await responder.future
+
+    async def _perform(self, action: Action) -> Send | None:
+        if isinstance(action, SetCompression):
+            self._connection.use_compression(action.algorithm)
+        elif isinstance(action, EnableSegments):
+            self._connection.use_segments()
+        elif isinstance(action, AuthenticationWanted):
+            return await self._first_token(action)
+        elif isinstance(action, Challenge):
+            token = await self._ask(self._authenticator.evaluate_challenge, action.token)
+            return _only_send(self._protocol.respond(token))
+        elif isinstance(action, Authenticated):
+            await self._ask(self._authenticator.on_authentication_success, action.token)
+        elif isinstance(action, VersionRefused):
+            raise ProtocolVersionUnsupported(self._endpoint, self._connection.version)
+        elif isinstance(action, Failed):
+            raise self._named(action.error)
+        return None
+
+    async def _first_token(self, action: AuthenticationWanted) -> Send:
+        provider = self._settings.auth_provider
+        if provider is None:
+            raise AuthenticationFailed(
+                f"{self._endpoint} asks for authentication ({action.authenticator}), and no auth_provider is configured"
+            )
+        self._authenticator = await self._ask(provider.new_authenticator, self._endpoint.address)
+        self._authenticator.server_authenticator_class = action.authenticator
+        token = await self._ask(self._authenticator.initial_response)
+        return _only_send(self._protocol.respond(token))
+
+    async def _ask(self, function: Any, *args: Any) -> Any:
+        return await self._opener.in_thread(function, *args)
+
+    def _named(self, error: Exception) -> Exception:
+        """`error` with the end point in its message."""
+        if str(self._endpoint) in str(error) or not isinstance(error, DriverException):
+            return error
+        message = f"{self._endpoint}: {error}"
+        named: Exception = (
+            ConnectionException(message, self._endpoint)
+            if isinstance(error, ConnectionException)
+            else type(error)(message)
+        )
+        named.__cause__ = error.__cause__
+        return named
+
+
+def _only_send(actions: Sequence[Action]) -> Send:
+    (action,) = actions
+    if not isinstance(action, Send):
+        raise ProtocolError(f"a token is to be sent, but the handshake wants {action!r}")
+    return action
+
+
+def _reason(error: OSError) -> str:
+    """What the system said, without asyncio's list of every address tried where there is one cause."""
+    return error.strerror or str(error) or type(error).__name__

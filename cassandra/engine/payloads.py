@@ -1,0 +1,246 @@
+"""What one request sends: rendered once for the version that the session expects, and again where a connection differs.
+
+The values stand in a block that was made in the caller's thread and never changes; only the envelope around it is rendered
+anew (another protocol version, a re-prepared statement's id, another consistency level on a retry).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cassandra._impl import bodies
+from cassandra.errors import UnsupportedOperation
+from cassandra.protocol.opcodes import BATCH, CUSTOM_PAYLOAD_FLAG, EXECUTE, PREPARE, QUERY, TRACING_FLAG
+from cassandra.protocol.params import QueryParams
+from cassandra.query.prepared import BoundStatement, PreparedStatement
+
+if TYPE_CHECKING:
+    from cassandra.engine.connection import Connection
+
+__all__ = ["BatchPayload", "ExecutePayload", "MessagePayload", "Payload", "PreparePayload", "QueryPayload"]
+
+HEADER_SIZE = 9
+
+
+def _bytes_map(items: Mapping[str, bytes]) -> bytes:
+    """[bytes map] (native_protocol_v5.spec, section 3): stands before the body where its flag is set."""
+    parts = [len(items).to_bytes(2, "big")]
+    for key, value in items.items():
+        name = key.encode()
+        parts += (len(name).to_bytes(2, "big"), name, len(value).to_bytes(4, "big"), value)
+    return b"".join(parts)
+
+
+class Payload:
+    """One request's opcode, flags and body. `render` gives them for a connection."""
+
+    __slots__ = ("_body", "_body_version", "custom_payload", "params", "tracing")
+
+    opcode: int
+
+    def __init__(self, params: QueryParams, tracing: bool, custom_payload: Mapping[str, bytes] | None) -> None:
+        self.params = params
+        self.tracing = tracing
+        self.custom_payload = custom_payload
+        self._body: bytes | None = None
+        self._body_version = 0
+
+    def render(self, connection: Connection) -> tuple[int, int, bytes]:
+        """(opcode, flags, body) for `connection`."""
+        version = connection.version
+        if version != self._body_version:
+            self.prerender(version)
+        flags = TRACING_FLAG if self.tracing else 0
+        body = self._body
+        assert body is not None
+        if self.custom_payload:
+            if version < 4:
+                raise UnsupportedOperation(f"custom payloads need protocol version 4; the connection speaks {version}")
+            flags |= CUSTOM_PAYLOAD_FLAG
+            body = _bytes_map(self.custom_payload) + body
+        return self.opcode, flags, body
+
+    def prerender(self, version: int) -> None:
+        """Make the body for `version` now, in the caller's thread."""
+        self._body = self._render(version)
+        self._body_version = version
+
+    def _render(self, version: int) -> bytes:
+        raise NotImplementedError
+
+    def _outdated(self) -> None:
+        self._body_version = 0
+
+    @property
+    def size(self) -> int:
+        """Bytes of the rendered body; 0 before it is rendered."""
+        return len(self._body) if self._body is not None else 0
+
+    def set_consistency(self, consistency: int) -> None:
+        """Another consistency level from the next attempt on."""
+        if consistency != self.params.consistency:
+            self.params.consistency = consistency
+            self._outdated()
+
+    def set_paging_state(self, paging_state: bytes | None) -> None:
+        """Ask for another page."""
+        self.params.paging_state = paging_state
+        self._outdated()
+
+    def prepared_statements(self) -> Sequence[PreparedStatement]:
+        """The prepared statements that the request names by their ids."""
+        return ()
+
+    def cached_metadata(self) -> Any:
+        """The result metadata remembered for the statement, to decode the answer with."""
+        return None
+
+
+class QueryPayload(Payload):
+    """A query's text."""
+
+    __slots__ = ("query",)
+    opcode = QUERY
+
+    def __init__(
+        self, query: str, params: QueryParams, tracing: bool, custom_payload: Mapping[str, bytes] | None
+    ) -> None:
+        super().__init__(params, tracing, custom_payload)
+        self.query = query
+
+    def _render(self, version: int) -> bytes:
+        return bodies.query_body(self.query, self.params, version)
+
+
+class ExecutePayload(Payload):
+    """A prepared statement's id with its values."""
+
+    __slots__ = ("_metadata", "_metadata_id", "_query_id", "prepared")
+    opcode = EXECUTE
+
+    def __init__(
+        self,
+        prepared: PreparedStatement,
+        params: QueryParams,
+        tracing: bool,
+        custom_payload: Mapping[str, bytes] | None,
+    ) -> None:
+        super().__init__(params, tracing, custom_payload)
+        self.prepared = prepared
+        self._query_id = b""
+        self._metadata: Any = None
+        self._metadata_id: bytes | None = None
+
+    def render(self, connection: Connection) -> tuple[int, int, bytes]:
+        prepared = self.prepared
+        if prepared.query_id != self._query_id or prepared.result_metadata_id != self._metadata_id:
+            self._outdated()
+        return super().render(connection)
+
+    def _render(self, version: int) -> bytes:
+        prepared = self.prepared
+        # The id and the columns that the answer will be decoded by are of one snapshot. Leaving the metadata out is safe
+        # only where such an id travels: the server then sends the new columns when they have changed.
+        self._metadata, metadata_id = prepared.result_metadata_and_id
+        self._metadata_id = metadata_id
+        self._query_id = prepared.query_id
+        travels = version >= 5 and bool(metadata_id)
+        self.params.skip_metadata = travels and bool(self._metadata)
+        return bodies.execute_body(self._query_id, metadata_id if travels else None, self.params, version)
+
+    def prepared_statements(self) -> Sequence[PreparedStatement]:
+        return (self.prepared,)
+
+    def cached_metadata(self) -> Any:
+        return self._metadata
+
+
+class BatchPayload(Payload):
+    """A batch of queries and bound statements."""
+
+    __slots__ = ("_ids", "batch_type", "entries")
+    opcode = BATCH
+
+    def __init__(
+        self,
+        batch_type: int,
+        entries: Sequence[str | BoundStatement],
+        params: QueryParams,
+        tracing: bool,
+        custom_payload: Mapping[str, bytes] | None,
+    ) -> None:
+        super().__init__(params, tracing, custom_payload)
+        self.batch_type = batch_type
+        self.entries = tuple(entries)
+        self._ids: tuple[bytes, ...] = ()
+
+    def render(self, connection: Connection) -> tuple[int, int, bytes]:
+        if self._ids != self._current_ids():
+            self._outdated()
+        return super().render(connection)
+
+    def _current_ids(self) -> tuple[bytes, ...]:
+        return tuple(entry.prepared_statement.query_id for entry in self.entries if isinstance(entry, BoundStatement))
+
+    def _render(self, version: int) -> bytes:
+        self._ids = self._current_ids()
+        statements = [
+            (False, entry, None)
+            if isinstance(entry, str)
+            else (True, entry.prepared_statement.query_id, entry.block if entry.block is not None else ())
+            for entry in self.entries
+        ]
+        return bodies.batch_body(self.batch_type, statements, self.params, version)
+
+    def prepared_statements(self) -> Sequence[PreparedStatement]:
+        found = {
+            id(entry.prepared_statement): entry.prepared_statement
+            for entry in self.entries
+            if isinstance(entry, BoundStatement)
+        }
+        return tuple(found.values())
+
+
+class PreparePayload(Payload):
+    """A query's text, to be prepared."""
+
+    __slots__ = ("keyspace", "query")
+    opcode = PREPARE
+
+    def __init__(self, query: str, keyspace: str | None, custom_payload: Mapping[str, bytes] | None) -> None:
+        super().__init__(QueryParams(consistency=0), False, custom_payload)
+        self.query = query
+        self.keyspace = keyspace
+
+    def _render(self, version: int) -> bytes:
+        return bodies.prepare_body(self.query, self.keyspace if version >= 5 else None, version)
+
+
+class MessagePayload(Payload):
+    """A message object, encoded by the session's protocol handler at every attempt, so that listeners may change it."""
+
+    __slots__ = ("handler", "inner", "message")
+
+    def __init__(self, message: Any, handler: Any, inner: Payload) -> None:
+        super().__init__(inner.params, inner.tracing, inner.custom_payload)
+        self.message = message
+        self.handler = handler
+        self.inner = inner
+
+    def render(self, connection: Connection) -> tuple[int, int, bytes]:
+        """(opcode, flags, body) out of the handler's envelope for stream 0, uncompressed."""
+        envelope = self.handler.encode_message(self.message, 0, connection.version, None, True)
+        return envelope[4], envelope[1], bytes(envelope[HEADER_SIZE:])
+
+    def set_consistency(self, consistency: int) -> None:
+        self.message.consistency_level = consistency
+
+    def set_paging_state(self, paging_state: bytes | None) -> None:
+        self.message.paging_state = paging_state
+
+    def prepared_statements(self) -> Sequence[PreparedStatement]:
+        return self.inner.prepared_statements()
+
+    def cached_metadata(self) -> Any:
+        return self.inner.cached_metadata()

@@ -1,0 +1,202 @@
+"""The connections of one session to one host."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
+
+from cassandra.engine.connection import Connection
+from cassandra.errors import ConnectionShutdown
+
+log = logging.getLogger("cassandra.pool")
+
+# Past this share of a connection's streams taken by abandoned requests, the connection is replaced.
+ORPHAN_SHARE = 0.75
+
+
+class Waiter(Protocol):
+    """A request that found no room on any host of its plan."""
+
+    done: bool
+
+    def send_to(self, host: Any, connection: Connection) -> None:
+        """Room is there now."""
+
+    def on_pool_closed(self, host: Any, error: Exception) -> None:
+        """The host's pool was closed while the request waited."""
+
+
+class HostPool:
+    """Open connections to one host, filled up to `size`; requests wait here when all of them are full.
+
+    `open_connection` makes one ready to use (handshake done, keyspace set). `on_failure` is told, with the cause, when a
+    connection breaks or cannot be made.
+    """
+
+    __slots__ = (
+        "_closing",
+        "_filling",
+        "_on_failure",
+        "_open",
+        "_waiters",
+        "closed",
+        "connections",
+        "distance",
+        "host",
+        "size",
+    )
+
+    def __init__(
+        self,
+        host: Any,
+        distance: int,
+        size: int,
+        open_connection: Callable[[Any], Awaitable[Connection]],
+        on_failure: Callable[[HostPool, Exception], None],
+    ) -> None:
+        self.host = host
+        self.distance = distance
+        self.size = size
+        self.connections: list[Connection] = []
+        self.closed = False
+        self._open = open_connection
+        self._on_failure = on_failure
+        self._filling: asyncio.Task[None] | None = None
+        self._waiters: deque[Waiter] = deque()
+        self._closing: list[Connection] = []
+
+    def pick(self) -> Connection | None:
+        """The open connection with the fewest streams in use that has room; None where there is none."""
+        best: Connection | None = None
+        for connection in self.connections:
+            if connection.has_room and (best is None or connection.in_flight < best.in_flight):
+                best = connection
+        return best
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether there are open connections, all without room."""
+        return bool(self.connections) and self.pick() is None
+
+    def wait_for_room(self, waiter: Waiter) -> None:
+        """`waiter.send_to` is called as soon as a connection has room."""
+        self._waiters.append(waiter)
+
+    async def fill(self) -> None:
+        """Open what is missing, in parallel; raises the first error where not one connection is open then."""
+        if self._filling is None or self._filling.done():
+            self._filling = asyncio.ensure_future(self._fill())
+        await asyncio.shield(self._filling)
+
+    async def _fill(self) -> None:
+        missing = self.size - len(self.connections)
+        if self.closed or missing <= 0:
+            return
+        results = await asyncio.gather(*(self._open(self.host) for _ in range(missing)), return_exceptions=True)
+        errors = []
+        for result in results:
+            if isinstance(result, Connection):
+                self._adopt(result)
+            elif isinstance(result, Exception):
+                errors.append(result)
+            elif isinstance(result, BaseException):
+                raise result
+        if errors and not self.connections and not self.closed:
+            raise errors[0]
+
+    def _adopt(self, connection: Connection) -> None:
+        if self.closed or connection.closed:
+            connection.close()
+            return
+        connection.on_closed = self._on_connection_closed
+        connection.on_room = self._on_room
+        self.connections.append(connection)
+        self._on_room(connection)
+
+    def _on_room(self, connection: Connection) -> None:
+        waiters = self._waiters
+        while waiters and connection.has_room:
+            waiter = waiters.popleft()
+            if not waiter.done:
+                waiter.send_to(self.host, connection)
+        if connection.orphans and connection.orphans > ORPHAN_SHARE * connection.in_flight:
+            self.replace_if_overburdened(connection)
+
+    def replace_if_overburdened(self, connection: Connection) -> None:
+        """Where abandoned requests hold too many of its streams, open another one and close this when it is idle."""
+        if connection.closed:
+            if connection in self._closing:
+                self._closing.remove(connection)
+            return
+        if connection in self._closing:
+            if connection.in_flight == connection.orphans:
+                connection.close()
+            return
+        if connection.orphans <= ORPHAN_SHARE * connection.stream_limit or connection not in self.connections:
+            return
+        log.warning("%r has %d abandoned requests: it is replaced", connection, connection.orphans)
+        self.connections.remove(connection)
+        self._closing.append(connection)
+        self.refill()
+
+    def refill(self) -> None:
+        if not self.closed and (self._filling is None or self._filling.done()):
+            self._filling = asyncio.ensure_future(self._fill())
+            self._filling.add_done_callback(self._refilled)
+
+    def _refilled(self, task: asyncio.Task[None]) -> None:
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, Exception):
+            self._on_failure(self, error)
+
+    def _on_connection_closed(self, connection: Connection, error: Exception | None) -> None:
+        if connection in self._closing:
+            self._closing.remove(connection)
+            return
+        if connection in self.connections:
+            self.connections.remove(connection)
+        if self.closed:
+            return
+        cause = error or ConnectionShutdown(f"connection to {self.host} was closed", self.host)
+        if not self.connections:
+            self._fail_waiters(cause)
+        self._on_failure(self, cause)
+
+    def _fail_waiters(self, error: Exception) -> None:
+        waiters, self._waiters = self._waiters, deque()
+        for waiter in waiters:
+            if not waiter.done:
+                waiter.on_pool_closed(self.host, error)
+
+    def close(self, error: Exception | None = None) -> None:
+        """Close all connections; requests in flight and waiting ones get `error`."""
+        if self.closed:
+            return
+        self.closed = True
+        if self._filling is not None:
+            self._filling.cancel()
+        cause = error or ConnectionShutdown(f"the pool of {self.host} is closed", self.host)
+        for connection in [*self.connections, *self._closing]:
+            connection.close(cause)
+        self.connections.clear()
+        self._closing.clear()
+        self._fail_waiters(cause)
+
+    @property
+    def in_flight(self) -> int:
+        """Streams in use on all connections."""
+        return sum(connection.in_flight for connection in self.connections)
+
+    def state(self) -> dict[str, Any]:
+        """What `Session.get_pool_state` shows of this pool."""
+        return {
+            "shutdown": self.closed,
+            "open_count": len(self.connections),
+            "in_flights": [connection.in_flight for connection in self.connections],
+        }
+
+    def __repr__(self) -> str:
+        return f"<HostPool of {self.host}: {len(self.connections)} open, {self.in_flight} in flight>"

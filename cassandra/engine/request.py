@@ -1,0 +1,413 @@
+"""The life of one request: plan -> send -> answer | retry | next host | re-prepare | speculative twin | time-out.
+
+A request is started on the loop and ends there exactly once, by `on_done(request)` with `response` or `error` set. Every path
+leads there: the deadline covers the whole of it, a closed connection fails the attempts on it, a closed pool fails those that
+wait for it. Attempts that nobody waits for any more are left behind as orphans of their connections.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from cassandra.engine.attempt import Attempt
+from cassandra.engine.reprepare import Reprepare
+from cassandra.errors import ConnectionException, NoHostAvailable, OperationTimedOut, ProtocolError
+from cassandra.policies.retry import RetryPolicy
+from cassandra.protocol.messages.errors import (
+    ErrorMessage,
+    IsBootstrappingErrorMessage,
+    OverloadedErrorMessage,
+    PreparedQueryNotFound,
+    ReadTimeoutErrorMessage,
+    ServerError,
+    TruncateError,
+    UnavailableErrorMessage,
+    WriteTimeoutErrorMessage,
+)
+from cassandra.protocol.opcodes import RESULT_KIND_SCHEMA_CHANGE, RESULT_KIND_SET_KEYSPACE
+
+if TYPE_CHECKING:
+    from cassandra.engine.connection import Connection
+    from cassandra.engine.payloads import Payload
+    from cassandra.engine.session import EngineSession
+
+log = logging.getLogger("cassandra.cluster")
+
+_DECISIONS = {
+    RetryPolicy.RETRY: "retry",
+    RetryPolicy.RETHROW: "rethrow",
+    RetryPolicy.IGNORE: "ignore",
+    RetryPolicy.RETRY_NEXT_HOST: "retry next host",
+}
+
+
+class Request:
+    """One execution of one statement, or of one of its pages."""
+
+    __slots__ = (
+        "_plan",
+        "_retry_handle",
+        "_speculation",
+        "_speculation_handle",
+        "_timer_slot",
+        "attempts",
+        "done",
+        "error",
+        "errors",
+        "on_done",
+        "owner",
+        "payload",
+        "policy",
+        "response",
+        "retries",
+        "retry_policy",
+        "session",
+        "speculative_policy",
+        "statement",
+        "target_host",
+        "timeout",
+    )
+
+    def __init__(
+        self,
+        session: EngineSession,
+        statement: Any,
+        payload: Payload,
+        policy: Any,
+        retry_policy: Any,
+        speculative_policy: Any,
+        timeout: float | None,
+        on_done: Callable[[Request], None],
+        owner: Any = None,
+        target_host: Any = None,
+    ) -> None:
+        self.session = session
+        self.statement = statement
+        self.payload = payload
+        self.policy = policy
+        self.retry_policy = retry_policy
+        self.speculative_policy = speculative_policy
+        self.timeout = timeout
+        self.on_done = on_done
+        self.owner = owner
+        self.target_host = target_host
+        self.attempts: list[Attempt] = []
+        self.errors: dict[Any, Exception] = {}
+        self.retries = 0
+        self.done = False
+        self.response: Any = None
+        self.error: BaseException | None = None
+        self._plan: Iterator[Any] | None = None
+        self._speculation: Any = None
+        self._speculation_handle: asyncio.TimerHandle | None = None
+        self._retry_handle: asyncio.TimerHandle | None = None
+        self._timer_slot = -1
+
+    # -- start and end -------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin, on the loop."""
+        if self.done:
+            return
+        session = self.session
+        if session.closed:
+            self.fail(session.closed_error())
+            return
+        try:
+            if self.timeout is not None:
+                self._timer_slot = session.timers.add(self.timeout, self)
+            if self.target_host is not None:
+                self._plan = iter((self.target_host,))
+            else:
+                self._plan = iter(self.policy.make_query_plan(session.keyspace, self.statement))
+            self._try_next_host()
+            if self.speculative_policy is not None and getattr(self.statement, "is_idempotent", False):
+                self._speculation = self.speculative_policy.new_plan(session.keyspace, self.statement)
+                self._schedule_speculation()
+        except Exception as error:  # a policy's or the driver's own fault: never dressed up as NoHostAvailable
+            self.fail(error)
+
+    def finish(self, response: Any) -> None:
+        """The answer is there."""
+        if not self.done:
+            self.response = response
+            self._end()
+
+    def fail(self, error: BaseException) -> None:
+        """It has failed for good."""
+        if not self.done:
+            self.error = error
+            self._end()
+
+    def _end(self) -> None:
+        self.done = True
+        if self._timer_slot >= 0:
+            self.session.timers.discard(self._timer_slot, self)
+        if self._speculation_handle is not None:
+            self._speculation_handle.cancel()
+        if self._retry_handle is not None:
+            self._retry_handle.cancel()
+        for attempt in self.attempts:
+            attempt.abandon()
+            attempt.release()
+        self._plan = None
+        self.on_done(self)
+
+    def cancel(self) -> None:
+        """The caller gave up."""
+        if not self.done:
+            self.error = asyncio.CancelledError()
+            self._end()
+
+    def on_timeout(self) -> None:
+        """The deadline of the whole request has passed."""
+        if self.done:
+            return
+        self._timer_slot = -1
+        last = self.attempts[-1] if self.attempts else None
+        connection = last.connection if last is not None else None
+        errors: dict[Any, Any] = dict(self.errors)
+        if last is not None and last.host not in errors:
+            errors[str(last.host.endpoint)] = "no answer within the client's time; see Session.execute(timeout=...)"
+        elif not errors:
+            errors["(no host)"] = "no connection had room for the request within the client's time"
+        error = OperationTimedOut(
+            errors,
+            last.host.endpoint if last is not None else None,
+            timeout=self.timeout,
+            in_flight=connection.in_flight if connection is not None else None,
+        )
+        if last is not None and last.error is None:
+            last.error = error
+            last.latency = self.session.time() - last.started
+        self.fail(error)
+
+    # -- sending -------------------------------------------------------------------------------------------------------
+
+    def _try_next_host(self) -> None:
+        """Send to the next host of the plan that can take it; wait where all are busy; fail where none is there."""
+        assert self._plan is not None
+        busy = None
+        for host in self._plan:
+            pool = self.session.pools.get(host)
+            if pool is None:
+                if host not in self.errors:
+                    self.errors[host] = self.session.why_no_pool(host)
+                continue
+            connection = pool.pick()
+            if connection is not None:
+                self.send_to(host, connection)
+                return
+            if pool.connections and busy is None:
+                busy = pool
+            elif not pool.connections:
+                self.errors[host] = ConnectionException(f"no open connection to {host}", host.endpoint)
+        if busy is not None:
+            busy.wait_for_room(self)
+        elif not any(attempt.stream >= 0 for attempt in self.attempts):
+            self.fail(self._no_host_available())
+
+    def _no_host_available(self) -> Exception:
+        if not self.errors:
+            return NoHostAvailable("Unable to complete the operation: the query plan is empty", {})
+        shown = {str(host): error for host, error in self.errors.items()}
+        error = NoHostAvailable("Unable to complete the operation against any hosts", shown)
+        error.__cause__ = next(reversed(self.errors.values()))
+        return error
+
+    def send_to(self, host: Any, connection: Connection) -> None:
+        """Send one attempt; also called when a busy host has room again."""
+        if self.done:
+            return
+        attempt = Attempt(self, host, connection, self.session.time())
+        self.attempts.append(attempt)
+        self._send(attempt, connection)
+
+    def _send(self, attempt: Attempt, connection: Connection) -> None:
+        try:
+            opcode, flags, body = self.payload.render(connection)
+            attempt.stream = connection.send(attempt, opcode, flags, body)
+        except ConnectionException as error:
+            self.on_attempt_failed(attempt, error)
+        except Exception as error:  # the request cannot be encoded: no host will make it better
+            self.fail(error)
+
+    def resend(self, attempt: Attempt) -> None:
+        """The same attempt once more on its connection, after the statement was prepared there."""
+        connection = attempt.connection
+        if self.done:
+            return
+        if connection is None or connection.closed:
+            self.on_attempt_failed(attempt, ConnectionException(f"connection to {attempt.host} was closed"))
+        else:
+            self._send(attempt, connection)
+
+    def on_pool_closed(self, host: Any, error: Exception) -> None:
+        """The host that the request waited for has no connection any more."""
+        self.errors[host] = error
+        self._try_next_host()
+
+    # -- answers -------------------------------------------------------------------------------------------------------
+
+    def on_answer(self, attempt: Attempt, connection: Connection, opcode: int, flags: int, body: bytes) -> None:
+        """An attempt was answered."""
+        if self.done:
+            return
+        attempt.latency = self.session.time() - attempt.started
+        try:
+            response = self.session.decode(self, connection, opcode, flags, body)
+        except Exception as error:
+            attempt.error = error
+            connection.close(
+                error
+                if isinstance(error, ProtocolError)
+                else ProtocolError(f"{connection.endpoint}: an answer could not be read: {error}")
+            )
+            self.fail(error)
+            return
+        if isinstance(response, ErrorMessage):
+            self._on_error(attempt, connection, response)
+            return
+        kind = getattr(response, "kind", None)
+        if kind == RESULT_KIND_SET_KEYSPACE:
+            self.session.take_keyspace(response.new_keyspace, connection, self, response)
+        elif kind == RESULT_KIND_SCHEMA_CHANGE:
+            self.session.on_schema_change(response.schema_change_event, connection, self, response)
+        else:
+            self.finish(response)
+
+    def _on_error(self, attempt: Attempt, connection: Connection, message: Any) -> None:
+        error = message.to_exception()
+        attempt.error = error
+        if isinstance(message, PreparedQueryNotFound):
+            self._on_unprepared(attempt, connection, message)
+            return
+        for kind, ask in _RETRY_QUESTIONS:
+            if isinstance(message, kind):
+                self._apply(attempt, error, ask(self, message, error))
+                return
+        self.fail(error)
+
+    def on_attempt_failed(self, attempt: Attempt, error: Exception) -> None:
+        """The connection broke under an attempt; whether the server has executed it is not known."""
+        if self.done:
+            return
+        attempt.latency = self.session.time() - attempt.started
+        attempt.error = error
+        self._apply(attempt, error, _ask_request_error(self, None, error))
+
+    def _apply(self, attempt: Attempt, error: Exception, decision: Any) -> None:
+        """Do what the retry policy decided: (decision, consistency[, delay in seconds])."""
+        self.errors[attempt.host] = error
+        kind, consistency = decision[0], decision[1]
+        delay = decision[2] if len(decision) > 2 else 0
+        attempt.decision = _DECISIONS.get(kind, str(kind))
+        if kind == RetryPolicy.IGNORE:
+            self.finish(None)
+        elif kind in (RetryPolicy.RETRY, RetryPolicy.RETRY_NEXT_HOST):
+            self.retries += 1
+            if consistency is not None:
+                self.payload.set_consistency(consistency)
+            host = attempt.host if kind == RetryPolicy.RETRY else None
+            if delay:
+                self._retry_handle = self.session.loop.call_later(delay, self._retry, host)
+            else:
+                self._retry(host)
+        elif any(other.stream >= 0 for other in self.attempts):
+            pass  # a speculative twin is under way and may still answer
+        else:
+            self.fail(error)
+
+    def _retry(self, host: Any) -> None:
+        if self.done:
+            return
+        pool = self.session.pools.get(host) if host is not None else None
+        connection = pool.pick() if pool is not None else None
+        if connection is not None:
+            self.send_to(host, connection)
+        else:
+            self._try_next_host()
+
+    # -- prepared statements that the server has forgotten ---------------------------------------------------------------
+
+    def _on_unprepared(self, attempt: Attempt, connection: Connection, message: Any) -> None:
+        """Prepare it on this host and try again, once an attempt: native_protocol_v5.spec, section 8, Unprepared."""
+        known = {prepared.query_id: prepared for prepared in self.payload.prepared_statements()}
+        prepared = known.get(message.info)
+        error = attempt.error
+        assert error is not None
+        if prepared is None or prepared in attempt.reprepared:
+            self.fail(error)
+            return
+        attempt.decision = "prepare"
+        attempt.reprepared += (prepared,)
+        Reprepare(self, attempt, prepared).send(connection)
+
+    # -- speculative executions ------------------------------------------------------------------------------------------
+
+    def _schedule_speculation(self) -> None:
+        if self.done:
+            return
+        delay = self._speculation.next_execution(self.attempts[-1].host if self.attempts else None)
+        if delay >= 0:
+            self._speculation_handle = self.session.loop.call_later(delay, self._speculate)
+
+    def _speculate(self) -> None:
+        if not self.done:
+            self._try_next_host()
+            self._schedule_speculation()
+
+
+def _ask_read_timeout(request: Request, message: Any, error: Any) -> Any:
+    return request.retry_policy.on_read_timeout(
+        request.statement,
+        consistency=error.consistency,
+        required_responses=error.required_responses,
+        received_responses=error.received_responses,
+        data_retrieved=error.data_retrieved,
+        retry_num=request.retries,
+    )
+
+
+def _ask_write_timeout(request: Request, message: Any, error: Any) -> Any:
+    return request.retry_policy.on_write_timeout(
+        request.statement,
+        consistency=error.consistency,
+        write_type=error.write_type,
+        required_responses=error.required_responses,
+        received_responses=error.received_responses,
+        retry_num=request.retries,
+    )
+
+
+def _ask_unavailable(request: Request, message: Any, error: Any) -> Any:
+    return request.retry_policy.on_unavailable(
+        request.statement,
+        consistency=error.consistency,
+        required_replicas=error.required_replicas,
+        alive_replicas=error.alive_replicas,
+        retry_num=request.retries,
+    )
+
+
+def _ask_request_error(request: Request, message: Any, error: Any) -> Any:
+    return request.retry_policy.on_request_error(
+        request.statement,
+        consistency=request.payload.params.consistency,
+        error=error if message is None else message,
+        retry_num=request.retries,
+    )
+
+
+_RETRY_QUESTIONS: tuple[tuple[Any, Callable[[Request, Any, Any], Any]], ...] = (
+    (ReadTimeoutErrorMessage, _ask_read_timeout),
+    (WriteTimeoutErrorMessage, _ask_write_timeout),
+    (UnavailableErrorMessage, _ask_unavailable),
+    (OverloadedErrorMessage, _ask_request_error),
+    (IsBootstrappingErrorMessage, _ask_request_error),
+    (TruncateError, _ask_request_error),
+    (ServerError, _ask_request_error),
+)

@@ -1,0 +1,221 @@
+"""One session inside the engine: its pools, its keyspace, and what answers mean for them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any
+
+from cassandra.engine.connection import Connection
+from cassandra.engine.pool import HostPool
+from cassandra.errors import ConnectionException, ConnectionShutdown, NoHostAvailable
+from cassandra.policies.balancing import HostDistance
+from cassandra.protocol.messages.decode import decode_response
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cassandra.engine.core import Core
+    from cassandra.engine.request import Request
+
+log = logging.getLogger("cassandra.cluster")
+
+SLOW_POOLS_WAIT = 0.05  # seconds that connect() gives the other pools once the first one is ready
+
+
+class EngineSession:
+    """The pools of one session, by host. `distance` is asked for each host; an ignored one gets no pool."""
+
+    __slots__ = (
+        "_background",
+        "_pool_errors",
+        "closed",
+        "core",
+        "distance",
+        "keyspace",
+        "loop",
+        "pools",
+        "time",
+        "timers",
+    )
+
+    def __init__(self, core: Core, keyspace: str | None, distance: Callable[[Any], int]) -> None:
+        self.core = core
+        self.keyspace = keyspace
+        self.distance = distance
+        self.loop = core.loop
+        self.timers = core.timers
+        self.time = core.loop.time
+        self.pools: dict[Any, HostPool] = {}
+        self.closed = False
+        self._pool_errors: dict[Any, Exception] = {}
+        self._background: set[asyncio.Task[Any]] = set()
+
+    # -- pools ---------------------------------------------------------------------------------------------------------
+
+    async def open(self, wait_for_all: bool = False) -> None:
+        """Open a pool for each host that is not ignored; ready when one is, or all with `wait_for_all`.
+
+        Raises NoHostAvailable with each host's error where not one pool could be opened.
+        """
+        hosts = [host for host in self.core.metadata.all_hosts() if host.is_up is not False]
+        tasks = {asyncio.ensure_future(self.add_pool(host)): host for host in hosts if self._wanted(host)}
+        if not tasks:
+            raise NoHostAvailable("no host is up and not ignored by the load balancing policy", {})
+        self._background.update(tasks)
+        for task in tasks:
+            task.add_done_callback(self._background.discard)
+        pending: set[asyncio.Task[None]] = set(tasks)
+        while pending and not self.pools:
+            _, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+        if pending:
+            await asyncio.wait(pending, timeout=None if wait_for_all else SLOW_POOLS_WAIT)
+        if not self.pools:
+            failed = {str(host): error for host, error in self._pool_errors.items()}
+            error = NoHostAvailable("Unable to connect to any servers", failed)
+            error.__cause__ = next(iter(self._pool_errors.values()), None)
+            raise error
+
+    def _wanted(self, host: Any) -> bool:
+        return self.distance(host) != HostDistance.IGNORED
+
+    async def add_pool(self, host: Any) -> None:
+        """Open the pool of `host`; a failure is noted, and reported to the engine."""
+        if self.closed or host in self.pools or not self._wanted(host):
+            return
+        pool = HostPool(
+            host, self.distance(host), self.core.settings.connections_per_host, self._open_connection, self._on_failure
+        )
+        try:
+            await pool.fill()
+        except Exception as error:
+            pool.close(error)
+            self._pool_errors[host] = error
+            self.core.on_connection_failure(host, error)
+            return
+        if self.closed or host in self.pools:
+            pool.close()
+            return
+        self._pool_errors.pop(host, None)
+        self.pools[host] = pool
+        self.core.on_pool_ready(host)
+
+    async def _open_connection(self, host: Any) -> Connection:
+        connection = await self.core.open_connection(host.endpoint)
+        # The keyspace may be changed while this connection is opened: it is taken from the moment before it is used.
+        while self.keyspace is not None and connection.keyspace != self.keyspace:
+            try:
+                await self._use(connection, self.keyspace)
+            except BaseException:
+                connection.close()
+                raise
+        return connection
+
+    def _on_failure(self, pool: HostPool, error: Exception) -> None:
+        self._pool_errors[pool.host] = error
+        if not pool.connections:
+            self.remove_pool(pool.host, error)
+        else:
+            pool.refill()
+        self.core.on_connection_failure(pool.host, error)
+
+    def remove_pool(self, host: Any, error: Exception | None = None) -> None:
+        """Close the pool of `host`, where there is one."""
+        pool = self.pools.pop(host, None)
+        if pool is not None:
+            pool.close(error)
+
+    def why_no_pool(self, host: Any) -> Exception:
+        """What stands in the errors of a request that could not go to `host`."""
+        error = self._pool_errors.get(host)
+        return error or ConnectionException(f"no connection to {host} is open", host.endpoint)
+
+    # -- answers -------------------------------------------------------------------------------------------------------
+
+    def decode(self, request: Request, connection: Connection, opcode: int, flags: int, body: bytes) -> Any:
+        """The message that answers `request`."""
+        response = decode_response(
+            opcode,
+            flags,
+            body,
+            connection.version,
+            connection.features,
+            self.core.user_types,
+            request.payload.cached_metadata(),
+        )
+        self.core.note_new_metadata(request, response)
+        return response
+
+    def decode_control(self, connection: Connection, opcode: int, flags: int, body: bytes) -> Any:
+        """The message that answers a request of the engine itself."""
+        return decode_response(opcode, flags, body, connection.version, connection.features, self.core.user_types)
+
+    def take_keyspace(self, keyspace: str, connection: Connection, request: Request, response: Any) -> None:
+        """The server has switched `connection` to `keyspace`: switch the others before the request completes.
+
+        A connection that cannot be switched is closed: no later request must run in the wrong keyspace.
+        """
+        connection.keyspace = keyspace
+        self.keyspace = keyspace
+        self._spawn(self._switch_all(keyspace, request, response))
+
+    async def _switch_all(self, keyspace: str, request: Request, response: Any) -> None:
+        others = [
+            connection
+            for pool in self.pools.values()
+            for connection in pool.connections
+            if connection.keyspace != keyspace
+        ]
+        try:
+            results = await asyncio.gather(*(self._use(other, keyspace) for other in others), return_exceptions=True)
+        except asyncio.CancelledError:
+            request.fail(self.closed_error())
+            raise
+        for other, result in zip(others, results, strict=True):
+            if isinstance(result, Exception):
+                other.close(ConnectionException(f"{other.endpoint} could not use keyspace {keyspace!r}: {result}"))
+        request.finish(response)
+
+    async def _use(self, connection: Connection, keyspace: str) -> None:
+        quoted = '"' + keyspace.replace('"', '""') + '"'
+        await self.core.query(connection, f"USE {quoted}")
+        connection.keyspace = keyspace
+
+    def on_schema_change(self, event: Any, connection: Connection, request: Request, response: Any) -> None:
+        """A DDL statement was executed: the request completes when the nodes agree on the schema, or the wait is over."""
+        self._spawn(self._agree(event, connection, request, response))
+
+    async def _agree(self, event: Any, connection: Connection, request: Request, response: Any) -> None:
+        agreed = False
+        try:
+            agreed = await self.core.wait_for_schema_agreement(connection)
+        except asyncio.CancelledError:
+            request.fail(self.closed_error())
+            raise
+        except Exception as error:
+            log.warning("the wait for schema agreement failed: %s", error)
+        response.is_schema_agreed = agreed
+        request.finish(response)
+
+    def _spawn(self, coroutine: Any) -> None:
+        task = asyncio.ensure_future(coroutine)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    # -- end -----------------------------------------------------------------------------------------------------------
+
+    def closed_error(self) -> Exception:
+        """What a request on a closed session gets."""
+        return ConnectionShutdown("the session is shut down")
+
+    def close(self) -> None:
+        """Close all pools; requests under way get an error that says so."""
+        if self.closed:
+            return
+        self.closed = True
+        error = self.closed_error()
+        for task in list(self._background):
+            task.cancel()
+        for host in list(self.pools):
+            self.remove_pool(host, error)
+        self.core.forget_session(self)

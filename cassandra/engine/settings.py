@@ -1,0 +1,40 @@
+"""What the engine is told once, by either face."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from cassandra.engine.endpoint import EndPoint
+
+
+@dataclass
+class Settings:
+    """Settings of one cluster; times are in seconds. `Cluster` documents what each of them means."""
+
+    endpoints: Sequence[EndPoint]
+    endpoint_factory: Any
+    reconnection_policy: Any
+    conviction_policy_factory: Any
+    protocol_version: int | None = None
+    allow_beta_protocol_version: bool = False
+    auth_provider: Any = None
+    compression: bool | str = True
+    cql_version: str | None = None
+    no_compact: bool = False
+    startup_options: Mapping[str, str] = field(default_factory=dict)
+    ssl_context: ssl.SSLContext | None = None
+    sockopts: Sequence[Any] = ()
+    connect_timeout: float = 5.0
+    control_connection_timeout: float | None = 2.0
+    max_schema_agreement_wait: float = 10.0
+    idle_heartbeat_interval: float = 30.0
+    idle_heartbeat_timeout: float = 30.0
+    topology_event_refresh_window: float = 10.0
+    status_event_refresh_window: float = 2.0
+    connections_per_host: int = 1
+    max_simultaneous_opens: int = 32
+    prepare_on_all_hosts: bool = True
+    reprepare_on_up: bool = True

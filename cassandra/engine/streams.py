@@ -1,0 +1,37 @@
+"""Stream ids of one connection: lowest free id first, so that the ids in use stay few and small."""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+
+MAX_STREAMS = 32768  # [short], and negative ids belong to the server (native_protocol_v5.spec, section 2.4.1.3)
+
+
+class StreamIds:
+    """Takes and gives back stream ids 0 .. limit-1."""
+
+    __slots__ = ("_free", "_next", "limit")
+
+    def __init__(self, limit: int = MAX_STREAMS) -> None:
+        self.limit = limit
+        self._next = 0
+        self._free: list[int] = []
+
+    def take(self) -> int:
+        """The lowest free id, -1 where all are in use."""
+        if self._free:
+            return heappop(self._free)
+        if self._next >= self.limit:
+            return -1
+        stream = self._next
+        self._next = stream + 1
+        return stream
+
+    def give_back(self, stream: int) -> None:
+        """`stream`'s answer has come: it may be used again."""
+        heappush(self._free, stream)
+
+    @property
+    def in_use(self) -> int:
+        """How many ids are taken."""
+        return self._next - len(self._free)

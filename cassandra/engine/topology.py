@@ -1,0 +1,96 @@
+"""Reading the node list out of system.local, system.peers_v2 and system.peers."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from cassandra.engine.endpoint import EndPoint
+from cassandra.metadata.host import Host
+
+log = logging.getLogger("cassandra.cluster")
+
+LOCAL_QUERY = "SELECT * FROM system.local WHERE key = 'local'"
+PEERS_V2_QUERY = "SELECT * FROM system.peers_v2"
+PEERS_QUERY = "SELECT * FROM system.peers"
+
+Row = Mapping[str, Any]
+
+# Host attribute: the columns that may hold it, the first one that is set counts.
+_COLUMNS = {
+    "release_version": ("release_version",),
+    "schema_version": ("schema_version",),
+    "broadcast_address": ("broadcast_address", "peer"),
+    "broadcast_port": ("broadcast_port", "peer_port"),
+    "broadcast_rpc_address": ("native_address", "rpc_address"),
+    "broadcast_rpc_port": ("native_port", "rpc_port"),
+    "listen_address": ("listen_address",),
+    "listen_port": ("listen_port",),
+    "dse_version": ("dse_version",),
+    "dse_workload": ("workload",),
+}
+
+
+def is_complete(row: Row) -> bool:
+    """Whether a peer's row says enough to use it: a node that is joining or gone leaves half a row behind."""
+    missing = [column for column in ("host_id", "data_center", "rack", "tokens") if not row.get(column)]
+    address = row.get("native_address") or row.get("rpc_address")
+    if not missing and address:
+        return True
+    log.debug("a row of the peers table is incomplete and ignored: %s lacks %s", row.get("peer"), missing or "address")
+    return False
+
+
+def update_host(host: Host, row: Row) -> None:
+    """Write what a row says of a host into it."""
+    host.host_id = row.get("host_id")
+    host.set_location_info(row.get("data_center"), row.get("rack"))
+    host.tokens = tuple(row.get("tokens") or ())
+    for attribute, columns in _COLUMNS.items():
+        value = next((row[column] for column in columns if row.get(column) is not None), None)
+        if value is not None:
+            setattr(host, attribute, value)
+
+
+class NodeList:
+    """The hosts of one reading, matched with those known before: a node keeps its `Host` for as long as it keeps its id."""
+
+    __slots__ = ("added", "hosts", "local", "moved", "removed")
+
+    def __init__(
+        self,
+        local_row: Row,
+        peer_rows: Sequence[Row],
+        local_endpoint: EndPoint,
+        known: Sequence[Host],
+        make_endpoint: Callable[[Row], EndPoint],
+        make_host: Callable[[EndPoint], Host],
+    ) -> None:
+        by_id = {host.host_id: host for host in known if host.host_id is not None}
+        by_endpoint = {host.endpoint: host for host in known}
+        rows = [(local_endpoint, local_row)]
+        rows += [(make_endpoint(row), row) for row in peer_rows if is_complete(row)]
+        self.hosts: list[Host] = []
+        self.added: list[Host] = []
+        self.moved: list[tuple[Host, EndPoint]] = []
+        seen: set[Any] = set()
+        for endpoint, row in rows:
+            host_id = row.get("host_id")
+            if host_id in seen or endpoint in {host.endpoint for host in self.hosts}:
+                log.warning("two rows of the system tables describe %s (host_id %s): one is ignored", endpoint, host_id)
+                continue
+            seen.add(host_id)
+            host = (by_id.get(host_id) if host_id is not None else None) or by_endpoint.get(endpoint)
+            if host is not None and host.endpoint != endpoint and row is not local_row:
+                # The node has another address now: to its pools it is another host.
+                self.moved.append((host, endpoint))
+                host = None
+            if host is None:
+                host = make_host(endpoint)
+                self.added.append(host)
+            update_host(host, row)
+            self.hosts.append(host)
+        self.local = self.hosts[0]
+        kept = set(map(id, self.hosts))
+        self.removed = [host for host in known if id(host) not in kept]

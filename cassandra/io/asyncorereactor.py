@@ -1,0 +1,9 @@
+"""`AsyncoreConnection`, for programs that pass it as ``connection_class``; the engine is the same whatever is passed."""
+
+from cassandra.engine.connection import Connection
+
+__all__ = ["AsyncoreConnection"]
+
+
+class AsyncoreConnection(Connection):
+    """A name for the driver's one kind of connection."""

@@ -1,0 +1,114 @@
+"""Packing and unpacking of the protocol's primitive numbers: big-endian integers and floats, vints and varints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from struct import Struct
+from typing import Any
+
+
+def _maker(form: str) -> tuple[Any, Any]:
+    packer = Struct(form)
+    unpack = packer.unpack
+
+    def unpack_one(s: bytes) -> Any:
+        """The number in `s`, which has exactly its bytes; struct.error otherwise."""
+        return unpack(s)[0]
+
+    return packer.pack, unpack_one
+
+
+int64_pack, int64_unpack = _maker(">q")
+int32_pack, int32_unpack = _maker(">i")
+int16_pack, int16_unpack = _maker(">h")
+int8_pack, int8_unpack = _maker(">b")
+uint64_pack, uint64_unpack = _maker(">Q")
+uint32_pack, uint32_unpack = _maker(">I")
+uint32_le_pack, uint32_le_unpack = _maker("<I")
+uint16_pack, uint16_unpack = _maker(">H")
+uint8_pack, uint8_unpack = _maker(">B")
+float_pack, float_unpack = _maker(">f")
+double_pack, double_unpack = _maker(">d")
+
+# Version, flags, stream, opcode of a frame header: 1-byte streams up to v2, 2-byte streams from v3 on.
+_header = Struct(">BBbB")
+_v3_header = Struct(">BBhB")
+header_pack = _header.pack
+header_unpack = _header.unpack
+v3_header_pack = _v3_header.pack
+v3_header_unpack = _v3_header.unpack
+
+
+def varint_unpack(term: bytes) -> int:
+    """The integer whose two's complement, most significant byte first, is `term`."""
+    return int.from_bytes(term, "big", signed=True)
+
+
+def bit_length(n: int) -> int:
+    """The number of bits of abs(`n`)."""
+    return int.bit_length(n)
+
+
+def varint_pack(big: int) -> bytes:
+    """The shortest two's complement of `big` (native_protocol_v5.spec 5.24)."""
+    magnitude = big if big >= 0 else ~big
+    return big.to_bytes((magnitude.bit_length() >> 3) + 1, "big", signed=True)
+
+
+def encode_zig_zag(n: int) -> int:
+    """Signed to unsigned, small magnitudes to small numbers: 0, -1, 1, -2 ... to 0, 1, 2, 3 ..."""
+    return n << 1 if n >= 0 else (~n << 1) | 1
+
+
+def decode_zig_zag(n: int) -> int:
+    """The inverse of `encode_zig_zag`."""
+    return (n >> 1) ^ -(n & 1)
+
+
+def uvint_pack(val: int) -> bytes:
+    """[unsigned vint] of 0 <= `val` < 2**64: as many leading one bits as bytes follow (native_protocol_v5.spec 3)."""
+    if val < 0x80:
+        if val < 0:
+            raise ValueError(f"{val} is negative; an unsigned vint is not")
+        return bytes((val,))
+    bits = val.bit_length()
+    if bits > 64:
+        raise ValueError(f"{val} does not fit the 64 bits of a vint")
+    # n bytes carry 7n bits, and 9 bytes carry 64.
+    extra = min((bits - 1) // 7, 8)
+    first = (0xFF00 >> extra) & 0xFF
+    if extra < 8:
+        return ((first << (8 * extra)) | val).to_bytes(extra + 1, "big")
+    return b"\xff" + val.to_bytes(8, "big")
+
+
+def uvint_unpack(bytes: bytes | memoryview) -> tuple[int, int]:
+    """(value, number of bytes) of the [unsigned vint] at the start of `bytes`; ValueError where it is cut short."""
+    if not len(bytes):
+        raise ValueError("a vint takes at least 1 byte, got 0")
+    first = bytes[0]
+    if first < 0x80:
+        return first, 1
+    extra = 8 - (first ^ 0xFF).bit_length()
+    if len(bytes) <= extra:
+        raise ValueError(f"a vint of {extra + 1} bytes is cut short after {len(bytes)}")
+    value = int.from_bytes(bytes[1 : 1 + extra], "big")
+    if extra < 7:
+        value |= (first & (0x7F >> extra)) << (8 * extra)
+    return value, extra + 1
+
+
+def vints_pack(values: Iterable[int]) -> bytes:
+    """[vint] of each signed 64-bit integer, one after the other."""
+    return b"".join([uvint_pack(n << 1 if n >= 0 else (~n << 1) | 1) for n in values])
+
+
+def vints_unpack(term: bytes | memoryview) -> tuple[int, ...]:
+    """All the signed [vint]s in `term`; ValueError where the last is cut short."""
+    values = []
+    offset = 0
+    while offset < len(term):
+        number, size = uvint_unpack(term[offset : offset + 9])
+        values.append((number >> 1) ^ -(number & 1))
+        offset += size
+    return tuple(values)

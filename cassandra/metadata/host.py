@@ -1,0 +1,122 @@
+"""One node as the driver knows it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["Host"]
+
+
+class Host:
+    """A node of the cluster: its end point, place and state. Equal and hashable by end point.
+
+    `is_up` is True, False, or None before anything is known.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_datacenter",
+        "_rack",
+        "broadcast_address",
+        "broadcast_port",
+        "broadcast_rpc_address",
+        "broadcast_rpc_port",
+        "conviction_policy",
+        "dse_version",
+        "dse_workload",
+        "dse_workloads",
+        "endpoint",
+        "host_id",
+        "is_up",
+        "listen_address",
+        "listen_port",
+        "release_version",
+        "schema_version",
+        "tokens",
+    )
+
+    def __init__(
+        self,
+        endpoint: Any,
+        conviction_policy_factory: Callable[[Host], Any] | None = None,
+        datacenter: str | None = None,
+        rack: str | None = None,
+        host_id: uuid.UUID | None = None,
+    ) -> None:
+        if endpoint is None:
+            raise ValueError("endpoint must not be None")
+        self.endpoint = endpoint
+        self.conviction_policy = conviction_policy_factory(self) if conviction_policy_factory is not None else None
+        self.host_id = host_id
+        self._datacenter = datacenter
+        self._rack = rack
+        self.is_up: bool | None = None
+        self.broadcast_address: str | None = None
+        self.broadcast_port: int | None = None
+        self.broadcast_rpc_address: str | None = None
+        self.broadcast_rpc_port: int | None = None
+        self.listen_address: str | None = None
+        self.listen_port: int | None = None
+        self.release_version: str | None = None
+        self.schema_version: uuid.UUID | None = None
+        self.tokens: tuple[str, ...] = ()
+        self.dse_version: str | None = None
+        self.dse_workload: str | None = None
+        self.dse_workloads: frozenset[str] | None = None
+
+    @property
+    def address(self) -> str:
+        """The address that the driver connects to."""
+        return str(self.endpoint.address)
+
+    @property
+    def datacenter(self) -> str | None:
+        """The data centre that the node is in."""
+        return self._datacenter
+
+    @property
+    def rack(self) -> str | None:
+        """The rack that the node is in."""
+        return self._rack
+
+    def set_location_info(self, datacenter: str | None, rack: str | None) -> None:
+        """Put the node into a data centre and a rack."""
+        self._datacenter = datacenter
+        self._rack = rack
+
+    def set_up(self) -> None:
+        """The node answers."""
+        if self.conviction_policy is not None:
+            self.conviction_policy.reset()
+        self.is_up = True
+
+    def set_down(self) -> None:
+        """The node does not answer."""
+        self.is_up = False
+
+    def signal_connection_failure(self, connection_exc: BaseException) -> bool:
+        """Tell the conviction policy of a failure; true where the node counts as down now."""
+        return self.conviction_policy is None or bool(self.conviction_policy.add_failure(connection_exc))
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Host):
+            return bool(self.endpoint == other.endpoint)
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.endpoint)
+
+    def __lt__(self, other: Host) -> bool:
+        return bool(self.endpoint < other.endpoint)
+
+    def __str__(self) -> str:
+        return str(self.endpoint)
+
+    def __repr__(self) -> str:
+        place = f" {self._datacenter}" if self._datacenter else ""
+        return f"<Host: {self.endpoint}{place}>"
+
+
+Host.__module__ = "cassandra.pool"

@@ -1,0 +1,82 @@
+"""The hash of Cassandra's default partitioner, in Python: the reference of `cassandra._accel.murmur3`.
+
+It is the first half of MurmurHash3 x64 128, seed 0, with one deviation that the server has and so must its clients: the bytes
+of the tail are sign-extended before they are shifted into place.
+"""
+
+from __future__ import annotations
+
+from struct import unpack_from
+
+INT64_MAX = (1 << 63) - 1
+INT64_MIN = -(1 << 63)
+INT64_OVF_OFFSET = INT64_MAX + 1
+INT64_OVF_DIV = 2 * INT64_OVF_OFFSET
+
+_MASK = (1 << 64) - 1
+_C1 = 0x87C37B91114253D5
+_C2 = 0x4CF5AD432745937F
+
+
+def truncate_int64(x: int) -> int:
+    """The low 64 bits of `x` as a signed integer."""
+    return ((x + INT64_OVF_OFFSET) & _MASK) - INT64_OVF_OFFSET
+
+
+def rotl64(x: int, r: int) -> int:
+    """`x`, 64 bits signed or not, rotated left by 0 < `r` < 64 bits; signed."""
+    x &= _MASK
+    return truncate_int64((x << r) | (x >> (64 - r)))
+
+
+def fmix(k: int) -> int:
+    """The final mixing of 64 bits; signed."""
+    return truncate_int64(_mix(k & _MASK))
+
+
+def _mix(k: int) -> int:
+    k = ((k ^ (k >> 33)) * 0xFF51AFD7ED558CCD) & _MASK
+    k = ((k ^ (k >> 33)) * 0xC4CEB9FE1A85EC53) & _MASK
+    return k ^ (k >> 33)
+
+
+def body_and_tail(data: bytes) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    """(signed 64-bit words of the whole 16-byte blocks, signed bytes of the rest, length of `data`)."""
+    length = len(data)
+    words = length // 16 * 2
+    return unpack_from(f"<{words}q", data), unpack_from(f"<{length - words * 8}b", data, words * 8), length
+
+
+def murmur3(data: bytes | bytearray | memoryview) -> int:
+    """The signed 64-bit hash of `data`. (A token is this, save that the least value is taken as the greatest.)"""
+    body, tail, length = body_and_tail(bytes(data))
+    h1 = h2 = 0
+    for at in range(0, len(body), 2):
+        k1 = (body[at] * _C1) & _MASK
+        k1 = ((((k1 << 31) | (k1 >> 33)) & _MASK) * _C2) & _MASK
+        h1 ^= k1
+        h1 = (((h1 << 27) | (h1 >> 37)) + h2) & _MASK
+        h1 = (h1 * 5 + 0x52DCE729) & _MASK
+        k2 = (body[at + 1] * _C2) & _MASK
+        k2 = ((((k2 << 33) | (k2 >> 31)) & _MASK) * _C1) & _MASK
+        h2 ^= k2
+        h2 = (((h2 << 31) | (h2 >> 33)) + h1) & _MASK
+        h2 = (h2 * 5 + 0x38495AB5) & _MASK
+    k1 = k2 = 0
+    for at, byte in enumerate(tail):
+        # Negative bytes reach into all higher bits: the deviation.
+        if at < 8:
+            k1 ^= byte << (at * 8)
+        else:
+            k2 ^= byte << (at * 8 - 64)
+    if len(tail) > 8:
+        k2 = (k2 * _C2) & _MASK
+        h2 ^= ((((k2 << 33) | (k2 >> 31)) & _MASK) * _C1) & _MASK
+    if tail:
+        k1 = (k1 * _C1) & _MASK
+        h1 ^= ((((k1 << 31) | (k1 >> 33)) & _MASK) * _C2) & _MASK
+    h1 ^= length
+    h2 ^= length
+    h1 = (h1 + h2) & _MASK
+    h2 = (h2 + h1) & _MASK
+    return truncate_int64(_mix(h1) + _mix(h2))

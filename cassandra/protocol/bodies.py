@@ -1,0 +1,261 @@
+"""Bodies of QUERY, EXECUTE, BATCH and PREPARE (native_protocol_v5.spec, sections 4.1.4 to 4.1.7), each joined in one go.
+
+A body is what follows the envelope's header, tracing and payload. Values come as a `ValuesBlock` (bound once, its bytes are
+taken as they are) or as a sequence of bytes, None (null) and UNSET_VALUE (not set). What a protocol version cannot carry is
+`UnsupportedOperation`; what does not fit its field is ValueError. The compiled twin is ``cassandra._accel.bodies``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from cassandra.errors import UnsupportedOperation
+from cassandra.protocol.opcodes import (
+    FLAG_KEYSPACE,
+    FLAG_NAMED_VALUES,
+    FLAG_NOW_IN_SECONDS,
+    FLAG_PAGE_SIZE,
+    FLAG_PAGING_STATE,
+    FLAG_SERIAL_CONSISTENCY,
+    FLAG_SKIP_METADATA,
+    FLAG_TIMESTAMP,
+    FLAG_VALUES,
+    PREPARE_FLAG_KEYSPACE,
+)
+from cassandra.protocol.params import QueryParams
+from cassandra.protocol.primitives import (
+    NULL_VALUE,
+    UNSET_MARK,
+    int32_pack,
+    int64_pack,
+    uint8_pack,
+    uint16_pack,
+    uint32_pack,
+)
+from cassandra.sentinels import UNSET_VALUE
+
+MAX_SHORT = 0xFFFF
+
+
+def _short(number: int, what: str) -> bytes:
+    if not 0 <= number <= MAX_SHORT:
+        raise ValueError(f"{number} {what}; the protocol has room for {MAX_SHORT}")
+    return uint16_pack(number)
+
+
+def _int32(number: int, what: str) -> bytes:
+    if not -0x80000000 <= number <= 0x7FFFFFFF:
+        raise ValueError(f"{what} is {number}; the protocol has a signed number of 32 bits")
+    return int32_pack(number)
+
+
+def _int64(number: int, what: str) -> bytes:
+    if not -(1 << 63) <= number < 1 << 63:
+        raise ValueError(f"{what} is {number}; the protocol has a signed number of 64 bits")
+    return int64_pack(number)
+
+
+def _byte(number: int, what: str) -> bytes:
+    if not 0 <= number <= 0xFF:
+        raise ValueError(f"{what} is {number}; the protocol has an unsigned number of 8 bits")
+    return uint8_pack(number)
+
+
+def _string(text: str, what: str) -> bytes:
+    data = text.encode()
+    if len(data) > MAX_SHORT:
+        raise ValueError(f"{what} of {len(data)} bytes; the protocol has room for {MAX_SHORT}")
+    return uint16_pack(len(data)) + data
+
+
+def long_string(text: str | bytes) -> bytes:
+    """A [long string]."""
+    data = text.encode() if isinstance(text, str) else text
+    return int32_pack(len(data)) + data
+
+
+def _unset_unsupported(version: int) -> UnsupportedOperation:
+    return UnsupportedOperation(
+        f"UNSET_VALUE needs protocol version 4 or higher; the connection speaks version {version}"
+    )
+
+
+def _add_value(parts: list[bytes], value: Any, version: int) -> None:
+    if value is None:
+        parts.append(NULL_VALUE)
+    elif value is UNSET_VALUE:
+        if version < 4:
+            raise _unset_unsupported(version)
+        parts.append(UNSET_MARK)
+    elif type(value) is bytes:
+        parts.append(int32_pack(len(value)))
+        parts.append(value)
+    elif isinstance(value, (bytes, bytearray, memoryview)):
+        _add_value(parts, bytes(value), version)
+    else:
+        raise TypeError(f"a value is {value!r} ({type(value).__name__}); it has to be bytes, None or UNSET_VALUE")
+
+
+def add_values(parts: list[bytes], values: Any, names: Sequence[str] | None, version: int) -> None:
+    """Append <n>[name_1]<value_1>... of a block or sequence of values."""
+    has_unset: bool | None = getattr(values, "has_unset", None)  # a block of either implementation has it
+    if has_unset is not None:
+        if names is None:
+            if has_unset and version < 4:
+                raise _unset_unsupported(version)
+            parts.append(_short(values.count, "values in one statement"))
+            parts.append(values.data)
+            return
+        values = values.values()
+    parts.append(_short(len(values), "values in one statement"))
+    if names is None:
+        for value in values:
+            _add_value(parts, value, version)
+        return
+    if len(names) != len(values):
+        raise ValueError(f"{len(values)} values and {len(names)} names for them")
+    for name, value in zip(names, values, strict=True):
+        parts.append(_string(name, "a value's name"))
+        _add_value(parts, value, version)
+
+
+def _add_flags(parts: list[bytes], flags: int, version: int) -> None:
+    parts.append(uint32_pack(flags) if version >= 5 else uint8_pack(flags))
+
+
+def _tail(params: QueryParams, version: int, tail: list[bytes]) -> int:
+    """Append what QUERY and BATCH both end with; its flags."""
+    flags = 0
+    if params.serial_consistency is not None:
+        flags |= FLAG_SERIAL_CONSISTENCY
+        tail.append(_short(params.serial_consistency, "is no serial consistency level"))
+    if params.timestamp is not None:
+        flags |= FLAG_TIMESTAMP
+        tail.append(_int64(params.timestamp, "timestamp"))
+    if params.keyspace is not None:
+        if version < 5:
+            raise UnsupportedOperation(
+                f"a keyspace for one request needs protocol version 5 or higher; the connection speaks version {version}"
+            )
+        flags |= FLAG_KEYSPACE
+        tail.append(_string(params.keyspace, "a keyspace name"))
+    if params.now_in_seconds is not None:
+        if version < 5:
+            raise UnsupportedOperation(
+                f"now_in_seconds needs protocol version 5 or higher; the connection speaks version {version}"
+            )
+        flags |= FLAG_NOW_IN_SECONDS
+        tail.append(_int32(params.now_in_seconds, "now_in_seconds"))
+    return flags
+
+
+def add_query_params(parts: list[bytes], params: QueryParams, version: int) -> None:
+    """Append <query_parameters>."""
+    parts.append(_short(params.consistency, "is no consistency level"))
+    place = len(parts)
+    flags = 0
+    # No values and an empty block are the same: without the flag, zero values need no count.
+    if params.values is not None and (len(params.values) or params.value_names):
+        flags |= FLAG_VALUES
+        if params.value_names is not None:
+            flags |= FLAG_NAMED_VALUES
+        add_values(parts, params.values, params.value_names, version)
+    if params.skip_metadata:
+        flags |= FLAG_SKIP_METADATA
+    if params.page_size is not None and params.page_size > 0:
+        flags |= FLAG_PAGE_SIZE
+        parts.append(_int32(params.page_size, "page_size"))
+    if params.paging_state is not None:
+        flags |= FLAG_PAGING_STATE
+        parts.append(int32_pack(len(params.paging_state)))
+        parts.append(params.paging_state)
+    flags |= _tail(params, version, parts)
+    parts.insert(place, uint32_pack(flags) if version >= 5 else uint8_pack(flags))
+
+
+def query_body(query: str | bytes, params: QueryParams, version: int) -> bytes:
+    """The body of a QUERY."""
+    parts = [long_string(query)]
+    add_query_params(parts, params, version)
+    return b"".join(parts)
+
+
+def query_params_body(params: QueryParams, version: int) -> bytes:
+    """<query_parameters> alone."""
+    parts: list[bytes] = []
+    add_query_params(parts, params, version)
+    return b"".join(parts)
+
+
+def execute_head(query_id: bytes, result_metadata_id: bytes | None) -> bytes:
+    """What stands before the <query_parameters> of an EXECUTE."""
+    head = _short(len(query_id), "bytes of a statement's id") + query_id
+    if result_metadata_id is not None:
+        head += _short(len(result_metadata_id), "bytes of a result metadata id") + result_metadata_id
+    return head
+
+
+def execute_body(
+    query_id: bytes,
+    result_metadata_id: bytes | None,
+    params: QueryParams,
+    version: int,
+    tablet_version_block: int | None = None,
+) -> bytes:
+    """The body of an EXECUTE.
+
+    result_metadata_id is written where it is given, and on version 5 in any case: an empty one makes the server send its metadata.
+    On version 4 it may be given only where ScyllaDB's SCYLLA_USE_METADATA_ID was agreed on. tablet_version_block is the byte that
+    ends the body where TABLETS_ROUTING_V2 was.
+    """
+    if result_metadata_id is None and version >= 5:
+        result_metadata_id = b""
+    parts = [execute_head(query_id, result_metadata_id)]
+    add_query_params(parts, params, version)
+    if tablet_version_block is not None:
+        parts.append(_byte(tablet_version_block, "a tablet version block"))
+    return b"".join(parts)
+
+
+def batch_body(
+    batch_type: int, statements: Sequence[tuple[bool | int, bytes | str, Any]], params: QueryParams, version: int
+) -> bytes:
+    """The body of a BATCH.
+
+    batch_type: 0 logged, 1 unlogged, 2 counter. statements: (is prepared, id or query, values) each. params: consistency, serial
+    consistency, timestamp, keyspace and now_in_seconds; the rest of it has no place in a batch and is not looked at.
+    """
+    if len(statements) > MAX_SHORT:
+        raise ValueError(f"a batch of {len(statements)} statements; the protocol has room for {MAX_SHORT}")
+    parts = [_byte(batch_type, "a batch's type"), uint16_pack(len(statements))]
+    for prepared, statement, values in statements:
+        if prepared:
+            if not isinstance(statement, bytes):
+                raise TypeError(f"the id of a prepared statement is {statement!r}; it has to be bytes")
+            parts.append(b"\x01" + _short(len(statement), "bytes of a statement's id"))
+            parts.append(statement)
+        else:
+            parts.append(b"\x00" + long_string(statement))
+        if values is None:
+            parts.append(b"\x00\x00")
+        else:
+            add_values(parts, values, None, version)
+    parts.append(_short(params.consistency, "is no consistency level"))
+    tail: list[bytes] = []
+    _add_flags(parts, _tail(params, version, tail), version)
+    return b"".join(parts + tail)
+
+
+def prepare_body(query: str | bytes, keyspace: str | None, version: int) -> bytes:
+    """The body of a PREPARE; `keyspace` needs version 5."""
+    parts = [long_string(query)]
+    if version >= 5:
+        parts.append(uint32_pack(0 if keyspace is None else PREPARE_FLAG_KEYSPACE))
+        if keyspace is not None:
+            parts.append(_string(keyspace, "a keyspace name"))
+    elif keyspace is not None:
+        raise UnsupportedOperation(
+            f"a keyspace for one request needs protocol version 5 or higher; the connection speaks version {version}"
+        )
+    return b"".join(parts)

@@ -1,0 +1,144 @@
+"""Compression of bodies (protocol 3 and 4) and of segments (5): LZ4 and Snappy, each from an optional package.
+
+Sizes are checked before anything is inflated: against the limit, and against what the algorithm can make of that many
+bytes at most, so that a forged length makes no large allocation.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import NamedTuple
+
+from cassandra.errors import DependencyException, ProtocolError
+
+_uint32 = struct.Struct(">I")
+
+# Smaller bodies are sent as they are: the header of a compressed one eats what little there is to gain.
+WORTH_COMPRESSING = 512
+
+# A length byte of an LZ4 match adds 255 bytes of output at most.
+_LZ4_RATIO = 255
+# A Snappy copy of 3 bytes makes 64 at most.
+_SNAPPY_RATIO = 64
+
+
+class BodyCompression(NamedTuple):
+    """What one algorithm offers. `decompress_body(data, limit)` and the segment functions raise `ProtocolError` on bad data."""
+
+    name: str
+    compress_body: Callable[[bytes], bytes]
+    decompress_body: Callable[[bytes, int], bytes]
+    compress_segment: Callable[[bytes], bytes] | None
+    decompress_segment: Callable[[bytes | memoryview, int], bytes] | None
+
+
+def _check_size(claimed: int, compressed: int, ratio: int, limit: int) -> None:
+    if claimed > limit:
+        raise ProtocolError(f"a compressed body claims {claimed} bytes, more than the limit of {limit}")
+    if claimed > compressed * ratio + ratio:
+        raise ProtocolError(f"a compressed body of {compressed} bytes claims {claimed} bytes, more than it can hold")
+
+
+def _make_lz4() -> BodyCompression:
+    from lz4 import block
+
+    compress = block.compress
+    decompress = block.decompress
+
+    def compress_body(data: bytes) -> bytes:
+        # Four bytes of length, big-endian (native_protocol_v4.spec, section 5), then the bare block.
+        packed: bytes = _uint32.pack(len(data)) + compress(data, store_size=False)
+        return packed
+
+    def inflate(data: bytes | memoryview, size: int) -> bytes:
+        try:
+            plain: bytes = decompress(data, uncompressed_size=size)
+        except (block.LZ4BlockError, ValueError, OverflowError) as error:
+            raise ProtocolError(f"an LZ4 block of {len(data)} bytes cannot be decompressed: {error}") from None
+        if len(plain) != size:
+            raise ProtocolError(f"an LZ4 block holds {len(plain)} bytes where its header says {size}")
+        return plain
+
+    def decompress_body(data: bytes, limit: int) -> bytes:
+        if len(data) < 4:
+            raise ProtocolError(f"a compressed body of {len(data)} bytes has no room for its length")
+        size: int = _uint32.unpack_from(data)[0]
+        _check_size(size, len(data) - 4, _LZ4_RATIO, limit)
+        return inflate(memoryview(data)[4:], size) if size else b""
+
+    def compress_segment(data: bytes) -> bytes:
+        packed: bytes = compress(data, store_size=False)
+        return packed
+
+    return BodyCompression("lz4", compress_body, decompress_body, compress_segment, inflate)
+
+
+def _snappy_size(data: bytes) -> int:
+    """The length that a Snappy block begins with: an unsigned LEB128 of 32 bits at most."""
+    size = 0
+    for index, byte in enumerate(data[:5]):
+        size |= (byte & 0x7F) << (7 * index)
+        if byte < 0x80:
+            return size
+    raise ProtocolError(f"a Snappy block of {len(data)} bytes has no valid length")
+
+
+def _make_snappy() -> BodyCompression:
+    import snappy
+
+    def compress_body(data: bytes) -> bytes:
+        return bytes(snappy.compress(data))
+
+    def decompress_body(data: bytes, limit: int) -> bytes:
+        size = _snappy_size(data)
+        _check_size(size, len(data), _SNAPPY_RATIO, limit)
+        try:
+            plain = bytes(snappy.uncompress(data))
+        except Exception as error:  # the package's error class differs between its releases
+            raise ProtocolError(f"a Snappy block of {len(data)} bytes cannot be decompressed: {error}") from None
+        if len(plain) != size:
+            raise ProtocolError(f"a Snappy block holds {len(plain)} bytes where its header says {size}")
+        return plain
+
+    return BodyCompression("snappy", compress_body, decompress_body, None, None)
+
+
+_FACTORIES: dict[str, tuple[Callable[[], BodyCompression], str]] = {
+    "lz4": (_make_lz4, "lz4"),
+    "snappy": (_make_snappy, "python-snappy"),
+}
+_made: dict[str, BodyCompression] = {}
+
+
+def compression(algorithm: str) -> BodyCompression:
+    """The functions of "lz4" or "snappy"; ValueError for another name, `DependencyException` where the package is absent."""
+    found = _made.get(algorithm)
+    if found is not None:
+        return found
+    if algorithm not in _FACTORIES:
+        raise ValueError(f"compression {algorithm!r} is not known; there are {', '.join(sorted(_FACTORIES))}")
+    factory, package = _FACTORIES[algorithm]
+    try:
+        found = factory()
+    except ImportError as error:
+        raise DependencyException(
+            f"compression {algorithm!r} was asked for, but the package {package} cannot be imported ({error}); "
+            f"install it with: pip install turbocql[{algorithm}]",
+            [error],
+        ) from None
+    # Two threads may both get here; they make equal objects, and either may stay.
+    _made[algorithm] = found
+    return found
+
+
+def available_compressions() -> tuple[str, ...]:
+    """The algorithms whose packages can be imported, the preferred one first."""
+    names = []
+    for name in _FACTORIES:
+        try:
+            compression(name)
+        except DependencyException:
+            continue
+        names.append(name)
+    return tuple(names)

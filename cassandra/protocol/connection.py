@@ -1,0 +1,320 @@
+"""The handshake and the streams of one connection, without a socket, loop or clock.
+
+Theory of operation. A `ProtocolConnection` is told to `start()` and then what was received, and answers with actions: what to send, what
+to switch, whom to ask. The handshake is a table: state and opcode lead to a method, and what the table does not have is an
+error of the peer. Authentication is the caller's: an action says what the server wants, `respond` takes the token (an authenticator may
+block, so it may run anywhere).
+
+    OPTIONS -> SUPPORTED -> STARTUP -> READY                                            done
+                                    -> AUTHENTICATE -> AUTH_RESPONSE -> AUTH_CHALLENGE  -> AUTH_RESPONSE ...
+                                                                     -> AUTH_SUCCESS    done
+
+Two errors end it before that: the server does not speak the version (`VersionRefused`: try a lower one over a new connection), or it
+refuses us (`Failed`). With protocol 5, segments begin after READY or AUTHENTICATE, in both directions (native_protocol_v5.spec, 2.3.1);
+compressed bodies of earlier versions may begin with STARTUP's answer, so compression is set as STARTUP goes out.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from cassandra.errors import AuthenticationFailed, ConnectionException, DriverException, ProtocolError
+from cassandra.protocol import opcodes
+from cassandra.protocol.compression import available_compressions, compression
+from cassandra.protocol.features import ProtocolFeatures
+from cassandra.protocol.messages.control import DEFAULT_CQL_VERSION, AuthResponseMessage, StartupMessage
+from cassandra.protocol.messages.decode import decode_response
+from cassandra.protocol.messages.errors import BadCredentials, ErrorMessage, ProtocolException
+from cassandra.versions import ProtocolVersion
+
+
+class Send(NamedTuple):
+    """Write this envelope."""
+
+    stream: int
+    opcode: int
+    flags: int
+    body: bytes
+
+
+class SetCompression(NamedTuple):
+    """From the next envelope on, compress what is sent and expect the same of what comes."""
+
+    algorithm: str
+
+
+class EnableSegments(NamedTuple):
+    """From the next byte on, segments in both directions."""
+
+
+class AuthenticationWanted(NamedTuple):
+    """The server wants a login by this authenticator (a Java class name): `respond` with the first token."""
+
+    authenticator: str
+
+
+class Challenge(NamedTuple):
+    """The server's token: `respond` with the answer to it."""
+
+    token: bytes | None
+
+
+class Authenticated(NamedTuple):
+    """Logged in; the server's last token. `Ready` follows at once."""
+
+    token: bytes | None
+
+
+class Ready(NamedTuple):
+    """The handshake is done. compression: what was agreed on. supported: the options of SUPPORTED, with CQL_VERSION."""
+
+    features: ProtocolFeatures
+    compression: str | None
+    supported: Mapping[str, Sequence[str]]
+
+
+class VersionRefused(NamedTuple):
+    """The server does not speak the version. server_version: of its answer. offered: versions that it names, highest first, betas left out."""
+
+    server_version: int
+    message: str
+    offered: tuple[int, ...]
+
+
+class Failed(NamedTuple):
+    """The handshake ended with this error."""
+
+    error: Exception
+
+
+Action = (
+    Send
+    | SetCompression
+    | EnableSegments
+    | AuthenticationWanted
+    | Challenge
+    | Authenticated
+    | Ready
+    | VersionRefused
+    | Failed
+)
+
+
+class State(enum.Enum):
+    """Where the handshake stands."""
+
+    NEW = "new"
+    OPTIONS_SENT = "waits for SUPPORTED"
+    STARTUP_SENT = "waits for READY or AUTHENTICATE"
+    AUTH_WANTED = "waits for the caller's token"
+    AUTH_SENT = "waits for AUTH_CHALLENGE or AUTH_SUCCESS"
+    READY = "ready"
+    CLOSED = "closed"
+
+
+# Cassandra's words for a version that it does not speak; ScyllaDB's are alike. There is no code of its own for it.
+_VERSION_REFUSED = re.compile(r"(unsupported|invalid|beta).{0,40}version|USE_BETA flag", re.IGNORECASE)
+_VERSION_OFFERED = re.compile(r"(\d+)/v\d+(-beta)?")
+
+
+def offered_versions(options: Mapping[str, Sequence[str]] | str) -> tuple[int, ...]:
+    """The versions in PROTOCOL_VERSIONS of SUPPORTED, or in an error's text, that are no betas; highest first."""
+    text = options if isinstance(options, str) else " ".join(options.get("PROTOCOL_VERSIONS", ()))
+    return tuple(sorted({int(m[1]) for m in _VERSION_OFFERED.finditer(text) if not m[2]}, reverse=True))
+
+
+class ProtocolConnection:
+    """The client's side of a handshake, and the accounting of its streams.
+
+    version: of the protocol. compression: True for the first algorithm that both sides have, a name for that one (an error where the server or
+    this machine does not have it), False or None for none. startup_options: more options for STARTUP (DRIVER_NAME and the like).
+    tablets_routing_v2: agree on that extension where the server has it; who does so gives every EXECUTE its byte.
+    cql_version: a version to insist on. allow_beta: opt in to a version that the server calls a beta. max_streams: requests under way at once.
+    """
+
+    def __init__(
+        self,
+        version: int,
+        *,
+        compression: bool | str | None = None,
+        startup_options: Mapping[str, str] | None = None,
+        cql_version: str | None = None,
+        allow_beta: bool = False,
+        tablets_routing_v2: bool = False,
+        max_streams: int = 32768,
+    ) -> None:
+        self.version = version
+        self.state = State.NEW
+        self.features = ProtocolFeatures()
+        self.supported: Mapping[str, Sequence[str]] = {}
+        self.compression: str | None = None
+        self.streams = Streams(max_streams)
+        self._wanted_compression = compression
+        self._tablets_routing_v2 = tablets_routing_v2
+        self._startup_options = dict(startup_options or {})
+        self._cql_version = cql_version
+        self._flags = opcodes.USE_BETA_FLAG if allow_beta and version in ProtocolVersion.BETA_VERSIONS else 0
+        self._stream = 0
+
+    def start(self) -> list[Action]:
+        """Begin; call once."""
+        if self.state is not State.NEW:
+            raise RuntimeError(f"the handshake has begun already: it {self.state.value}")
+        self.state = State.OPTIONS_SENT
+        return [self._send(opcodes.OPTIONS, b"")]
+
+    def respond(self, token: bytes | None) -> list[Action]:
+        """The caller's token for `AuthenticationWanted` or `Challenge`."""
+        if self.state is not State.AUTH_WANTED:
+            raise RuntimeError(f"no token was asked for: the handshake {self.state.value}")
+        self.state = State.AUTH_SENT
+        return [self._send(opcodes.AUTH_RESPONSE, AuthResponseMessage(token).body(self.version))]
+
+    def receive(self, stream: int, opcode: int, flags: int, body: bytes, version: int | None = None) -> list[Action]:
+        """What came in one envelope, during the handshake. The connection is of no more use after `VersionRefused` or `Failed`."""
+        if self.state in (State.NEW, State.READY, State.CLOSED):
+            raise RuntimeError(f"the handshake does not wait for a message: it is {self.state.value}")
+        try:
+            if stream != self._stream:
+                raise ProtocolError(f"an answer on stream {stream}, where only stream {self._stream} has a request")
+            message = decode_response(opcode, flags, body, version or self.version)
+            if isinstance(message, ErrorMessage):
+                return self._error(message, version or self.version)
+            step = _TABLE.get((self.state, opcode))
+            if step is None:
+                name = opcodes.OPCODE_NAMES.get(opcode, opcode)
+                raise ProtocolError(f"a {name} message came while the handshake {self.state.value}")
+            return step(self, message)
+        except DriverException as error:
+            return self._fail(error)
+
+    def _send(self, opcode: int, body: bytes) -> Send:
+        return Send(self._stream, opcode, self._flags, body)
+
+    def _fail(self, error: Exception) -> list[Action]:
+        self.state = State.CLOSED
+        return [Failed(error)]
+
+    # -- one method for each entry of the table ------------------------------------------------------------------------------
+
+    def _on_supported(self, message: Any) -> list[Action]:
+        self.supported = {**message.options, "CQL_VERSION": message.cql_versions}
+        self.features = ProtocolFeatures.parse_from_supported(self.supported)
+        self.features.tablets_routing_v2 &= self._tablets_routing_v2
+        options = dict(self._startup_options)
+        self.features.add_startup_options(options)
+        self.compression = self._choose_compression(self.supported.get("COMPRESSION", ()))
+        if self.compression is not None:
+            options["COMPRESSION"] = self.compression
+        self.state = State.STARTUP_SENT
+        cql_version = self._choose_cql_version(message.cql_versions)
+        startup: Action = self._send(opcodes.STARTUP, StartupMessage(cql_version, options).body(self.version))
+        # Already the answer to STARTUP may be compressed (section 2.3.2); STARTUP itself never is, which `FrameWriter` sees to.
+        return [SetCompression(self.compression), startup] if self.compression is not None else [startup]
+
+    def _choose_cql_version(self, offered: Sequence[str]) -> str:
+        wanted = self._cql_version
+        if wanted is not None and offered and wanted not in offered:
+            raise ConnectionException(f"CQL version {wanted} is not among the server's: {', '.join(offered)}")
+        return wanted or (offered[0] if offered else DEFAULT_CQL_VERSION)
+
+    def _choose_compression(self, offered: Sequence[str]) -> str | None:
+        wanted = self._wanted_compression
+        if not wanted:
+            return None
+        usable = [name for name in offered if name != "snappy" or not ProtocolVersion.uses_segments(self.version)]
+        if wanted is True:
+            return next((name for name in available_compressions() if name in usable), None)
+        compression(wanted)  # DependencyException where the package is absent
+        if wanted not in usable:
+            raise ConnectionException(
+                f"compression {wanted!r} was asked for; the server offers {', '.join(usable) or 'none'} "
+                f"for protocol version {self.version}"
+            )
+        return wanted
+
+    def _switch(self) -> list[Action]:
+        """What changes with the answer to STARTUP."""
+        return [EnableSegments()] if ProtocolVersion.uses_segments(self.version) else []
+
+    def _on_ready(self, message: Any) -> list[Action]:
+        return [*self._switch(), self._ready()]
+
+    def _ready(self) -> Ready:
+        self.state = State.READY
+        return Ready(self.features, self.compression, self.supported)
+
+    def _on_authenticate(self, message: Any) -> list[Action]:
+        self.state = State.AUTH_WANTED
+        return [*self._switch(), AuthenticationWanted(message.authenticator)]
+
+    def _on_challenge(self, message: Any) -> list[Action]:
+        self.state = State.AUTH_WANTED
+        return [Challenge(message.challenge)]
+
+    def _on_auth_success(self, message: Any) -> list[Action]:
+        return [Authenticated(message.token), self._ready()]
+
+    def _error(self, message: ErrorMessage, version: int) -> list[Action]:
+        waited_for_auth = self.state in (State.AUTH_SENT, State.AUTH_WANTED)
+        if not waited_for_auth and _refuses_version(message, version, self.version):
+            self.state = State.CLOSED
+            return [VersionRefused(version, message.message, offered_versions(message.message))]
+        if isinstance(message, BadCredentials) or waited_for_auth:
+            return self._fail(AuthenticationFailed(f"the server refused the login: {message.summary_msg()}"))
+        return self._fail(ConnectionException(f"the server refused the connection: {message.summary_msg()}"))
+
+
+def _refuses_version(message: ErrorMessage, version: int, asked: int) -> bool:
+    """Whether an ERROR says that the server does not speak the version that it was asked in.
+
+    It comes in a version of the server's own, as a protocol error (Cassandra 4: code 0x000A) or a server error (some others).
+    """
+    if version != asked:
+        return True
+    return isinstance(message, ProtocolException) and _VERSION_REFUSED.search(message.message) is not None
+
+
+_TABLE: dict[tuple[State, int], Callable[[ProtocolConnection, Any], list[Action]]] = {
+    (State.OPTIONS_SENT, opcodes.SUPPORTED): ProtocolConnection._on_supported,
+    (State.STARTUP_SENT, opcodes.READY): ProtocolConnection._on_ready,
+    (State.STARTUP_SENT, opcodes.AUTHENTICATE): ProtocolConnection._on_authenticate,
+    (State.AUTH_SENT, opcodes.AUTH_CHALLENGE): ProtocolConnection._on_challenge,
+    (State.AUTH_SENT, opcodes.AUTH_SUCCESS): ProtocolConnection._on_auth_success,
+}
+
+
+class Streams:
+    """Which stream ids are free; ids that were used last come first, so that few distinct ones are in use."""
+
+    __slots__ = ("_free", "_limit", "_next", "in_use")
+
+    def __init__(self, limit: int = 32768) -> None:
+        if not 0 < limit <= 32768:
+            raise ValueError(f"{limit} streams; a connection has 1 to 32768")
+        self._limit = limit
+        self._free: list[int] = []
+        self._next = 0
+        self.in_use: set[int] = set()
+
+    def take(self) -> int | None:
+        """A free stream id, None where all are in use."""
+        if self._free:
+            stream = self._free.pop()
+        elif self._next < self._limit:
+            stream = self._next
+            self._next += 1
+        else:
+            return None
+        self.in_use.add(stream)
+        return stream
+
+    def release(self, stream: int) -> None:
+        """The answer on `stream` has come; `ProtocolError` where no request is under way on it."""
+        if stream not in self.in_use:
+            raise ProtocolError(f"an answer on stream {stream}, which has no request")
+        self.in_use.remove(stream)
+        self._free.append(stream)

@@ -1,0 +1,159 @@
+"""What a ScyllaDB node can do beyond the specification, parsed from its SUPPORTED options.
+
+The names are those of ScyllaDB's protocol-extensions document. An option that is there but cannot be read is taken as absent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+LWT_ADD_METADATA_MARK = "SCYLLA_LWT_ADD_METADATA_MARK"
+LWT_OPTIMIZATION_META_BIT_MASK = "LWT_OPTIMIZATION_META_BIT_MASK"
+RATE_LIMIT_ERROR_EXTENSION = "SCYLLA_RATE_LIMIT_ERROR"
+TABLETS_ROUTING_V1 = "TABLETS_ROUTING_V1"
+TABLETS_ROUTING_V2 = "TABLETS_ROUTING_V2_EXPERIMENTAL_V2"  # its form may still change
+USE_METADATA_ID = "SCYLLA_USE_METADATA_ID"
+
+_SHARD = "SCYLLA_SHARD"
+_NR_SHARDS = "SCYLLA_NR_SHARDS"
+_PARTITIONER = "SCYLLA_PARTITIONER"
+_SHARDING_ALGORITHM = "SCYLLA_SHARDING_ALGORITHM"
+_IGNORE_MSB = "SCYLLA_SHARDING_IGNORE_MSB"
+_SHARD_AWARE_PORT = "SCYLLA_SHARD_AWARE_PORT"
+_SHARD_AWARE_PORT_SSL = "SCYLLA_SHARD_AWARE_PORT_SSL"
+
+Options = Mapping[str, Sequence[str]]
+
+
+class ShardingInfo(NamedTuple):
+    """How a node spreads tokens over its shards; ports are None where it has no shard-aware one."""
+
+    shards_count: int
+    partitioner: str
+    sharding_algorithm: str
+    sharding_ignore_msb: int
+    shard_aware_port: int | None
+    shard_aware_port_ssl: int | None
+
+
+class LwtInfo(NamedTuple):
+    """`meta_bit_mask` marks the metadata flags of a prepared lightweight transaction."""
+
+    meta_bit_mask: int
+
+    def get_lwt_flag(self, flags: int) -> bool:
+        """Whether PREPARED metadata with these flags belongs to a lightweight transaction."""
+        return (flags & self.meta_bit_mask) == self.meta_bit_mask
+
+
+class ProtocolFeatures:
+    """The extensions that both sides of one connection have agreed on.
+
+    rate_limit_error: the code of that ERROR, None where the server has none. shard_id: the shard of this connection. sharding_info:
+    `ShardingInfo`. tablets_routing_v1, use_metadata_id: bool. tablets_routing_v2: bool; every EXECUTE then ends with a byte of the tablet's
+    version. lwt_info: `LwtInfo`.
+    """
+
+    __slots__ = (
+        "lwt_info",
+        "rate_limit_error",
+        "shard_id",
+        "sharding_info",
+        "tablets_routing_v1",
+        "tablets_routing_v2",
+        "use_metadata_id",
+    )
+
+    def __init__(
+        self,
+        rate_limit_error: int | None = None,
+        shard_id: int = 0,
+        sharding_info: ShardingInfo | None = None,
+        tablets_routing_v1: bool = False,
+        tablets_routing_v2: bool = False,
+        lwt_info: LwtInfo | None = None,
+        use_metadata_id: bool = False,
+    ) -> None:
+        self.rate_limit_error = rate_limit_error
+        self.shard_id = shard_id
+        self.sharding_info = sharding_info
+        self.tablets_routing_v1 = tablets_routing_v1
+        self.tablets_routing_v2 = tablets_routing_v2
+        self.lwt_info = lwt_info
+        self.use_metadata_id = use_metadata_id
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__ if getattr(self, name))
+        return f"ProtocolFeatures({shown})"
+
+    @staticmethod
+    def parse_from_supported(supported: Options) -> ProtocolFeatures:
+        """The features that a SUPPORTED message's options offer."""
+        shard_id, sharding_info = _sharding(supported)
+        return ProtocolFeatures(
+            rate_limit_error=_number(_settings(supported, RATE_LIMIT_ERROR_EXTENSION).get("ERROR_CODE")),
+            shard_id=shard_id,
+            sharding_info=sharding_info,
+            tablets_routing_v1=TABLETS_ROUTING_V1 in supported,
+            tablets_routing_v2=TABLETS_ROUTING_V2 in supported,
+            lwt_info=_lwt(supported),
+            use_metadata_id=USE_METADATA_ID in supported,
+        )
+
+    def add_startup_options(self, options: dict[str, str]) -> None:
+        """Add to a STARTUP's options what tells the server that the client takes these extensions."""
+        if self.rate_limit_error is not None:
+            options[RATE_LIMIT_ERROR_EXTENSION] = ""
+        if self.tablets_routing_v1:
+            options[TABLETS_ROUTING_V1] = ""
+        if self.tablets_routing_v2:
+            options[TABLETS_ROUTING_V2] = ""
+        if self.use_metadata_id:
+            options[USE_METADATA_ID] = ""
+        if self.lwt_info is not None:
+            options[LWT_ADD_METADATA_MARK] = str(self.lwt_info.meta_bit_mask)
+
+
+ProtocolFeatures.__module__ = "cassandra.protocol_features"
+
+
+def _first(supported: Options, name: str) -> str | None:
+    values = supported.get(name)
+    return values[0] if values else None
+
+
+def _number(text: str | None) -> int | None:
+    try:
+        return None if text is None else int(text)
+    except ValueError:
+        return None
+
+
+def _settings(supported: Options, name: str) -> dict[str, str]:
+    """The NAME=value items of an option that has some."""
+    return dict(item.split("=", 1) for item in supported.get(name, ()) if "=" in item)
+
+
+def _lwt(supported: Options) -> LwtInfo | None:
+    mask = _number(_settings(supported, LWT_ADD_METADATA_MARK).get(LWT_OPTIMIZATION_META_BIT_MASK))
+    if mask is None:
+        return None
+    # The mask may be written as a signed number; flags are compared as the unsigned 32 bits that they are.
+    return LwtInfo(mask & 0xFFFFFFFF) if mask else None
+
+
+def _sharding(supported: Options) -> tuple[int, ShardingInfo | None]:
+    shard = _number(_first(supported, _SHARD))
+    count = _number(_first(supported, _NR_SHARDS))
+    algorithm: Any = _first(supported, _SHARDING_ALGORITHM)
+    if shard is None or not count or count < 0 or algorithm is None:
+        return 0, None
+    return shard, ShardingInfo(
+        count,
+        _first(supported, _PARTITIONER) or "",
+        algorithm,
+        _number(_first(supported, _IGNORE_MSB)) or 0,
+        _number(_first(supported, _SHARD_AWARE_PORT)),
+        _number(_first(supported, _SHARD_AWARE_PORT_SSL)),
+    )

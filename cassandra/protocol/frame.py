@@ -1,0 +1,396 @@
+"""Frames: a byte stream cut into envelopes, and envelopes joined into bytes (native_protocol_v5.spec, section 2).
+
+Theory of operation. `FrameReader` has two layers. The upper one, `_envelopes`, takes any run of bytes and consumes all of it:
+complete envelopes go out, a header or a body that is only begun is kept. With protocol 3 and 4 (and 5 before the handshake is
+done) the bytes from the network go straight there. With segments, the lower layer `_segments` first cuts the stream into
+segments, checks both checksums, inflates, and hands each payload up; a segment that is only begun stays in the block it was
+received in. A body is copied once, out of the block into the bytes object that is handed on. A large body that has begun is received
+in place: `get_buffer` offers the room that is left in it.
+
+Lengths are checked before room is made for them. Every error is final: the stream has lost its place, so the reader raises the same
+error again for whatever comes later. The compiled twin is ``cassandra._accel.frame``.
+"""
+
+from __future__ import annotations
+
+from cassandra.errors import ProtocolError
+from cassandra.protocol.compression import WORTH_COMPRESSING, BodyCompression, compression
+from cassandra.protocol.opcodes import (
+    COMPRESSED_FLAG,
+    ERROR,
+    HEADER_DIRECTION_TO_CLIENT,
+    MAX_BODY,
+    OPCODE_NAMES,
+    OPTIONS,
+    STARTUP,
+)
+from cassandra.protocol.primitives import envelope_header
+from cassandra.protocol.segment import (
+    HEADER_SIZE,
+    LZ4_HEADER_SIZE,
+    MAX_PAYLOAD,
+    TRAILER_SIZE,
+    check_payload,
+    decode_header,
+    encode_envelopes,
+)
+
+Envelope = tuple[int, int, int, bytes, int]
+
+ENVELOPE_HEADER_SIZE = 9
+BLOCK_SIZE = 64 * 1024
+# Room for a segment of the largest size behind whatever was received with its head.
+_LARGE_BLOCK_SIZE = MAX_PAYLOAD + LZ4_HEADER_SIZE + TRAILER_SIZE + BLOCK_SIZE
+# What is missing of a body is received in place from this size on; below it, one more copy is cheaper than one more read.
+_IN_PLACE_FROM = 32 * 1024
+
+_READABLE_VERSIONS = (3, 4, 5, 6)
+_unpack = envelope_header.unpack_from
+_pack = envelope_header.pack
+
+
+class FrameReader:
+    """Takes the bytes of one connection, in any slicing, and gives the envelopes that are complete.
+
+    version: of the envelopes to come; 0 accepts each that the driver can read. max_body: the largest body in bytes, compressed or
+    not. requests: read the direction that a server reads.
+
+    Everything that takes bytes raises `ProtocolError` (`CrcException` for a checksum) and goes on raising it.
+    """
+
+    __slots__ = (
+        "_block",
+        "_body",
+        "_compression",
+        "_direction",
+        "_end",
+        "_error",
+        "_filled",
+        "_head",
+        "_in_place",
+        "_lz4",
+        "_max_body",
+        "_need",
+        "_opened",
+        "_segmented",
+        "_start",
+        "_version",
+    )
+
+    def __init__(self, version: int, max_body: int = MAX_BODY, *, requests: bool = False) -> None:
+        self._version = version
+        self._max_body = max_body
+        self._direction = 0 if requests else HEADER_DIRECTION_TO_CLIENT
+        self._compression: BodyCompression | None = None
+        self._segmented = False
+        self._lz4 = False
+        self._error: ProtocolError | None = None
+        # The upper layer: a header of which less than 9 bytes are there, or a body with `_filled` bytes of it.
+        self._head = b""
+        self._body: bytearray | None = None
+        self._filled = 0
+        self._opened = (0, 0, 0, 0)  # stream, opcode, flags, version of `_body`
+        # The lower layer: what is received and not consumed lies in _block[_start:_end]; the segment there has `_need` bytes.
+        self._block: bytearray | None = None
+        self._start = 0
+        self._end = 0
+        self._need = 0
+        self._in_place = False
+
+    def set_compression(self, algorithm: str | None) -> None:
+        """Expect bodies (version 3 and 4) or segments (5) compressed with "lz4" or "snappy"; `DependencyException` without it."""
+        self._compression = compression(algorithm) if algorithm is not None else None
+        if self._segmented:
+            self._use_segment_compression()
+
+    def enable_segments(self) -> None:
+        """Take the stream as segments from the next byte on (section 2.3.1)."""
+        self._segmented = True
+        self._use_segment_compression()
+
+    def _use_segment_compression(self) -> None:
+        if self._compression is not None and self._compression.decompress_segment is None:
+            raise ValueError(f"segments cannot be compressed with {self._compression.name}; protocol 5 has lz4 only")
+        self._lz4 = self._compression is not None
+        self._need = 0
+
+    def feed(self, data: bytes | bytearray | memoryview) -> list[Envelope]:
+        """Take `data`; the envelopes that it completes, as (stream, opcode, flags, body, version)."""
+        out: list[Envelope] = []
+        view = memoryview(data)
+        try:
+            self._raise_if_dead()
+            if not self._segmented:
+                self._envelopes(view, out)
+            elif self._start == self._end:
+                self._keep(view[self._segments(view, out) :])
+            else:
+                self._keep(view)
+                self._take_segments(out)
+        except ProtocolError as error:
+            self._error = error
+            raise
+        return out
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Where the transport may write next; `buffer_updated` tells how much it wrote."""
+        body = self._body
+        if not self._segmented:
+            if body is not None and len(body) - self._filled >= _IN_PLACE_FROM:
+                self._in_place = True
+                return memoryview(body)[self._filled :]
+            if self._block is None:
+                self._block = bytearray(BLOCK_SIZE)
+            return memoryview(self._block)
+        return memoryview(self._room(1))[self._end :]
+
+    def buffer_updated(self, nbytes: int) -> list[Envelope]:
+        """`nbytes` bytes were written to what `get_buffer` gave; the envelopes that they complete."""
+        out: list[Envelope] = []
+        try:
+            self._raise_if_dead()
+            if self._in_place:
+                self._in_place = False
+                self._filled += nbytes
+                self._finish_body(out)
+            elif self._block is not None and not self._segmented:
+                self._envelopes(memoryview(self._block)[:nbytes], out)
+            else:
+                self._end += nbytes
+                self._take_segments(out)
+        except ProtocolError as error:
+            self._error = error
+            raise
+        return out
+
+    def _raise_if_dead(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+    # -- segments ----------------------------------------------------------------------------------------------------------
+
+    def _room(self, size: int) -> bytearray:
+        """The block, with room for `size` bytes behind `_end` and for the whole of the segment that is begun."""
+        block = self._block
+        if block is None:
+            block = self._block = bytearray(BLOCK_SIZE)
+        kept = self._end - self._start
+        if self._end + size <= len(block) and self._start + self._need <= len(block):
+            return block
+        wanted = max(kept + size, self._need)
+        if wanted <= len(block):
+            block[:kept] = block[self._start : self._end]
+        else:
+            larger = bytearray(max(wanted, _LARGE_BLOCK_SIZE))
+            larger[:kept] = memoryview(block)[self._start : self._end]
+            block = self._block = larger
+        self._start, self._end = 0, kept
+        return block
+
+    def _keep(self, view: memoryview) -> None:
+        if view:
+            block = self._room(len(view))
+            block[self._end : self._end + len(view)] = view
+            self._end += len(view)
+
+    def _take_segments(self, out: list[Envelope]) -> None:
+        block = self._block
+        assert block is not None
+        if self._end - self._start < self._need:
+            return
+        self._start += self._segments(memoryview(block)[self._start : self._end], out)
+        if self._start == self._end:
+            self._start = self._end = 0
+            if len(block) > BLOCK_SIZE:
+                self._block = None
+
+    def _segments(self, view: memoryview, out: list[Envelope]) -> int:
+        """Hand up the payloads of the complete segments in `view`; how many bytes they took."""
+        lz4 = self._lz4
+        header_size = LZ4_HEADER_SIZE if lz4 else HEADER_SIZE
+        pos, end = 0, len(view)
+        self._need = 0
+        while end - pos >= header_size:
+            size, plain_size, self_contained = decode_header(view, pos, lz4)
+            stop = pos + header_size + size
+            if stop + TRAILER_SIZE > end:
+                self._need = stop + TRAILER_SIZE - pos
+                break
+            payload = view[pos + header_size : stop]
+            check_payload(payload, int.from_bytes(view[stop : stop + TRAILER_SIZE], "little"))
+            if plain_size:
+                payload = self._inflate(payload, plain_size)
+            if self_contained and (self._body is not None or self._head):
+                raise ProtocolError("a self-contained segment came in the middle of an envelope")
+            self._envelopes(payload, out)
+            if self_contained and (self._body is not None or self._head):
+                raise ProtocolError("a self-contained segment ends in the middle of an envelope")
+            pos = stop + TRAILER_SIZE
+        return pos
+
+    def _inflate(self, payload: memoryview, plain_size: int) -> memoryview:
+        algorithm = self._compression
+        assert algorithm is not None
+        assert algorithm.decompress_segment is not None
+        return memoryview(algorithm.decompress_segment(payload, plain_size))
+
+    # -- envelopes ---------------------------------------------------------------------------------------------------------
+
+    def _envelopes(self, view: memoryview, out: list[Envelope]) -> None:
+        """Consume all of `view`."""
+        if self._body is not None or self._head:
+            view = self._continue(view, out)
+        pos, end = 0, len(view)
+        while end - pos >= ENVELOPE_HEADER_SIZE:
+            first, flags, stream, opcode, length = _unpack(view, pos)
+            version = first & 0x7F
+            if version != self._version or first != version | self._direction or not 0 <= length <= self._max_body:
+                self._check_header(bytes(view[pos : pos + ENVELOPE_HEADER_SIZE]))
+            start = pos + ENVELOPE_HEADER_SIZE
+            pos = start + length
+            if pos > end:
+                self._opened = (stream, opcode, flags, version)
+                self._body = bytearray(length)
+                self._filled = end - start
+                self._body[: self._filled] = view[start:]
+                return
+            body = bytes(view[start:pos])
+            if flags & COMPRESSED_FLAG and version < 5:
+                body = self._decompress(body)
+                flags &= ~COMPRESSED_FLAG
+            out.append((stream, opcode, flags, body, version))
+        if pos < end:
+            self._head = bytes(view[pos:])
+
+    def _continue(self, view: memoryview, out: list[Envelope]) -> memoryview:
+        """Put what belongs to the header or body under way there; the rest of `view`."""
+        if self._head:
+            missing = ENVELOPE_HEADER_SIZE - len(self._head)
+            self._head += view[:missing]
+            view = view[missing:]
+            if len(self._head) < ENVELOPE_HEADER_SIZE:
+                return view
+            head, self._head = self._head, b""
+            first, flags, stream, opcode, length = _unpack(head)
+            self._check_header(head)
+            self._opened = (stream, opcode, flags, first & 0x7F)
+            self._body = bytearray(length)
+            self._filled = 0
+        body = self._body
+        assert body is not None
+        size = min(len(body) - self._filled, len(view))
+        body[self._filled : self._filled + size] = view[:size]
+        self._filled += size
+        self._finish_body(out)
+        return view[size:]
+
+    def _finish_body(self, out: list[Envelope]) -> None:
+        if self._body is None or self._filled < len(self._body):
+            return
+        body = bytes(self._body)
+        self._body = None
+        stream, opcode, flags, version = self._opened
+        if flags & COMPRESSED_FLAG and version < 5:
+            body = self._decompress(body)
+            flags &= ~COMPRESSED_FLAG
+        out.append((stream, opcode, flags, body, version))
+
+    def _decompress(self, body: bytes) -> bytes:
+        if self._compression is None:
+            raise ProtocolError("a compressed body came over a connection that has agreed on no compression")
+        return self._compression.decompress_body(body, self._max_body)
+
+    def _check_header(self, head: bytes) -> None:
+        """Raise what is wrong with an envelope's header, if anything is."""
+        first, _flags, _stream, opcode, length = _unpack(head)
+        version = first & 0x7F
+        if first & HEADER_DIRECTION_TO_CLIENT != self._direction or version not in _READABLE_VERSIONS:
+            raise ProtocolError(
+                f"the peer does not speak the native protocol, or not a version that is known here: its message begins {head!r}"
+            )
+        # A server that does not know the version of a STARTUP answers with an ERROR of its own version.
+        if self._version not in (0, version) and (opcode != ERROR or self._segmented):
+            raise ProtocolError(
+                f"a message of protocol version {version} came over a connection of version {self._version} "
+                f"({OPCODE_NAMES.get(opcode, opcode)})"
+            )
+        if not 0 <= length <= self._max_body:
+            raise ProtocolError(f"a message claims a body of {length} bytes; the limit is {self._max_body}")
+
+
+class FrameWriter:
+    """Joins envelopes into one bytes object for each write to the network.
+
+    version: of the envelopes. max_body: the largest body in bytes. responses: write the direction that a server writes.
+    """
+
+    __slots__ = ("_compression", "_direction", "_done", "_max_body", "_parts", "_segmented", "_version", "pending")
+
+    pending: int
+
+    def __init__(self, version: int, max_body: int = MAX_BODY, *, responses: bool = False) -> None:
+        self._version = version
+        self._direction = HEADER_DIRECTION_TO_CLIENT if responses else 0
+        self._max_body = max_body
+        self._compression: BodyCompression | None = None
+        self._segmented = False
+        self._parts: list[bytes] = []
+        self._done: list[bytes] = []  # joined before segments began
+        self.pending = 0
+
+    def set_compression(self, algorithm: str | None) -> None:
+        """Compress bodies (version 3 and 4) or segments (5) with "lz4" or "snappy"; `DependencyException` without it."""
+        self._compression = compression(algorithm) if algorithm is not None else None
+        if self._segmented:
+            self._check_compression()
+
+    def enable_segments(self) -> None:
+        """Write segments for all that is added from now on."""
+        self._segmented = True
+        self._check_compression()
+        self._done.extend(self._parts)
+        self._parts = []
+
+    def _check_compression(self) -> None:
+        if self._compression is not None and self._compression.compress_segment is None:
+            raise ValueError(f"segments cannot be compressed with {self._compression.name}; protocol 5 has lz4 only")
+
+    def add(self, stream: int, opcode: int, flags: int, body: bytes) -> None:
+        """Queue one envelope; ValueError, with nothing queued, for a body above the limit or a stream that is no signed 16 bits."""
+        size = len(body)
+        if size > self._max_body:
+            raise ValueError(
+                f"the body of a {OPCODE_NAMES.get(opcode, opcode)} message has {size} bytes; the limit is {self._max_body}"
+            )
+        if not -0x8000 <= stream <= 0x7FFF:
+            raise ValueError(f"stream {stream} is not a signed number of 16 bits")
+        if self._segmented:
+            head = _pack(self._version | self._direction, flags, stream, opcode, size)
+            self._parts.append(head + body)
+        else:
+            algorithm = self._compression
+            # Section 2.3.2: a STARTUP is never compressed; a compressed OPTIONS may come before it.
+            if (
+                algorithm is not None
+                and size >= WORTH_COMPRESSING
+                and opcode not in (STARTUP, OPTIONS)
+                and self._version < 5
+            ):
+                packed = algorithm.compress_body(body)
+                if len(packed) < size:
+                    body, size, flags = packed, len(packed), flags | COMPRESSED_FLAG
+            self._parts.append(_pack(self._version | self._direction, flags, stream, opcode, size))
+            self._parts.append(body)
+        self.pending += ENVELOPE_HEADER_SIZE + size
+
+    def take(self) -> bytes:
+        """Everything since the last `take`, ready for the network; b"" where nothing waits."""
+        parts, self._parts = self._parts, []
+        self.pending = 0
+        if not self._segmented:
+            return b"".join(parts)
+        framed = encode_envelopes(parts, self._compression)
+        if self._done:
+            framed = b"".join([*self._done, framed])
+            self._done = []
+        return framed

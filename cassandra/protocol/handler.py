@@ -1,0 +1,165 @@
+"""Protocol handlers: the public place to change how messages become bytes and bytes become messages.
+
+A program subclasses `_ProtocolHandler` (or `ProtocolHandler`), overrides `encode_message` or `decode_message` as class methods, or gives it
+another `message_types_by_opcode`, and sets it as `Session.client_protocol_handler`. A session with the stock handler never comes
+through here: the engine builds bodies and decodes messages directly, to the same bytes and objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from cassandra.errors import ProtocolError
+from cassandra.protocol.columnar import page_arrays
+from cassandra.protocol.columns import ResultMetadata
+from cassandra.protocol.messages.base import MessageType, message_types_by_opcode
+from cassandra.protocol.messages.decode import decode_response
+from cassandra.protocol.messages.encode import encode_request
+from cassandra.protocol.messages.results import ResultMessage
+from cassandra.protocol.opcodes import COMPRESSED_FLAG, RESULT_KIND_ROWS
+from cassandra.protocol.primitives import envelope_header
+from cassandra.versions import ProtocolVersion
+
+
+class ProtocolHandlerBase:
+    """Encodes requests and decodes responses; meant to be subclassed."""
+
+    message_types_by_opcode: Mapping[int, type[MessageType]] = message_types_by_opcode
+
+    @classmethod
+    def encode_message(
+        cls,
+        msg: Any,
+        stream_id: int,
+        protocol_version: int,
+        compressor: Callable[[bytes], bytes] | None = None,
+        allow_beta_protocol_version: bool = False,
+        protocol_features: Any = None,
+    ) -> bytes:
+        """The envelope of `msg`: header and body.
+
+        compressor: applied to the body before version 5, where segments compress. Raises `UnsupportedOperation` for what the version cannot carry.
+        """
+        opcode, flags, body = encode_request(msg, protocol_version, protocol_features, allow_beta_protocol_version)
+        if compressor is not None and body and not ProtocolVersion.uses_segments(protocol_version):
+            body = compressor(body)
+            flags |= COMPRESSED_FLAG
+        return envelope_header.pack(protocol_version, flags, stream_id, opcode, len(body)) + body
+
+    @classmethod
+    def decode_message(
+        cls,
+        protocol_version: int,
+        protocol_features: Any,
+        user_type_map: Mapping[str, Mapping[str, Any]] | None,
+        stream_id: int,
+        flags: int,
+        opcode: int,
+        body: bytes,
+        decompressor: Callable[[bytes], bytes] | None,
+        result_metadata: Any,
+    ) -> Any:
+        """The message in `body`.
+
+        decompressor: applied before version 5 where the flag is set. result_metadata: the `ResultMetadata` (or a list of column metadata)
+        remembered for the prepared statement that this answers. Raises `ProtocolError` for malformed bytes.
+        """
+        if flags & COMPRESSED_FLAG and not ProtocolVersion.uses_segments(protocol_version):
+            if decompressor is None:
+                raise ProtocolError("a compressed body came over a connection that has agreed on no compression")
+            body = decompressor(body)
+            flags &= ~COMPRESSED_FLAG
+        cached = result_metadata
+        if cached is not None and not isinstance(cached, ResultMetadata):
+            cached = ResultMetadata(cached) if cached else None
+        message = decode_response(opcode, flags, body, protocol_version, protocol_features, user_type_map, cached)
+        message.stream_id = stream_id
+        return cls._adapt(message)
+
+    @classmethod
+    def _adapt(cls, message: Any) -> Any:
+        """Make `message` what this handler's results look like."""
+        custom = cls.message_types_by_opcode.get(message.opcode)
+        if custom is not None and custom is not message_types_by_opcode.get(message.opcode):
+            # A program's own class for this opcode: the same attributes under that class.
+            message.__class__ = custom
+        return message
+
+
+ProtocolHandlerBase.__name__ = ProtocolHandlerBase.__qualname__ = "_ProtocolHandler"
+
+
+class ProtocolHandler(ProtocolHandlerBase):
+    """The handler of every session that names no other: ``parsed_rows`` is a list of tuples."""
+
+
+class LazyProtocolHandler(ProtocolHandlerBase):
+    """Rows are decoded while they are walked; ``parsed_rows`` is an iterator from the first row at each access."""
+
+    @classmethod
+    def _adapt(cls, message: Any) -> Any:
+        return _as_rows_class(super()._adapt(message), LazyResultMessage)
+
+
+class NumpyProtocolHandler(ProtocolHandlerBase):
+    """Rows as columns: ``parsed_rows`` is a list with one dict for the page, of a NumPy array for each column (see `columnar`).
+
+    Use it with `cassandra.query.tuple_factory`. Raises `DependencyException` where NumPy is absent.
+    """
+
+    @classmethod
+    def _adapt(cls, message: Any) -> Any:
+        return _as_rows_class(super()._adapt(message), NumpyResultMessage)
+
+
+class LazyResultMessage(ResultMessage):
+    """ROWS whose tuples are made while they are walked."""
+
+    def decode(self, row_factory: Callable[..., Any]) -> Any:
+        return row_factory(self.column_names, self.parsed_rows) if self.kind == RESULT_KIND_ROWS else []
+
+    @property
+    def parsed_rows(self) -> Any:
+        return self.metadata.row_plan.iterate(*self.rows_body) if self.kind == RESULT_KIND_ROWS else None
+
+
+class NumpyResultMessage(ResultMessage):
+    """ROWS by columns."""
+
+    def decode(self, row_factory: Callable[..., Any]) -> Any:
+        return row_factory(self.column_names, self.parsed_rows) if self.kind == RESULT_KIND_ROWS else []
+
+    @property
+    def parsed_rows(self) -> Any:
+        return [page_arrays(self.metadata, *self.rows_body)] if self.kind == RESULT_KIND_ROWS else None
+
+
+def _as_rows_class(message: Any, kind: type[ResultMessage]) -> Any:
+    if type(message) is ResultMessage and message.kind == RESULT_KIND_ROWS:
+        message.__class__ = kind
+    return message
+
+
+def cython_protocol_handler(colparser: Callable[[ResultMessage], Any]) -> type[ProtocolHandlerBase]:
+    """A handler class whose ``parsed_rows`` is ``colparser(result_message)``."""
+
+    class ParsingResult(ResultMessage):
+        def decode(self, row_factory: Callable[..., Any]) -> Any:
+            return row_factory(self.column_names, self.parsed_rows) if self.kind == RESULT_KIND_ROWS else []
+
+        @property
+        def parsed_rows(self) -> Any:
+            return colparser(self) if self.kind == RESULT_KIND_ROWS else None
+
+    class ParsingProtocolHandler(ProtocolHandlerBase):
+        @classmethod
+        def _adapt(cls, message: Any) -> Any:
+            return _as_rows_class(super()._adapt(message), ParsingResult)
+
+    return ParsingProtocolHandler
+
+
+for _made in (ProtocolHandlerBase, ProtocolHandler, LazyProtocolHandler, NumpyProtocolHandler):
+    _made.__module__ = "cassandra.protocol"
+del _made

@@ -1,0 +1,69 @@
+"""What all messages share, and the registry of their classes by opcode.
+
+Messages are plain mutable objects: programs read and set their attributes, so they have no slots. What most messages do not have
+(a trace id, warnings, a payload) is a class attribute, which costs an instance nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any, BinaryIO, ClassVar, TypeVar
+from uuid import UUID
+
+_Class = TypeVar("_Class", bound=type)
+
+message_types_by_opcode: dict[int, type[MessageType]] = {}
+
+
+def public(cls: _Class) -> _Class:
+    """Give `cls` the module path that users import it from."""
+    cls.__module__ = "cassandra.protocol"
+    return cls
+
+
+def register_class(cls: type[MessageType]) -> type[MessageType]:
+    """Make `cls` the message of its opcode."""
+    message_types_by_opcode[cls.opcode] = cls
+    return cls
+
+
+def get_registered_classes() -> dict[int, type[MessageType]]:
+    """A copy of the message classes by opcode."""
+    return message_types_by_opcode.copy()
+
+
+class MessageType:
+    """Base of all messages.
+
+    stream_id, trace_id, warnings and custom_payload are those of a response's envelope; `tracing` and `custom_payload` are set on
+    requests. `allow_beta_protocol_version` marks a request for a version that the server calls a beta.
+    """
+
+    opcode: ClassVar[int]
+    name: ClassVar[str]
+
+    tracing: bool = False
+    custom_payload: dict[str, Any] | None = None
+    warnings: list[str] | None = None
+    trace_id: UUID | None = None
+    stream_id: int = 0
+
+    def update_custom_payload(self, other: dict[str, Any] | None) -> None:
+        """Add `other` to the payload, without changing a mapping that somebody else holds."""
+        if other:
+            self.custom_payload = {**(self.custom_payload or {}), **other}
+
+    def body(self, protocol_version: int, protocol_features: Any = None) -> bytes:
+        """The content of this request, without header, tracing and payload."""
+        raise TypeError(f"{type(self).__name__} is no request; it has no body to send")
+
+    def send_body(self, f: BinaryIO, protocol_version: int, protocol_features: Any = None) -> None:
+        """Write the content of this request to the file-like `f`, in one write."""
+        f.write(self.body(protocol_version, protocol_features))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{key}={value!r}" for key, value in sorted(vars(self).items()))
+        return f"<{type(self).__name__}({shown})>"
+
+
+MessageType.__name__ = MessageType.__qualname__ = "_MessageType"
+public(MessageType)

@@ -1,0 +1,191 @@
+"""Messages of the handshake and of events' registration (native_protocol_v5.spec, sections 4.1.1 to 4.1.3, 4.1.8, 4.2.2 to 4.2.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cassandra.errors import UnsupportedOperation
+from cassandra.protocol import opcodes
+from cassandra.protocol.messages.base import MessageType, public, register_class
+from cassandra.protocol.primitives import Cursor, int32_pack, uint16_pack
+
+DEFAULT_CQL_VERSION = "3.0.0"
+
+
+def _string(text: str) -> bytes:
+    data = text.encode()
+    if len(data) > 0xFFFF:
+        raise ValueError(f"a string of {len(data)} bytes; the protocol has room for 65535")
+    return uint16_pack(len(data)) + data
+
+
+def string_map_body(options: Mapping[str, str]) -> bytes:
+    """A [string map]."""
+    parts = [uint16_pack(len(options))]
+    for key, value in options.items():
+        parts.append(_string(key))
+        parts.append(_string(value))
+    return b"".join(parts)
+
+
+@public
+@register_class
+class StartupMessage(MessageType):
+    """STARTUP: begins a connection. options: "COMPRESSION", "DRIVER_NAME" and the like, all text."""
+
+    opcode = opcodes.STARTUP
+    name = "STARTUP"
+
+    KNOWN_OPTION_KEYS = frozenset({"CQL_VERSION", "COMPRESSION", "NO_COMPACT", "DRIVER_NAME", "DRIVER_VERSION"})
+
+    def __init__(self, cqlversion: str = DEFAULT_CQL_VERSION, options: Mapping[str, str] | None = None) -> None:
+        self.cqlversion = cqlversion
+        self.options = dict(options or {})
+
+    def body(self, protocol_version: int, protocol_features: Any = None) -> bytes:
+        return string_map_body({**self.options, "CQL_VERSION": self.cqlversion})
+
+
+@public
+@register_class
+class ReadyMessage(MessageType):
+    """READY: the answer to STARTUP where nobody has to log in, and to REGISTER."""
+
+    opcode = opcodes.READY
+    name = "READY"
+
+    @classmethod
+    def decode(cls, cursor: Cursor) -> ReadyMessage:
+        return cls()
+
+
+@public
+@register_class
+class AuthenticateMessage(MessageType):
+    """AUTHENTICATE: the server wants a login by `authenticator`, a Java class name."""
+
+    opcode = opcodes.AUTHENTICATE
+    name = "AUTHENTICATE"
+
+    def __init__(self, authenticator: str) -> None:
+        self.authenticator = authenticator
+
+    @classmethod
+    def decode(cls, cursor: Cursor) -> AuthenticateMessage:
+        return cls(cursor.string())
+
+
+@public
+@register_class
+class CredentialsMessage(MessageType):
+    """CREDENTIALS of protocol version 1; later versions have AUTH_RESPONSE in its place."""
+
+    opcode = opcodes.CREDENTIALS
+    name = "CREDENTIALS"
+
+    def __init__(self, creds: Mapping[str, str]) -> None:
+        self.creds = creds
+
+    def body(self, protocol_version: int, protocol_features: Any = None) -> bytes:
+        if protocol_version > 1:
+            raise UnsupportedOperation(
+                f"CREDENTIALS is of protocol version 1; version {protocol_version} logs in by AUTH_RESPONSE (an AuthProvider)"
+            )
+        return string_map_body(self.creds)
+
+
+@public
+@register_class
+class AuthChallengeMessage(MessageType):
+    """AUTH_CHALLENGE: a token of the server's that has to be answered."""
+
+    opcode = opcodes.AUTH_CHALLENGE
+    name = "AUTH_CHALLENGE"
+
+    def __init__(self, challenge: bytes | None) -> None:
+        self.challenge = challenge
+
+    @classmethod
+    def decode(cls, cursor: Cursor) -> AuthChallengeMessage:
+        return cls(cursor.blob())
+
+
+@public
+@register_class
+class AuthResponseMessage(MessageType):
+    """AUTH_RESPONSE: the client's token; None is sent as null."""
+
+    opcode = opcodes.AUTH_RESPONSE
+    name = "AUTH_RESPONSE"
+
+    def __init__(self, response: bytes | str | None) -> None:
+        self.response = response
+
+    def body(self, protocol_version: int, protocol_features: Any = None) -> bytes:
+        token = self.response
+        if token is None:
+            return b"\xff\xff\xff\xff"
+        data = token.encode() if isinstance(token, str) else bytes(token)
+        return int32_pack(len(data)) + data
+
+
+@public
+@register_class
+class AuthSuccessMessage(MessageType):
+    """AUTH_SUCCESS: logged in; `token` is the server's last word, None where it has none."""
+
+    opcode = opcodes.AUTH_SUCCESS
+    name = "AUTH_SUCCESS"
+
+    def __init__(self, token: bytes | None) -> None:
+        self.token = token
+
+    @classmethod
+    def decode(cls, cursor: Cursor) -> AuthSuccessMessage:
+        return cls(cursor.blob())
+
+
+@public
+@register_class
+class OptionsMessage(MessageType):
+    """OPTIONS: asks what the server supports."""
+
+    opcode = opcodes.OPTIONS
+    name = "OPTIONS"
+
+    def body(self, protocol_version: int, protocol_features: Any = None) -> bytes:
+        return b""
+
+
+@public
+@register_class
+class SupportedMessage(MessageType):
+    """SUPPORTED: cql_versions, and every other option with its list of values."""
+
+    opcode = opcodes.SUPPORTED
+    name = "SUPPORTED"
+
+    def __init__(self, cql_versions: Sequence[str], options: Mapping[str, Sequence[str]]) -> None:
+        self.cql_versions = list(cql_versions)
+        self.options = options
+
+    @classmethod
+    def decode(cls, cursor: Cursor) -> SupportedMessage:
+        options = cursor.string_multimap()
+        return cls(options.pop("CQL_VERSION", []), options)
+
+
+@public
+@register_class
+class RegisterMessage(MessageType):
+    """REGISTER: asks for events; event_list: names out of `known_event_types`."""
+
+    opcode = opcodes.REGISTER
+    name = "REGISTER"
+
+    def __init__(self, event_list: Sequence[str]) -> None:
+        self.event_list = event_list
+
+    def body(self, protocol_version: int, protocol_features: Any = None) -> bytes:
+        return b"".join([uint16_pack(len(self.event_list)), *map(_string, self.event_list)])

@@ -1,0 +1,101 @@
+"""From an envelope to a message: the one entrance for responses."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any
+
+from cassandra.errors import DriverException, ProtocolError
+from cassandra.protocol import opcodes
+from cassandra.protocol.columns import ResultMetadata, UserTypes
+from cassandra.protocol.messages.base import MessageType
+from cassandra.protocol.messages.control import (
+    AuthChallengeMessage,
+    AuthenticateMessage,
+    AuthSuccessMessage,
+    ReadyMessage,
+    SupportedMessage,
+)
+from cassandra.protocol.messages.errors import ErrorMessage
+from cassandra.protocol.messages.events import EventMessage
+from cassandra.protocol.messages.results import ResultMessage, read_result
+from cassandra.protocol.opcodes import CUSTOM_PAYLOAD_FLAG, OPCODE_NAMES, RESULT, TRACING_FLAG, WARNING_FLAG
+from cassandra.protocol.primitives import Cursor
+
+_VOID = b"\x00\x00\x00\x01"
+_EXTRAS = TRACING_FLAG | WARNING_FLAG | CUSTOM_PAYLOAD_FLAG
+
+_READERS: dict[int, Callable[[Cursor], MessageType]] = {
+    opcodes.READY: ReadyMessage.decode,
+    opcodes.AUTHENTICATE: AuthenticateMessage.decode,
+    opcodes.SUPPORTED: SupportedMessage.decode,
+    opcodes.EVENT: EventMessage.decode,
+    opcodes.AUTH_CHALLENGE: AuthChallengeMessage.decode,
+    opcodes.AUTH_SUCCESS: AuthSuccessMessage.decode,
+}
+
+
+def decode_response(
+    opcode: int,
+    flags: int,
+    body: bytes,
+    version: int,
+    features: Any = None,
+    user_types: UserTypes | None = None,
+    cached: ResultMetadata | None = None,
+) -> Any:
+    """The message in one envelope.
+
+    body: decompressed. features: `ProtocolFeatures` of the connection. user_types: classes registered for UDTs, by keyspace and name. cached:
+    the result metadata remembered for the prepared statement that was executed. Raises `ProtocolError` for a message that does not follow
+    the specification; bytes after a complete message are ignored (section 2.4). Rows are not looked into.
+    """
+    if opcode == RESULT and not flags & _EXTRAS and body[:4] == _VOID:
+        return ResultMessage(1)
+    try:
+        return _decode(opcode, flags, body, version, features, user_types, cached)
+    except ProtocolError as error:
+        raise ProtocolError(f"a malformed {OPCODE_NAMES.get(opcode, opcode)} message: {error}") from error
+    except (struct.error, ValueError, TypeError, LookupError, OverflowError, DriverException) as error:
+        raise ProtocolError(
+            f"a malformed {OPCODE_NAMES.get(opcode, opcode)} message: {type(error).__name__}: {error}"
+        ) from error
+
+
+def _decode(
+    opcode: int,
+    flags: int,
+    body: bytes,
+    version: int,
+    features: Any,
+    user_types: UserTypes | None,
+    cached: ResultMetadata | None,
+) -> Any:
+    trace_id = warnings = payload = None
+    pos = 0
+    if flags & _EXTRAS:
+        # Section 4: [<tracing_id>][<warnings>][<custom_payload>]<message>
+        cursor = Cursor(body)
+        if flags & TRACING_FLAG:
+            trace_id = cursor.uuid()
+        if flags & WARNING_FLAG:
+            warnings = cursor.string_list()
+        if flags & CUSTOM_PAYLOAD_FLAG:
+            payload = cursor.bytes_map()
+        pos = cursor.pos
+    message: Any
+    if opcode == RESULT:
+        message = read_result(body, pos, version, features, user_types, cached)
+    elif opcode == opcodes.ERROR:
+        message = ErrorMessage.decode(Cursor(body, pos), version, features)
+    else:
+        reader = _READERS.get(opcode)
+        if reader is None:
+            raise ProtocolError(f"opcode {opcode} is no response")
+        message = reader(Cursor(body, pos))
+    if flags & _EXTRAS:
+        message.trace_id = trace_id
+        message.warnings = warnings
+        message.custom_payload = payload
+    return message

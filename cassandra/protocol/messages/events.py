@@ -1,0 +1,75 @@
+"""EVENT and what a schema change says (native_protocol_v5.spec, sections 4.2.5.5 and 4.2.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from cassandra.errors import ProtocolError
+from cassandra.protocol import opcodes
+from cassandra.protocol.messages.base import MessageType, public, register_class
+from cassandra.protocol.primitives import Cursor
+from cassandra.versions import SchemaTargetType, UserAggregateDescriptor, UserFunctionDescriptor
+
+
+def read_schema_change(cursor: Cursor) -> dict[str, Any]:
+    """<change_type><target><options> as a dict: change_type, target_type, keyspace, and the object under its target's name.
+
+    A table or type is its name, a function or aggregate its descriptor (`UserFunctionDescriptor`, `UserAggregateDescriptor`).
+    """
+    change_type = cursor.string()
+    target = cursor.string()
+    event: dict[str, Any] = {"target_type": target, "change_type": change_type, "keyspace": cursor.string()}
+    if target in (SchemaTargetType.TABLE, SchemaTargetType.TYPE):
+        event[target.lower()] = cursor.string()
+    elif target == SchemaTargetType.FUNCTION:
+        event["function"] = UserFunctionDescriptor(cursor.string(), cursor.string_list())
+    elif target == SchemaTargetType.AGGREGATE:
+        event["aggregate"] = UserAggregateDescriptor(cursor.string(), cursor.string_list())
+    elif target != SchemaTargetType.KEYSPACE:
+        raise ProtocolError(f"a schema change of the unknown kind {target!r}")
+    return event
+
+
+def _read_address_change(cursor: Cursor) -> dict[str, Any]:
+    return {"change_type": cursor.string(), "address": cursor.inet()}
+
+
+def _read_client_routes_change(cursor: Cursor) -> dict[str, Any]:
+    # ScyllaDB's protocol extensions.
+    return {
+        "change_type": cursor.string(),
+        "connection_ids": cursor.string_list(),
+        "host_ids": cursor.string_list(),
+    }
+
+
+_READERS: dict[str, Callable[[Cursor], dict[str, Any]]] = {
+    "TOPOLOGY_CHANGE": _read_address_change,
+    "STATUS_CHANGE": _read_address_change,
+    "SCHEMA_CHANGE": read_schema_change,
+    "CLIENT_ROUTES_CHANGE": _read_client_routes_change,
+}
+
+known_event_types = frozenset(_READERS)
+
+
+@public
+@register_class
+class EventMessage(MessageType):
+    """EVENT: event_type out of `known_event_types`, event_args a dict that is particular to it."""
+
+    opcode = opcodes.EVENT
+    name = "EVENT"
+
+    def __init__(self, event_type: str, event_args: dict[str, Any]) -> None:
+        self.event_type = event_type
+        self.event_args = event_args
+
+    @classmethod
+    def decode(cls, cursor: Cursor) -> EventMessage:
+        event_type = cursor.string()
+        reader = _READERS.get(event_type)
+        if reader is None:
+            raise ProtocolError(f"an event of the unknown type {event_type!r}")
+        return cls(event_type, reader(cursor))

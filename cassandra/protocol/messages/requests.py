@@ -1,0 +1,256 @@
+"""QUERY, PREPARE, EXECUTE and BATCH (native_protocol_v5.spec, sections 4.1.4 to 4.1.7).
+
+The bodies are built by `cassandra.protocol.bodies` or its compiled twin. A subclass that overrides `_write_query_params(f, protocol_version)`
+is honoured: its messages are then written through that method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from io import BytesIO
+from typing import Any, BinaryIO
+
+from cassandra._impl import bodies
+from cassandra.errors import UnsupportedOperation
+from cassandra.protocol import opcodes
+from cassandra.protocol.messages.base import MessageType, public, register_class
+from cassandra.protocol.params import QueryParams
+
+
+def _batch_kind(batch_type: Any) -> int:
+    # `BatchType` members carry their number as `value`.
+    return int(getattr(batch_type, "value", batch_type))
+
+
+class _QueryMessage(MessageType):
+    """What QUERY and EXECUTE share: values and the way they are executed."""
+
+    def __init__(
+        self,
+        query_params: Any,
+        consistency_level: int,
+        serial_consistency_level: int | None = None,
+        fetch_size: int | None = None,
+        paging_state: bytes | None = None,
+        timestamp: int | None = None,
+        skip_meta: bool = False,
+        continuous_paging_options: Any = None,
+        keyspace: str | None = None,
+    ) -> None:
+        self.query_params = query_params
+        self.consistency_level = consistency_level
+        self.serial_consistency_level = serial_consistency_level
+        self.fetch_size = fetch_size
+        self.paging_state = paging_state
+        self.timestamp = timestamp
+        self.skip_meta = skip_meta
+        self.continuous_paging_options = continuous_paging_options
+        self.keyspace = keyspace
+
+    now_in_seconds: int | None = None
+
+    def _params(self) -> QueryParams:
+        if self.continuous_paging_options is not None:
+            raise UnsupportedOperation(
+                "continuous paging belongs to the DSE protocol versions; this driver speaks 3, 4 and 5 and pages by page"
+            )
+        return QueryParams(
+            self.consistency_level,
+            self.query_params,
+            None,
+            self.skip_meta,
+            self.fetch_size,
+            self.paging_state,
+            self.serial_consistency_level,
+            self.timestamp,
+            self.keyspace,
+            self.now_in_seconds,
+        )
+
+    def _write_query_params(self, f: BinaryIO, protocol_version: int) -> None:
+        """Write <query_parameters> to `f`; a subclass may override this."""
+        f.write(bodies.query_params_body(self._params(), protocol_version))
+
+    def _through_override(self, head: bytes, protocol_version: int) -> bytes:
+        """A body whose query parameters an overriding method writes."""
+        target = BytesIO()
+        target.write(head)
+        self._write_query_params(target, protocol_version)
+        return target.getvalue()
+
+
+public(_QueryMessage)
+_stock_write_query_params = _QueryMessage._write_query_params
+
+
+@public
+@register_class
+class QueryMessage(_QueryMessage):
+    """QUERY: a statement as text. query_params: bytes, None and UNSET_VALUE for the markers in it."""
+
+    opcode = opcodes.QUERY
+    name = "QUERY"
+
+    def __init__(
+        self,
+        query: str,
+        consistency_level: int,
+        serial_consistency_level: int | None = None,
+        fetch_size: int | None = None,
+        paging_state: bytes | None = None,
+        timestamp: int | None = None,
+        continuous_paging_options: Any = None,
+        keyspace: str | None = None,
+        query_params: Any = None,
+    ) -> None:
+        self.query = query
+        super().__init__(
+            query_params,
+            consistency_level,
+            serial_consistency_level,
+            fetch_size,
+            paging_state,
+            timestamp,
+            False,
+            continuous_paging_options,
+            keyspace,
+        )
+
+    def body(self, protocol_version: int, protocol_features: Any = None) -> bytes:
+        if type(self)._write_query_params is not _stock_write_query_params:
+            return self._through_override(bodies.long_string(self.query), protocol_version)
+        return bodies.query_body(self.query, self._params(), protocol_version)
+
+
+@public
+@register_class
+class PrepareMessage(MessageType):
+    """PREPARE; keyspace: where the statement's tables are, version 5 only."""
+
+    opcode = opcodes.PREPARE
+    name = "PREPARE"
+
+    def __init__(self, query: str, keyspace: str | None = None) -> None:
+        self.query = query
+        self.keyspace = keyspace
+
+    def body(self, protocol_version: int, protocol_features: Any = None) -> bytes:
+        return bodies.prepare_body(self.query, self.keyspace, protocol_version)
+
+
+@public
+@register_class
+class ExecuteMessage(_QueryMessage):
+    """EXECUTE: a prepared statement. query_params: a `ValuesBlock`, or bytes, None and UNSET_VALUE for each marker."""
+
+    opcode = opcodes.EXECUTE
+    name = "EXECUTE"
+
+    def __init__(
+        self,
+        query_id: bytes,
+        query_params: Any,
+        consistency_level: int,
+        serial_consistency_level: int | None = None,
+        fetch_size: int | None = None,
+        paging_state: bytes | None = None,
+        timestamp: int | None = None,
+        skip_meta: bool = False,
+        continuous_paging_options: Any = None,
+        result_metadata_id: bytes | None = None,
+        tablet_version_block: int | None = None,
+    ) -> None:
+        self.query_id = query_id
+        self.result_metadata_id = result_metadata_id
+        self.tablet_version_block = tablet_version_block
+        super().__init__(
+            query_params,
+            consistency_level,
+            serial_consistency_level,
+            fetch_size,
+            paging_state,
+            timestamp,
+            skip_meta,
+            continuous_paging_options,
+        )
+
+    def _metadata_id(self, protocol_version: int, protocol_features: Any) -> bytes | None:
+        if protocol_version >= 5 or getattr(protocol_features, "use_metadata_id", False):
+            return self.result_metadata_id or b""
+        return None
+
+    def _tablet_block(self, protocol_features: Any) -> int | None:
+        # ScyllaDB's protocol extensions: with TABLETS_ROUTING_V2, a driver that holds no version yet sends a byte all the same.
+        if not getattr(protocol_features, "tablets_routing_v2", False):
+            return None
+        return self.tablet_version_block or 0
+
+    def body(self, protocol_version: int, protocol_features: Any = None) -> bytes:
+        metadata_id = self._metadata_id(protocol_version, protocol_features)
+        block = self._tablet_block(protocol_features)
+        if type(self)._write_query_params is not _stock_write_query_params:
+            body = self._through_override(bodies.execute_head(self.query_id, metadata_id), protocol_version)
+            return body if block is None else body + bytes((block,))
+        return bodies.execute_body(self.query_id, metadata_id, self._params(), protocol_version, block)
+
+
+@public
+@register_class
+class BatchMessage(MessageType):
+    """BATCH. batch_type: a `BatchType` or its number. queries: (is prepared, query or id, values) each."""
+
+    opcode = opcodes.BATCH
+    name = "BATCH"
+
+    now_in_seconds: int | None = None
+
+    def __init__(
+        self,
+        batch_type: Any,
+        queries: Sequence[tuple[bool, Any, Any]],
+        consistency_level: int,
+        serial_consistency_level: int | None = None,
+        timestamp: int | None = None,
+        keyspace: str | None = None,
+    ) -> None:
+        self.batch_type = batch_type
+        self.queries = queries
+        self.consistency_level = consistency_level
+        self.serial_consistency_level = serial_consistency_level
+        self.timestamp = timestamp
+        self.keyspace = keyspace
+
+    def body(self, protocol_version: int, protocol_features: Any = None) -> bytes:
+        params = QueryParams(
+            self.consistency_level,
+            serial_consistency=self.serial_consistency_level,
+            timestamp=self.timestamp,
+            keyspace=self.keyspace,
+            now_in_seconds=self.now_in_seconds,
+        )
+        return bodies.batch_body(_batch_kind(self.batch_type), self.queries, params, protocol_version)
+
+
+@public
+@register_class
+class ReviseRequestMessage(MessageType):
+    """REVISE_REQUEST of the DSE protocol versions, which this driver does not speak."""
+
+    opcode = opcodes.REVISE_REQUEST
+    name = "REVISE_REQUEST"
+
+    class RevisionType:
+        """What to revise."""
+
+        PAGING_CANCEL = 1
+        PAGING_BACKPRESSURE = 2
+
+    def __init__(self, op_type: int, op_id: int, next_pages: int = 0) -> None:
+        self.op_type = op_type
+        self.op_id = op_id
+        self.next_pages = next_pages
+
+    def body(self, protocol_version: int, protocol_features: Any = None) -> bytes:
+        raise UnsupportedOperation(
+            f"REVISE_REQUEST belongs to the DSE protocol versions; it cannot be sent over version {protocol_version}"
+        )

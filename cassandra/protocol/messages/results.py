@@ -1,0 +1,240 @@
+"""RESULT of all five kinds (native_protocol_v5.spec, section 4.2.5).
+
+Everything in front of a result's rows is parsed when the message arrives; the rows themselves stay bytes until somebody wants
+them, and are decoded once. An error in them is kept and raised at each access.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Lock
+from typing import Any
+
+from cassandra.errors import DecodeError, ProtocolError
+from cassandra.protocol import opcodes
+from cassandra.protocol.columns import NO_COLUMNS, ColumnMetadata, ResultMetadata, UserTypes, read_columns
+from cassandra.protocol.messages.base import MessageType, public, register_class
+from cassandra.protocol.messages.events import read_schema_change
+from cassandra.protocol.opcodes import (
+    RESULT_KIND_PREPARED,
+    RESULT_KIND_ROWS,
+    RESULT_KIND_SCHEMA_CHANGE,
+    RESULT_KIND_SET_KEYSPACE,
+    RESULT_KIND_VOID,
+    ROWS_GLOBAL_TABLES_SPEC,
+    ROWS_HAS_MORE_PAGES,
+    ROWS_METADATA_CHANGED,
+    ROWS_NO_METADATA,
+)
+from cassandra.protocol.primitives import Cursor
+
+_UNDECODED = object()
+
+
+@public
+@register_class
+class ResultMessage(MessageType):
+    """A RESULT; `kind` is one of the RESULT_KIND_ numbers and says which attributes mean something.
+
+    ROWS: metadata (`ResultMetadata`, which may be that of the prepared statement), row_count, paging_state (None on the last page),
+    result_metadata_id (bytes where the server sent a new one), column_names, column_types, column_metadata, parsed_rows (tuples), `decode`.
+    PREPARED: query_id, bind_metadata (list of `ColumnMetadata`), pk_indexes (None before version 4), result_metadata,
+    result_metadata_id, is_lwt. SET_KEYSPACE: new_keyspace. SCHEMA_CHANGE: schema_change_event, a dict.
+    """
+
+    opcode = opcodes.RESULT
+    name = "RESULT"
+
+    kind: int
+    results: Any = None
+    paging_state: bytes | None = None
+    result_metadata_id: bytes | None = None
+    metadata: ResultMetadata = NO_COLUMNS
+    row_count: int = 0
+    query_id: bytes = b""
+    bind_metadata: list[ColumnMetadata] | None = None
+    pk_indexes: list[int] | None = None
+    result_metadata: ResultMetadata = NO_COLUMNS
+    is_lwt: bool = False
+    new_keyspace: str | None = None
+    schema_change_event: dict[str, Any] | None = None
+    continuous_paging_seq: int | None = None
+    continuous_paging_last: bool | None = None
+
+    # Of ROWS: the body with the rows from _offset on, and what became of them.
+    _body: bytes = b""
+    _offset: int = 0
+    _rows: Any = _UNDECODED
+    _rows_method: str = ""
+    _rows_error: DecodeError | None = None
+
+    def __init__(self, kind: int) -> None:
+        self.kind = kind
+
+    @property
+    def column_names(self) -> list[str] | None:
+        """The names of a ROWS result's columns, None for another kind."""
+        return list(self.metadata.names) if self.kind == RESULT_KIND_ROWS else None
+
+    @property
+    def column_types(self) -> list[Any] | None:
+        """The `cassandra.cqltypes` classes of a ROWS result's columns, None for another kind."""
+        return self.metadata.types if self.kind == RESULT_KIND_ROWS else None
+
+    @property
+    def column_metadata(self) -> list[ColumnMetadata] | None:
+        """Columns of a ROWS result; the result's columns of a PREPARED one."""
+        if self.kind == RESULT_KIND_PREPARED:
+            return list(self.result_metadata.columns)
+        return list(self.metadata.columns) if self.kind == RESULT_KIND_ROWS else None
+
+    @property
+    def has_more_pages(self) -> bool:
+        return self.paging_state is not None
+
+    @property
+    def parsed_rows(self) -> list[tuple[Any, ...]] | None:
+        """The page as tuples, decoded at the first access; None for another kind than ROWS. Raises `DecodeError`, each time."""
+        if self.kind != RESULT_KIND_ROWS:
+            return None
+        rows: list[tuple[Any, ...]] = self._decoded("tuples")
+        return rows
+
+    @property
+    def rows_body(self) -> tuple[bytes, int, int]:
+        """(body, offset of the first row, rows): the page as it came, for who decodes it in a way of their own."""
+        return self._body, self._offset, self.row_count
+
+    def decode(self, row_factory: Callable[..., Any]) -> Any:
+        """The rows as `row_factory` makes them; [] for another kind than ROWS.
+
+        The four factories of `cassandra.query` take the shortest way from the bytes; another is called as
+        ``row_factory(column_names, rows)`` with a list of tuples.
+        """
+        if self.kind != RESULT_KIND_ROWS:
+            return []
+        method = getattr(row_factory, "row_plan_method", None)
+        # functools.wraps copies attributes on to the wrapper, which is another function.
+        if method is not None and method[1] is row_factory:
+            return self._decoded(method[0])
+        return row_factory(self.column_names, self._decoded("tuples"))
+
+    def _decoded(self, method: str) -> Any:
+        """The page through one method of the row plan: decoded once where the same is asked for again."""
+        rows = self._rows
+        if rows is not _UNDECODED and self._rows_method == method:
+            return rows
+        # setdefault on a dict is one step, so all threads meet at one lock; it is made when somebody wants the rows.
+        with self.__dict__.setdefault("_guard", Lock()):
+            if self._rows_error is not None:
+                raise self._rows_error
+            if self._rows is not _UNDECODED and self._rows_method == method:
+                return self._rows
+            try:
+                decoded = getattr(self.metadata.row_plan, method)(self._body, self._offset, self.row_count)
+            except DecodeError as error:
+                self._rows_error = error
+                raise
+            self._rows_method = method
+            self._rows = decoded
+            return decoded
+
+
+def read_result(
+    body: bytes,
+    pos: int,
+    version: int,
+    features: Any = None,
+    user_types: UserTypes | None = None,
+    cached: ResultMetadata | None = None,
+) -> ResultMessage:
+    """The RESULT at `pos` of `body`; `cached` is the metadata remembered for the prepared statement that was executed."""
+    cursor = Cursor(body, pos)
+    kind = cursor.int32()
+    message = ResultMessage(kind)
+    if kind == RESULT_KIND_VOID:
+        return message
+    if kind == RESULT_KIND_ROWS:
+        _read_rows(message, cursor, user_types, cached)
+    elif kind == RESULT_KIND_PREPARED:
+        _read_prepared(message, cursor, version, features, user_types)
+    elif kind == RESULT_KIND_SET_KEYSPACE:
+        message.new_keyspace = cursor.string()
+    elif kind == RESULT_KIND_SCHEMA_CHANGE:
+        message.schema_change_event = read_schema_change(cursor)
+    else:
+        raise ProtocolError(f"a result of the unknown kind {kind}")
+    return message
+
+
+def _read_rows(
+    message: ResultMessage, cursor: Cursor, user_types: UserTypes | None, cached: ResultMetadata | None
+) -> None:
+    message.metadata = read_result_metadata(message, cursor, user_types, cached)
+    message.row_count = cursor.int32()
+    if message.row_count < 0:
+        raise ProtocolError(f"a result of {message.row_count} rows")
+    message._body = cursor.data
+    message._offset = cursor.pos
+
+
+def read_result_metadata(
+    message: ResultMessage, cursor: Cursor, user_types: UserTypes | None, cached: ResultMetadata | None
+) -> ResultMetadata:
+    """<metadata> of section 4.2.5.2; sets paging_state and result_metadata_id of `message`."""
+    flags = cursor.int32()
+    count = cursor.int32()
+    if flags & ROWS_HAS_MORE_PAGES:
+        message.paging_state = cursor.blob()
+    if flags & ROWS_METADATA_CHANGED:
+        message.result_metadata_id = cursor.short_bytes()
+    if flags & ROWS_NO_METADATA:
+        return _skipped_metadata(count, user_types, cached)
+    is_global = bool(flags & ROWS_GLOBAL_TABLES_SPEC)
+    metadata_id = message.result_metadata_id
+    # A response that carries metadata is decoded by that metadata; the same bytes as last time need no parsing.
+    if cached is not None and cached.same_bytes(cursor.data, cursor.pos, is_global, count, user_types):
+        cursor.pos += len(cached.raw)
+        return cached if metadata_id is None else cached.with_id(metadata_id)
+    return read_columns(cursor, count, is_global, user_types, metadata_id)
+
+
+def _skipped_metadata(count: int, user_types: UserTypes | None, cached: ResultMetadata | None) -> ResultMetadata:
+    if cached is None:
+        if count:
+            raise ProtocolError(f"a result of {count} columns came without metadata, and none is remembered for it")
+        return NO_COLUMNS
+    if len(cached) != count:
+        raise ProtocolError(
+            f"a result of {count} columns came without metadata, but {len(cached)} columns are remembered for it "
+            f"({', '.join(cached.names)})"
+        )
+    return cached.for_user_types(user_types)
+
+
+def _read_prepared(
+    message: ResultMessage, cursor: Cursor, version: int, features: Any, user_types: UserTypes | None
+) -> None:
+    """Section 4.2.5.4; partition key indexes came with version 4, metadata ids with 5 (or ScyllaDB's extension)."""
+    message.query_id = cursor.short_bytes()
+    metadata_id = None
+    if version >= 5 or (features is not None and features.use_metadata_id):
+        metadata_id = cursor.short_bytes()
+    flags = cursor.int32()
+    count = cursor.int32()
+    if version >= 4:
+        pk_count = cursor.int32()
+        if pk_count < 0 or pk_count * 2 > len(cursor.data) - cursor.pos:
+            raise ProtocolError(f"{pk_count} partition key indexes are more than the message holds")
+        message.pk_indexes = [cursor.short() for _ in range(pk_count)]
+    if features is not None and features.lwt_info is not None:
+        message.is_lwt = features.lwt_info.get_lwt_flag(flags & 0xFFFFFFFF)
+    bound = read_columns(cursor, count, bool(flags & ROWS_GLOBAL_TABLES_SPEC), user_types)
+    message.bind_metadata = list(bound.columns)
+    result = read_result_metadata(message, cursor, user_types, None) if _has_result_metadata(cursor) else NO_COLUMNS
+    message.result_metadata_id = metadata_id
+    message.result_metadata = result.with_id(metadata_id)
+
+
+def _has_result_metadata(cursor: Cursor) -> bool:
+    return cursor.pos < len(cursor.data)

@@ -1,0 +1,174 @@
+"""Row plans: the decoder of a page of rows, resolved once for a list of columns (native_protocol_v5.spec, section 4.2.5.2).
+
+A page is row_count times a [bytes] for each column. A plan reads it in one pass into tuples, named tuples, dicts or columns. Every
+length is checked against what is left of the body; an error names the row (from 0) and the column, and leaves the connection
+alone. The compiled twin is ``cassandra._accel.rows``.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from cassandra.errors import DecodeError
+from cassandra.protocol.rowclass import row_class
+
+_int32_at = struct.Struct(">i").unpack_from
+
+
+class RowPlan:
+    """Decodes the rows of one list of columns; immutable, and shared by threads.
+
+    names: of the columns. codecs: of their types, as many.
+    """
+
+    __slots__ = ("_codecs", "_columns", "_row_class", "names")
+
+    names: tuple[str, ...]
+
+    def __init__(self, names: Sequence[str], codecs: Sequence[Any]) -> None:
+        if len(names) != len(codecs):
+            raise ValueError(f"{len(names)} names and {len(codecs)} codecs")
+        self.names = tuple(names)
+        self._codecs = tuple(codecs)
+        # (decode, what zero bytes are where they are no value of the type: see _EMPTY_IS_VALUE)
+        self._columns = tuple((codec.decode, _empty_of(codec)) for codec in codecs)
+        self._row_class: type[Any] | None = None
+
+    def tuples(self, body: bytes, offset: int, row_count: int) -> list[Any]:
+        """The rows at `offset` as tuples; `DecodeError` names row and column."""
+        return self._rows(body, offset, row_count, tuple)
+
+    def named_tuples(self, body: bytes, offset: int, row_count: int) -> list[Any]:
+        """The rows as instances of the named tuple class of these column names, which is made once."""
+        kind = self._row_class
+        if kind is None:
+            kind = self._row_class = row_class(self.names)
+        return self._rows(body, offset, row_count, kind._make)
+
+    def dicts(self, body: bytes, offset: int, row_count: int) -> list[Any]:
+        """The rows as dicts by column name, in column order."""
+        names = self.names
+        return self._rows(body, offset, row_count, lambda row: dict(zip(names, row, strict=True)))
+
+    def ordered_dicts(self, body: bytes, offset: int, row_count: int) -> list[Any]:
+        """The rows as `OrderedDict`s by column name."""
+        names = self.names
+        return self._rows(body, offset, row_count, lambda row: OrderedDict(zip(names, row, strict=True)))
+
+    def columns(self, body: bytes, offset: int, row_count: int) -> list[list[Any]]:
+        """The page by columns: a list of values for each."""
+        rows = self._rows(body, offset, row_count, tuple)
+        if not rows:
+            return [[] for _ in self.names]
+        return [list(column) for column in zip(*rows, strict=True)]
+
+    def raw_columns(self, body: bytes, offset: int, row_count: int, widths: Sequence[int]) -> list[Any]:
+        """The page by columns, of which those with a width in `widths` (bytes; -1 for none) stay in their wire form.
+
+        Such a column is (its values behind each other, zeros for a null; a byte for each row, 1 for a null), the others are lists of values.
+        """
+        check_row_count(len(body), offset, row_count, len(self.names))
+        columns: list[Any] = [[] if width < 0 else (bytearray(), bytearray()) for width in widths]
+        for row in range(row_count):
+            for index, width in enumerate(widths):
+                try:
+                    size, data, offset = _field(body, offset)
+                    if width < 0:
+                        decode, empty = self._columns[index]
+                        whole = size > 0 or (size == 0 and empty is _EMPTY_IS_VALUE)
+                        columns[index].append(decode(data) if whole else None if size < 0 else empty)
+                    elif size > 0 and size != width:
+                        raise DecodeError(f"takes {width} bytes, got {size}")
+                    else:
+                        columns[index][0].extend(data or bytes(width))
+                        columns[index][1].append(size <= 0)
+                except Exception as error:
+                    raise self._error(row, index, error) from error
+        return columns
+
+    def iterate(self, body: bytes, offset: int, row_count: int) -> Iterator[Any]:
+        """The rows as tuples, each decoded when it is asked for."""
+        check_row_count(len(body), offset, row_count, len(self.names))
+        return self._iterate(body, offset, row_count)
+
+    def _iterate(self, body: bytes, offset: int, row_count: int) -> Iterator[Any]:
+        for row in range(row_count):
+            values, offset = self._row(body, offset, row)
+            yield tuple(values)
+
+    def _row(self, body: bytes, pos: int, row: int) -> tuple[list[Any], int]:
+        """The values of the row at `pos`, and where the next one begins."""
+        values: list[Any] = []
+        try:
+            for decode, empty in self._columns:
+                size, data, pos = _field(body, pos)
+                values.append(None if size < 0 else decode(data) if size or empty is _EMPTY_IS_VALUE else empty)
+        except Exception as error:
+            raise self._error(row, len(values), error) from error
+        return values, pos
+
+    def _rows(self, body: bytes, offset: int, row_count: int, make: Callable[[list[Any]], Any]) -> list[Any]:
+        columns = self._columns
+        check_row_count(len(body), offset, row_count, len(columns))
+        read_size = _int32_at
+        end = len(body)
+        pos = offset
+        rows: list[Any] = []
+        row: list[Any] = []
+        try:
+            for _ in range(row_count):
+                row = []
+                for decode, empty in columns:
+                    size = read_size(body, pos)[0]
+                    start = pos + 4
+                    if size > 0:
+                        pos = start + size
+                        if pos > end:
+                            raise DecodeError(f"its {size} bytes go past the end of the page")
+                        row.append(decode(body[start:pos]))
+                    else:
+                        pos = start
+                        row.append(None if size < 0 else decode(b"") if empty is _EMPTY_IS_VALUE else empty)
+                rows.append(make(row))
+        except Exception as error:
+            raise self._error(len(rows), len(row), error) from error
+        return rows
+
+    def _error(self, row: int, column: int, error: Exception) -> DecodeError:
+        if isinstance(error, struct.error):
+            error = DecodeError("its length goes past the end of the page")
+        if column >= len(self.names):
+            return DecodeError(f"row {row}: {error}")
+        return DecodeError(f'row {row}, column "{self.names[column]}" ({self._codecs[column].cql_name}): {error}')
+
+
+_EMPTY_IS_VALUE = object()
+
+
+def _field(body: bytes, pos: int) -> tuple[int, bytes, int]:
+    """(size, bytes, where the next one begins) of the [bytes] at `pos`; the size of a null is negative."""
+    size: int = _int32_at(body, pos)[0]
+    pos += 4
+    if size <= 0:
+        return size, b"", pos
+    data = body[pos : pos + size]
+    if len(data) < size:
+        raise DecodeError(f"its {size} bytes go past the end of the page")
+    return size, data, pos + size
+
+
+def _empty_of(codec: Any) -> Any:
+    if codec.empty_is_value:
+        return _EMPTY_IS_VALUE
+    return codec.legacy_empty
+
+
+def check_row_count(size: int, offset: int, row_count: int, column_count: int) -> None:
+    """Refuse a row count that the body cannot hold, before anything is made for it: a column takes four bytes at least."""
+    if offset < 0 or row_count < 0 or row_count * column_count * 4 > size - offset or (row_count and not column_count):
+        raise DecodeError(
+            f"{row_count} rows of {column_count} columns are to follow at offset {offset} of a body of {size} bytes"
+        )

@@ -1,0 +1,140 @@
+"""Segments: the checksummed outer frames of protocol 5 (native_protocol_v5.spec, sections 2.1 and 2.2).
+
+A segment is a header, the header's CRC24, a payload of at most 131,071 bytes and the payload's CRC32. The header's integers are
+little-endian, the envelopes inside stay big-endian. The compiled twin is ``cassandra._accel.segment``.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+
+from cassandra.errors import CrcException
+from cassandra.protocol.compression import WORTH_COMPRESSING, BodyCompression
+
+MAX_PAYLOAD = (1 << 17) - 1
+CRC24_INIT = 0x875060
+CRC24_POLY = 0x1974F0B
+HEADER_SIZE = 6  # 3 bytes of lengths and flag, 3 of CRC24
+LZ4_HEADER_SIZE = 8  # 5 and 3
+TRAILER_SIZE = 4
+
+# The CRC32 of a payload goes on from the checksum of these four bytes.
+CRC32_INITIAL = zlib.crc32(b"\xfa\x2d\x55\xca")
+
+_SELF_CONTAINED = 1 << 17
+_LZ4_SELF_CONTAINED = 1 << 34
+
+
+def _crc24_table() -> tuple[int, ...]:
+    table = []
+    for value in range(256):
+        crc = value << 16
+        for _ in range(8):
+            crc <<= 1
+            if crc & 0x1000000:
+                crc ^= CRC24_POLY
+        table.append(crc & 0xFFFFFF)
+    return tuple(table)
+
+
+_CRC24 = _crc24_table()
+
+
+def crc24(value: int, length: int) -> int:
+    """The CRC24 of the low `length` bytes of `value`, least significant byte first."""
+    crc = CRC24_INIT
+    table = _CRC24
+    for _ in range(length):
+        crc = ((crc << 8) & 0xFFFFFF) ^ table[(crc >> 16) ^ (value & 0xFF)]
+        value >>= 8
+    return crc
+
+
+def crc32(data: bytes | bytearray | memoryview) -> int:
+    """The CRC32 of a payload, with the seed of section 2.1."""
+    return zlib.crc32(data, CRC32_INITIAL)
+
+
+def encode_segment(payload: bytes, self_contained: bool) -> bytes:
+    """One uncompressed segment of at most `MAX_PAYLOAD` bytes."""
+    head = len(payload) | (_SELF_CONTAINED if self_contained else 0)
+    return b"".join(
+        (
+            head.to_bytes(3, "little"),
+            crc24(head, 3).to_bytes(3, "little"),
+            payload,
+            zlib.crc32(payload, CRC32_INITIAL).to_bytes(4, "little"),
+        )
+    )
+
+
+def encode_lz4_segment(payload: bytes, self_contained: bool, algorithm: BodyCompression) -> bytes:
+    """One segment of the LZ4 format; a payload that does not shrink is stored as is, with an uncompressed length of 0."""
+    size = 0
+    stored = payload
+    if len(payload) >= WORTH_COMPRESSING and algorithm.compress_segment is not None:
+        packed = algorithm.compress_segment(payload)
+        if len(packed) < len(payload):
+            stored, size = packed, len(payload)
+    head = len(stored) | (size << 17) | (_LZ4_SELF_CONTAINED if self_contained else 0)
+    return b"".join(
+        (
+            head.to_bytes(5, "little"),
+            crc24(head, 5).to_bytes(3, "little"),
+            stored,
+            zlib.crc32(stored, CRC32_INITIAL).to_bytes(4, "little"),
+        )
+    )
+
+
+def decode_header(data: bytes | bytearray | memoryview, offset: int, lz4: bool) -> tuple[int, int, bool]:
+    """(payload bytes on the wire, uncompressed bytes or 0 where stored as is, self-contained); `CrcException` on damage."""
+    length = 5 if lz4 else 3
+    head = int.from_bytes(data[offset : offset + length], "little")
+    expected = int.from_bytes(data[offset + length : offset + length + 3], "little")
+    found = crc24(head, length)
+    if found != expected:
+        raise CrcException(f"the header of a segment has the CRC24 {found:06x}, its checksum says {expected:06x}")
+    if lz4:
+        return head & MAX_PAYLOAD, (head >> 17) & MAX_PAYLOAD, bool(head & _LZ4_SELF_CONTAINED)
+    return head & MAX_PAYLOAD, 0, bool(head & _SELF_CONTAINED)
+
+
+def check_payload(payload: bytes | bytearray | memoryview, expected: int) -> None:
+    """`CrcException` where the payload's CRC32 is not `expected`."""
+    found = zlib.crc32(payload, CRC32_INITIAL)
+    if found != expected:
+        raise CrcException(
+            f"the payload of a segment ({len(payload)} bytes) has the CRC32 {found:08x}, its checksum says {expected:08x}"
+        )
+
+
+def encode_envelopes(envelopes: Sequence[bytes], algorithm: BodyCompression | None) -> bytes:
+    """All `envelopes`, in order, in as few segments as they fit.
+
+    Small ones share a self-contained segment. One that is larger than a payload is cut into segments that are not
+    self-contained, which it shares with no other (section 1).
+    """
+    parts: list[bytes] = []
+    waiting: list[bytes] = []
+    size = 0
+    for envelope in envelopes:
+        if size + len(envelope) > MAX_PAYLOAD and waiting:
+            parts.append(_encode(b"".join(waiting), True, algorithm))
+            waiting, size = [], 0
+        if len(envelope) > MAX_PAYLOAD:
+            starts = range(0, len(envelope), MAX_PAYLOAD)
+            parts.extend(_encode(envelope[start : start + MAX_PAYLOAD], False, algorithm) for start in starts)
+        else:
+            waiting.append(envelope)
+            size += len(envelope)
+    if waiting:
+        parts.append(_encode(b"".join(waiting), True, algorithm))
+    return b"".join(parts)
+
+
+def _encode(payload: bytes, self_contained: bool, algorithm: BodyCompression | None) -> bytes:
+    if algorithm is None:
+        return encode_segment(payload, self_contained)
+    return encode_lz4_segment(payload, self_contained, algorithm)

@@ -1,0 +1,203 @@
+"""Statements: what a program executes, with the settings of that one execution."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from cassandra.consistency import ConsistencyLevel
+from cassandra.encoder import Encoder
+
+__all__ = ["FETCH_SIZE_UNSET", "HostTargetingStatement", "SimpleStatement", "Statement", "bind_params"]
+
+
+class _FetchSizeUnset:
+    """The session's `default_fetch_size` decides."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "FETCH_SIZE_UNSET"
+
+
+FETCH_SIZE_UNSET: Any = _FetchSizeUnset()
+
+
+class Statement:
+    """Base of all statements.
+
+    `consistency_level`, `serial_consistency_level`, `retry_policy` and `fetch_size` (rows a page, None for no paging) override
+    what the execution profile and the session say. `is_idempotent` says that executing it twice does no harm; only then is it
+    retried after it may have been executed, or speculated on. `keyspace` serves routing, and on protocol v5 it is the keyspace
+    that unqualified names belong to.
+    """
+
+    __slots__ = (
+        "__dict__",
+        "__weakref__",
+        "_routing_key",
+        "_serial_consistency_level",
+        "consistency_level",
+        "custom_payload",
+        "fetch_size",
+        "is_idempotent",
+        "keyspace",
+        "retry_policy",
+        "table",
+    )
+
+    def __init__(
+        self,
+        retry_policy: Any = None,
+        consistency_level: int | None = None,
+        routing_key: bytes | Sequence[bytes] | None = None,
+        serial_consistency_level: int | None = None,
+        fetch_size: Any = FETCH_SIZE_UNSET,
+        keyspace: str | None = None,
+        custom_payload: Mapping[str, bytes] | None = None,
+        is_idempotent: bool = False,
+        table: str | None = None,
+    ) -> None:
+        if retry_policy is not None and not hasattr(retry_policy, "on_read_timeout"):
+            raise ValueError(f"retry_policy must implement RetryPolicy, but is {retry_policy!r}")
+        self.retry_policy = retry_policy
+        self.consistency_level = consistency_level
+        self._routing_key = routing_key
+        self._serial_consistency_level: int | None = None
+        if serial_consistency_level is not None:
+            self.serial_consistency_level = serial_consistency_level
+        self.fetch_size = fetch_size
+        self.keyspace = keyspace
+        self.custom_payload = custom_payload
+        self.is_idempotent = is_idempotent
+        self.table = table
+
+    @property
+    def routing_key(self) -> bytes | None:
+        """The serialized partition key; a sequence of components that was set is joined as the server does it."""
+        key = self._routing_key
+        if key is None or isinstance(key, bytes):
+            return key
+        if len(key) == 1:
+            return key[0]
+        return b"".join(len(part).to_bytes(2, "big") + part + b"\0" for part in key)
+
+    @routing_key.setter
+    def routing_key(self, key: bytes | Sequence[bytes] | None) -> None:
+        self._routing_key = key
+
+    @routing_key.deleter
+    def routing_key(self) -> None:
+        self._routing_key = None
+
+    @property
+    def serial_consistency_level(self) -> int | None:
+        """SERIAL or LOCAL_SERIAL: the level of a lightweight transaction's first phase. None leaves it to the server."""
+        return self._serial_consistency_level
+
+    @serial_consistency_level.setter
+    def serial_consistency_level(self, level: int | None) -> None:
+        if level is not None and not ConsistencyLevel.is_serial(level):
+            shown = ConsistencyLevel.value_to_name.get(level, level)
+            raise ValueError(f"serial_consistency_level must be SERIAL or LOCAL_SERIAL, but is {shown}")
+        self._serial_consistency_level = level
+
+    @serial_consistency_level.deleter
+    def serial_consistency_level(self) -> None:
+        self._serial_consistency_level = None
+
+    def is_lwt(self) -> bool:
+        """Whether the server said that this is a lightweight transaction (ScyllaDB)."""
+        return False
+
+
+class SimpleStatement(Statement):
+    """A query as text. Its parameters, ``%s`` or ``%(name)s``, are written into the text by the client."""
+
+    __slots__ = ("_query_string",)
+
+    def __init__(
+        self,
+        query_string: str,
+        retry_policy: Any = None,
+        consistency_level: int | None = None,
+        routing_key: bytes | Sequence[bytes] | None = None,
+        serial_consistency_level: int | None = None,
+        fetch_size: Any = FETCH_SIZE_UNSET,
+        keyspace: str | None = None,
+        custom_payload: Mapping[str, bytes] | None = None,
+        is_idempotent: bool = False,
+    ) -> None:
+        super().__init__(
+            retry_policy,
+            consistency_level,
+            routing_key,
+            serial_consistency_level,
+            fetch_size,
+            keyspace,
+            custom_payload,
+            is_idempotent,
+        )
+        if not isinstance(query_string, str):
+            raise TypeError(f"a query is a str, not {type(query_string).__name__}: {query_string!r}")
+        self._query_string = query_string
+
+    @property
+    def query_string(self) -> str:
+        """The text as it was given."""
+        return self._query_string
+
+    def __str__(self) -> str:
+        level = ConsistencyLevel.value_to_name.get(self.consistency_level, "Not Set")  # type: ignore[arg-type]
+        return f'<SimpleStatement query="{self.query_string}", consistency={level}>'
+
+    __repr__ = __str__
+
+
+class HostTargetingStatement:
+    """Any statement, with the host that `DefaultLoadBalancingPolicy` should try first. All else is the inner statement's."""
+
+    def __init__(self, inner_statement: Any, target_host: Any) -> None:
+        self.inner_statement = inner_statement
+        self.target_host = target_host
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner_statement, name)
+
+
+_DEFAULT_ENCODER = Encoder()
+
+
+def bind_params(query: str, params: Sequence[Any] | Mapping[str, Any], encoder: Encoder | None = None) -> str:
+    """`query` with its ``%s`` or ``%(name)s`` replaced by CQL literals of `params`.
+
+    Raises TypeError or ValueError that names the query's head where the placeholders and the parameters do not match.
+    """
+    encode: Callable[[Any], str] = (encoder or _DEFAULT_ENCODER).cql_encode_all_types
+    if isinstance(params, (str, bytes)):
+        raise TypeError(f"parameters are a sequence or a mapping, not {type(params).__name__}: {params!r}")
+    values: Any
+    if isinstance(params, Mapping):
+        values = {name: encode(value) for name, value in params.items()}
+        given = f"names {', '.join(map(repr, values))}"
+    else:
+        values = tuple(map(encode, params))
+        given = f"{len(values)} parameter{'s' * (len(values) != 1)}"
+    try:
+        return query % values
+    except (TypeError, ValueError, KeyError) as error:
+        reason = f"no parameter is named {error}" if isinstance(error, KeyError) else str(error)
+        raise type(error if not isinstance(error, KeyError) else ValueError())(
+            f"the placeholders of {query_head(query)} do not fit the {given} given: {reason}"
+        ) from error
+
+
+def query_head(query: Any, size: int = 60) -> str:
+    """The beginning of a statement's text, quoted, for messages."""
+    text = " ".join(str(query).split())
+    return repr(text if len(text) <= size else text[: size - 3] + "...")
+
+
+for _class in (Statement, SimpleStatement, HostTargetingStatement):
+    _class.__module__ = "cassandra.query"
+del _class

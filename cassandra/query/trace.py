@@ -1,0 +1,109 @@
+"""Query traces, as the coordinator wrote them into the keyspace system_traces."""
+
+from __future__ import annotations
+
+import datetime
+import time
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from cassandra.consistency import ConsistencyLevel
+from cassandra.errors import DriverException
+from cassandra.query.statement import SimpleStatement
+from cassandra.util.timeuuid import datetime_from_uuid1
+
+__all__ = ["QueryTrace", "TraceEvent", "TraceUnavailable"]
+
+_FIRST_WAIT = 0.003
+_SESSION_COLUMNS = "duration, request, started_at, coordinator, parameters, client"
+_EVENT_COLUMNS = "activity, event_id, source, source_elapsed, thread"
+
+
+class TraceUnavailable(DriverException):
+    """The trace was not complete within the time that was given."""
+
+
+class QueryTrace:
+    """What the servers did for one request; `populate` reads it.
+
+    `duration` and `started_at` are timedelta and datetime, `coordinator` and `client` addresses, `parameters` the request's own, and
+    `events` a list of `TraceEvent`.
+    """
+
+    trace_id: uuid.UUID
+    request_type: str | None = None
+    duration: datetime.timedelta | None = None
+    client: str | None = None
+    coordinator: str | None = None
+    started_at: datetime.datetime | None = None
+    parameters: Mapping[str, str] | None = None
+    events: list[TraceEvent] | None = None
+
+    def __init__(self, trace_id: uuid.UUID, session: Any) -> None:
+        self.trace_id = trace_id
+        self._session = session
+
+    def populate(
+        self, max_wait: float | None = 2.0, wait_for_complete: bool = True, query_cl: int | None = None
+    ) -> None:
+        """Read the trace; the servers write it in the background, so this asks until it is there.
+
+        max_wait: seconds, None for no limit. wait_for_complete: wait for its duration, which is written last. query_cl: the
+        consistency level to read with. Raises TraceUnavailable.
+        """
+        deadline = None if max_wait is None else time.monotonic() + max_wait
+        level = ConsistencyLevel.LOCAL_ONE if query_cl is None else query_cl
+        wait = _FIRST_WAIT
+        while not self._read_session(level, wait_for_complete):
+            if deadline is not None and time.monotonic() + wait > deadline:
+                raise TraceUnavailable(f"trace {self.trace_id} was not complete within {max_wait} seconds")
+            time.sleep(wait)
+            wait *= 2
+        self._read_events(level)
+
+    def _select(self, table: str, columns: str, level: int) -> list[tuple[Any, ...]]:
+        statement = SimpleStatement(
+            f"SELECT {columns} FROM system_traces.{table} WHERE session_id = %s", consistency_level=level
+        )
+        result = self._session.execute_async(statement, (self.trace_id,), trace=False).result()
+        rows: list[tuple[Any, ...]] = result.all_tuples()
+        return rows
+
+    def _read_session(self, level: int, wait_for_complete: bool) -> bool:
+        rows = self._select("sessions", _SESSION_COLUMNS, level)
+        if not rows or (wait_for_complete and rows[0][0] is None):
+            return False
+        duration, self.request_type, self.started_at, self.coordinator, self.parameters, self.client = rows[0]
+        self.duration = datetime.timedelta(microseconds=duration) if duration is not None else None
+        return True
+
+    def _read_events(self, level: int) -> None:
+        self.events = [TraceEvent(*row) for row in self._select("events", _EVENT_COLUMNS, level)]
+
+    def __str__(self) -> str:
+        return (
+            f"{self.request_type} [{self.trace_id}] coordinator: {self.coordinator}, started at: {self.started_at}, "
+            f"duration: {self.duration}, parameters: {self.parameters}"
+        )
+
+
+class TraceEvent:
+    """One step of a traced request, on one node."""
+
+    def __init__(
+        self, description: str, timeuuid: uuid.UUID, source: str, source_elapsed: int | None, thread_name: str
+    ) -> None:
+        self.description = description
+        self.datetime = datetime_from_uuid1(timeuuid)
+        self.source = source
+        self.source_elapsed = datetime.timedelta(microseconds=source_elapsed) if source_elapsed is not None else None
+        self.thread_name = thread_name
+
+    def __str__(self) -> str:
+        return f"{self.description} on {self.source}[{self.thread_name}] at {self.datetime}"
+
+
+for _class in (QueryTrace, TraceEvent, TraceUnavailable):
+    _class.__module__ = "cassandra.query"
+del _class

@@ -1,0 +1,142 @@
+"""Segments of protocol 5 over byte buffers: the public face of `cassandra.protocol.segment`, for programs that frame for themselves."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from typing import BinaryIO
+
+from cassandra.errors import CrcException, ProtocolError
+from cassandra.protocol import segment
+from cassandra.protocol.compression import BodyCompression
+from cassandra.protocol.primitives import int32_pack
+from cassandra.protocol.segment import CRC24_INIT, CRC24_POLY, CRC32_INITIAL
+
+CRC24_LENGTH = 3
+CRC32_LENGTH = 4
+
+__all__ = [
+    "CRC24_INIT",
+    "CRC24_LENGTH",
+    "CRC24_POLY",
+    "CRC32_INITIAL",
+    "CRC32_LENGTH",
+    "CrcException",
+    "Segment",
+    "SegmentCodec",
+    "SegmentHeader",
+    "compute_crc24",
+    "compute_crc32",
+    "int32_pack",
+]
+
+
+def compute_crc24(data: int, length: int) -> int:
+    """The CRC24 of the low `length` bytes of `data`, least significant byte first."""
+    return segment.crc24(data, length)
+
+
+def compute_crc32(data: bytes, value: int) -> int:
+    """The CRC32 of `data`, going on from `value` (`CRC32_INITIAL` for a payload)."""
+    return zlib.crc32(data, value)
+
+
+class SegmentHeader:
+    """The lengths and the flag in front of a payload.
+
+    payload_length: bytes on the wire. uncompressed_payload_length: bytes of what they hold, 0 where they are stored as they are, -1 without
+    compression.
+    """
+
+    __slots__ = ("is_self_contained", "payload_length", "uncompressed_payload_length")
+
+    def __init__(self, payload_length: int, uncompressed_payload_length: int, is_self_contained: bool) -> None:
+        self.payload_length = payload_length
+        self.uncompressed_payload_length = uncompressed_payload_length
+        self.is_self_contained = is_self_contained
+
+    @property
+    def segment_length(self) -> int:
+        """Bytes of the whole segment: header, payload and checksum."""
+        head = segment.HEADER_SIZE if self.uncompressed_payload_length < 0 else segment.LZ4_HEADER_SIZE
+        return head + self.payload_length + segment.TRAILER_SIZE
+
+
+class Segment:
+    """A payload and whether it holds whole envelopes."""
+
+    MAX_PAYLOAD_LENGTH = segment.MAX_PAYLOAD
+
+    __slots__ = ("is_self_contained", "payload")
+
+    def __init__(self, payload: bytes, is_self_contained: bool) -> None:
+        self.payload = payload
+        self.is_self_contained = is_self_contained
+
+
+class SegmentCodec:
+    """Writes and reads segments.
+
+    compressor: bytes to an LZ4 block. decompressor: (block, size) to bytes. Both or none.
+    """
+
+    def __init__(
+        self,
+        compressor: Callable[[bytes], bytes] | None = None,
+        decompressor: Callable[[bytes, int], bytes] | None = None,
+    ) -> None:
+        self.compressor = compressor
+        self.decompressor = decompressor
+        self._algorithm: BodyCompression | None = None
+        if compressor is not None:
+            self._algorithm = BodyCompression("lz4", compressor, _no_bodies, compressor, None)
+
+    @property
+    def compression(self) -> bool:
+        """Whether segments have the LZ4 format."""
+        return self.compressor is not None
+
+    @property
+    def header_length(self) -> int:
+        """Bytes of a header without its checksum."""
+        return 5 if self.compression else 3
+
+    @property
+    def header_length_with_crc(self) -> int:
+        """Bytes of a header."""
+        return self.header_length + CRC24_LENGTH
+
+    def encode(self, buffer: BinaryIO, msg: bytes) -> None:
+        """Write the envelope `msg` to `buffer`, cut into several segments where it is larger than a payload."""
+        buffer.write(segment.encode_envelopes([msg], self._algorithm))
+
+    def decode_header(self, buffer: BinaryIO) -> SegmentHeader:
+        """The header that `buffer` continues with; `CrcException` where it is damaged."""
+        size = self.header_length_with_crc
+        data = buffer.read(size)
+        if len(data) < size:
+            raise ProtocolError(f"a segment's header has {size} bytes, and {len(data)} are there")
+        payload, plain, self_contained = segment.decode_header(data, 0, self.compression)
+        return SegmentHeader(payload, plain if self.compression else -1, self_contained)
+
+    def decode(self, buffer: BinaryIO, header: SegmentHeader) -> Segment:
+        """The payload that follows `header`, decompressed; `CrcException` where it is damaged."""
+        payload = buffer.read(header.payload_length)
+        trailer = buffer.read(CRC32_LENGTH)
+        if len(payload) < header.payload_length or len(trailer) < CRC32_LENGTH:
+            raise ProtocolError(f"a segment's payload of {header.payload_length} bytes is cut short")
+        segment.check_payload(payload, int.from_bytes(trailer, "little"))
+        if header.uncompressed_payload_length > 0:
+            if self.decompressor is None:
+                raise ProtocolError("a compressed segment, and no decompressor to read it")
+            payload = self.decompressor(payload, header.uncompressed_payload_length)
+        return Segment(payload, header.is_self_contained)
+
+
+def _no_bodies(data: bytes, limit: int) -> bytes:
+    raise ProtocolError("a segment's codec reads no bodies")
+
+
+for _made in (Segment, SegmentHeader, SegmentCodec):
+    _made.__module__ = "cassandra.segment"
+del _made

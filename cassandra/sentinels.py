@@ -1,0 +1,49 @@
+"""Values that stand for the absence of one: "not set" for a bound parameter, and the legacy empty value of a scalar."""
+
+from __future__ import annotations
+
+
+class _NotSet:
+    """The class of `UNSET_VALUE`: a bound value that the server shall leave as it is (native_protocol_v4.spec, section 3)."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "UNSET_VALUE"
+
+    def __reduce__(self) -> str:
+        return "UNSET_VALUE"
+
+    def __copy__(self) -> _NotSet:
+        return self
+
+    def __deepcopy__(self, memo: object) -> _NotSet:
+        return self
+
+
+class EmptyValue:
+    """The class of `EMPTY`: what a value of zero bytes becomes where the type has ``support_empty_values`` set."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "EMPTY"
+
+    __repr__ = __str__
+
+    def __reduce__(self) -> str:
+        return "EMPTY"
+
+    def __copy__(self) -> EmptyValue:
+        return self
+
+    def __deepcopy__(self, memo: object) -> EmptyValue:
+        return self
+
+
+# pickle finds the singletons through these names.
+_NotSet.__module__ = "cassandra.sentinels"
+EmptyValue.__module__ = "cassandra.sentinels"
+
+UNSET_VALUE = _NotSet()
+EMPTY = EmptyValue()

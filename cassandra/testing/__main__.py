@@ -1,0 +1,10 @@
+"""``python -m cassandra.testing``; see :mod:`cassandra.testing.cli`."""
+
+from __future__ import annotations
+
+import sys
+
+from cassandra.testing.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

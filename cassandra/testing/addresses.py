@@ -1,0 +1,141 @@
+"""Loopback addresses and ports of one cluster, kept apart from every other cluster on this machine.
+
+A cluster owns one subnet 127.0.X.*: node N listens on 127.0.X.N, and its JMX, which Cassandra binds to 127.0.0.1 whatever the node's own address, on
+a port that belongs to (X, N) alone. Ownership is a lock on a file a subnet, shared by all users of the machine. The first cluster gets X = 0, that is
+127.0.0.1, .2, .3, unless somebody else listens there.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import stat
+import sys
+import tempfile
+
+from cassandra.testing.errors import LocalClusterError, MissingRequirement
+from cassandra.testing.locks import FileLock
+
+__all__ = ["Subnet", "check_platform", "claim_subnet"]
+
+_SUBNETS = 150
+MOST_NODES = 99
+# 17101 to 32099: below the ephemeral ports (32768 and up), out of which the kernel hands out what it likes.
+_JMX_BASE = 17100
+_JMX_STEP = MOST_NODES + 1
+
+
+def check_platform(platform: str = sys.platform) -> None:
+    """Raise MissingRequirement where nodes cannot be run at all."""
+    if platform in ("win32", "cygwin"):
+        raise MissingRequirement(
+            "LocalCluster does not run on Windows: Cassandra 4.0 and later do not start there. Use WSL 2 (wsl --install), and run "
+            "your tests inside it."
+        )
+
+
+def _lock_directory() -> str:
+    """One for all users, since all users share the addresses."""
+    path = os.path.join(tempfile.gettempdir(), "turbocql-locks")
+    try:
+        os.mkdir(path)
+        os.chmod(path, 0o777 | stat.S_ISVTX)
+    except FileExistsError:
+        pass
+    return path
+
+
+class Subnet:
+    """The addresses 127.0.`number`.1 to .99, locked."""
+
+    __slots__ = ("lock", "number")
+
+    def __init__(self, number: int, lock: FileLock) -> None:
+        self.number = number
+        self.lock = lock
+
+    def address(self, node: int) -> str:
+        """Of node 1, 2, ..."""
+        return f"127.0.{self.number}.{node}"
+
+    def jmx_port(self, node: int) -> int:
+        """On 127.0.0.1."""
+        return _JMX_BASE + self.number * _JMX_STEP + node
+
+    def endpoints(self, node: int, ports: tuple[int, ...]) -> list[tuple[str, int]]:
+        """All that node `node` is going to listen on."""
+        return [*((self.address(node), port) for port in ports), ("127.0.0.1", self.jmx_port(node))]
+
+    def taken(self, node: int, ports: tuple[int, ...]) -> LocalClusterError | None:
+        """Why node `node` cannot listen on its addresses; None where it can."""
+        if node > MOST_NODES:
+            return LocalClusterError(f"a local cluster has {MOST_NODES} nodes at most")
+        for address, port in self.endpoints(node, ports):
+            if (error := why_not_free(address, port)) is not None:
+                return _explain(address, port, error)
+        return None
+
+
+def why_not_free(address: str, port: int) -> OSError | None:
+    """The error that listening there meets, or None."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        # Connections of an earlier cluster that linger in TIME_WAIT do not count; listeners do.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((address, port))
+        except OSError as error:
+            return error
+    return None
+
+
+def _explain(address: str, port: int, error: OSError) -> LocalClusterError:
+    if error.errno == errno.EADDRNOTAVAIL:
+        hint = (
+            f"on macOS give the loopback interface an alias for each node: sudo ifconfig lo0 alias {address} up"
+            if sys.platform == "darwin"
+            else "the loopback interface (lo) must be up with 127.0.0.0/8"
+        )
+        return MissingRequirement(f"this machine has no address {address}: {hint}")
+    if error.errno == errno.EACCES:
+        return LocalClusterError(f"listening on {address}:{port} is not permitted: use a port above 1023")
+    return LocalClusterError(
+        f"no loopback addresses are free for the cluster: {address}:{port} is taken ({error.strerror}). "
+        "Something that listens on all addresses of the port blocks them all: stop it, or pass another port="
+    )
+
+
+def _try_subnet(number: int, nodes: int, ports: tuple[int, ...]) -> Subnet | LocalClusterError:
+    lock = FileLock(os.path.join(_lock_directory(), f"subnet-{number}.lock"))
+    try:
+        if not lock.try_acquire():
+            return LocalClusterError(
+                f"the addresses 127.0.{number}.* belong to another local cluster ({lock.path} is locked)"
+            )
+    except OSError as error:
+        return LocalClusterError(f"the lock {lock.path} cannot be opened: {error.strerror}")
+    subnet = Subnet(number, lock)
+    for node in range(1, nodes + 1):
+        if (refusal := subnet.taken(node, ports)) is not None:
+            lock.release()
+            return refusal
+    return subnet
+
+
+def claim_subnet(nodes: int, ports: tuple[int, ...], wanted: int | None = None) -> Subnet:
+    """Lock the first subnet on which `nodes` nodes can listen on all of `ports`; or the one that is `wanted`, and no other.
+
+    Raises MissingRequirement where the platform has no such addresses, LocalClusterError where none is free.
+    """
+    if nodes > MOST_NODES:
+        raise ValueError(f"{nodes} nodes: a local cluster has {MOST_NODES} at most")
+    refusal: LocalClusterError | None = None
+    for number in range(_SUBNETS) if wanted is None else (wanted,):
+        outcome = _try_subnet(number, nodes, ports)
+        if isinstance(outcome, Subnet):
+            return outcome
+        if isinstance(outcome, MissingRequirement):
+            raise outcome
+        refusal = refusal or outcome
+    assert refusal is not None
+    raise refusal

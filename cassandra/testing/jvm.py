@@ -1,0 +1,179 @@
+"""The command lines that start a node and nodetool."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Sequence
+
+from cassandra.testing.errors import LocalClusterError
+from cassandra.testing.naming import PACKAGE
+
+__all__ = ["daemon_command", "nodetool_command"]
+
+_EXPORTS = (
+    "java.base/jdk.internal.misc",
+    "java.base/jdk.internal.ref",
+    "java.base/java.lang.ref",
+    "java.base/sun.nio.ch",
+    "java.management.rmi/com.sun.jmx.remote.internal.rmi",
+    "java.rmi/sun.rmi.registry",
+    "java.rmi/sun.rmi.server",
+    "java.sql/java.sql",
+    "jdk.unsupported/sun.misc",
+)
+_OPENS = (
+    "java.base/java.lang",
+    "java.base/java.lang.module",
+    "java.base/java.lang.reflect",
+    "java.base/java.io",
+    "java.base/java.util",
+    "java.base/java.nio",
+    "java.base/java.net",
+    "java.base/java.time",
+    "java.base/java.util.concurrent",
+    "java.base/java.util.concurrent.atomic",
+    "java.base/java.util.concurrent.locks",
+    "java.base/sun.nio.ch",
+    "java.base/jdk.internal.loader",
+    "java.base/jdk.internal.ref",
+    "java.base/jdk.internal.reflect",
+    "java.base/jdk.internal.math",
+    "java.base/jdk.internal.module",
+    "java.base/jdk.internal.util.jar",
+    "jdk.management/com.sun.management.internal",
+)
+_FLAGS = (
+    "-ea",
+    # Run by root, Cassandra locks its memory, and all of the initial heap with it: keep that small.
+    "-Xms48M",
+    "-Xss384k",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-XX:MaxDirectMemorySize=256M",
+    "-XX:+ExitOnOutOfMemoryError",
+    "-XX:+PerfDisableSharedMem",
+    "-Xlog:disable",
+    "-Xlog:all=error:stderr",
+    "-XX:+UnlockDiagnosticVMOptions",
+    "-XX:+AllowArchivingWithJavaAgent",
+    "-Djdk.attach.allowAttachSelf=true",
+    "-Djava.net.preferIPv4Stack=true",
+    "-Djava.rmi.server.hostname=127.0.0.1",
+    "-Djava.awt.headless=true",
+    "-Dio.netty.tryReflectionSetAccessible=true",
+    "-Dio.netty.allocator.maxOrder=11",
+    "-Dio.netty.eventLoopThreads=2",
+    "-Dchronicle.announcer.disable=true",
+    "-Dchronicle.analytics.disable=true",
+    "-Djdk.nio.maxCachedBufferSize=1048576",
+    "-Dcassandra-foreground=yes",
+)
+# Waits that protect a ring of strangers, and that a ring of neighbours only sits through.
+_PROPERTIES = {
+    # With 0, a node that was not heard of yet counts as gone at once; the quarantine keeps its state.
+    "gossip_quarantine_delay_ms": "20000",
+    "skip_wait_for_gossip_to_settle": "0",
+    "gossip_settle_min_wait_ms": "0",
+    "gossip_settle_interval_ms": "100",
+    # 0 makes a hot retry loop.
+    "superuser_setup_delay_ms": "100",
+    "broadcast_interval_ms": "1000",
+    "migration_delay_ms": "1000",
+    "shutdown_announce_in_ms": "200",
+    "consistent.rangemovement": "false",
+    "snapshot.ttl_cleanup_initial_delay_seconds": "600",
+    # Measuring an empty memtable's overhead takes a second of each start.
+    "memtable.row_overhead_size": "180",
+    "memtable_row_overhead_computation_step": "1000",
+    "test.ignore_sigar": "true",
+    "disable_tcactive_openssl": "true",
+}
+_RING_DELAY_MS = 0
+# A bootstrapping node must have heard the ring before it chooses its tokens; 500 has been seen to fail.
+_RING_DELAY_BOOTSTRAP_MS = 3000
+
+
+def _opened() -> list[str]:
+    """What of Java's inside Cassandra reaches into; nodetool loads the same classes."""
+    return [
+        *(part for name in _EXPORTS for part in ("--add-exports", f"{name}=ALL-UNNAMED")),
+        *(part for name in _OPENS for part in ("--add-opens", f"{name}=ALL-UNNAMED")),
+    ]
+
+
+def _class_path(jars: Sequence[str]) -> list[str]:
+    return ["-cp", os.pathsep.join(jars)]
+
+
+def daemon_command(
+    java: str,
+    jars_directory: str,
+    *,
+    directory: str,
+    heap: str,
+    jmx_port: int,
+    auth_replicas: int,
+    bootstrap: bool,
+    archive: Sequence[str],
+) -> list[str]:
+    """The node whose files are in `directory`. `archive` are the flags that use, or make, a class-data archive."""
+    jars = sorted(glob.glob(os.path.join(jars_directory, "*.jar")))
+    agents = [jar for jar in jars if os.path.basename(jar).startswith("jamm-")]
+    if not agents:
+        raise LocalClusterError(f"{jars_directory} holds no jamm-*.jar: remove the directory, and it is fetched again")
+    properties = {
+        **_PROPERTIES,
+        "jmx.local.port": str(jmx_port),
+        "ring_delay_ms": str(_RING_DELAY_BOOTSTRAP_MS if bootstrap else _RING_DELAY_MS),
+        "system_auth.default_rf": str(auth_replicas),
+        "config": f"file://{directory}/cassandra.yaml",
+        "logdir": f"{directory}/logs",
+        "storagedir": f"{directory}/data",
+    }
+    return [
+        java,
+        f"-javaagent:{agents[0]}",
+        *_FLAGS,
+        f"-Xmx{heap}",
+        *archive,
+        *_opened(),
+        *(f"-Dcassandra.{name}={value}" for name, value in properties.items()),
+        f"-Dcassandra-rackdc.properties=file://{directory}/cassandra-rackdc.properties",
+        f"-Dlogback.configurationFile={directory}/logback.xml",
+        f"-Djava.io.tmpdir={directory}/tmp",
+        f"-Djna.tmpdir={directory}/tmp",
+        f"-Duser.home={directory}",
+        *_class_path(jars),
+        "org.apache.cassandra.service.CassandraDaemon",
+    ]
+
+
+def nodetool_command(
+    java: str, jars_directory: str, *, directory: str, jmx_port: int, arguments: Sequence[str]
+) -> list[str]:
+    """nodetool, talking to the node's JMX port. `directory`/tools holds the class of :mod:`cassandra.testing.naming`."""
+    return [
+        java,
+        "-Xmx128M",
+        "-XX:+UseSerialGC",
+        "-XX:TieredStopAtLevel=1",
+        "-Xlog:disable",
+        "-Xlog:all=error:stderr",
+        *_opened(),
+        # Java 17.0.3 and later parse the address of a JMX registry too strictly for Cassandra's tools.
+        "-Dcom.sun.jndi.rmiURLParsing=legacy",
+        f"-Dcassandra.storagedir={directory}/data",
+        f"-Dcassandra.logdir={directory}/logs",
+        f"-Dlogback.configurationFile={directory}/logback-tools.xml",
+        f"-Djava.io.tmpdir={directory}/tmp",
+        f"-Duser.home={directory}",
+        f"-Djava.naming.factory.url.pkgs={PACKAGE}",
+        *_class_path([*sorted(glob.glob(os.path.join(jars_directory, "*.jar"))), f"{directory}/tools"]),
+        "org.apache.cassandra.tools.NodeTool",
+        "-h",
+        "127.0.0.1",
+        "-p",
+        str(jmx_port),
+        *arguments,
+    ]

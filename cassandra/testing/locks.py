@@ -1,0 +1,83 @@
+"""Locks between processes: `flock` on a file, let go by the kernel when the last process that holds it ends.
+
+The lock belongs to the open file, not to the process that took it, so it can be handed to a child by its descriptor: the
+addresses of a cluster stay locked for as long as its supervisor lives, whatever becomes of the process that chose them.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from types import TracebackType
+
+try:
+    import fcntl
+except ImportError:  # Windows; LocalCluster refuses to run there, with a message of its own
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["FileLock"]
+
+_POLL_S = 0.1
+
+
+class FileLock:
+    """An exclusive lock on the file `path`, which is made if need be and never removed.
+
+    Removing it would let two processes hold "the" lock on two different files of one name.
+    """
+
+    __slots__ = ("_descriptor", "path")
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._descriptor: int | None = None
+
+    def try_acquire(self) -> bool:
+        """Take the lock if it is free. False where another holds it. Raises OSError where the file cannot be opened."""
+        if fcntl is None:
+            raise OSError("this platform has no flock")
+        flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
+        try:
+            # Without O_CREAT first: Linux refuses it on another user's file in a sticky directory (fs.protected_regular).
+            descriptor = os.open(self.path, flags)
+        except FileNotFoundError:
+            descriptor = os.open(self.path, flags | os.O_CREAT, 0o666)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            return False
+        except BaseException:
+            os.close(descriptor)
+            raise
+        self._descriptor = descriptor
+        return True
+
+    def acquire(self, waiting: Callable[[], None] | None = None) -> None:
+        """Take the lock, waiting for as long as another holds it; `waiting` is called at each look (it may raise)."""
+        while not self.try_acquire():
+            if waiting is not None:
+                waiting()
+            time.sleep(_POLL_S)
+
+    def fileno(self) -> int:
+        """The descriptor to hand to a child, which then holds the lock as well."""
+        if self._descriptor is None:
+            raise ValueError(f"the lock {self.path} is not held")
+        return self._descriptor
+
+    def release(self) -> None:
+        """Let go of it in this process. A child that was handed the descriptor goes on holding the lock."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def __enter__(self) -> FileLock:
+        self.acquire()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()

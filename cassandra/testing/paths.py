@@ -1,0 +1,19 @@
+"""Where things are kept between runs."""
+
+from __future__ import annotations
+
+import os
+
+__all__ = ["cache_directory"]
+
+
+def cache_directory(*parts: str) -> str:
+    """A directory below the user's cache (``TURBOCQL_CACHE``, else ``$XDG_CACHE_HOME/turbocql``, else ``~/.cache/turbocql``); made."""
+    base = os.environ.get("TURBOCQL_CACHE")
+    if not base:
+        xdg = os.environ.get("XDG_CACHE_HOME", "")
+        # The XDG specification: a relative path is invalid and to be ignored.
+        base = os.path.join(xdg if os.path.isabs(xdg) else os.path.expanduser("~/.cache"), "turbocql")
+    path = os.path.join(os.path.abspath(base), *parts)
+    os.makedirs(path, exist_ok=True)
+    return path

@@ -1,0 +1,127 @@
+"""A blocking CQL connection, no more than it takes to see whether a node is ready."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import ssl
+import uuid
+from types import TracebackType
+from typing import NamedTuple
+
+from cassandra.testing import wire
+
+__all__ = ["NodeView", "Probe", "ProbeError"]
+
+# 3: [consistency]
+ONE, ALL = 0x0001, 0x0005
+
+
+class ProbeError(Exception):
+    """The node did not answer as a ready node does; `code` is the protocol's error code, where it sent one."""
+
+    def __init__(self, message: str, code: int | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class NodeView(NamedTuple):
+    """What one node knows: its schema version, and of each peer (by address) the schema version."""
+
+    schema_version: uuid.UUID | None
+    peers: dict[str, uuid.UUID | None]
+
+
+class Probe:
+    """One connection, logged in. Raises OSError, ssl.SSLError, wire.WireError or ProbeError, at once or within `timeout` seconds."""
+
+    def __init__(
+        self,
+        address: str,
+        port: int,
+        *,
+        timeout: float = 2.0,
+        credentials: tuple[str, str] | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self._socket = socket.create_connection((address, port), timeout)
+        try:
+            if tls is not None:
+                self._socket = tls.wrap_socket(self._socket, server_hostname=address)
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._log_in(credentials)
+        except BaseException:
+            self._socket.close()
+            raise
+
+    def query(self, statement: str, consistency: int = ONE) -> list[dict[str, bytes | None]]:
+        """Run a statement; its rows as column name -> bytes."""
+        opcode, body = self._exchange(wire.QUERY, wire.query_body(statement, consistency))
+        if opcode != wire.RESULT:
+            raise ProbeError(f"an answer of opcode 0x{opcode:02x} to a QUERY")
+        return wire.decode_rows(body)
+
+    def view(self) -> NodeView:
+        """What this node says of itself and of its peers. A peer of which it does not know all yet is left out."""
+        local = self.query("SELECT schema_version FROM system.local")
+        peers = self.query("SELECT rpc_address, schema_version, tokens, data_center, rack, host_id FROM system.peers")
+        known = {}
+        for row in peers:
+            address = row["rpc_address"]
+            if address is not None and all(value is not None for value in row.values()):
+                known[str(ipaddress.ip_address(address))] = _uuid(row["schema_version"])
+        return NodeView(_uuid(local[0]["schema_version"]) if local else None, known)
+
+    def everybody_answers(self) -> None:
+        """Read a whole replicated table at ALL: every node of the ring must be up, in this node's eyes. Raises ProbeError."""
+        self.query("SELECT role FROM system_auth.roles", ALL)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._socket.close()
+
+    def _log_in(self, credentials: tuple[str, str] | None) -> None:
+        opcode, body = self._exchange(wire.STARTUP, wire.startup_body())
+        if opcode == wire.AUTHENTICATE:
+            if credentials is None:
+                raise ProbeError(f"the node wants a login: {wire.Reader(body).string()}")
+            opcode, body = self._exchange(wire.AUTH_RESPONSE, wire.auth_response_body(*credentials))
+            if opcode == wire.AUTH_SUCCESS:
+                return
+        if opcode != wire.READY:
+            raise ProbeError(f"an answer of opcode 0x{opcode:02x} to a login")
+
+    def _exchange(self, opcode: int, body: bytes) -> tuple[int, bytes]:
+        self._socket.sendall(wire.encode_frame(opcode, body))
+        header = wire.decode_header(self._receive(wire.HEADER_LENGTH))
+        answer = self._receive(header.length)
+        if header.flags & 0x08:  # 2.2: warnings, a [string list] in front of the body
+            reader = wire.Reader(answer)
+            for _ in range(reader.short()):
+                reader.string()
+            answer = reader.rest()
+        if header.opcode == wire.ERROR:
+            code, message = wire.decode_error(answer)
+            raise ProbeError(f"error 0x{code:04x}: {message}", code)
+        return header.opcode, answer
+
+    def _receive(self, count: int) -> bytes:
+        chunks = bytearray()
+        while len(chunks) < count:
+            data = self._socket.recv(count - len(chunks))
+            if not data:
+                raise ProbeError("the node closed the connection")
+            chunks += data
+        return bytes(chunks)
+
+    def __enter__(self) -> Probe:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _uuid(value: bytes | None) -> uuid.UUID | None:
+    return None if value is None else uuid.UUID(bytes=value)

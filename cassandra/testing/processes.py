@@ -1,0 +1,181 @@
+"""Our side of the supervisor: start, signal and watch processes that end when this one does."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Any
+
+from cassandra.testing.errors import CommandFailed, LocalClusterError
+
+__all__ = ["Supervisor", "read_text", "tail"]
+
+_SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "supervisor.py")
+_POLL_S = 0.03
+_CLOSE_TIMEOUT_S = 60.0
+# These would change, or print something from, every Java process that we start.
+_UNWANTED_VARIABLES = ("CLASSPATH", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "JVM_OPTS", "MAVEN_OPTS")
+
+
+def read_text(path: str) -> str:
+    """The whole file, however it is encoded; empty where there is none."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as stream:
+            return stream.read()
+    except FileNotFoundError:
+        return ""
+
+
+def tail(text: str, lines: int = 40) -> str:
+    """The last lines, for an error's message."""
+    return "\n".join(text.rstrip().splitlines()[-lines:])
+
+
+class Supervisor:
+    """A small process that starts others and, when this process ends in whatever way, kills them and removes their directories.
+
+    `keep` are descriptors (held locks) that the supervisor inherits and so keeps until it ends.
+    Thread-safe. Close it, or use it as a context manager.
+    """
+
+    def __init__(self, keep: Sequence[int] = ()) -> None:
+        ours, theirs = socket.socketpair()
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", _SCRIPT, str(theirs.fileno()), str(os.getpid())],
+                pass_fds=(theirs.fileno(), *keep),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+                cwd="/",
+            )
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+        self._channel = ours
+        self._buffer = b""
+        self._lock = threading.Lock()
+        self._closed = False
+
+    @property
+    def pid(self) -> int:
+        """The supervisor's own process id."""
+        return self._process.pid
+
+    def spawn(self, argv: Sequence[str], *, cwd: str, output: str, env: Mapping[str, str] | None = None) -> int:
+        """Start a process in a session of its own; both its outputs are appended to the file `output`. Returns its id."""
+        variables = {key: value for key, value in os.environ.items() if key not in _UNWANTED_VARIABLES}
+        variables.update(env or {})
+        pid: int = self._ask(command="spawn", argv=list(argv), cwd=cwd, env=variables, output=output)
+        return pid
+
+    def signal(self, pid: int, number: int) -> bool:
+        """Send a signal to the process's whole group. False where the process has ended."""
+        return bool(self._ask(command="signal", pid=pid, signal=int(number)))
+
+    def poll(self, pid: int) -> int | None:
+        """The exit status (negative: ended by that signal), or None while it runs."""
+        code: int | None = self._ask(command="poll", pid=pid)
+        return code
+
+    def wait(self, pid: int, timeout: float) -> int | None:
+        """Wait up to `timeout` seconds for the end; None where it still runs then."""
+        deadline = time.monotonic() + timeout
+        while (code := self.poll(pid)) is None:
+            if time.monotonic() >= deadline:
+                return None
+            time.sleep(_POLL_S)
+        return code
+
+    def cleanup(self, directory: str) -> None:
+        """Have `directory` removed, with all that is in it, when the supervisor ends."""
+        self._ask(command="cleanup", directory=directory)
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: str,
+        output: str,
+        timeout: float,
+        env: Mapping[str, str] | None = None,
+        watch: Callable[[], None] | None = None,
+    ) -> str:
+        """Run a command to its end and return what it printed.
+
+        `watch` is called now and then while it runs; what it raises ends the command. Raises CommandFailed where the exit status is
+        not 0 or the time (seconds) is up.
+        """
+        pid = self.spawn(argv, cwd=cwd, output=output, env=env)
+        deadline = time.monotonic() + timeout
+        code: int | None = None
+        try:
+            while (code := self.poll(pid)) is None and time.monotonic() < deadline:
+                if watch is not None:
+                    watch()
+                time.sleep(_POLL_S)
+        finally:
+            if code is None:
+                self.signal(pid, signal.SIGKILL)
+                self.wait(pid, _CLOSE_TIMEOUT_S)
+        text = read_text(output)
+        name = os.path.basename(argv[0])
+        if code is None:
+            raise CommandFailed(f"{name} did not end within {timeout:.0f} s:\n{tail(text)}", code=None, output=text)
+        if code != 0:
+            raise CommandFailed(f"{name} ended with status {code}:\n{tail(text)}", code=code, output=text)
+        return text
+
+    def close(self) -> None:
+        """Kill all that runs, remove the directories, end the supervisor, and wait until all that is done."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            self._ask(command="close")
+        except LocalClusterError:
+            pass  # it was killed; the kernel has ended its children with it
+        self._channel.close()
+        try:
+            self._process.wait(_CLOSE_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _ask(self, **command: Any) -> Any:
+        with self._lock:
+            try:
+                self._channel.sendall(json.dumps(command).encode() + b"\n")
+                while b"\n" not in self._buffer:
+                    data = self._channel.recv(65536)
+                    if not data:
+                        raise ConnectionError("end of file")
+                    self._buffer += data
+            except OSError as error:
+                raise LocalClusterError(
+                    f"the supervisor of the local cluster (process {self.pid}) is gone, and the nodes with it: {error}"
+                ) from error
+            line, _, self._buffer = self._buffer.partition(b"\n")
+        reply = json.loads(line)
+        if "error" in reply:
+            raise LocalClusterError(f"{command['command']} failed: {reply['error']}")
+        return reply["result"]
+
+    def __enter__(self) -> Supervisor:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

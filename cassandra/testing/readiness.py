@@ -1,0 +1,106 @@
+"""When is a cluster ready? Not when a port is open.
+
+A statement that changes the schema, sent too early, ends in nodes that disagree for ever. So: a CQL login works on each running node, each knows all the others, all
+say the same schema version, and where all nodes run, a read at ALL from each of them succeeds, which tells that each holds each other for up.
+"""
+
+from __future__ import annotations
+
+import ssl
+import time
+from collections.abc import Callable, Collection, Sequence
+
+from cassandra.testing.errors import NotReady
+from cassandra.testing.node import LocalNode
+from cassandra.testing.probe import NodeView, Probe, ProbeError
+from cassandra.testing.processes import tail
+from cassandra.testing.wire import WireError
+
+__all__ = ["Login", "await_ready"]
+
+_POLL_S = 0.05
+
+
+class Login:
+    """How to log in to any node of a cluster."""
+
+    __slots__ = ("credentials", "port", "tls")
+
+    def __init__(self, port: int, credentials: tuple[str, str] | None, tls: ssl.SSLContext | None) -> None:
+        self.port = port
+        self.credentials = credentials
+        self.tls = tls
+
+    def __call__(self, node: LocalNode) -> Probe:
+        return Probe(node.address, self.port, credentials=self.credentials, tls=self.tls)
+
+
+def _lacks(node: LocalNode, view: NodeView, running: Collection[LocalNode], members: Collection[str]) -> str | None:
+    """What this node's view of the cluster still lacks."""
+    if view.schema_version is None:
+        return "has no schema version yet"
+    unseen = sorted(other.address for other in running if other is not node and other.address not in view.peers)
+    if unseen:
+        return f"does not see {', '.join(unseen)}"
+    extra = sorted(set(view.peers) - set(members))
+    if extra:
+        return f"still lists {', '.join(extra)}"
+    differing = sorted(
+        other.address for other in running if other is not node and view.peers[other.address] != view.schema_version
+    )
+    if differing:
+        return f"has another schema version than {', '.join(differing)}"
+    return None
+
+
+def _look(nodes: Sequence[LocalNode], members: Collection[str], login: Login, everybody: bool) -> dict[int, str]:
+    """Node number -> what it lacks. Empty: ready. Probes are opened anew each time: a node may restart under us."""
+    missing: dict[int, str] = {}
+    versions = set()
+    for node in nodes:
+        try:
+            with login(node) as probe:
+                view = probe.view()
+                lacks = _lacks(node, view, nodes, members)
+                if lacks is None and everybody:
+                    probe.everybody_answers()
+        except (OSError, WireError, ProbeError) as error:
+            lacks = f"no login: {error}" if isinstance(error, OSError) else str(error)
+        else:
+            versions.add(view.schema_version)
+        if lacks is not None:
+            missing[node.number] = lacks
+    if not missing and len(versions) > 1:
+        missing[nodes[0].number] = f"{len(versions)} schema versions in the cluster"
+    return missing
+
+
+def await_ready(
+    nodes: Sequence[LocalNode],
+    login: Login,
+    *,
+    timeout: float,
+    watch: Callable[[], None],
+    report: Callable[[str], None],
+) -> None:
+    """Wait until the running ones of `nodes` are ready. Raises NodeFailed at once where one ends, NotReady after `timeout` seconds."""
+    deadline = time.monotonic() + timeout
+    members = {node.address for node in nodes if node.state != "decommissioned"}
+    running = [node for node in nodes if node.running]
+    everybody = len(running) == len(members)
+    while True:
+        watch()
+        for node in running:
+            node.check()
+        missing = _look(running, members, login, everybody)
+        if not missing:
+            return
+        report(f"{len(running) - len(missing)} of {len(running)} ready")
+        if time.monotonic() >= deadline:
+            wanting = "; ".join(f"node {number} ({what})" for number, what in missing.items())
+            first = next(node for node in running if node.number in missing)
+            raise NotReady(
+                f"the cluster was not ready within {timeout:.0f} s: {wanting}. "
+                f"The end of the log of node {first.number}:\n{tail(first.log(), 20)}"
+            )
+        time.sleep(_POLL_S)

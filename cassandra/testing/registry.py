@@ -1,0 +1,141 @@
+"""Clusters that were started from a shell: their names, and how to reach the process that runs each.
+
+In ``<cache>/clusters`` a cluster NAME has ``NAME.lock`` (held for as long as it runs), ``NAME.json`` (its state), ``NAME.sock`` (where it takes
+commands) and ``NAME.log``. A command is one line of JSON, and so is its answer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+from cassandra.testing.errors import LocalClusterError
+from cassandra.testing.locks import FileLock
+from cassandra.testing.paths import cache_directory
+
+__all__ = ["Entry", "all_entries", "receive_line"]
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
+
+
+def receive_line(connection: socket.socket) -> bytes:
+    """All up to the newline; empty where the other side closed first."""
+    data = b""
+    while not data.endswith(b"\n"):
+        chunk = connection.recv(65536)
+        if not chunk:
+            return b""
+        data += chunk
+    return data
+
+
+@contextlib.contextmanager
+def _inside(directory: str) -> Iterator[None]:
+    """Work in `directory`: the name of a socket has some hundred bytes at most, whereas a home directory may be anywhere."""
+    before = os.getcwd()
+    os.chdir(directory)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+class Entry:
+    """One name. Raises ValueError where it cannot be one."""
+
+    def __init__(self, name: str) -> None:
+        if not _NAME.fullmatch(name):
+            raise ValueError(f"not a name for a cluster: {name!r} (letters, digits, '_', '-' and '.', 64 at most)")
+        self.name = name
+        self.directory = cache_directory("clusters")
+        self.lock = FileLock(self._path("lock"))
+
+    def _path(self, kind: str) -> str:
+        return os.path.join(self.directory, f"{self.name}.{kind}")
+
+    @property
+    def log_path(self) -> str:
+        """What the process in the background said."""
+        return self._path("log")
+
+    @property
+    def running(self) -> bool:
+        """Whether a process holds the name."""
+        if not os.path.exists(self.lock.path):
+            return False
+        if not self.lock.try_acquire():
+            return True
+        self.lock.release()
+        return False
+
+    def write(self, state: dict[str, Any]) -> None:
+        """Note its state; readers see the old one or the new one."""
+        fresh = self._path("json.new")
+        with open(fresh, "w", encoding="utf-8") as stream:
+            json.dump(state, stream, indent=2)
+        os.replace(fresh, self._path("json"))
+
+    def read(self) -> dict[str, Any] | None:
+        """The state, or None where there is none."""
+        try:
+            with open(self._path("json"), encoding="utf-8") as stream:
+                state: dict[str, Any] = json.load(stream)
+        except (FileNotFoundError, json.JSONDecodeError):
+            return None
+        return state
+
+    def forget(self) -> None:
+        """Remove state and socket; to be called with the lock held."""
+        for kind in ("json", "sock"):
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(self._path(kind))
+
+    def listen(self) -> socket.socket:
+        """The socket for commands, open to this user alone."""
+        listener = socket.socket(socket.AF_UNIX)
+        old = os.umask(0o177)
+        try:
+            with _inside(self.directory):
+                listener.bind(f"{self.name}.sock")
+            listener.listen()
+        except BaseException:
+            listener.close()
+            raise
+        finally:
+            os.umask(old)
+        return listener
+
+    def ask(self, command: str, *arguments: Any) -> Any:
+        """Send a command to the running cluster and wait for its result. Raises LocalClusterError with what it answered."""
+        if not self.running:
+            raise LocalClusterError(
+                f"no cluster named {self.name!r} is running: start one with 'python -m cassandra.testing start"
+                f"{'' if self.name == 'default' else f' --name {self.name}'}'"
+            )
+        with socket.socket(socket.AF_UNIX) as connection:
+            try:
+                with _inside(self.directory):
+                    connection.connect(f"{self.name}.sock")
+                connection.sendall(json.dumps({"command": command, "arguments": arguments}).encode() + b"\n")
+                line = receive_line(connection)
+            except OSError as error:
+                raise LocalClusterError(
+                    f"the cluster {self.name!r} takes no commands ({error}): it is just starting or stopping; its log is {self.log_path}"
+                ) from error
+        if not line:
+            raise LocalClusterError(f"the cluster {self.name!r} ended before it answered; its log is {self.log_path}")
+        reply = json.loads(line)
+        if "error" in reply:
+            raise LocalClusterError(reply["error"])
+        return reply["result"]
+
+
+def all_entries() -> list[Entry]:
+    """Every name that has a state."""
+    names = sorted(name[: -len(".json")] for name in os.listdir(cache_directory("clusters")) if name.endswith(".json"))
+    return [Entry(name) for name in names]

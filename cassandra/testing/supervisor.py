@@ -1,0 +1,157 @@
+"""The process between us and the nodes: it starts them, and ends them when we are gone.
+
+Theory of operation. A parent that is killed with -9 cannot clean up, so somebody else must. This file is run as a script of its
+own (``python -I -S supervisor.py FD PARENT``): one small process, one thread, the standard library only. It holds one end of
+a socket pair. Each line that comes in is a command, each line that goes out its answer. When the socket reads end-of-file, or when our parent is no
+longer who it was (a forked child of the parent may hold a copy of the socket open), every process started here is killed,
+with its whole group, the directories that were entrusted to us are removed, and we end.
+
+What is started here asks the kernel for SIGKILL on its parent's death (Linux: PR_SET_PDEATHSIG), in case that it is the supervisor
+who is killed. That signal is bound to the *thread* that forked; this process has only one, which is why the user's process,
+with its threads that come and go, does not start nodes itself.
+
+Commands: spawn, signal, poll, cleanup, close. See `_Supervisor.handle`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from typing import Any
+
+_PARENT_CHECK_S = 1.0
+_PR_SET_PDEATHSIG = 1
+# Made before any fork: after it, in the child, as little as can be may happen.
+_prctl = getattr(ctypes.CDLL(None), "prctl", None) if sys.platform == "linux" else None
+
+
+class _Supervisor:
+    def __init__(self, channel: socket.socket, parent: int) -> None:
+        self.channel = channel
+        self.parent = parent
+        self.pid = os.getpid()
+        self.children: dict[int, subprocess.Popen[bytes]] = {}
+        self.directories: list[str] = []
+        self.open = True
+
+    def run(self) -> None:
+        buffer = b""
+        while self.open:
+            readable, _, _ = select.select([self.channel], [], [], _PARENT_CHECK_S)
+            if not readable:
+                if os.getppid() != self.parent:
+                    return
+                continue
+            data = self.channel.recv(65536)
+            if not data:
+                return
+            buffer += data
+            *lines, buffer = buffer.split(b"\n")
+            for line in lines:
+                self.channel.sendall(self.answer(line))
+
+    def answer(self, line: bytes) -> bytes:
+        try:
+            reply: dict[str, Any] = {"result": self.handle(**json.loads(line))}
+        except OSError as error:
+            reply = {"error": f"{type(error).__name__}: {error}"}
+        return json.dumps(reply).encode() + b"\n"
+
+    def handle(self, command: str, **given: Any) -> Any:
+        if command == "spawn":
+            return self.spawn(**given)
+        if command == "signal":
+            return self.signal(given["pid"], given["signal"])
+        if command == "poll":
+            return self.children[given["pid"]].poll()
+        if command == "cleanup":
+            self.directories.append(given["directory"])
+            return None
+        if command == "close":
+            self.open = False
+            self.end_all()
+            return None
+        raise OSError(f"no such command: {command}")
+
+    def spawn(self, argv: list[str], cwd: str, env: dict[str, str], output: str) -> int:
+        with open(output, "ab") as stream:
+            child = subprocess.Popen(
+                argv,
+                cwd=cwd,
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=stream,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=self.prepare_child,
+            )
+        self.children[child.pid] = child
+        return child.pid
+
+    def prepare_child(self) -> None:
+        """Runs in the child, between fork and exec."""
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        if _prctl is not None:
+            _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+            if os.getppid() != self.pid:  # it died before the request was made
+                os._exit(127)
+
+    def signal(self, pid: int, number: int) -> bool:
+        """To the whole process group. False where the process has ended already."""
+        child = self.children[pid]
+        if child.poll() is not None:
+            return False
+        try:
+            os.killpg(pid, number)
+        except ProcessLookupError:
+            return False
+        return True
+
+    def end_all(self) -> None:
+        for pid in self.children:
+            # The group also where its leader has ended: what that one started may still run.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(pid, signal.SIGKILL)
+        for child in self.children.values():
+            child.wait()
+        self.children.clear()
+        for directory in self.directories:
+            for _ in range(5):
+                shutil.rmtree(directory, ignore_errors=True)
+                if not os.path.exists(directory):
+                    break
+                time.sleep(0.1)  # a grandchild's last write made a directory not empty
+        self.directories.clear()
+
+
+def _end(number: int, frame: object) -> None:
+    raise SystemExit(128 + number)
+
+
+def main() -> None:
+    descriptor, parent = int(sys.argv[1]), int(sys.argv[2])
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent to act on
+    signal.signal(signal.SIGTERM, _end)
+    signal.signal(signal.SIGHUP, _end)
+    supervisor = _Supervisor(socket.socket(fileno=descriptor), parent)
+    try:
+        supervisor.run()
+    except (ConnectionError, BrokenPipeError):
+        pass  # the parent is gone
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        supervisor.end_all()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,227 @@
+"""Certificates for a local cluster: a CA, a server certificate for each node, a client certificate.
+
+Servers get PKCS#12 key stores, clients PEM files. They are made by the package ``cryptography``, or where that is not installed by the ``openssl``
+program. The trust store holds the CA's certificate with its key: Java takes the certificate of a key entry for trusted, and neither tool
+can mark a bare certificate the way Java wants it in every version that is about.
+"""
+
+from __future__ import annotations
+
+import datetime
+import importlib.util
+import ipaddress
+import os
+import shutil
+import ssl
+import subprocess
+from typing import Any, Literal, TypeAlias, get_args
+
+from cassandra.testing.errors import CommandFailed, MissingRequirement
+
+__all__ = ["TlsMaterial", "TlsMode", "check_tls_mode"]
+
+TlsMode: TypeAlias = Literal["required", "optional", "mutual"]
+
+_STORE_PASSWORD = "cassandra"
+_DAYS = 3650
+_OPENSSL_TIMEOUT_S = 60.0
+
+
+def check_tls_mode(tls: TlsMode | bool | None) -> TlsMode | None:
+    """True is "required"; False is None. Raises ValueError for anything else that is no mode."""
+    if tls is True:
+        return "required"
+    if tls is None or tls is False:
+        return None
+    if tls not in get_args(TlsMode):
+        raise ValueError(f"tls={tls!r}: expected one of {', '.join(map(repr, get_args(TlsMode)))}")
+    return tls
+
+
+class TlsMaterial:
+    """Paths of PEM files for clients: ``ca_certificate``, ``client_certificate``, ``client_key`` (not encrypted); and the ``mode``."""
+
+    __module__ = "cassandra.testing"
+    __slots__ = ("_maker", "directory", "mode")
+
+    def __init__(self, directory: str, mode: TlsMode) -> None:
+        self.directory = directory
+        self.mode = mode
+        self._maker = _maker(directory)
+
+    @classmethod
+    def make(cls, directory: str, mode: TlsMode) -> TlsMaterial:
+        """Write all that does not belong to one node. Certificates of an earlier cluster in the directory are used again."""
+        os.makedirs(directory, mode=0o700, exist_ok=True)
+        material = cls(directory, mode)
+        if not os.path.exists(material.ca_certificate):
+            material._maker.authority()
+        if not os.path.exists(material.client_certificate):
+            material._maker.issue("client", None)
+        return material
+
+    @property
+    def ca_certificate(self) -> str:
+        """Verifies the nodes."""
+        return os.path.join(self.directory, "ca.pem")
+
+    @property
+    def client_certificate(self) -> str:
+        """A certificate that nodes accept in the mode "mutual"."""
+        return os.path.join(self.directory, "client.pem")
+
+    @property
+    def client_key(self) -> str:
+        """Its private key."""
+        return os.path.join(self.directory, "client.key")
+
+    def client_context(self) -> ssl.SSLContext:
+        """A context that verifies the nodes by certificate and address, and shows the client certificate."""
+        context = ssl.create_default_context(cafile=self.ca_certificate)
+        context.load_cert_chain(self.client_certificate, self.client_key)
+        return context
+
+    def server_options(self, address: str) -> dict[str, Any]:
+        """client_encryption_options for the node at `address`, whose certificate is made first if need be."""
+        store = os.path.join(self.directory, f"{address}.p12")
+        if not os.path.exists(store):
+            self._maker.issue(address, address)
+        return {
+            "enabled": True,
+            "optional": self.mode == "optional",
+            "require_client_auth": self.mode == "mutual",
+            "keystore": store,
+            "keystore_password": _STORE_PASSWORD,
+            "truststore": os.path.join(self.directory, "ca.p12"),
+            "truststore_password": _STORE_PASSWORD,
+            "store_type": "PKCS12",
+        }
+
+
+def _maker(directory: str) -> _Cryptography | _OpenSSL:
+    if importlib.util.find_spec("cryptography") is not None:
+        return _Cryptography(directory)
+    program = shutil.which("openssl")
+    if program is not None:
+        return _OpenSSL(directory, program)
+    raise MissingRequirement(
+        "a cluster with TLS needs certificates, and there is neither the Python package cryptography nor the program openssl to make them. "
+        "Install one: pip install cryptography; or Debian and Ubuntu: apt-get install openssl"
+    )
+
+
+def _write(path: str, data: bytes) -> None:
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
+        stream.write(data)
+
+
+class _Cryptography:
+    """By the Python package."""
+
+    def __init__(self, directory: str) -> None:
+        self.directory = directory
+
+    def authority(self) -> None:
+        """ca.pem, ca.key and the trust store ca.p12."""
+        self._make("ca", None, authority=True)
+
+    def issue(self, name: str, address: str | None) -> None:
+        """NAME.pem, NAME.key and the key store NAME.p12; with `address`, a server's."""
+        self._make(name, address, authority=False)
+
+    def _make(self, name: str, address: str | None, authority: bool) -> None:
+        from cryptography import x509
+        from cryptography.hazmat.primitives import hashes, serialization
+        from cryptography.hazmat.primitives.asymmetric import ec
+        from cryptography.hazmat.primitives.serialization import pkcs12
+        from cryptography.x509.oid import NameOID
+
+        path = os.path.join(self.directory, name)
+        key = ec.generate_private_key(ec.SECP256R1())
+        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"local cluster {name}")])
+        now = datetime.datetime.now(datetime.timezone.utc)
+        builder = (
+            x509.CertificateBuilder()
+            .subject_name(subject)
+            .public_key(key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - datetime.timedelta(days=1))
+            .not_valid_after(now + datetime.timedelta(days=_DAYS))
+            .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        )
+        chain = None
+        if authority:
+            usage = x509.KeyUsage(True, False, False, False, False, True, True, False, False)
+            certificate = builder.issuer_name(subject).add_extension(usage, critical=True).sign(key, hashes.SHA256())
+        else:
+            with open(os.path.join(self.directory, "ca.pem"), "rb") as stream:
+                issuer = x509.load_pem_x509_certificate(stream.read())
+            with open(os.path.join(self.directory, "ca.key"), "rb") as stream:
+                issuer_key = serialization.load_pem_private_key(stream.read(), None)
+            assert isinstance(issuer_key, ec.EllipticCurvePrivateKey)
+            issuer_id = x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key())
+            builder = builder.issuer_name(issuer.subject).add_extension(issuer_id, critical=False)
+            if address is not None:
+                names = [x509.IPAddress(ipaddress.ip_address(address)), x509.DNSName("localhost")]
+                builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
+            certificate = builder.sign(issuer_key, hashes.SHA256())
+            chain = [issuer]
+        _write(
+            f"{path}.key",
+            key.private_bytes(
+                serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+            ),
+        )
+        encryption = serialization.BestAvailableEncryption(_STORE_PASSWORD.encode())
+        _write(f"{path}.p12", pkcs12.serialize_key_and_certificates(name.encode(), key, certificate, chain, encryption))
+        _write(f"{path}.pem", certificate.public_bytes(serialization.Encoding.PEM))
+
+
+class _OpenSSL:
+    """By the program."""
+
+    def __init__(self, directory: str, program: str) -> None:
+        self.directory = directory
+        self.program = program
+
+    def authority(self) -> None:
+        """ca.pem, ca.key and the trust store ca.p12."""
+        extensions = "basicConstraints=critical,CA:TRUE\nkeyUsage=critical,digitalSignature,keyCertSign,cRLSign\n"
+        self._make("ca", f"[v3]\n{extensions}subjectKeyIdentifier=hash\n", ["-signkey", "ca.key"], [])
+
+    def issue(self, name: str, address: str | None) -> None:
+        """NAME.pem, NAME.key and the key store NAME.p12; with `address`, a server's."""
+        extensions = "basicConstraints=critical,CA:FALSE\nsubjectKeyIdentifier=hash\nauthorityKeyIdentifier=keyid\n"
+        if address is not None:
+            extensions += f"subjectAltName=IP:{address},DNS:localhost\n"
+        signing = ["-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial"]
+        self._make(name, f"[v3]\n{extensions}", signing, ["-certfile", "ca.pem"])
+
+    def _make(self, name: str, extensions: str, signing: list[str], chain: list[str]) -> None:
+        settings, request, made = f"{name}.cnf", f"{name}.csr", f"{name}.pem.new"
+        text = f"[req]\ndistinguished_name=dn\nprompt=no\n[dn]\nCN=local cluster {name}\n{extensions}"
+        _write(os.path.join(self.directory, settings), text.encode())
+        self._run("ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", f"{name}.sec1")
+        self._run("pkcs8", "-topk8", "-nocrypt", "-in", f"{name}.sec1", "-out", f"{name}.key")
+        self._run("req", "-new", "-key", f"{name}.key", "-config", settings, "-out", request)
+        common = ["-days", str(_DAYS), "-sha256", "-extfile", settings, "-extensions", "v3", "-out", made]
+        self._run("x509", "-req", "-in", request, *signing, *common)
+        store = ["-export", "-inkey", f"{name}.key", "-in", made, *chain, "-name", name, "-out", f"{name}.p12"]
+        self._run("pkcs12", *store, "-passout", f"pass:{_STORE_PASSWORD}")
+        os.rename(os.path.join(self.directory, made), os.path.join(self.directory, f"{name}.pem"))
+
+    def _run(self, *arguments: str) -> None:
+        command = [self.program, *arguments]
+        done = subprocess.run(
+            command,
+            cwd=self.directory,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=_OPENSSL_TIMEOUT_S,
+            check=False,
+        )
+        if done.returncode != 0:
+            text = done.stdout.decode(errors="replace")
+            raise CommandFailed(f"openssl {arguments[0]} failed:\n{text}", code=done.returncode, output=text)

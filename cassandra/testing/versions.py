@@ -1,0 +1,45 @@
+"""Cassandra's version numbers, and what this machinery knows of each line."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+__all__ = ["DEFAULT_VERSION", "CassandraVersion", "parse_version"]
+
+DEFAULT_VERSION = "5.0.9"
+# The newest release of each line at the time of writing: what "5.0" stands for.
+_NEWEST = {(5, 0): "5.0.9", (4, 1): "4.1.10", (4, 0): "4.0.19"}
+_VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?(-(?:alpha|beta|rc)\d+)?")
+
+
+class CassandraVersion(NamedTuple):
+    """A release: ``str()`` gives the name that Maven knows it by."""
+
+    major: int
+    minor: int
+    patch: int
+    suffix: str = ""
+
+    @property
+    def line(self) -> tuple[int, int]:
+        """``(5, 0)``"""
+        return (self.major, self.minor)
+
+    def __str__(self) -> str:
+        patch = "" if self.suffix and self.patch < 0 else f".{self.patch}"
+        return f"{self.major}.{self.minor}{patch}{self.suffix}"
+
+
+def parse_version(text: str) -> CassandraVersion:
+    """``"5.0.9"``, or ``"5.0"`` for the newest known of that line. Raises ValueError for anything that cannot be run here."""
+    match = _VERSION.fullmatch(text.strip()) if isinstance(text, str) else None
+    if match is None:
+        raise ValueError(f"not a version of Cassandra: {text!r} (expected something like '5.0.9' or '4.1')")
+    line = (int(match[1]), int(match[2]))
+    if line not in _NEWEST:
+        known = ", ".join(f"{major}.{minor}.x" for major, minor in _NEWEST)
+        raise ValueError(f"Cassandra {text} cannot be run by LocalCluster; it knows {known}")
+    if match[3] is None and match[4] is None:
+        return parse_version(_NEWEST[line])
+    return CassandraVersion(*line, int(match[3]) if match[3] is not None else -1, match[4] or "")

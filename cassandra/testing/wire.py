@@ -1,0 +1,191 @@
+"""The few bytes of the native protocol, version 4, that it takes to ask a node whether it is ready.
+
+On purpose none of it comes from the driver: a bug there must not be able to make a cluster look ready. Section numbers are those of
+native_protocol_v4.spec.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+__all__ = [
+    "AUTHENTICATE",
+    "AUTH_RESPONSE",
+    "AUTH_SUCCESS",
+    "ERROR",
+    "HEADER_LENGTH",
+    "QUERY",
+    "READY",
+    "RESULT",
+    "STARTUP",
+    "Header",
+    "Reader",
+    "WireError",
+    "auth_response_body",
+    "decode_error",
+    "decode_header",
+    "decode_rows",
+    "encode_frame",
+    "query_body",
+    "startup_body",
+]
+
+# 2.4: opcodes
+ERROR, STARTUP, READY, AUTHENTICATE, QUERY, RESULT, AUTH_RESPONSE, AUTH_SUCCESS = (
+    0x00,
+    0x01,
+    0x02,
+    0x03,
+    0x07,
+    0x08,
+    0x0F,
+    0x10,
+)
+HEADER_LENGTH = 9
+_REQUEST_VERSION, _RESPONSE_VERSION = 0x04, 0x84
+_HEADER = struct.Struct(">BBhBi")
+_LONGEST_BODY = 256 * 1024 * 1024  # 2.5
+_KIND_ROWS = 0x0002  # 4.2.5
+_FLAG_GLOBAL_TABLE, _FLAG_MORE_PAGES, _FLAG_NO_METADATA = 0x0001, 0x0002, 0x0004  # 4.2.5.2
+_TYPE_CUSTOM, _TYPE_LIST, _TYPE_MAP, _TYPE_SET, _TYPE_UDT, _TYPE_TUPLE = 0x0000, 0x0020, 0x0021, 0x0022, 0x0030, 0x0031
+
+
+class WireError(Exception):
+    """Bytes that are not what the specification says."""
+
+
+class Header(NamedTuple):
+    """2: what stands in front of a body."""
+
+    version: int
+    flags: int
+    stream: int
+    opcode: int
+    length: int
+
+
+def encode_frame(opcode: int, body: bytes, stream: int = 0) -> bytes:
+    """2: a request's frame, uncompressed."""
+    return _HEADER.pack(_REQUEST_VERSION, 0, stream, opcode, len(body)) + body
+
+
+def decode_header(data: bytes) -> Header:
+    """2: the nine bytes in front of a response."""
+    header = Header._make(_HEADER.unpack(data))
+    if header.version != _RESPONSE_VERSION:
+        raise WireError(f"expected a version 4 response, got a first byte of 0x{header.version:02x}")
+    if not 0 <= header.length <= _LONGEST_BODY:
+        raise WireError(f"a body of {header.length} bytes")
+    return header
+
+
+def _string(text: str) -> bytes:
+    data = text.encode()
+    return struct.pack(">H", len(data)) + data
+
+
+def startup_body() -> bytes:
+    """4.1.1: a [string map] that holds CQL_VERSION alone."""
+    return struct.pack(">H", 1) + _string("CQL_VERSION") + _string("3.0.0")
+
+
+def auth_response_body(username: str, password: str) -> bytes:
+    """4.1.2: [bytes]; PasswordAuthenticator speaks SASL PLAIN (RFC 4616)."""
+    token = b"\0" + username.encode() + b"\0" + password.encode()
+    return struct.pack(">i", len(token)) + token
+
+
+def query_body(statement: str, consistency: int) -> bytes:
+    """4.1.4: [long string], [consistency], flags of 0."""
+    data = statement.encode()
+    return struct.pack(">i", len(data)) + data + struct.pack(">HB", consistency, 0)
+
+
+class Reader:
+    """Walks over a body. Reading past its end raises WireError."""
+
+    __slots__ = ("_data", "_position")
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._position = 0
+
+    def take(self, count: int) -> bytes:
+        """The next `count` bytes."""
+        end = self._position + count
+        if count < 0 or end > len(self._data):
+            raise WireError(f"{count} bytes wanted at {self._position} of a body of {len(self._data)}")
+        data = self._data[self._position : end]
+        self._position = end
+        return data
+
+    def rest(self) -> bytes:
+        """All that is left."""
+        return self.take(len(self._data) - self._position)
+
+    def short(self) -> int:
+        """3: [short]"""
+        return int.from_bytes(self.take(2), "big")
+
+    def int32(self) -> int:
+        """3: [int]"""
+        return int.from_bytes(self.take(4), "big", signed=True)
+
+    def string(self) -> str:
+        """3: [string]"""
+        return self.take(self.short()).decode()
+
+    def blob(self) -> bytes | None:
+        """3: [bytes]"""
+        length = self.int32()
+        return None if length < 0 else self.take(length)
+
+    def skip_type(self) -> None:
+        """4.2.5.2: an [option] that describes a column's type."""
+        kind = self.short()
+        if kind == _TYPE_CUSTOM:
+            self.string()
+        elif kind in (_TYPE_LIST, _TYPE_SET):
+            self.skip_type()
+        elif kind == _TYPE_MAP:
+            self.skip_type()
+            self.skip_type()
+        elif kind == _TYPE_UDT:
+            self.string()
+            self.string()
+            for _ in range(self.short()):
+                self.string()
+                self.skip_type()
+        elif kind == _TYPE_TUPLE:
+            for _ in range(self.short()):
+                self.skip_type()
+
+
+def decode_error(body: bytes) -> tuple[int, str]:
+    """4.2.1: (code, message); what follows belongs to the code and is left alone."""
+    reader = Reader(body)
+    return reader.int32(), reader.string()
+
+
+def decode_rows(body: bytes) -> list[dict[str, bytes | None]]:
+    """4.2.5: the rows of a RESULT as column name -> bytes; no rows where the result is of another kind."""
+    reader = Reader(body)
+    if reader.int32() != _KIND_ROWS:
+        return []
+    flags, columns = reader.int32(), reader.int32()
+    if flags & _FLAG_MORE_PAGES:
+        reader.blob()
+    if flags & _FLAG_NO_METADATA:
+        raise WireError("a result without metadata, which was not asked for")
+    if flags & _FLAG_GLOBAL_TABLE:
+        reader.string()
+        reader.string()
+    names = []
+    for _ in range(columns):
+        if not flags & _FLAG_GLOBAL_TABLE:
+            reader.string()
+            reader.string()
+        names.append(reader.string())
+        reader.skip_type()
+    return [{name: reader.blob() for name in names} for _ in range(reader.int32())]

@@ -1,0 +1,31 @@
+"""The numbers of the types in result metadata (native_protocol_v5.spec, section 4.2.5.2), by the names of their classes."""
+
+from __future__ import annotations
+
+CUSTOM_TYPE = 0x0000
+AsciiType = 0x0001
+LongType = 0x0002
+BytesType = 0x0003
+BooleanType = 0x0004
+CounterColumnType = 0x0005
+DecimalType = 0x0006
+DoubleType = 0x0007
+FloatType = 0x0008
+Int32Type = 0x0009
+UTF8Type = 0x000A  # "text" of the first protocol versions; servers send VarcharType
+DateType = 0x000B
+UUIDType = 0x000C
+VarcharType = 0x000D
+IntegerType = 0x000E
+TimeUUIDType = 0x000F
+InetAddressType = 0x0010
+SimpleDateType = 0x0011
+TimeType = 0x0012
+ShortType = 0x0013
+ByteType = 0x0014
+DurationType = 0x0015
+ListType = 0x0020
+MapType = 0x0021
+SetType = 0x0022
+UserType = 0x0030
+TupleType = 0x0031

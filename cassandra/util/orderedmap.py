@@ -1,0 +1,171 @@
+"""The mapping that a CQL map is read as: in the server's order, and open to keys that cannot be hashed.
+
+A map as it comes off the wire is two lists, keys and values. Its index from serialized key to place is made at the first
+look-up: most maps are only iterated over.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+
+class OrderedMap(Mapping[Any, Any]):
+    """A mapping that keeps the order of insertion and takes keys of any type (they are told apart by their pickles).
+
+    `OrderedMap(mapping)`, `OrderedMap([(key, value), ...])` and keyword arguments, as with `dict`.
+    """
+
+    __slots__ = ("_index", "_keys", "_values")
+
+    _keys: list[Any]
+    _values: list[Any]
+    _index: dict[Any, int] | None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if len(args) > 1:
+            raise TypeError(f"OrderedMap takes at most 1 positional argument, {len(args)} were given")
+        self._keys = []
+        self._values = []
+        self._index = {}
+        for source in (*args, kwargs):
+            pairs: Iterable[tuple[Any, Any]] = source.items() if hasattr(source, "items") else source
+            for key, value in pairs:
+                self._insert(key, value)
+
+    def _serialize_key(self, key: Any) -> Any:
+        return pickle.dumps(key)
+
+    def _places(self) -> dict[Any, int]:
+        index = self._index
+        if index is None:
+            serialize = self._serialize_key
+            index = {serialize(key): place for place, key in enumerate(self._keys)}
+            if len(index) != len(self._keys):
+                # The wire may repeat a key: the last one wins, as in dict.
+                places = sorted(index.values())
+                self._values = [self._values[place] for place in places]
+                self._keys = [self._keys[place] for place in places]
+                index = {serialize(key): place for place, key in enumerate(self._keys)}
+            self._index = index
+        return index
+
+    def _insert(self, key: Any, value: Any) -> None:
+        index = self._places()
+        flat = self._serialize_key(key)
+        place = index.get(flat)
+        if place is None:
+            index[flat] = len(self._keys)
+            self._keys.append(key)
+            self._values.append(value)
+        else:
+            self._keys[place] = key
+            self._values[place] = value
+
+    __setitem__ = _insert
+
+    def __getitem__(self, key: Any) -> Any:
+        try:
+            return self._values[self._places()[self._serialize_key(key)]]
+        except (KeyError, TypeError, ValueError, OverflowError):
+            # A key that cannot be serialized as this map's key type is not in the map.
+            raise KeyError(str(key)) from None
+
+    def __delitem__(self, key: Any) -> None:
+        index = self._places()
+        flat = self._serialize_key(key)
+        if flat not in index:
+            raise KeyError(str(key))
+        place = index[flat]
+        del self._keys[place], self._values[place]
+        self._index = None
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._keys)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, OrderedMap):
+            return self._keys == other._keys and self._values == other._values
+        if isinstance(other, Mapping):
+            try:
+                return len(self) == len(other) and all(
+                    key in other and other[key] == value for key, value in zip(self._keys, self._values, strict=True)
+                )
+            except TypeError:
+                return False
+        return NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        pairs = ", ".join(f"({key!r}, {value!r})" for key, value in zip(self._keys, self._values, strict=True))
+        return f"{type(self).__name__}([{pairs}])"
+
+    def __str__(self) -> str:
+        pairs = ", ".join(f"{key!r}: {value!r}" for key, value in zip(self._keys, self._values, strict=True))
+        return f"{{{pairs}}}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self._keys, self._values)
+
+    def popitem(self) -> tuple[Any, Any]:
+        """Take out the last pair and return it; KeyError on an empty map."""
+        if not self._keys:
+            raise KeyError("popitem from an empty map")
+        self._index = None
+        return self._keys.pop(), self._values.pop()
+
+
+class OrderedMapSerializedKey(OrderedMap):
+    """An `OrderedMap` that tells its keys apart by their CQL bytes: what map columns are read as.
+
+    `cass_type` is the map's key type (a class of `cassandra.cqltypes`). A copy made by pickle has no type and tells its keys
+    apart by their pickles.
+    """
+
+    __slots__ = ("_encode_key",)
+
+    _encode_key: Callable[[Any], bytes] | None
+
+    def __init__(self, cass_type: Any, protocol_version: int) -> None:
+        super().__init__()
+        self._encode_key = cass_type.codec(protocol_version).encode
+
+    @classmethod
+    def _of(cls, keys: list[Any], values: list[Any], encode_key: Callable[[Any], bytes] | None) -> Any:
+        """The map of two lists of one length, which it keeps."""
+        made = cls.__new__(cls)
+        made._keys = keys
+        made._values = values
+        made._index = None
+        made._encode_key = encode_key
+        return made
+
+    def _insert_unchecked(self, key: Any, flat_key: bytes, value: Any) -> None:
+        """Append a pair whose key is known to be new; `flat_key` is the key's bytes."""
+        self._places()[flat_key] = len(self._keys)
+        self._keys.append(key)
+        self._values.append(value)
+
+    def _serialize_key(self, key: Any) -> Any:
+        if key is None or self._encode_key is None:
+            return None if key is None else super()._serialize_key(key)
+        return self._encode_key(key)
+
+
+def _rebuild(cls: type[OrderedMap], keys: list[Any], values: list[Any]) -> OrderedMap:
+    made = cls.__new__(cls)
+    made._keys = list(keys)
+    made._values = list(values)
+    made._index = None
+    if isinstance(made, OrderedMapSerializedKey):
+        made._encode_key = None
+    return made
+
+
+OrderedMap.__module__ = "cassandra.util"
+OrderedMapSerializedKey.__module__ = "cassandra.util"

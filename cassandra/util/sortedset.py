@@ -1,0 +1,236 @@
+"""The set that a CQL set is read as: ordered, and open to elements that cannot be hashed."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def _ordered_unique(items: Iterable[Any]) -> list[Any]:
+    """`items` sorted, equal ones once. Elements that do not compare keep the order in which they came."""
+    found = list(items)
+    try:
+        found.sort()
+    except TypeError:
+        unique: list[Any] = []
+        for item in found:
+            if item not in unique:
+                unique.append(item)
+        return unique
+    if len(found) < 2:
+        return found
+    previous = found[0]
+    kept = [previous]
+    for item in found[1:]:
+        if item != previous:
+            kept.append(item)
+            previous = item
+    return kept
+
+
+class SortedSet:
+    """A set kept in order, whose elements need ``<`` rather than a hash; where they do not compare, in order of arrival.
+
+    It has the methods and operators of `set`, and indexing besides.
+    """
+
+    __slots__ = ("_items",)
+    __hash__ = None  # type: ignore[assignment]
+
+    _items: list[Any]
+
+    def __init__(self, iterable: Iterable[Any] = ()) -> None:
+        self._items = _ordered_unique(iterable)
+
+    @classmethod
+    def _of(cls, items: list[Any]) -> SortedSet:
+        made = cls.__new__(cls)
+        made._items = items
+        return made
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._items[index]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._items)
+
+    def __reversed__(self) -> Iterator[Any]:
+        return reversed(self._items)
+
+    def __repr__(self) -> str:
+        return f"SortedSet({self._items!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self.__class__, (self._items,)
+
+    def _find(self, item: Any) -> tuple[bool, int]:
+        """Whether `item` is in, and its place or the place where it belongs."""
+        items = self._items
+        try:
+            place = bisect_left(items, item)
+            if place < len(items) and items[place] == item:
+                return True, place
+            if place == len(items) or item < items[place]:
+                return False, place
+        except TypeError:
+            place = len(items)
+        # Elements without a total order: look at each.
+        for at, other in enumerate(items):
+            if other is item or other == item:
+                return True, at
+        return False, place
+
+    def __contains__(self, item: object) -> bool:
+        return self._find(item)[0]
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, SortedSet):
+            return self._items == other._items or (len(self) == len(other) and all(item in other for item in self))
+        if isinstance(other, (set, frozenset)):
+            return len(self) == len(other) and all(_in(item, other) for item in self)
+        return NotImplemented
+
+    def __le__(self, other: Any) -> bool:
+        return self.issubset(other)
+
+    def __lt__(self, other: Any) -> bool:
+        return len(other) > len(self) and self.issubset(other)
+
+    def __ge__(self, other: Any) -> bool:
+        return self.issuperset(other)
+
+    def __gt__(self, other: Any) -> bool:
+        return len(self) > len(other) and self.issuperset(other)
+
+    def __and__(self, other: Any) -> SortedSet:
+        return self.intersection(other)
+
+    __rand__ = __and__
+
+    def __iand__(self, other: Any) -> SortedSet:
+        self._items = self.intersection(other)._items
+        return self
+
+    def __or__(self, other: Any) -> SortedSet:
+        return self.union(other)
+
+    __ror__ = __or__
+
+    def __ior__(self, other: Any) -> SortedSet:
+        self.update(other)
+        return self
+
+    def __sub__(self, other: Any) -> SortedSet:
+        return self.difference(other)
+
+    def __rsub__(self, other: Any) -> SortedSet:
+        return SortedSet(other).difference(self)
+
+    def __isub__(self, other: Any) -> SortedSet:
+        self._items = self.difference(other)._items
+        return self
+
+    def __xor__(self, other: Any) -> SortedSet:
+        return self.symmetric_difference(other)
+
+    __rxor__ = __xor__
+
+    def __ixor__(self, other: Any) -> SortedSet:
+        self._items = self.symmetric_difference(other)._items
+        return self
+
+    def add(self, item: Any) -> None:
+        """Put `item` in, unless it is there."""
+        found, place = self._find(item)
+        if not found:
+            self._items.insert(place, item)
+
+    def update(self, *iterables: Iterable[Any]) -> None:
+        """Put in all elements of `iterables`."""
+        for iterable in iterables:
+            for item in list(iterable):
+                self.add(item)
+
+    def clear(self) -> None:
+        """Take all out."""
+        self._items = []
+
+    def copy(self) -> SortedSet:
+        """A set of the same elements."""
+        return self._of(list(self._items))
+
+    def discard(self, item: Any) -> None:
+        """Take `item` out if it is in."""
+        found, place = self._find(item)
+        if found:
+            del self._items[place]
+
+    def remove(self, item: Any) -> None:
+        """Take `item` out; KeyError where it is not in."""
+        found, place = self._find(item)
+        if not found:
+            raise KeyError(item)
+        del self._items[place]
+
+    def pop(self) -> Any:
+        """Take out the last element and return it; KeyError on an empty set."""
+        if not self._items:
+            raise KeyError("pop from an empty set")
+        return self._items.pop()
+
+    def isdisjoint(self, other: Iterable[Any]) -> bool:
+        """Whether no element is in both."""
+        return not any(item in self for item in other)
+
+    def issubset(self, other: Any) -> bool:
+        """Whether all elements are in `other`."""
+        pool = _searchable(other)
+        return len(self) <= len(pool) and all(_in(item, pool) for item in self)
+
+    def issuperset(self, other: Iterable[Any]) -> bool:
+        """Whether all elements of `other` are in."""
+        return all(item in self for item in other)
+
+    def union(self, *others: Iterable[Any]) -> SortedSet:
+        """A set of what is in any."""
+        result = self.copy()
+        result.update(*others)
+        return result
+
+    def intersection(self, *others: Iterable[Any]) -> SortedSet:
+        """A set of what is in all."""
+        pools = [_searchable(other) for other in others]
+        return self._of([item for item in self if all(_in(item, pool) for pool in pools)])
+
+    def difference(self, *others: Iterable[Any]) -> SortedSet:
+        """A set of what is in none of `others`."""
+        pools = [_searchable(other) for other in others]
+        return self._of([item for item in self if not any(_in(item, pool) for pool in pools)])
+
+    def symmetric_difference(self, other: Iterable[Any]) -> SortedSet:
+        """A set of what is in one of the two only."""
+        theirs = SortedSet(other)
+        return self.difference(theirs).union(theirs.difference(self))
+
+
+def _searchable(other: Any) -> Any:
+    return other if isinstance(other, (SortedSet, set, frozenset)) else SortedSet(other)
+
+
+def _in(item: Any, pool: Any) -> bool:
+    """``item in pool``, where `pool` may be a built-in set and `item` not hashable."""
+    try:
+        return item in pool
+    except TypeError:
+        return any(item == other for other in pool)
+
+
+sortedset = SortedSet  # its older name
+
+SortedSet.__module__ = "cassandra.util"

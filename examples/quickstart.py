@@ -1,0 +1,209 @@
+"""The main job, on a real server: load vectors, search them, read them back.
+
+Starts a real Apache Cassandra node on this machine (or takes yours: --contact-points), creates a table with a
+``vector<float, 384>`` column and an index for nearest-neighbour search, loads 10,000 rows with many requests under way, asks for
+the nearest neighbours of a vector, pages through the table with asyncio, and prints a summary.
+
+The data is made from a seed: twenty topics, each a point in 384 dimensions, and rows scattered around them. So the neighbours
+of a vector near a topic have to be rows of that topic, and the program checks that they are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import random
+import sys
+import time
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from cassandra import DriverException, InvalidRequest, aio
+from cassandra.cluster import Cluster, NoHostAvailable, Session
+from cassandra.concurrent import execute_concurrent_with_args
+
+DIMENSION = 384
+TOPICS = ["astronomy", "baking", "cycling", "diving", "economics", "fencing", "gardening", "history", "insects", "jazz", "knitting", "law", "music", "navigation", "opera", "physics", "railways", "sailing", "tennis", "wine"]
+KEYSPACE = "turbocql_quickstart"
+
+
+@dataclass
+class Summary:
+    """What the run found, and how long it took."""
+
+    rows: int
+    load_seconds: float
+    read_rows: int
+    read_seconds: float
+    topic: str
+    neighbours: list[tuple[str, float]]
+
+    def show(self) -> None:
+        """Print it."""
+        print(
+            f"\nloaded   {self.rows:,} rows in {self.load_seconds:.2f} s  ({self.rows / self.load_seconds:,.0f} rows/s)"
+        )
+        print(
+            f"read     {self.read_rows:,} rows in {self.read_seconds:.2f} s  ({self.read_rows / self.read_seconds:,.0f} rows/s)"
+        )
+        print(f"nearest  to a new text about {self.topic}:")
+        for title, similarity in self.neighbours:
+            print(f"           {title:<24} similarity {similarity:.4f}")
+
+
+def topic_centres(seed: int) -> dict[str, list[float]]:
+    """A point for each topic."""
+    make = random.Random(seed).uniform
+    return {topic: [make(-1, 1) for _ in range(DIMENSION)] for topic in TOPICS}
+
+
+def near(centre: list[float], rng: random.Random) -> array[float]:
+    """A vector near `centre`, as the driver takes it best: a buffer of C floats."""
+    noise = rng.random
+    return array("f", [value + 0.8 * (noise() - 0.5) for value in centre])
+
+
+def make_rows(count: int, seed: int) -> list[tuple[int, str, str, array[float]]]:
+    """(id, topic, title, embedding) of each row."""
+    centres = topic_centres(seed)
+    rng = random.Random(seed + 1)
+    rows = []
+    for i in range(count):
+        topic = TOPICS[i % len(TOPICS)]
+        rows.append((i, topic, f"{topic}, text {i // len(TOPICS)}", near(centres[topic], rng)))
+    return rows
+
+
+class ProgressBar:
+    """A line that grows; a few lines where the output is no terminal."""
+
+    def __init__(self, label: str, total: int) -> None:
+        self._label = label
+        self._total = total
+        self._shown = -1
+        self._terminal = sys.stdout.isatty()
+
+    def update(self, done: int) -> None:
+        """`done` of the total are done."""
+        percent = 100 * done // max(self._total, 1)
+        step = 1 if self._terminal else 25
+        if percent < self._shown + step and done < self._total:
+            return
+        self._shown = percent
+        bar = "#" * (percent // 4)
+        end = "\n" if done >= self._total or not self._terminal else "\r"
+        print(f"{self._label} [{bar:<25}] {done:,}/{self._total:,}", end=end, flush=True)
+
+
+def create_schema(session: Session) -> None:
+    """The keyspace, the table and its index."""
+    session.execute(
+        f"CREATE KEYSPACE IF NOT EXISTS {KEYSPACE} "
+        "WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"
+    )
+    session.set_keyspace(KEYSPACE)
+    session.execute(
+        "CREATE TABLE IF NOT EXISTS texts "
+        f"(id int PRIMARY KEY, topic text, title text, embedding vector<float, {DIMENSION}>)"
+    )
+    session.execute("CREATE INDEX IF NOT EXISTS texts_by_embedding ON texts (embedding) USING 'sai'")
+
+
+def load(session: Session, rows: list[tuple[int, str, str, array[float]]]) -> float:
+    """Insert the rows with many requests under way; the seconds that it took."""
+    insert = session.prepare("INSERT INTO texts (id, topic, title, embedding) VALUES (?, ?, ?, ?)")
+    bar = ProgressBar("loading", len(rows))
+    started = time.perf_counter()
+    outcomes = execute_concurrent_with_args(session, insert, rows, concurrency=128, results_generator=True)
+    for done, _ in enumerate(outcomes, 1):
+        bar.update(done)
+    return time.perf_counter() - started
+
+
+def nearest(session: Session, topic: str, seed: int) -> list[tuple[str, float]]:
+    """The three texts nearest to a new vector about `topic`."""
+    wanted = near(topic_centres(seed)[topic], random.Random(seed + 2))
+    query = session.prepare(
+        "SELECT title, topic, similarity_cosine(embedding, ?) AS similarity FROM texts ORDER BY embedding ANN OF ? LIMIT 3"
+    )
+    rows = session.execute(query, (wanted, wanted)).all()
+    strangers = [row.title for row in rows if row.topic != topic]
+    if len(rows) != 3 or strangers:
+        raise RuntimeError(f"the nearest neighbours of a text about {topic} should be three others: {rows}")
+    return [(row.title, row.similarity) for row in rows]
+
+
+async def read_all(contact_points: list[str], port: int) -> int:
+    """Page through the table on asyncio; the number of rows."""
+    async with aio.Cluster(contact_points, port=port) as cluster:
+        session = await cluster.connect(KEYSPACE)
+        result = await session.execute("SELECT id, topic, title, embedding FROM texts")
+        count = 0
+        async for row in result:
+            count += len(row.embedding) == DIMENSION
+        return count
+
+
+def run(contact_points: list[str], port: int, count: int, seed: int, keep: bool) -> Summary:
+    """All of it, against nodes that are there."""
+    with Cluster(contact_points, port=port) as cluster, cluster.connect() as session:
+        host = cluster.get_control_connection_host()
+        print(f"connected to Cassandra {host.release_version} at {host.endpoint}")
+        create_schema(session)
+        load_seconds = load(session, make_rows(count, seed))
+        neighbours = nearest(session, "jazz", seed)
+        started = time.perf_counter()
+        read_rows = asyncio.run(read_all(contact_points, port))
+        summary = Summary(count, load_seconds, read_rows, time.perf_counter() - started, "jazz", neighbours)
+        if not keep:
+            session.execute(f"DROP KEYSPACE {KEYSPACE}")
+    if read_rows != count:
+        raise RuntimeError(f"{count} rows were written, but {read_rows} were read")
+    return summary
+
+
+@contextlib.contextmanager
+def nodes(args: argparse.Namespace) -> Iterator[tuple[list[str], int]]:
+    """The contact points: those given, or a node that is started for the run."""
+    if args.contact_points:
+        yield args.contact_points, args.port
+        return
+    from cassandra.testing import LocalCluster  # only where a node is to be started
+
+    with LocalCluster(nodes=1, version=args.version) as local:
+        yield list(local.contact_points), local.port
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Parse the command line and run; the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--contact-points", nargs="+", metavar="ADDRESS", help="nodes of a cluster that is there already"
+    )
+    parser.add_argument("--port", type=int, default=9042, help="their port (default 9042)")
+    parser.add_argument("--version", default="5.0.9", help="the Cassandra version to start (default 5.0.9)")
+    parser.add_argument("--rows", type=int, default=10_000, help="how many rows to load (default 10,000)")
+    parser.add_argument("--seed", type=int, default=7, help="of the data (default 7)")
+    parser.add_argument("--keep", action="store_true", help="leave the keyspace there")
+    args = parser.parse_args(argv)
+    if args.rows < len(TOPICS) * 3:
+        parser.error(f"--rows must be at least {len(TOPICS) * 3}: three for each topic")
+    try:
+        with nodes(args) as (contact_points, port):
+            run(contact_points, port, args.rows, args.seed, args.keep).show()
+    except NoHostAvailable as error:
+        print(f"no node answers: {error}", file=sys.stderr)
+        return 1
+    except InvalidRequest as error:
+        print(f"the server refuses this ({error}); vectors and SAI need Cassandra 5.0 or later", file=sys.stderr)
+        return 1
+    except (DriverException, RuntimeError, OSError) as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

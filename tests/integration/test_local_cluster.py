@@ -1,0 +1,346 @@
+"""`cassandra.testing.LocalCluster` with real nodes. What nodes say is asked with the probe, so that no part of the driver is needed."""
+
+from __future__ import annotations
+
+import asyncio
+import glob
+import json
+import os
+import select
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cassandra.testing import CommandFailed, LocalCluster, LocalClusterError, NodeFailed, naming
+from cassandra.testing.java import find_java
+from cassandra.testing.paths import cache_directory
+from cassandra.testing.probe import ALL, Probe, ProbeError
+from cassandra.testing.versions import parse_version
+
+pytestmark = pytest.mark.integration
+
+
+def ask(cluster: LocalCluster, n: int, statement: str, consistency: int = 1) -> list[dict[str, bytes | None]]:
+    """Run a statement on node `n`."""
+    login = None
+    if cluster.username is not None and cluster.password is not None:
+        login = (cluster.username, cluster.password)
+    tls = cluster.tls.client_context() if cluster.tls is not None else None
+    address = next(node.address for node in cluster.nodes if node.number == n)
+    with Probe(address, cluster.port, timeout=10, credentials=login, tls=tls) as probe:
+        return probe.query(statement, consistency)
+
+
+def create_table(cluster: LocalCluster, replicas: int) -> None:
+    replication = f"{{'class': 'SimpleStrategy', 'replication_factor': {replicas}}}"
+    ask(cluster, 1, f"CREATE KEYSPACE k WITH replication = {replication}")
+    ask(cluster, 1, "CREATE TABLE k.t (k int PRIMARY KEY, v text)")
+    cluster.wait_until_ready()
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def pids(cluster: LocalCluster) -> list[int]:
+    found = [node.pid for node in cluster.nodes if node.pid is not None]
+    assert cluster.supervisor_pid is not None
+    return [*found, cluster.supervisor_pid]
+
+
+def test_one_node_runs_and_leaves_nothing_behind() -> None:
+    with LocalCluster(1, progress=False) as cluster:
+        directory, processes = cluster.directory, pids(cluster)
+        assert ask(cluster, 1, "SELECT release_version FROM system.local") == [{"release_version": b"5.0.9"}]
+        assert cluster.contact_points == [cluster.nodes[0].address]
+        assert "UN" in cluster.nodetool(1, "status")
+        assert "Startup complete" in cluster.logs(1)
+        with pytest.raises(CommandFailed, match="nosuchcommand"):
+            cluster.nodetool(1, "nosuchcommand")
+        assert all(map(alive, processes))
+    assert not os.path.exists(directory)
+    assert not any(map(alive, processes))
+    assert not cluster.running
+    with pytest.raises(LocalClusterError, match="not started"):
+        cluster.kill(1)
+
+
+async def test_async_context_does_not_block_the_loop() -> None:
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0.01)
+            turns += 1
+
+    counting = asyncio.create_task(count())
+    async with LocalCluster(1, progress=False) as cluster:
+        started = turns
+        assert cluster.running
+    counting.cancel()
+    # Blocked, it would have run once or not at all.
+    assert started > 10
+    assert not cluster.running
+
+
+async def test_cancelled_start_cleans_up() -> None:
+    cluster = LocalCluster(1, progress=False)
+
+    async def run() -> None:
+        async with cluster:
+            raise AssertionError("it was not to get that far")
+
+    task = asyncio.create_task(run())
+    while cluster.supervisor_pid is None:  # noqa: ASYNC110 (it is set in another thread, and there is no event to wait for)
+        await asyncio.sleep(0.005)
+    supervisor = cluster.supervisor_pid
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not cluster.running
+    assert not alive(supervisor)
+
+
+def test_two_clusters_side_by_side() -> None:
+    with LocalCluster(1, progress=False) as first, LocalCluster(1, progress=False) as second:
+        assert first.contact_points != second.contact_points
+        create_table(first, 1)
+        assert len(ask(first, 1, "SELECT * FROM system_schema.tables WHERE keyspace_name = 'k'")) == 1
+        assert ask(second, 1, "SELECT * FROM system_schema.tables WHERE keyspace_name = 'k'") == []
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[LocalCluster]:
+    with LocalCluster(3, racks=2, config={"phi_convict_threshold": 5}, progress=False) as cluster:
+        create_table(cluster, 3)
+        yield cluster
+
+
+class TestThreeNodes:
+    """One cluster through its life; the tests build on each other and run in their order."""
+
+    def test_racks_and_replicas(self, cluster: LocalCluster) -> None:
+        assert [node.rack for node in cluster.nodes] == ["rack1", "rack2", "rack1"]
+        racks = {row["rack"] for row in ask(cluster, 1, "SELECT rack FROM system.peers")}
+        assert racks == {b"rack1", b"rack2"}
+        ask(cluster, 2, "INSERT INTO k.t (k, v) VALUES (1, 'one')", ALL)
+        assert ask(cluster, 3, "SELECT v FROM k.t WHERE k = 1", ALL) == [{"v": b"one"}]
+
+    def test_paused_node_accepts_and_does_not_answer(self, cluster: LocalCluster) -> None:
+        cluster.pause(2)
+        assert cluster.nodes[1].state == "paused"
+        with pytest.raises(TimeoutError):
+            Probe(cluster.nodes[1].address, cluster.port, timeout=0.5)
+        with pytest.raises(LocalClusterError, match="cannot pause node 2: it is paused"):
+            cluster.pause(2)
+        cluster.resume(2)
+        assert len(ask(cluster, 2, "SELECT * FROM system.local")) == 1
+
+    def test_killed_node_refuses_and_comes_back_with_its_data(self, cluster: LocalCluster) -> None:
+        pid = cluster.nodes[2].pid
+        assert pid is not None
+        cluster.kill(3)
+        assert not alive(pid)
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection((cluster.nodes[2].address, cluster.port), 1)
+        cluster.restart(3)
+        assert cluster.nodes[2].pid != pid
+        assert ask(cluster, 3, "SELECT v FROM k.t WHERE k = 1", ALL) == [{"v": b"one"}]
+
+    def test_stopped_node_and_restart_of_a_running_one(self, cluster: LocalCluster) -> None:
+        cluster.stop(2)
+        assert cluster.nodes[1].state == "stopped"
+        cluster.restart(2)
+        pid = cluster.nodes[1].pid
+        cluster.restart(2)
+        assert cluster.nodes[1].pid != pid
+        assert ask(cluster, 2, "SELECT v FROM k.t WHERE k = 1", ALL) == [{"v": b"one"}]
+
+    def test_add_and_decommission(self, cluster: LocalCluster) -> None:
+        node = cluster.add_node(rack="rack2")
+        assert (node.number, node.rack, node.state) == (4, "rack2", "running")
+        assert len(ask(cluster, 1, "SELECT * FROM system.peers")) == 3
+        assert ask(cluster, 4, "SELECT v FROM k.t WHERE k = 1", ALL) == [{"v": b"one"}]
+        cluster.decommission(2)
+        assert cluster.nodes[1].state == "decommissioned"
+        assert len(cluster.contact_points) == 3
+        assert cluster.nodes[1].address not in cluster.contact_points
+        for number in (1, 3, 4):
+            assert len(ask(cluster, number, "SELECT * FROM system.peers")) == 2
+        with pytest.raises(LocalClusterError, match="decommissioned"):
+            cluster.restart(2)
+
+
+def test_two_datacenters_with_authentication() -> None:
+    with LocalCluster({"east": 2, "west": 1}, authentication=True, progress=False) as cluster:
+        rows = ask(cluster, 1, "SELECT data_center FROM system.peers")
+        assert sorted(str(row["data_center"]) for row in rows) == ["b'east'", "b'west'"]
+        for node in cluster.nodes:
+            with pytest.raises(ProbeError, match="PasswordAuthenticator"):
+                Probe(node.address, cluster.port)
+            with pytest.raises(ProbeError, match="0x0100"):
+                Probe(node.address, cluster.port, credentials=("cassandra", "wrong"))
+            assert len(ask(cluster, node.number, "LIST ROLES")) == 1
+        replication = "{'class': 'NetworkTopologyStrategy', 'east': 2, 'west': 1}"
+        ask(cluster, 3, f"CREATE KEYSPACE k WITH replication = {replication}")
+        ask(cluster, 3, "CREATE TABLE k.t (k int PRIMARY KEY)")
+        cluster.wait_until_ready()
+        ask(cluster, 1, "INSERT INTO k.t (k) VALUES (1)", ALL)
+
+
+def test_mutual_tls() -> None:
+    with LocalCluster(1, tls="mutual", progress=False) as cluster:
+        assert cluster.tls is not None
+        assert len(ask(cluster, 1, "SELECT * FROM system.local")) == 1
+        address = cluster.contact_points[0]
+        without = ssl.create_default_context(cafile=cluster.tls.ca_certificate)
+        with pytest.raises((OSError, ProbeError)):  # refused in the handshake, or (TLS 1.3) right after it
+            Probe(address, cluster.port, tls=without)
+        with pytest.raises((OSError, ProbeError)):
+            Probe(address, cluster.port)
+
+
+@pytest.mark.parametrize("mode", ["required", "optional"])
+def test_tls_without_client_certificate(mode: Any) -> None:
+    with LocalCluster(1, "4.1" if mode == "required" else "5.0", tls=mode, progress=False) as cluster:
+        assert cluster.tls is not None
+        address = cluster.contact_points[0]
+        context = ssl.create_default_context(cafile=cluster.tls.ca_certificate)
+        with Probe(address, cluster.port, tls=context) as probe:
+            assert len(probe.query("SELECT * FROM system.local")) == 1
+        if mode == "optional":
+            with Probe(address, cluster.port) as probe:
+                assert len(probe.query("SELECT * FROM system.local")) == 1
+        else:
+            with pytest.raises((OSError, ProbeError)):
+                Probe(address, cluster.port)
+
+
+@pytest.mark.parametrize("version", ["4.0", "4.1"])
+def test_older_versions(version: str) -> None:
+    with LocalCluster(2, version, progress=False) as cluster:
+        create_table(cluster, 2)
+        ask(cluster, 1, "INSERT INTO k.t (k, v) VALUES (1, 'one')", ALL)
+        assert ask(cluster, 2, "SELECT v FROM k.t WHERE k = 1", ALL) == [{"v": b"one"}]
+        assert "UN" in cluster.nodetool(2, "status")
+
+
+def test_node_that_fails_to_start_shows_its_log_and_is_cleaned_up(tmp_path: Path) -> None:
+    cluster = LocalCluster(1, config={"no_such_key": 1}, directory=tmp_path / "here", progress=False)
+    with pytest.raises(NodeFailed, match=r"(?s)node 1 .*no_such_key") as caught:
+        cluster.start()
+    assert "no_such_key" in caught.value.log
+    assert not (tmp_path / "here").exists()
+    assert not cluster.running
+
+
+def test_kept_directory_is_used_again_with_its_data(tmp_path: Path) -> None:
+    place = tmp_path / "kept"
+    with LocalCluster(1, directory=place, keep=True, progress=False) as cluster:
+        create_table(cluster, 1)
+        ask(cluster, 1, "INSERT INTO k.t (k, v) VALUES (1, 'one')")
+    with pytest.raises(LocalClusterError, match="another version"):
+        LocalCluster(1, "4.1", directory=place, progress=False).start()
+    assert (place / "node1").exists()
+    with LocalCluster(1, directory=place, progress=False) as cluster:
+        assert ask(cluster, 1, "SELECT v FROM k.t WHERE k = 1") == [{"v": b"one"}]
+    assert not (place / "node1").exists()
+
+
+def test_nodes_end_when_the_parent_is_killed() -> None:
+    program = (
+        "import json, sys, threading\n"
+        "from cassandra.testing import LocalCluster\n"
+        # Started from a thread that ends: the death signal is bound to threads.
+        "cluster = LocalCluster(1, progress=False)\n"
+        "thread = threading.Thread(target=cluster.start); thread.start(); thread.join()\n"
+        "print(json.dumps([cluster.directory, cluster.supervisor_pid, cluster.nodes[0].pid]), flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+    ) as parent:
+        assert parent.stdout is not None
+        directory, supervisor, node = json.loads(parent.stdout.readline())
+        assert alive(node)
+        supervisor_ends = os.pidfd_open(supervisor)
+        os.kill(parent.pid, signal.SIGKILL)
+        # Readable as soon as the process has ended, whoever's child it is.
+        ended, _, _ = select.select([supervisor_ends], [], [], 30)
+        os.close(supervisor_ends)
+    assert ended
+    assert not alive(node)
+    assert not os.path.exists(directory)
+
+
+def test_shipped_class_is_what_its_source_compiles_to(tmp_path: Path) -> None:
+    with LocalCluster(1, progress=False) as cluster:  # makes sure of the jars
+        assert cluster.version == "5.0.9"
+    (compiler,) = glob.glob(os.path.join(cache_directory("cassandra", "5.0.9"), "jars", "ecj-*.jar"))
+    source = tmp_path / f"{naming.CLASS_NAME}.java"
+    source.write_text(naming.SOURCE)
+    subprocess.run(
+        [
+            find_java(parse_version("5.0.9")).executable,
+            *("-cp", compiler, "org.eclipse.jdt.internal.compiler.batch.Main"),
+            *("--release", "11", "-g:none", "-d", str(tmp_path / "out"), str(source)),
+        ],
+        check=True,
+    )
+    made = tmp_path / "out" / naming.PACKAGE / "rmi" / f"{naming.CLASS_NAME}.class"
+    assert made.read_bytes() == naming.CLASS_FILE
+
+
+class TestCommandLine:
+    """``python -m cassandra.testing`` across processes."""
+
+    NAME = f"test-{os.getpid()}"
+
+    def run(self, command: str, *arguments: str, code: int = 0) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "cassandra.testing", command, "--name", self.NAME, *arguments],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == code, done.stderr
+        return done.stdout if code == 0 else done.stderr
+
+    def test_life_of_a_cluster(self) -> None:
+        state = json.loads(self.run("start", "-n", "2", "-q", "--json"))
+        try:
+            assert [node["state"] for node in state["nodes"]] == ["running", "running"]
+            with Probe(state["contact_points"][0], state["port"]) as probe:
+                assert len(probe.query("SELECT * FROM system.peers")) == 1
+            assert "already" in self.run("start", code=1)
+            assert self.run("nodetool", "1", "status").count("UN ") == 2
+            assert "Startup complete" in self.run("logs", "2")
+            self.run("kill", "2")
+            assert "cannot pause node 2: it is killed" in self.run("pause", "2", code=1)
+            self.run("pause", "1")
+            (state,) = json.loads(self.run("status", "--json"))
+            assert [node["state"] for node in state["nodes"]] == ["paused", "killed"]
+            self.run("resume", "1")
+            self.run("restart", "2")
+            assert "no node 7" in self.run("kill", "7", code=1)
+            service = os.pidfd_open(state["pid"])
+        finally:
+            self.run("stop")
+        ended, _, _ = select.select([service], [], [], 10)
+        os.close(service)
+        assert ended
+        assert not os.path.exists(state["directory"])
+        assert "no cluster named" in self.run("stop", code=1)

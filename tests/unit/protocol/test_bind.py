@@ -1,0 +1,130 @@
+"""Binding: values to the bytes of an EXECUTE."""
+
+from __future__ import annotations
+
+import pytest
+
+from cassandra.errors import UnsupportedOperation
+from cassandra.sentinels import UNSET_VALUE
+from tests.conftest import Twins
+from tests.unit.protocol.wire import columns
+
+
+def test_bind_encodes_in_order(twins: Twins) -> None:
+    plan = twins.bind.BindPlan(columns(twins.codecs, id="int32", name="text", data="blob"), [0])
+    block = plan.bind([7, "é", b""], 4)
+    assert block.count == len(block) == 3
+    assert block.data == b"\x00\x00\x00\x04\x00\x00\x00\x07\x00\x00\x00\x02\xc3\xa9\x00\x00\x00\x00"
+    assert block.values() == [b"\x00\x00\x00\x07", b"\xc3\xa9", b""]
+    assert not block.has_unset
+
+
+def test_null_unset_and_missing(twins: Twins) -> None:
+    plan = twins.bind.BindPlan(columns(twins.codecs, a="int32", b="int32", c="int32", d="int32"), None)
+    block = plan.bind((1, None, UNSET_VALUE), 4)
+    assert block.data == b"\x00\x00\x00\x04\x00\x00\x00\x01\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff\xfe"
+    assert block.values() == [b"\x00\x00\x00\x01", None, UNSET_VALUE, UNSET_VALUE]
+    assert block.count == 4
+    assert block.has_unset
+    assert plan.bind([], 5).data == b"\xff\xff\xff\xfe" * 4
+
+
+def test_version_3_has_no_unset(twins: Twins) -> None:
+    plan = twins.bind.BindPlan(columns(twins.codecs, a="int32", b="int32"), None)
+    with pytest.raises(ValueError, match=r"Too few .* 1 given, 2 wanted \(a, b\)"):
+        plan.bind([1], 3)
+    with pytest.raises(UnsupportedOperation, match="version 3"):
+        plan.bind([1, UNSET_VALUE], 3)
+    assert plan.bind([1, None], 3).count == 2
+
+
+def test_too_many_values(twins: Twins) -> None:
+    plan = twins.bind.BindPlan(columns(twins.codecs, a="int32"), None)
+    with pytest.raises(ValueError, match=r"Too many .* 2 given, 1 wanted"):
+        plan.bind([1, 2], 4)
+
+
+def test_errors_name_column_and_type(twins: Twins) -> None:
+    plan = twins.bind.BindPlan(columns(twins.codecs, id="int32", age="int32"), None)
+    with pytest.raises(TypeError, match=r"column \"age\" \(int\): 'abc' \(str\) is not an integer"):
+        plan.bind([1, "abc"], 4)
+    with pytest.raises(ValueError, match=r"column \"age\" \(int\): 2147483648 "):
+        plan.bind([1, 1 << 31], 4)
+    with pytest.raises(TypeError, match='column "id"'):
+        plan.bind_mapping({"id": "x"}, 4)
+
+
+def test_bind_mapping(twins: Twins) -> None:
+    plan = twins.bind.BindPlan(columns(twins.codecs, a="int32", b="text"), None)
+    assert plan.bind_mapping({"b": "x", "a": 1}, 4) == plan.bind([1, "x"], 4)
+    assert plan.bind_mapping({"b": "x"}, 4) == plan.bind([UNSET_VALUE, "x"], 4)
+    with pytest.raises(KeyError, match="'a'"):
+        plan.bind_mapping({"b": "x"}, 3)
+    with pytest.raises(ValueError, match=r"'c'.* a, b"):
+        plan.bind_mapping({"c": 1}, 4)
+
+
+def test_a_name_that_comes_twice_is_bound_twice(twins: Twins) -> None:
+    column = columns(twins.codecs, a="int32")[0]
+    plan = twins.bind.BindPlan([column, column], None)
+    assert plan.bind_mapping({"a": 5}, 4) == plan.bind([5, 5], 4)
+
+
+def test_routing_key(twins: Twins) -> None:
+    plan = twins.bind.BindPlan(columns(twins.codecs, a="int32", b="text", c="text"), [2, 0])
+    block = plan.bind([1, "b", "cc"], 4)
+    assert block.routing_key([0]) == b"\x00\x00\x00\x01"
+    assert block.routing_key([1]) == b"b"
+    # native_protocol_v5.spec 4.2.5.4: a composite of the values, in the order of the indexes
+    assert block.routing_key([2, 0]) == b"\x00\x02cc\x00\x00\x04\x00\x00\x00\x01\x00"
+    assert plan.routing_key_indexes == (2, 0)
+    assert plan.bind([None, "b", "cc"], 4).routing_key([2, 0]) is None
+    assert plan.bind([1], 4).routing_key([1]) is None
+    assert block.routing_key([]) is None
+
+
+def test_a_part_of_a_composite_key_has_65535_bytes_at_most(twins: Twins) -> None:
+    plan = twins.bind.BindPlan(columns(twins.codecs, a="blob", b="blob"), [0, 1])
+    block = plan.bind([b"a" * 65536, b"b"], 4)
+    assert block.routing_key([0]) == b"a" * 65536
+    with pytest.raises(ValueError, match="65536"):
+        block.routing_key([0, 1])
+
+
+def test_a_block_whose_count_and_data_differ_is_refused(twins: Twins) -> None:
+    for data in (b"", b"\x00\x00", b"\x00\x00\x00\x05ab", b"\x7f\xff\xff\xff"):
+        with pytest.raises(ValueError, match="block"):
+            twins.bind.ValuesBlock(1, data).values()
+        with pytest.raises(ValueError, match="block"):
+            twins.bind.ValuesBlock(1, data).routing_key([0])
+    with pytest.raises((ValueError, IndexError)):
+        twins.bind.ValuesBlock(1, b"\x00\x00\x00\x01a").routing_key([1])
+
+
+def test_a_routing_index_past_the_markers_is_refused(twins: Twins) -> None:
+    with pytest.raises(ValueError, match="routing key index 1"):
+        twins.bind.BindPlan(columns(twins.codecs, a="int32"), [1])
+
+
+def test_values_that_change_while_they_are_bound(twins: Twins) -> None:
+    values: list[object] = [1, 2, 3]
+
+    class Shrinks:
+        def __index__(self) -> int:
+            del values[1:]
+            return 5
+
+    values[0] = Shrinks()
+    plan = twins.bind.BindPlan(columns(twins.codecs, a="int32", b="int32", c="int32"), None)
+    block = plan.bind(values, 4)
+    assert block.values() == [b"\x00\x00\x00\x05", b"\x00\x00\x00\x02", b"\x00\x00\x00\x03"]
+
+
+def test_binding_again_in_the_middle_of_a_bind(twins: Twins) -> None:
+    plan = twins.bind.BindPlan(columns(twins.codecs, a="int32", b="int32"), None)
+
+    class Binds:
+        def __index__(self) -> int:
+            return int(plan.bind([40, 2], 4).count)
+
+    assert plan.bind([Binds(), 9], 4).values() == [b"\x00\x00\x00\x02", b"\x00\x00\x00\x09"]

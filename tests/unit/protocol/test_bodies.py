@@ -1,0 +1,209 @@
+"""Request bodies, byte by byte from native_protocol_v3/v4/v5.spec, sections 4.1.4 to 4.1.7."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cassandra.errors import UnsupportedOperation
+from cassandra.protocol.params import QueryParams
+from cassandra.sentinels import UNSET_VALUE
+from tests.conftest import Twins
+
+EVERYTHING: dict[str, Any] = {
+    "values": [b"ab", None, b""],
+    "skip_metadata": True,
+    "page_size": 100,
+    "paging_state": b"\x01\x02\x03",
+    "serial_consistency": 9,
+    "timestamp": 0x0102030405060708,
+}
+
+
+@pytest.mark.parametrize("version", [3, 4])
+def test_query_with_only_a_consistency(twins: Twins, version: int) -> None:
+    body = twins.bodies.query_body("SELECT 1", QueryParams(1), version)
+    assert body == b"\x00\x00\x00\x08SELECT 1\x00\x01\x00"
+
+
+@pytest.mark.parametrize("version", [5, 6])
+def test_query_flags_are_an_int_from_version_5(twins: Twins, version: int) -> None:
+    body = twins.bodies.query_body("SELECT 1", QueryParams(1), version)
+    assert body == b"\x00\x00\x00\x08SELECT 1\x00\x01\x00\x00\x00\x00"
+
+
+def test_query_text_is_utf8_and_bytes_are_taken_as_they_are(twins: Twins) -> None:
+    expected = b"\x00\x00\x00\x02\xc3\xa9\x00\x04\x00"
+    assert twins.bodies.query_body("é", QueryParams(4), 4) == expected
+    assert twins.bodies.query_body("é".encode(), QueryParams(4), 4) == expected
+
+
+def test_query_with_everything_on_version_4(twins: Twins) -> None:
+    body = twins.bodies.query_body("Q", QueryParams(6, **EVERYTHING), 4)
+    assert body == (
+        b"\x00\x00\x00\x01Q"
+        b"\x00\x06"  # LOCAL_QUORUM
+        b"\x3f"  # values, skip metadata, page size, paging state, serial consistency, timestamp
+        b"\x00\x03"
+        b"\x00\x00\x00\x02ab"
+        b"\xff\xff\xff\xff"
+        b"\x00\x00\x00\x00"
+        b"\x00\x00\x00\x64"
+        b"\x00\x00\x00\x03\x01\x02\x03"
+        b"\x00\x09"
+        b"\x01\x02\x03\x04\x05\x06\x07\x08"
+    )
+
+
+def test_query_with_everything_on_version_5(twins: Twins) -> None:
+    params = QueryParams(6, keyspace="ks", now_in_seconds=7, value_names=["x", "y", "z"], **EVERYTHING)
+    body = twins.bodies.query_body("Q", params, 5)
+    assert body == (
+        b"\x00\x00\x00\x01Q"
+        b"\x00\x06"
+        b"\x00\x00\x01\xff"
+        b"\x00\x03"
+        b"\x00\x01x"
+        b"\x00\x00\x00\x02ab"
+        b"\x00\x01y"
+        b"\xff\xff\xff\xff"
+        b"\x00\x01z"
+        b"\x00\x00\x00\x00"
+        b"\x00\x00\x00\x64"
+        b"\x00\x00\x00\x03\x01\x02\x03"
+        b"\x00\x09"
+        b"\x01\x02\x03\x04\x05\x06\x07\x08"
+        b"\x00\x02ks"
+        b"\x00\x00\x00\x07"
+    )
+
+
+def test_negative_timestamp_and_unset_value(twins: Twins) -> None:
+    body = twins.bodies.query_body("Q", QueryParams(1, [UNSET_VALUE], timestamp=-2), 4)
+    assert body == b"\x00\x00\x00\x01Q\x00\x01\x21\x00\x01\xff\xff\xff\xfe\xff\xff\xff\xff\xff\xff\xff\xfe"
+
+
+def test_no_values_and_no_page_size_set_no_flags(twins: Twins) -> None:
+    assert twins.bodies.query_body("Q", QueryParams(1, [], page_size=0), 4) == b"\x00\x00\x00\x01Q\x00\x01\x00"
+
+
+def test_execute(twins: Twins) -> None:
+    params = QueryParams(10, [b"\x00\x00\x00\x05"], skip_metadata=True)
+    execute = twins.bodies.execute_body
+    tail = b"\x00\x01\x00\x00\x00\x04\x00\x00\x00\x05"
+    assert execute(b"\xaa\xbb", None, params, 3) == b"\x00\x02\xaa\xbb\x00\x0a\x03" + tail
+    assert execute(b"\xaa\xbb", None, params, 4) == b"\x00\x02\xaa\xbb\x00\x0a\x03" + tail
+    assert execute(b"\xaa\xbb", b"\xcc", params, 4) == b"\x00\x02\xaa\xbb\x00\x01\xcc\x00\x0a\x03" + tail
+    assert execute(b"\xaa\xbb", b"\xcc", params, 5) == b"\x00\x02\xaa\xbb\x00\x01\xcc\x00\x0a\x00\x00\x00\x03" + tail
+    assert execute(b"\xaa\xbb", None, params, 5) == b"\x00\x02\xaa\xbb\x00\x00\x00\x0a\x00\x00\x00\x03" + tail
+
+
+def test_execute_ends_with_the_tablet_block_where_there_is_one(twins: Twins) -> None:
+    body = twins.bodies.execute_body(b"\xaa", None, QueryParams(1), 4, 0xA3)
+    assert body == b"\x00\x01\xaa\x00\x01\x00\xa3"
+
+
+def test_execute_takes_a_block_of_values_as_it_is(twins: Twins) -> None:
+    block = twins.bind.ValuesBlock(2, b"\x00\x00\x00\x01z\xff\xff\xff\xff")
+    body = twins.bodies.execute_body(b"\xaa", None, QueryParams(1, block), 4)
+    assert body == b"\x00\x01\xaa\x00\x01\x01\x00\x02\x00\x00\x00\x01z\xff\xff\xff\xff"
+    named = twins.bodies.query_body("Q", QueryParams(1, block, ["a", "b"]), 4)
+    assert named == b"\x00\x00\x00\x01Q\x00\x01\x41\x00\x02\x00\x01a\x00\x00\x00\x01z\x00\x01b\xff\xff\xff\xff"
+
+
+def test_batch_version_4(twins: Twins) -> None:
+    statements = [(True, b"\x01\x02", [b"v", None, UNSET_VALUE]), (False, "INSERT", None), (0, b"DELETE", [])]
+    params = QueryParams(4, serial_consistency=8, timestamp=1)
+    assert twins.bodies.batch_body(1, statements, params, 4) == (
+        b"\x01"
+        b"\x00\x03"
+        b"\x01\x00\x02\x01\x02\x00\x03\x00\x00\x00\x01v\xff\xff\xff\xff\xff\xff\xff\xfe"
+        b"\x00\x00\x00\x00\x06INSERT\x00\x00"
+        b"\x00\x00\x00\x00\x06DELETE\x00\x00"
+        b"\x00\x04"
+        b"\x30"
+        b"\x00\x08"
+        b"\x00\x00\x00\x00\x00\x00\x00\x01"
+    )
+
+
+def test_batch_version_5(twins: Twins) -> None:
+    block = twins.bind.ValuesBlock(1, b"\x00\x00\x00\x01v")
+    params = QueryParams(1, keyspace="k", now_in_seconds=2)
+    assert twins.bodies.batch_body(0, [(True, b"\x09", block)], params, 5) == (
+        b"\x00\x00\x01\x01\x00\x01\x09\x00\x01\x00\x00\x00\x01v\x00\x01\x00\x00\x01\x80\x00\x01k\x00\x00\x00\x02"
+    )
+
+
+def test_batch_of_65535_statements_and_no_more(twins: Twins) -> None:
+    one = (True, b"\x09", None)
+    body = twins.bodies.batch_body(0, [one] * 65535, QueryParams(1), 4)
+    assert body == b"\x00\xff\xff" + b"\x01\x00\x01\x09\x00\x00" * 65535 + b"\x00\x01\x00"
+    with pytest.raises(ValueError, match="65536 statements"):
+        twins.bodies.batch_body(0, [one] * 65536, QueryParams(1), 4)
+
+
+def test_prepare(twins: Twins) -> None:
+    assert twins.bodies.prepare_body("Q", None, 4) == b"\x00\x00\x00\x01Q"
+    assert twins.bodies.prepare_body("Q", None, 5) == b"\x00\x00\x00\x01Q\x00\x00\x00\x00"
+    assert twins.bodies.prepare_body("Q", "ks", 5) == b"\x00\x00\x00\x01Q\x00\x00\x00\x01\x00\x02ks"
+
+
+@pytest.mark.parametrize("version", [3, 4])
+def test_what_version_5_brought_is_refused_before(twins: Twins, version: int) -> None:
+    bodies = twins.bodies
+    with pytest.raises(UnsupportedOperation, match=f"keyspace .*version {version}"):
+        bodies.query_body("Q", QueryParams(1, keyspace="ks"), version)
+    with pytest.raises(UnsupportedOperation, match=f"now_in_seconds .*version {version}"):
+        bodies.execute_body(b"i", None, QueryParams(1, now_in_seconds=1), version)
+    with pytest.raises(UnsupportedOperation, match="keyspace"):
+        bodies.batch_body(0, [], QueryParams(1, keyspace="ks"), version)
+    with pytest.raises(UnsupportedOperation, match="keyspace"):
+        bodies.prepare_body("Q", "ks", version)
+
+
+def test_unset_is_refused_on_version_3(twins: Twins) -> None:
+    bodies = twins.bodies
+    block = twins.bind.ValuesBlock(1, b"\xff\xff\xff\xfe", True)
+    for values in ([UNSET_VALUE], block):
+        with pytest.raises(UnsupportedOperation, match=r"UNSET_VALUE .*version 3"):
+            bodies.execute_body(b"i", None, QueryParams(1, values), 3)
+        with pytest.raises(UnsupportedOperation, match=r"UNSET_VALUE .*version 3"):
+            bodies.batch_body(0, [(True, b"i", values)], QueryParams(1), 3)
+
+
+@pytest.mark.parametrize(
+    ("params", "error", "match"),
+    [
+        (QueryParams(1, ["text"]), TypeError, "'text'"),
+        (QueryParams(1, [5]), TypeError, "5 \\(int\\)"),
+        (QueryParams(1, [b"a"], ["x", "y"]), ValueError, "1 values and 2 names"),
+        (QueryParams(1, [b""] * 65536), ValueError, "65536"),
+        (QueryParams(70000), ValueError, "70000"),
+        (QueryParams(1, serial_consistency=-1), ValueError, "-1"),
+        (QueryParams(1, page_size=1 << 31), ValueError, "page"),
+        (QueryParams(1, timestamp=1 << 63), ValueError, "timestamp"),
+        (QueryParams(1, keyspace="k" * 65536), ValueError, "65536"),
+        (QueryParams(1, now_in_seconds=1 << 31), ValueError, "now_in_seconds"),
+    ],
+)
+def test_what_does_not_fit_is_named(twins: Twins, params: QueryParams, error: type[Exception], match: str) -> None:
+    with pytest.raises(error, match=match):
+        twins.bodies.query_body("Q", params, 5)
+
+
+def test_a_bad_batch_type_and_a_long_id_are_named(twins: Twins) -> None:
+    with pytest.raises(ValueError, match="256"):
+        twins.bodies.batch_body(256, [], QueryParams(1), 4)
+    with pytest.raises(ValueError, match="65536"):
+        twins.bodies.execute_body(b"i" * 65536, None, QueryParams(1), 4)
+    with pytest.raises(TypeError, match="prepared"):
+        twins.bodies.batch_body(0, [(True, "text", None)], QueryParams(1), 4)
+
+
+@pytest.mark.parametrize("kind", [bytearray, memoryview])
+def test_values_may_be_any_bytes(twins: Twins, kind: Any) -> None:
+    expected = b"\x00\x00\x00\x01Q\x00\x01\x01\x00\x01\x00\x00\x00\x02hi"
+    assert twins.bodies.query_body("Q", QueryParams(1, [kind(b"hi")]), 4) == expected
+    assert twins.bodies.query_body("Q", QueryParams(1, (kind(b"hi"),)), 4) == expected

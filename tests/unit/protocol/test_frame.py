@@ -1,0 +1,346 @@
+"""Frames: native_protocol_v4.spec, section 2, and native_protocol_v5.spec, sections 2 and 2.4."""
+
+from __future__ import annotations
+
+import gc
+import random
+import struct
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from lz4 import block
+
+from cassandra.errors import CrcException, ProtocolError
+from tests.conftest import Twins
+from tests.unit.protocol.test_segment import by_hand, lz4_by_hand
+from tests.unit.protocol.wire import envelope
+
+Messages = list[tuple[int, int, int, bytes, int]]
+
+SETTINGS = [(3, None), (4, None), (4, "lz4"), (4, "snappy"), (5, None), (5, "lz4")]
+
+
+def some_messages(version: int, sizes: Iterable[int] = (0, 1, 5, 9, 300, 700, 3000)) -> Messages:
+    source = random.Random(1)
+    return [
+        (stream, 8, 0, source.randbytes(size // 3) + b"ab" * (size // 3), version) for stream, size in enumerate(sizes)
+    ]
+
+
+def pair(twins: Twins, version: int, algorithm: str | None, segmented: bool | None = None) -> tuple[Any, Any]:
+    """A server's writer and a client's reader, past the handshake."""
+    writer = twins.frame.FrameWriter(version, responses=True)
+    reader = twins.frame.FrameReader(version)
+    for end in (writer, reader):
+        end.set_compression(algorithm)
+        if segmented if segmented is not None else version >= 5:
+            end.enable_segments()
+    return writer, reader
+
+
+def stream_of(twins: Twins, version: int, algorithm: str | None, messages: Messages) -> tuple[bytes, Any]:
+    writer, reader = pair(twins, version, algorithm)
+    for stream, opcode, flags, body, _ in messages:
+        writer.add(stream, opcode, flags, body)
+    return writer.take(), reader
+
+
+def through_buffers(reader: Any, data: bytes, step: int) -> Messages:
+    """Feed `data` as a BufferedProtocol does."""
+    out: Messages = []
+    pos = 0
+    while pos < len(data):
+        room = reader.get_buffer(-1)
+        size = min(len(room), step, len(data) - pos)
+        assert size > 0
+        room[:size] = data[pos : pos + size]
+        pos += size
+        out += reader.buffer_updated(size)
+    return out
+
+
+def test_a_request_by_hand(twins: Twins) -> None:
+    writer = twins.frame.FrameWriter(4)
+    assert writer.take() == b""
+    writer.add(258, 0x07, 0x02, b"body")
+    assert writer.pending >= 4
+    writer.add(-1, 0x05, 0, b"")
+    assert writer.take() == b"\x04\x02\x01\x02\x07\x00\x00\x00\x04body\x04\x00\xff\xff\x05\x00\x00\x00\x00"
+    assert writer.pending == 0
+    assert writer.take() == b""
+
+
+def test_a_response_by_hand(twins: Twins) -> None:
+    reader = twins.frame.FrameReader(4)
+    assert reader.feed(b"\x84\x08\x01\x02\x08\x00\x00\x00\x04body\x84\x00\xff\xff\x0c\x00\x00\x00\x00") == [
+        (258, 8, 8, b"body", 4),
+        (-1, 12, 0, b"", 4),
+    ]
+
+
+def test_compressed_bodies_by_hand(twins: Twins) -> None:
+    writer, _ = pair(twins, 4, "lz4")
+    body = b"ab" * 1000
+    packed = b"\x00\x00\x07\xd0" + block.compress(body, store_size=False)
+    writer.add(1, 8, 0, body)
+    assert writer.take() == envelope(0x84, 1, 1, 8, packed)
+    # Too small, or no smaller when compressed: as it is.
+    writer.add(1, 8, 0, b"small")
+    assert writer.take() == envelope(0x84, 0, 1, 8, b"small")
+    noise = random.Random(2).randbytes(2000)
+    writer.add(1, 8, 0, noise)
+    assert writer.take() == envelope(0x84, 0, 1, 8, noise)
+
+
+@pytest.mark.parametrize("opcode", [1, 5])
+def test_startup_and_options_are_never_compressed(twins: Twins, opcode: int) -> None:
+    writer, _ = pair(twins, 4, "lz4")
+    writer.add(0, opcode, 0, b"ab" * 1000)
+    assert writer.take() == envelope(0x84, 0, 0, opcode, b"ab" * 1000)
+
+
+def test_segments_by_hand(twins: Twins) -> None:
+    messages = some_messages(5, (3, 0))
+    data, reader = stream_of(twins, 5, None, messages)
+    assert data == by_hand(b"".join(envelope(0x85, 0, m[0], m[1], m[3]) for m in messages), True)
+    assert reader.feed(data) == messages
+
+
+def test_segments_begin_behind_what_was_added_before(twins: Twins) -> None:
+    writer = twins.frame.FrameWriter(5)
+    writer.add(0, 1, 0, b"startup")
+    writer.enable_segments()
+    writer.add(1, 7, 0, b"query")
+    assert writer.take() == envelope(5, 0, 0, 1, b"startup") + by_hand(envelope(5, 0, 1, 7, b"query"), True)
+
+
+@pytest.mark.parametrize(("version", "algorithm"), SETTINGS)
+def test_every_cut_in_two_and_every_step(twins: Twins, version: int, algorithm: str | None) -> None:
+    messages = some_messages(version, (0, 1, 9, 300, 20))
+    data, _ = stream_of(twins, version, algorithm, messages)
+    for cut in range(len(data) + 1):
+        _, reader = pair(twins, version, algorithm)
+        assert reader.feed(data[:cut]) + reader.feed(data[cut:]) == messages
+        _, reader = pair(twins, version, algorithm)
+        assert through_buffers(reader, data[:cut], 1 << 20) + through_buffers(reader, data[cut:], 1 << 20) == messages
+    for step in (1, 2, 3, 7, 8, 9, 10, 13):
+        _, reader = pair(twins, version, algorithm)
+        out: Messages = []
+        for pos in range(0, len(data), step):
+            out += reader.feed(memoryview(data)[pos : pos + step])
+        assert out == messages
+        _, reader = pair(twins, version, algorithm)
+        assert through_buffers(reader, data, step) == messages
+
+
+@pytest.mark.parametrize(("version", "algorithm"), SETTINGS)
+@pytest.mark.parametrize("step", [1000, 65536, 100_000, 1 << 20])
+def test_large_bodies(twins: Twins, version: int, algorithm: str | None, step: int) -> None:
+    messages = some_messages(version, (40_000, 10, 131_071, 131_062, 400_000, 0, 70_000, 1_000_000))
+    data, reader = stream_of(twins, version, algorithm, messages)
+    assert through_buffers(reader, data, step) == messages
+    _, reader = pair(twins, version, algorithm)
+    out: Messages = []
+    for pos in range(0, len(data), step):
+        out += reader.feed(data[pos : pos + step])
+    assert out == messages
+
+
+def test_feed_and_buffers_may_alternate(twins: Twins) -> None:
+    messages = some_messages(4, (200_000, 50, 200_000))
+    data, reader = stream_of(twins, 4, None, messages)
+    out = reader.feed(data[:1000])
+    out += through_buffers(reader, data[1000:90_000], 4096)
+    out += reader.feed(data[90_000:90_001])
+    out += through_buffers(reader, data[90_001:], 1 << 20)
+    assert out == messages
+
+
+def test_the_buffer_is_used_again_and_large_bodies_are_received_in_place(twins: Twins) -> None:
+    reader = twins.frame.FrameReader(4)
+    assert len(reader.get_buffer(-1)) == 65536
+    reader.feed(envelope(0x84, 0, 1, 8, b"")[:5] + struct.pack(">i", 1_000_000))
+    assert len(reader.get_buffer(-1)) == 1_000_000
+
+
+def test_a_buffer_outlives_its_reader(twins: Twins) -> None:
+    reader = twins.frame.FrameReader(4)
+    reader.feed(envelope(0x84, 0, 1, 8, b"")[:5] + struct.pack(">i", 1_000_000))
+    room = reader.get_buffer(-1)
+    del reader
+    gc.collect()
+    room[:3] = b"abc"
+    assert bytes(room[:3]) == b"abc"
+
+
+def test_bodies_do_not_change_when_the_buffer_is_written_again(twins: Twins) -> None:
+    reader = twins.frame.FrameReader(4)
+    first = through_buffers(reader, envelope(0x84, 0, 1, 8, b"first"), 100)
+    through_buffers(reader, envelope(0x84, 0, 1, 8, b"XXXXX"), 100)
+    assert first == [(1, 8, 0, b"first", 4)]
+
+
+def test_version_0_takes_any_version(twins: Twins) -> None:
+    reader = twins.frame.FrameReader(0)
+    data = b"".join(envelope(0x80 | version, 0, 0, 6, b"x") for version in (3, 4, 5, 6))
+    assert [message[4] for message in reader.feed(data)] == [3, 4, 5, 6]
+
+
+def test_an_error_may_come_in_the_servers_own_version(twins: Twins) -> None:
+    assert twins.frame.FrameReader(5).feed(envelope(0x84, 0, 0, 0, b"error")) == [(0, 0, 0, b"error", 4)]
+    with pytest.raises(ProtocolError, match="version 4 .*version 5"):
+        twins.frame.FrameReader(5).feed(envelope(0x84, 0, 0, 2, b""))
+
+
+@pytest.mark.parametrize(
+    ("data", "match"),
+    [
+        (b"HTTP/1.1 400 Bad Request", "does not speak the native protocol.*HTTP"),
+        (envelope(0x04, 0, 0, 8, b""), "does not speak"),
+        (envelope(0x82, 0, 0, 8, b""), "does not speak"),
+        (envelope(0xC1, 0, 0, 8, b""), "does not speak"),
+        (b"\x84\x00\x00\x00\x08\x10\x00\x00\x01", "268435457 bytes; the limit is 268435456"),
+        (b"\x84\x00\x00\x00\x08\xff\xff\xff\xff", "-1 bytes"),
+        (envelope(0x84, 1, 0, 8, b"abcdef"), "no compression"),
+    ],
+)
+@pytest.mark.parametrize("step", [1, 100])
+def test_what_is_no_frame(twins: Twins, data: bytes, match: str, step: int) -> None:
+    reader = twins.frame.FrameReader(4)
+    with pytest.raises(ProtocolError, match=match):
+        for pos in range(0, len(data), step):
+            reader.feed(data[pos : pos + step])
+    # Dead: whatever comes later raises the same again.
+    with pytest.raises(ProtocolError, match=match):
+        reader.feed(envelope(0x84, 0, 0, 8, b""))
+    with pytest.raises(ProtocolError, match=match):
+        reader.buffer_updated(0)
+
+
+def test_the_limit_can_be_set(twins: Twins) -> None:
+    reader = twins.frame.FrameReader(4, 10)
+    assert len(reader.feed(envelope(0x84, 0, 0, 8, b"0123456789"))) == 1
+    with pytest.raises(ProtocolError, match="11 bytes; the limit is 10"):
+        reader.feed(envelope(0x84, 0, 0, 8, b"0123456789a"))
+
+
+def test_a_request_of_300_mb_is_refused_before_anything_is_queued(twins: Twins) -> None:
+    writer = twins.frame.FrameWriter(4)
+    writer.add(0, 7, 0, b"before")
+    with pytest.raises(ValueError, match=r"QUERY .*314572800 bytes; the limit is 268435456"):
+        writer.add(1, 7, 0, bytes(300 << 20))
+    assert writer.take() == envelope(4, 0, 0, 7, b"before")
+    with pytest.raises(ValueError, match="stream 32768"):
+        writer.add(32768, 7, 0, b"")
+    assert writer.take() == b""
+
+
+@pytest.mark.parametrize("algorithm", ["lz4", "snappy"])
+def test_decompression_bombs(twins: Twins, algorithm: str) -> None:
+    claims = {
+        "lz4": [b"\xff\xff\xff\xff" + bytes(20), b"\x0f\xff\xff\xff" + bytes(20)],
+        "snappy": [b"\xff\xff\xff\xff\x0f" + bytes(20), b"\xff\xff\xff\x7f" + bytes(20), b"\xff" * 8],
+    }
+    for body in [*claims[algorithm], b"", b"\x00", b"garbage that is no block"]:
+        _, reader = pair(twins, 4, algorithm)
+        with pytest.raises(ProtocolError):
+            reader.feed(envelope(0x84, 1, 0, 8, body))
+
+
+def test_a_bomb_that_holds_what_it_claims_stops_at_the_limit(twins: Twins) -> None:
+    bomb = b"\x00\x98\x96\x80" + block.compress(bytes(10_000_000), store_size=False)
+    reader = twins.frame.FrameReader(4, 1_000_000)
+    reader.set_compression("lz4")
+    with pytest.raises(ProtocolError, match="10000000 bytes, more than the limit"):
+        reader.feed(envelope(0x84, 1, 0, 8, bomb))
+
+
+def test_an_lz4_body_that_is_shorter_than_it_says(twins: Twins) -> None:
+    body = b"\x00\x00\x00\x64" + block.compress(b"x" * 50, store_size=False)
+    _, reader = pair(twins, 4, "lz4")
+    with pytest.raises(ProtocolError, match=r"50 bytes where its header says 100|cannot be decompressed"):
+        reader.feed(envelope(0x84, 1, 0, 8, body))
+
+
+def test_the_compression_flag_means_nothing_in_version_5(twins: Twins) -> None:
+    _, reader = pair(twins, 5, None)
+    assert reader.feed(by_hand(envelope(0x85, 1, 0, 8, b"plain"), True)) == [(0, 8, 1, b"plain", 5)]
+
+
+def test_every_flipped_bit_of_a_segment_is_found(twins: Twins) -> None:
+    whole = by_hand(envelope(0x85, 0, 0, 8, b"body"), True)
+    for bit in range(len(whole) * 8):
+        damaged = bytearray(whole)
+        damaged[bit // 8] ^= 1 << (bit % 8)
+        _, reader = pair(twins, 5, None)
+        with pytest.raises(CrcException):
+            reader.feed(bytes(damaged))
+
+
+@pytest.mark.parametrize(
+    ("segments", "match"),
+    [
+        ([by_hand(envelope(0x85, 0, 0, 8, b"body")[:-1], True)], "ends in the middle"),
+        ([by_hand(b"\x85\x00", True)], "ends in the middle"),
+        ([by_hand(envelope(0x85, 0, 0, 8, b"body")[:-1], False), by_hand(b"y", True)], "came in the middle"),
+        ([by_hand(b"\x85\x00", False), by_hand(b"\x00\x00", True)], "came in the middle"),
+        ([by_hand(envelope(0x84, 0, 0, 0, b""), True)], "version 4"),
+    ],
+)
+def test_segments_that_contradict_their_envelopes(twins: Twins, segments: list[bytes], match: str) -> None:
+    _, reader = pair(twins, 5, None)
+    with pytest.raises(ProtocolError, match=match):
+        for data in segments:
+            reader.feed(data)
+
+
+def test_an_envelope_may_be_cut_anywhere_by_segments(twins: Twins) -> None:
+    whole = envelope(0x85, 0, 3, 8, b"0123456789")
+    for cut in range(1, len(whole)):
+        _, reader = pair(twins, 5, None)
+        data = by_hand(whole[:cut], False) + by_hand(whole[cut:], False) + by_hand(whole, True)
+        assert reader.feed(data) == [(3, 8, 0, b"0123456789", 5)] * 2
+
+
+@pytest.mark.parametrize(
+    ("stored", "plain_size"), [(b"no block at all", 1000), (block.compress(b"x" * 50, store_size=False), 60), (b"", 5)]
+)
+def test_a_bad_lz4_segment(twins: Twins, stored: bytes, plain_size: int) -> None:
+    _, reader = pair(twins, 5, "lz4")
+    with pytest.raises(ProtocolError, match="LZ4"):
+        reader.feed(lz4_by_hand(stored, plain_size, True))
+
+
+def test_snappy_is_not_for_segments(twins: Twins) -> None:
+    for kind in (twins.frame.FrameReader, twins.frame.FrameWriter):
+        end = kind(5)
+        end.set_compression("snappy")
+        with pytest.raises(ValueError, match="snappy"):
+            end.enable_segments()
+        with pytest.raises(ValueError, match="zip"):
+            end.set_compression("zip")
+
+
+def test_requests_can_be_read_as_well(twins: Twins) -> None:
+    reader = twins.frame.FrameReader(0, requests=True)
+    assert reader.feed(envelope(4, 0, 5, 7, b"query")) == [(5, 7, 0, b"query", 4)]
+    with pytest.raises(ProtocolError):
+        reader.feed(envelope(0x84, 0, 5, 8, b""))
+
+
+@pytest.mark.parametrize(("version", "algorithm"), SETTINGS)
+def test_mutated_streams(twins: Twins, version: int, algorithm: str | None) -> None:
+    """No crash and no hang, and only the one family of errors. tests/fuzz has the same by the million."""
+    data, _ = stream_of(twins, version, algorithm, some_messages(version))
+    source = random.Random(version)
+    for _ in range(300):
+        damaged = bytearray(data)
+        for _ in range(source.randint(1, 4)):
+            damaged[source.randrange(len(damaged))] = source.randrange(256)
+        reader = pair(twins, version, algorithm)[1]
+        try:
+            for pos in range(0, len(damaged), 777):
+                reader.feed(bytes(damaged[pos : pos + 777]))
+        except ProtocolError:
+            pass

@@ -1,0 +1,127 @@
+"""Row plans: pages of bytes to rows."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+import pytest
+
+from cassandra.errors import DecodeError
+from tests.conftest import Twins
+from tests.unit.protocol.wire import int32, value
+
+PAGE = (
+    value(int32(1)) + value(b"one") + value(b"\x01")
+    + value(None) + value(None) + value(None)
+    + value(int32(-3)) + value(b"") + value(b"")
+)  # fmt: skip
+ROWS = [(1, "one", b"\x01"), (None, None, None), (-3, "", b"")]
+NAMES = ("id", "name", "data")
+
+
+def plan(twins: Twins, names: tuple[str, ...] = NAMES) -> Any:
+    codecs = twins.codecs
+    return twins.rows.RowPlan(names, [codecs.int32(), codecs.text(), codecs.blob()])
+
+
+def test_tuples(twins: Twins) -> None:
+    assert plan(twins).tuples(PAGE, 0, 3) == ROWS
+    assert plan(twins).tuples(b"head" + PAGE, 4, 3) == ROWS
+    assert plan(twins).tuples(PAGE, 0, 0) == []
+    assert plan(twins).tuples(PAGE + b"ignored", 0, 3) == ROWS
+
+
+def test_dicts_keep_the_order_of_columns(twins: Twins) -> None:
+    dicts = plan(twins).dicts(PAGE, 0, 3)
+    assert dicts == [dict(zip(NAMES, row, strict=True)) for row in ROWS]
+    assert [*dicts[0]] == [*NAMES]
+    ordered = plan(twins).ordered_dicts(PAGE, 0, 3)
+    assert ordered == [OrderedDict(zip(NAMES, row, strict=True)) for row in ROWS]
+    assert type(ordered[0]) is OrderedDict
+
+
+def test_named_tuples_share_one_class(twins: Twins) -> None:
+    rows = plan(twins).named_tuples(PAGE, 0, 3)
+    assert rows == ROWS
+    assert (rows[0].id, rows[0].name, rows[0].data) == ROWS[0]
+    assert type(rows[0]) is type(plan(twins).named_tuples(PAGE, 0, 1)[0])
+    assert repr(rows[0]) == "Row(id=1, name='one', data=b'\\x01')"
+    assert rows[0]._replace(id=2).id == 2
+
+
+def test_columns(twins: Twins) -> None:
+    assert plan(twins).columns(PAGE, 0, 3) == [list(column) for column in zip(*ROWS, strict=True)]
+    assert plan(twins).columns(PAGE, 0, 0) == [[], [], []]
+
+
+def test_iterate(twins: Twins) -> None:
+    rows = plan(twins).iterate(PAGE, 0, 3)
+    assert next(rows) == ROWS[0]
+    assert list(rows) == ROWS[1:]
+
+
+def test_raw_columns(twins: Twins) -> None:
+    ids, names, data = plan(twins).raw_columns(PAGE, 0, 3, [4, -1, -1])
+    assert (bytes(ids[0]), bytes(ids[1])) == (int32(1) + int32(0) + int32(-3), b"\x00\x01\x00")
+    assert (names, data) == (["one", None, ""], [b"\x01", None, b""])
+    with pytest.raises(DecodeError, match=r'row 0, column "name" .*takes 4 bytes, got 3'):
+        plan(twins).raw_columns(PAGE, 0, 3, [4, 4, -1])
+
+
+def test_an_empty_number_is_none(twins: Twins) -> None:
+    numbers = twins.rows.RowPlan(("a",), [twins.codecs.int32()])
+    assert numbers.tuples(value(b""), 0, 1) == [(None,)]
+
+
+METHODS = ["tuples", "named_tuples", "dicts", "ordered_dicts", "columns"]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_errors_name_row_and_column(twins: Twins, method: str) -> None:
+    decode = getattr(plan(twins), method)
+    good = value(int32(1)) + value(b"one") + value(b"\x01")
+    with pytest.raises(DecodeError, match=r'row 1, column "id" \(int\): .*3'):
+        decode(good + value(b"123") + value(b"x") + value(b""), 0, 2)
+    with pytest.raises(DecodeError, match=r'row 0, column "name" \(text\): '):
+        decode(value(int32(1)) + value(b"\xff\xfe") + value(b""), 0, 1)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_cut_of_a_page_is_an_error(twins: Twins, method: str) -> None:
+    decode = getattr(plan(twins), method)
+    for size in range(len(PAGE)):
+        with pytest.raises(DecodeError):
+            decode(PAGE[:size], 0, 3)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    ("offset", "count"), [(0, 2**31 - 1), (0, 4), (0, -1), (len(PAGE) + 1, 1), (-1, 1), (len(PAGE), 1), (2**62, 1)]
+)
+def test_a_claimed_count_is_checked_first(twins: Twins, method: str, offset: int, count: int) -> None:
+    with pytest.raises(DecodeError):
+        getattr(plan(twins), method)(PAGE, offset, count)
+
+
+@pytest.mark.parametrize("size", [2**31 - 1, 100, -(2**31)])
+def test_a_length_past_the_end(twins: Twins, size: int) -> None:
+    numbers = twins.rows.RowPlan(("a",), [twins.codecs.blob()])
+    body = int32(size) + b"abc"
+    if size < 0:
+        assert numbers.tuples(body, 0, 1) == [(None,)]
+    else:
+        with pytest.raises(DecodeError, match='row 0, column "a"'):
+            numbers.tuples(body, 0, 1)
+
+
+def test_rows_without_columns_are_refused(twins: Twins) -> None:
+    nothing = twins.rows.RowPlan((), [])
+    assert nothing.tuples(b"", 0, 0) == []
+    with pytest.raises(DecodeError):
+        nothing.tuples(b"", 0, 1)
+
+
+def test_names_and_codecs_go_together(twins: Twins) -> None:
+    with pytest.raises(ValueError, match="2 names and 1 codecs"):
+        twins.rows.RowPlan(("a", "b"), [twins.codecs.int32()])

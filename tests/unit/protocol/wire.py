@@ -1,0 +1,65 @@
+"""Bytes of the notations of native_protocol_v5.spec, section 3, for tests: written here, not taken from the code under test."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from types import ModuleType
+from typing import Any
+
+
+def byte(value: int) -> bytes:
+    return struct.pack(">B", value)
+
+
+def short(value: int) -> bytes:
+    return struct.pack(">H", value)
+
+
+def int32(value: int) -> bytes:
+    return struct.pack(">i", value)
+
+
+def string(text: str) -> bytes:
+    return short(len(text.encode())) + text.encode()
+
+
+def long_string(text: str) -> bytes:
+    return int32(len(text.encode())) + text.encode()
+
+
+def value(data: bytes | None) -> bytes:
+    return b"\xff\xff\xff\xff" if data is None else int32(len(data)) + data
+
+
+def string_list(items: Sequence[str]) -> bytes:
+    return short(len(items)) + b"".join(map(string, items))
+
+
+def string_multimap(items: Mapping[str, Sequence[str]]) -> bytes:
+    return short(len(items)) + b"".join(string(key) + string_list(values) for key, values in items.items())
+
+
+def envelope(version: int, flags: int, stream: int, opcode: int, body: bytes) -> bytes:
+    return struct.pack(">BBhBi", version, flags, stream, opcode, len(body)) + body
+
+
+class FakeType:
+    """A column type that gives a codec of one implementation."""
+
+    def __init__(self, codec: Any) -> None:
+        self._codec = codec
+
+    def codec(self) -> Any:
+        return self._codec
+
+
+class FakeColumn:
+    def __init__(self, name: str, codec: Any) -> None:
+        self.name = name
+        self.type = FakeType(codec)
+
+
+def columns(codecs: ModuleType, **kinds: str) -> list[FakeColumn]:
+    """Columns by name with the codec that the named factory of `codecs` makes."""
+    return [FakeColumn(name, getattr(codecs, kind)()) for name, kind in kinds.items()]
