@@ -15,6 +15,7 @@ from cassandra.cqltypes.base import (  # noqa: E402
     apache_cassandra_type_prefix,
     trim_if_startswith,
 )
+from cassandra.cqltypes.composite import ColumnToCollectionType, CompositeType, DynamicCompositeType  # noqa: E402
 from cassandra.cqltypes.containers import (  # noqa: E402
     FrozenType,
     ListType,
@@ -26,14 +27,16 @@ from cassandra.cqltypes.containers import (  # noqa: E402
     _ParameterizedType,
     _SimpleParameterizedType,
 )
-from cassandra.cqltypes.custom import (  # noqa: E402
-    ColumnToCollectionType,
-    CompositeType,
-    DynamicCompositeType,
-    UnrecognizedType,
-    mkUnrecognizedType,
-)
+from cassandra.cqltypes.custom import UnrecognizedType, mkUnrecognizedType  # noqa: E402
 from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError  # noqa: E402
+from cassandra.cqltypes.geo import (  # noqa: E402
+    BoundKind,
+    DateRangeType,
+    LineStringType,
+    PointType,
+    PolygonType,
+    WKBGeometryType,
+)
 from cassandra.cqltypes.parse import (  # noqa: E402
     cql_typename,
     cql_types_from_string,
@@ -74,9 +77,38 @@ from cassandra.cqltypes.scalars import (  # noqa: E402
     cql_timestamp_formats,
 )
 from cassandra.cqltypes.udt import UserType  # noqa: E402
+from cassandra.marshal import (  # noqa: E402
+    double_pack,
+    float_pack,
+    int8_pack,
+    int16_pack,
+    int32_pack,
+    int64_pack,
+    uint16_pack,
+    uint32_pack,
+)
 from cassandra.sentinels import EMPTY, EmptyValue  # noqa: E402
 
+cassandra_empty_type = "org.apache.cassandra.db.marshal.EmptyType"
+cql_empty_type = "empty"
+
 __all__ = [
+    "uint32_pack",
+    "uint16_pack",
+    "int64_pack",
+    "int32_pack",
+    "int16_pack",
+    "int8_pack",
+    "float_pack",
+    "double_pack",
+    "cql_empty_type",
+    "cassandra_empty_type",
+    "WKBGeometryType",
+    "PolygonType",
+    "PointType",
+    "LineStringType",
+    "DateRangeType",
+    "BoundKind",
     "EMPTY",
     "AsciiType",
     "BooleanType",

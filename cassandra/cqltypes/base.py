@@ -275,7 +275,7 @@ def parameterized(
     key = (cls, subtypes, fieldnames, *attributes.values())
     made = _parameterized.get(key)
     if made is None:
-        name = cls.cass_parameterized_type_with(subtypes)
+        name = attributes.pop("_title", None) or cls.cass_parameterized_type_with(subtypes)
         made = type(cls)(
             name,
             (cls,),

@@ -5,10 +5,10 @@ A codec knows nothing of the classes in `cassandra.cqltypes`; those build it. Co
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any
 
-from cassandra.cqltypes.failures import malformed
-from cassandra.errors import DecodeError
+from cassandra.cqltypes.coerce import truncated
 
 Data = bytes | memoryview
 MAX_LENGTH = 0x7FFFFFFF  # native_protocol_v5.spec 3: the length of [bytes] is a signed [int]
@@ -78,42 +78,60 @@ class Codec:
         return f"<codec of {self.cql_name}>"
 
 
-class UserType(Protocol):
-    """What `from_class` needs of a type whose coding is written in Python."""
+class FunctionCodec(Codec):
+    """The codec of a type whose coding is Python code."""
 
-    def to_binary(self, value: Any, protocol_version: int) -> bytes:
-        """The body of `value`."""
+    __slots__ = ("_decode", "_encode")
 
-    def from_binary(self, data: bytes | None, protocol_version: int) -> Any:
-        """The value of a body."""
-
-
-class ClassCodec(Codec):
-    """The codec of a type whose coding is a user's Python code."""
-
-    __slots__ = ("_from_binary", "_to_binary", "_version")
-
-    def __init__(self, name: str, cls: Any, protocol_version: int, fixed_size: int) -> None:
-        super().__init__(name, fixed_size, empty_is_value=True)
-        self._to_binary = cls.to_binary
-        self._from_binary = cls.from_binary
-        self._version = protocol_version
+    def __init__(
+        self,
+        name: str,
+        encode: Callable[[Any], bytes],
+        decode: Callable[[bytes], Any],
+        fixed_size: int,
+        empty_is_value: bool,
+        empty: object,
+    ) -> None:
+        super().__init__(name, fixed_size, empty_is_value=empty_is_value, empty=empty)
+        self._encode = encode
+        self._decode = decode
 
     def encode(self, value: Any) -> bytes:
-        """What the class's `to_binary` makes of `value`."""
-        data = self._to_binary(value, self._version)
+        """What the type's function makes of `value`."""
+        data = self._encode(value)
         if not isinstance(data, (bytes, bytearray, memoryview)):
-            raise TypeError(f"{self.cql_name}: to_binary returned {type(data).__name__}, not bytes")
+            raise TypeError(f"{self.cql_name}: the type's encoding returned {type(data).__name__}, not bytes")
         return bytes(data)
 
     def decode(self, data: Data) -> Any:
-        """What the class's `from_binary` makes of `data`."""
-        return self._from_binary(bytes(data), self._version)
+        """What the type's function makes of `data`."""
+        return self._decode(bytes(data))
+
+
+def from_functions(
+    name: str,
+    encode: Callable[[Any], bytes],
+    decode: Callable[[bytes], Any],
+    *,
+    fixed_size: int = -1,
+    empty_is_value: bool = False,
+    empty: object = None,
+) -> Codec:
+    """A type whose coding is the functions ``encode(value) -> bytes`` and ``decode(bytes) -> value``."""
+    return FunctionCodec(name, encode, decode, fixed_size, empty_is_value, empty)
 
 
 def from_class(cls: Any, protocol_version: int, *, name: str = "", fixed_size: int = -1) -> Codec:
     """The codec of a class with ``to_binary(value, protocol_version)`` and ``from_binary(data, protocol_version)``."""
-    return ClassCodec(name or cls.__name__, cls, protocol_version, fixed_size)
+    to_binary, from_binary = cls.to_binary, cls.from_binary
+    return FunctionCodec(
+        name or cls.__name__,
+        lambda value: to_binary(value, protocol_version),
+        lambda data: from_binary(data, protocol_version),
+        fixed_size,
+        True,
+        None,
+    )
 
 
 def encode_nullable(codec: Codec, value: Any) -> bytes:
@@ -133,29 +151,28 @@ def read_element(codec: Codec, data: bytes, size: int) -> Any:
     return codec.decode(data)
 
 
-def take(name: str, data: bytes, offset: int) -> tuple[int, int]:
+def take(data: bytes, offset: int) -> tuple[int, int]:
     """(start, size) of the [bytes] whose length field lies at `offset`; a size below 0 is a null."""
     start = offset + 4
-    if start > len(data):
-        malformed(name, f"truncated: {len(data) - offset} bytes left of a 4-byte length")
+    left = len(data) - start
+    if left < 0:
+        truncated(f"truncated: {left + 4} bytes left of a 4-byte length")
     size = int.from_bytes(data[offset:start], "big", signed=True)
-    if size > len(data) - start:
-        malformed(name, f"truncated: an item claims {size} bytes, {len(data) - start} are left")
+    if size > left:
+        truncated(f"truncated: an item claims {size} bytes, {left} are left")
     if size < -1:
         # Null is -1 (native_protocol_v5.spec 3); nothing else may be negative in a value.
-        malformed(name, f"an item has the negative length {size}")
+        truncated(f"an item has the negative length {size}")
     return start, size
 
 
 __all__ = [
     "MAX_LENGTH",
-    "ClassCodec",
     "Codec",
     "Data",
-    "DecodeError",
-    "UserType",
     "encode_nullable",
     "from_class",
+    "from_functions",
     "read_element",
     "take",
 ]

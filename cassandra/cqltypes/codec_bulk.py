@@ -9,8 +9,10 @@ from __future__ import annotations
 import struct
 import sys
 from array import array
+from collections.abc import Sequence
 from typing import Any
 
+from cassandra.cqltypes import coerce
 from cassandra.cqltypes.failures import malformed
 
 _NATIVE_ORDER = "<" if sys.byteorder == "little" else ">"
@@ -69,6 +71,18 @@ def values_of(view: memoryview) -> list[Any]:
     if form[:1] in "<>=!" and len(form) == 2:
         return list(struct.unpack(f"{form[0]}{len(view)}{form[1]}", view.tobytes()))
     return view.tolist()
+
+
+def elements_of(value: Any, name: str) -> Sequence[Any]:
+    """The elements of any iterable, also of an array of numbers, as a list or tuple that nobody else changes."""
+    view = buffer_of(value)
+    if view is not None and view.ndim == 1:
+        with view:
+            try:
+                return values_of(view)
+            except (NotImplementedError, struct.error):
+                pass  # a format that only the exporter itself understands: iterate
+    return coerce.elements(value, name)
 
 
 def with_lengths(packed: bytes, width: int) -> bytes:

@@ -11,10 +11,10 @@ from cassandra.cqltypes.codec_base import Codec, Data, encode_nullable, read_ele
 from cassandra.cqltypes.codec_bulk import (
     buffer_of,
     check_multiple,
+    elements_of,
     native_array,
     numpy_array,
     store,
-    values_of,
     with_lengths,
     without_lengths,
     wire_form,
@@ -28,23 +28,12 @@ from cassandra.util.sortedset import SortedSet
 _NULL = b"\xff\xff\xff\xff"  # made once, for every null element
 
 
-def _elements(value: Any, name: str) -> Sequence[Any]:
-    view = buffer_of(value)
-    if view is not None and view.ndim == 1:
-        with view:
-            try:
-                return values_of(view)
-            except (NotImplementedError, struct.error):
-                pass  # an exporter whose elements only itself can make: iterate
-    return coerce.elements(value, name)
-
-
 def _packed(value: Any, code: str) -> bytes | None:
     """The packed big-endian bytes of a sequence of plain numbers; None where it takes a look at each element."""
     if type(value) is list or type(value) is tuple:
         try:
             return struct.pack(f">{len(value)}{code}", *value)
-        except (struct.error, OverflowError, TypeError):
+        except Exception:  # once more, one by one: that finds the element and says what is wrong with it
             return None
     view = buffer_of(value)
     if view is None:
@@ -84,7 +73,7 @@ class ListCodec(Codec):
                 return with_lengths(packed, element.width)
         if value is EMPTY:
             return b""
-        items = _elements(value, self.cql_name)
+        items = elements_of(value, self.cql_name)
         parts = [len(items).to_bytes(4, "big")]
         at = 0
         encode = element.encode
@@ -117,7 +106,7 @@ class ListCodec(Codec):
         offset = 4
         try:
             for _ in range(count):
-                start, size = take(name, data, offset)
+                start, size = take(data, offset)
                 offset = start + size if size > 0 else start
                 found.append(read_element(element, data[start:offset], size))
         except Exception as error:
@@ -183,7 +172,7 @@ class MapCodec(Codec):
         try:
             for _ in range(count):
                 for where, codec, into in (("key", self._key, keys), ("value", self._value, values)):
-                    start, size = take(name, data, offset)
+                    start, size = take(data, offset)
                     offset = start + size if size > 0 else start
                     into.append(read_element(codec, data[start:offset], size))
         except Exception as error:
@@ -232,7 +221,7 @@ class TupleCodec(Codec):
                 found.extend([None] * (len(self._fields) - len(found)))
                 break
             try:
-                start, size = take(self.cql_name, data, offset)
+                start, size = take(data, offset)
                 offset = start + size if size > 0 else start
                 found.append(read_element(codec, data[start:offset], size))
             except Exception as error:
@@ -299,7 +288,7 @@ class VectorCodec(Codec):
                 if len(packed) != self.fixed_size:
                     self._wrong_length(value, len(packed) // element.fixed_size)
                 return packed
-        items = _elements(value, self.cql_name)
+        items = elements_of(value, self.cql_name)
         if len(items) != dimension:
             self._wrong_length(value, len(items))
         parts = []
@@ -355,10 +344,10 @@ class VectorCodec(Codec):
         try:
             size, taken = uvint_unpack(data[offset : offset + 9])
         except ValueError:
-            malformed(self.cql_name, "truncated within the length of an element")
+            coerce.truncated("truncated within the length of an element")
         left = len(data) - offset - taken
         if size > left:
-            malformed(self.cql_name, f"truncated: an element claims {size} bytes, {left} are left")
+            coerce.truncated(f"truncated: an element claims {size} bytes, {left} are left")
         return size, taken
 
     def deserialize_into(self, data: Data, out: Any) -> int:

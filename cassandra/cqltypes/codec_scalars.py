@@ -10,7 +10,7 @@ from uuid import UUID
 
 from cassandra.cqltypes import coerce
 from cassandra.cqltypes.codec_base import Codec, Data
-from cassandra.cqltypes.failures import empty_or_refuse, malformed, wrong_width
+from cassandra.cqltypes.failures import empty_or_refuse, malformed, refuse_value, wrong_width
 from cassandra.marshal import vints_pack, vints_unpack
 from cassandra.sentinels import EMPTY
 from cassandra.util.temporal import Date, Duration, Time, datetime_or_millis
@@ -66,7 +66,6 @@ class Integer(_Number):
             return b""
         limit = 1 << (8 * self.width - 1)
         coerce.integer_out_of_place(value, self.cql_name, -limit, limit - 1)
-        raise AssertionError
 
 
 class Float(_Number):
@@ -77,8 +76,12 @@ class Float(_Number):
     def _refuse(self, value: Any) -> bytes:
         if value is EMPTY:
             return b""
-        coerce.float_out_of_place(value, self.cql_name)
-        raise AssertionError
+        # struct hides errors of the value's own conversion: convert once more.
+        real = coerce.real_number(value, self.cql_name)
+        try:
+            return self._pack(real)
+        except OverflowError:
+            refuse_value(value, f"is out of the range of {self.cql_name}")
 
 
 class Boolean(Codec):

@@ -6,7 +6,7 @@ length in front). The functions here make them; containers take the codecs of th
 
 from __future__ import annotations
 
-from cassandra.cqltypes.codec_base import Codec, from_class
+from cassandra.cqltypes.codec_base import Codec, from_class, from_functions
 from cassandra.cqltypes.codec_containers import list_of, map_of, set_of, tuple_of, udt, vector_of
 from cassandra.cqltypes.codec_scalars import (
     ascii_text,
@@ -41,6 +41,7 @@ __all__ = [
     "float32",
     "float64",
     "from_class",
+    "from_functions",
     "inet",
     "int8",
     "int16",

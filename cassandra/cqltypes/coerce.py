@@ -11,9 +11,10 @@ import decimal
 import re
 import socket
 import uuid as uuid_module
-from typing import Any
+from typing import Any, NoReturn
 
 from cassandra.cqltypes.failures import malformed, refuse_type, refuse_value
+from cassandra.errors import DecodeError
 from cassandra.sentinels import EMPTY
 from cassandra.util.temporal import Date, Duration, Time, ms_timestamp_from_datetime
 
@@ -28,18 +29,22 @@ WIDE_CONTEXT = decimal.Context(
 )
 
 
-def integer_out_of_place(value: Any, name: str, low: int, high: int) -> None:
+def integer_out_of_place(value: Any, name: str, low: int, high: int) -> NoReturn:
     """Raise the error that says why `value` is no integer of `low` to `high`."""
     if hasattr(type(value), "__index__"):
         refuse_value(value, f"is out of the range of {name} ({low} to {high})")
     refuse_type(value, "an integer")
 
 
-def float_out_of_place(value: Any, name: str) -> None:
-    """Raise the error that says why `value` is no number for the floating-point type `name`."""
-    if hasattr(type(value), "__float__") or hasattr(type(value), "__index__"):
+def real_number(value: Any, name: str) -> float:
+    """The float of a number; an error of the number's own conversion goes out as it is."""
+    kind = type(value)
+    if not hasattr(kind, "__float__") and not hasattr(kind, "__index__"):
+        refuse_type(value, "a number")
+    try:
+        return float(value)
+    except OverflowError:
         refuse_value(value, f"is out of the range of {name}")
-    refuse_type(value, "a number")
 
 
 def boolean(value: Any) -> bool:
@@ -85,6 +90,11 @@ def inet_text(data: bytes) -> str:
     if len(data) == 16:
         return socket.inet_ntop(socket.AF_INET6, data)
     malformed("inet", f"takes 4 or 16 bytes, got {len(data)}")
+
+
+def truncated(why: str) -> NoReturn:
+    """Raise `DecodeError` for an item of a container; the container puts the item's place in front."""
+    raise DecodeError(why)
 
 
 # -- time -----------------------------------------------------------------------------------------------------------------

@@ -99,7 +99,8 @@ class VectorType(_CassandraType):
             raise ValueError(f"the dimension of a vector is a number, not {size!r}") from None
         if dimension < 1:
             raise ValueError(f"the dimension of a vector is at least 1, not {dimension}")
-        return parameterized(cls, (subtype,), None, subtype=subtype, vector_size=dimension)
+        title = f"{cls.cassname}({subtype.cass_parameterized_type()}, {dimension})"
+        return parameterized(cls, (subtype,), None, subtype=subtype, vector_size=dimension, _title=title)
 
     @classmethod
     def cass_parameterized_type_with(cls, subtypes: Sequence[Any], full: bool = False) -> str:

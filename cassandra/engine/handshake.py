@@ -12,8 +12,10 @@ import socket
 import ssl
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from types import MethodType
+from typing import Any
 
+from cassandra.auth import PlainTextAuthenticator, PlainTextAuthProvider
 from cassandra.engine.connection import Connection, FutureResponder
 from cassandra.engine.endpoint import EndPoint
 from cassandra.engine.settings import Settings
@@ -40,9 +42,10 @@ from cassandra.protocol.connection import (
 )
 from cassandra.versions import ProtocolVersion
 
-T = TypeVar("T")
-
 log = logging.getLogger("cassandra.connection")
+
+# Known to need no thread; a subclass may do anything.
+_NEVER_BLOCKING = frozenset({PlainTextAuthProvider, PlainTextAuthenticator})
 
 
 class Opener:
@@ -53,12 +56,14 @@ class Opener:
         self._loop = loop
         self._free = asyncio.Semaphore(settings.max_simultaneous_opens)
         self._executor: ThreadPoolExecutor | None = None
+        self._in_threads = 0
         self.version = settings.protocol_version or ProtocolVersion.MAX_SUPPORTED
 
     def close(self) -> None:
         """Let go of the authenticators' threads."""
         if self._executor is not None:
-            self._executor.shutdown(wait=False, cancel_futures=True)
+            # Idle threads end at once, and are waited for; one that an authenticator blocks is left to end by itself.
+            self._executor.shutdown(wait=self._in_threads == 0, cancel_futures=True)
             self._executor = None
 
     async def open(self, endpoint: EndPoint) -> Connection:
@@ -138,7 +143,11 @@ class Opener:
         """Run an authenticator's method, which may block (a ticket server, reverse DNS), outside the loop."""
         if self._executor is None:
             self._executor = ThreadPoolExecutor(max_workers=2, thread_name_prefix="cassandra-auth")
-        return await self._loop.run_in_executor(self._executor, function, *args)
+        self._in_threads += 1
+        try:
+            return await self._loop.run_in_executor(self._executor, function, *args)
+        finally:
+            self._in_threads -= 1
 
 
 class _Handshake:
@@ -212,6 +221,8 @@ class _Handshake:
         return _only_send(self._protocol.respond(token))
 
     async def _ask(self, function: Any, *args: Any) -> Any:
+        if isinstance(function, MethodType) and type(function.__self__) in _NEVER_BLOCKING:
+            return function(*args)
         return await self._opener.in_thread(function, *args)
 
     def _named(self, error: Exception) -> Exception:

@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra.engine.attempt import Attempt
 from cassandra.engine.reprepare import Reprepare
-from cassandra.errors import ConnectionException, NoHostAvailable, OperationTimedOut, ProtocolError
+from cassandra.errors import (
+    ConnectionException,
+    NoHostAvailable,
+    OperationTimedOut,
+    ProtocolError,
+    RequestExecutionException,
+)
 from cassandra.policies.retry import RetryPolicy
 from cassandra.protocol.messages.errors import (
     ErrorMessage,
@@ -208,9 +214,13 @@ class Request:
         if busy is not None:
             busy.wait_for_room(self)
         elif not any(attempt.stream >= 0 for attempt in self.attempts):
-            self.fail(self._no_host_available())
+            self.fail(self._plan_exhausted())
 
-    def _no_host_available(self) -> Exception:
+    def _plan_exhausted(self) -> Exception:
+        """A server's own refusal says more than that no other host was left; else each host's error."""
+        last = self.attempts[-1].error if self.attempts else None
+        if isinstance(last, RequestExecutionException):
+            return last
         if not self.errors:
             return NoHostAvailable("Unable to complete the operation: the query plan is empty", {})
         shown = {str(host): error for host, error in self.errors.items()}

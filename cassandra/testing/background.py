@@ -1,7 +1,8 @@
 """The process in the background that runs a cluster started from a shell: ``python -m cassandra.testing.background``.
 
-It holds the name's lock, runs a `LocalCluster`, takes commands on a socket, and ends by the command ``stop`` or by SIGTERM. While it starts, its
-progress goes to the terminal of the command that started it, and the outcome to that command through a pipe.
+It holds the name's lock, runs a `LocalCluster`, takes commands on a socket, and ends by the command ``stop`` or by
+SIGTERM. While it starts, its progress goes to the terminal of the command that started it, and the outcome to that
+command through a pipe.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable
 from typing import Any
@@ -121,6 +123,15 @@ def _send(connection: socket.socket, reply: dict[str, Any]) -> None:
             pass  # whoever asked has gone
 
 
+def _acquire(entry: Entry) -> bool:
+    """Take the name. Whoever asks for its status holds the lock for a moment, too."""
+    for _ in range(10):
+        if entry.lock.try_acquire():
+            return True
+        time.sleep(0.05)
+    return False
+
+
 def _leave_terminal(log_path: str) -> None:
     """From now on, what we print goes to the log."""
     descriptor = os.open(log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -144,7 +155,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, on_signal)
     with os.fdopen(descriptor, "w") as outcome:
         try:
-            if not entry.lock.try_acquire():
+            if not _acquire(entry):
                 raise LocalClusterError(
                     f"a cluster named {name!r} is running already: stop it first, or give this one another --name"
                 )

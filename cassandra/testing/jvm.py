@@ -55,8 +55,6 @@ _FLAGS = (
     "-XX:+PerfDisableSharedMem",
     "-Xlog:disable",
     "-Xlog:all=error:stderr",
-    "-XX:+UnlockDiagnosticVMOptions",
-    "-XX:+AllowArchivingWithJavaAgent",
     "-Djdk.attach.allowAttachSelf=true",
     "-Djava.net.preferIPv4Stack=true",
     "-Djava.rmi.server.hostname=127.0.0.1",

@@ -1,7 +1,8 @@
 """Locks between processes: `flock` on a file, let go by the kernel when the last process that holds it ends.
 
-The lock belongs to the open file, not to the process that took it, so it can be handed to a child by its descriptor: the
-addresses of a cluster stay locked for as long as its supervisor lives, whatever becomes of the process that chose them.
+The lock belongs to the open file, not to the process that took it, so it can be handed to a child by its descriptor:
+the addresses of a cluster stay locked for as long as its supervisor lives, whatever becomes of the process that chose
+them.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ class FileLock:
             raise OSError("this platform has no flock")
         flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
         try:
-            # Without O_CREAT first: Linux refuses it on another user's file in a sticky directory (fs.protected_regular).
+            # Without O_CREAT first: Linux refuses it on another user's file in a sticky directory
+            # (fs.protected_regular).
             descriptor = os.open(self.path, flags)
         except FileNotFoundError:
             descriptor = os.open(self.path, flags | os.O_CREAT, 0o666)

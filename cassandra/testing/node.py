@@ -22,7 +22,8 @@ _TOOLS_LOGBACK = """<configuration><root level="OFF"/></configuration>
 
 
 class LocalNode:
-    """A node of a :class:`LocalCluster`: ``number`` (from 1), ``address``, ``datacenter``, ``rack``, ``state``, ``pid``, ``directory``.
+    """A node of a :class:`LocalCluster`: ``number`` (from 1), ``address``, ``datacenter``, ``rack``, ``state``,
+    ``pid``, ``directory``.
 
     ``state`` is one of ``"new"``, ``"running"``, ``"paused"``, ``"stopped"``, ``"killed"``, ``"decommissioned"``.
     """

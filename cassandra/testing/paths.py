@@ -8,7 +8,9 @@ __all__ = ["cache_directory"]
 
 
 def cache_directory(*parts: str) -> str:
-    """A directory below the user's cache (``TURBOCQL_CACHE``, else ``$XDG_CACHE_HOME/turbocql``, else ``~/.cache/turbocql``); made."""
+    """A directory below the user's cache (``TURBOCQL_CACHE``, else ``$XDG_CACHE_HOME/turbocql``, else
+    ``~/.cache/turbocql``); made.
+    """
     base = os.environ.get("TURBOCQL_CACHE")
     if not base:
         xdg = os.environ.get("XDG_CACHE_HOME", "")

@@ -33,7 +33,9 @@ class NodeView(NamedTuple):
 
 
 class Probe:
-    """One connection, logged in. Raises OSError, ssl.SSLError, wire.WireError or ProbeError, at once or within `timeout` seconds."""
+    """One connection, logged in. Raises OSError, ssl.SSLError, wire.WireError or ProbeError, at once or within
+    `timeout` seconds.
+    """
 
     def __init__(
         self,
@@ -73,7 +75,9 @@ class Probe:
         return NodeView(_uuid(local[0]["schema_version"]) if local else None, known)
 
     def everybody_answers(self) -> None:
-        """Read a whole replicated table at ALL: every node of the ring must be up, in this node's eyes. Raises ProbeError."""
+        """Read a whole replicated table at ALL: every node of the ring must be up, in this node's eyes. Raises
+        ProbeError.
+        """
         self.query("SELECT role FROM system_auth.roles", ALL)
 
     def close(self) -> None:

@@ -40,7 +40,8 @@ def tail(text: str, lines: int = 40) -> str:
 
 
 class Supervisor:
-    """A small process that starts others and, when this process ends in whatever way, kills them and removes their directories.
+    """A small process that starts others and, when this process ends in whatever way, kills them and removes their
+    directories.
 
     `keep` are descriptors (held locks) that the supervisor inherits and so keeps until it ends.
     Thread-safe. Close it, or use it as a context manager.
@@ -114,8 +115,8 @@ class Supervisor:
     ) -> str:
         """Run a command to its end and return what it printed.
 
-        `watch` is called now and then while it runs; what it raises ends the command. Raises CommandFailed where the exit status is
-        not 0 or the time (seconds) is up.
+        `watch` is called now and then while it runs; what it raises ends the command. Raises CommandFailed where the
+        exit status is not 0 or the time (seconds) is up.
         """
         pid = self.spawn(argv, cwd=cwd, output=output, env=env)
         deadline = time.monotonic() + timeout

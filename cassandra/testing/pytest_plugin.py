@@ -4,10 +4,11 @@
         cassandra_session.execute("CREATE TABLE t (k int PRIMARY KEY)")
         cassandra_session.execute("INSERT INTO t (k) VALUES (1)")
 
-pytest imports this file at every start, whether a test wants a node or not. So it imports nothing heavy, and nothing looks for Java before a test asks
-for a fixture.
+pytest imports this file at every start, whether a test wants a node or not. So it imports nothing heavy, and nothing
+looks for Java before a test asks for a fixture.
 
-Options: ``--cassandra-version`` and ``--cassandra-nodes``, or ``cassandra_version`` and ``cassandra_nodes`` in an ini file.
+Options: ``--cassandra-version`` and ``--cassandra-nodes``, or ``cassandra_version`` and ``cassandra_nodes`` in an ini
+file.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """When is a cluster ready? Not when a port is open.
 
-A statement that changes the schema, sent too early, ends in nodes that disagree for ever. So: a CQL login works on each running node, each knows all the others, all
-say the same schema version, and where all nodes run, a read at ALL from each of them succeeds, which tells that each holds each other for up.
+A statement that changes the schema, sent too early, ends in nodes that disagree for ever. So: a CQL login works on
+each running node, each knows all the others, all say the same schema version, and where all nodes run, a read at ALL
+from each of them succeeds, which tells that each holds each other for up.
 """
 
 from __future__ import annotations
@@ -83,7 +84,9 @@ def await_ready(
     watch: Callable[[], None],
     report: Callable[[str], None],
 ) -> None:
-    """Wait until the running ones of `nodes` are ready. Raises NodeFailed at once where one ends, NotReady after `timeout` seconds."""
+    """Wait until the running ones of `nodes` are ready. Raises NodeFailed at once where one ends, NotReady after
+    `timeout` seconds.
+    """
     deadline = time.monotonic() + timeout
     members = {node.address for node in nodes if node.state != "decommissioned"}
     running = [node for node in nodes if node.running]

@@ -1,8 +1,9 @@
 """Certificates for a local cluster: a CA, a server certificate for each node, a client certificate.
 
-Servers get PKCS#12 key stores, clients PEM files. They are made by the package ``cryptography``, or where that is not installed by the ``openssl``
-program. The trust store holds the CA's certificate with its key: Java takes the certificate of a key entry for trusted, and neither tool
-can mark a bare certificate the way Java wants it in every version that is about.
+Servers get PKCS#12 key stores, clients PEM files. They are made by the package ``cryptography``, or where that is not
+installed by the ``openssl`` program. The trust store holds the CA's certificate with its key: Java takes the
+certificate of a key entry for trusted, and neither tool can mark a bare certificate the way Java wants it in every
+version that is about.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ def check_tls_mode(tls: TlsMode | bool | None) -> TlsMode | None:
 
 
 class TlsMaterial:
-    """Paths of PEM files for clients: ``ca_certificate``, ``client_certificate``, ``client_key`` (not encrypted); and the ``mode``."""
+    """Paths of PEM files for clients: ``ca_certificate``, ``client_certificate``, ``client_key`` (not encrypted); and
+    the ``mode``.
+    """
 
     __module__ = "cassandra.testing"
     __slots__ = ("_maker", "directory", "mode")
@@ -51,7 +54,9 @@ class TlsMaterial:
 
     @classmethod
     def make(cls, directory: str, mode: TlsMode) -> TlsMaterial:
-        """Write all that does not belong to one node. Certificates of an earlier cluster in the directory are used again."""
+        """Write all that does not belong to one node. Certificates of an earlier cluster in the directory are used
+        again.
+        """
         os.makedirs(directory, mode=0o700, exist_ok=True)
         material = cls(directory, mode)
         if not os.path.exists(material.ca_certificate):

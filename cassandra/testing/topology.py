@@ -69,7 +69,8 @@ def lay_out(nodes: NodeCounts, datacenters: Sequence[str] | None = None, racks: 
 def tokens_of(places: Sequence[Place], each: int) -> list[list[int]]:
     """Tokens for each node: within a data centre evenly spaced and dealt in turn, and no token twice in the cluster.
 
-    Neighbours on the ring are then different nodes, and different racks where there are several, so that replicas spread.
+    Neighbours on the ring are then different nodes, and different racks where there are several, so that replicas
+    spread.
     """
     datacenters = list(dict.fromkeys(place.datacenter for place in places))
     dealt = []

@@ -32,7 +32,9 @@ class CassandraVersion(NamedTuple):
 
 
 def parse_version(text: str) -> CassandraVersion:
-    """``"5.0.9"``, or ``"5.0"`` for the newest known of that line. Raises ValueError for anything that cannot be run here."""
+    """``"5.0.9"``, or ``"5.0"`` for the newest known of that line. Raises ValueError for anything that cannot be run
+    here.
+    """
     match = _VERSION.fullmatch(text.strip()) if isinstance(text, str) else None
     if match is None:
         raise ValueError(f"not a version of Cassandra: {text!r} (expected something like '5.0.9' or '4.1')")

@@ -1,7 +1,7 @@
 """The few bytes of the native protocol, version 4, that it takes to ask a node whether it is ready.
 
-On purpose none of it comes from the driver: a bug there must not be able to make a cluster look ready. Section numbers are those of
-native_protocol_v4.spec.
+On purpose none of it comes from the driver: a bug there must not be able to make a cluster look ready. Section numbers
+are those of native_protocol_v4.spec.
 """
 
 from __future__ import annotations

@@ -8,6 +8,15 @@ from cassandra._foreign import refuse_foreign_files
 
 refuse_foreign_files(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
+from cassandra.util.daterange import OPEN_BOUND, DateRange, DateRangeBound, DateRangePrecision  # noqa: E402
+from cassandra.util.geometry import Distance, LineString, Point, Polygon  # noqa: E402
+from cassandra.util.misc import (  # noqa: E402
+    Version,
+    WeakSet,
+    is_little_endian,
+    list_contents_to_tuple,
+    maybe_add_timeout_to_query,
+)
 from cassandra.util.orderedmap import OrderedMap, OrderedMapSerializedKey  # noqa: E402
 from cassandra.util.sortedset import SortedSet, sortedset  # noqa: E402
 from cassandra.util.temporal import (  # noqa: E402
@@ -22,8 +31,37 @@ from cassandra.util.temporal import (  # noqa: E402
     ms_timestamp_from_datetime,
     utc_datetime_from_ms_timestamp,
 )
+from cassandra.util.timeuuid import (  # noqa: E402
+    HIGHEST_TIME_UUID,
+    LOWEST_TIME_UUID,
+    datetime_from_uuid1,
+    max_uuid_from_time,
+    min_uuid_from_time,
+    unix_time_from_uuid1,
+    uuid_from_time,
+)
 
 __all__ = [
+    "HIGHEST_TIME_UUID",
+    "LOWEST_TIME_UUID",
+    "OPEN_BOUND",
+    "DateRange",
+    "DateRangeBound",
+    "DateRangePrecision",
+    "Distance",
+    "LineString",
+    "Point",
+    "Polygon",
+    "Version",
+    "WeakSet",
+    "datetime_from_uuid1",
+    "is_little_endian",
+    "list_contents_to_tuple",
+    "max_uuid_from_time",
+    "maybe_add_timeout_to_query",
+    "min_uuid_from_time",
+    "unix_time_from_uuid1",
+    "uuid_from_time",
     "DATETIME_EPOC",
     "UTC_DATETIME_EPOC",
     "Date",

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from io import BytesIO
 from typing import Any, BinaryIO
 
-from cassandra._impl import bodies
+import cassandra._impl as implementations
 from cassandra.errors import UnsupportedOperation
 from cassandra.protocol import opcodes
 from cassandra.protocol.messages.base import MessageType, public, register_class
@@ -69,7 +69,7 @@ class _QueryMessage(MessageType):
 
     def _write_query_params(self, f: BinaryIO, protocol_version: int) -> None:
         """Write <query_parameters> to `f`; a subclass may override this."""
-        f.write(bodies.query_params_body(self._params(), protocol_version))
+        f.write(implementations.bodies.query_params_body(self._params(), protocol_version))
 
     def _through_override(self, head: bytes, protocol_version: int) -> bytes:
         """A body whose query parameters an overriding method writes."""
@@ -118,8 +118,8 @@ class QueryMessage(_QueryMessage):
 
     def body(self, protocol_version: int, protocol_features: Any = None) -> bytes:
         if type(self)._write_query_params is not _stock_write_query_params:
-            return self._through_override(bodies.long_string(self.query), protocol_version)
-        return bodies.query_body(self.query, self._params(), protocol_version)
+            return self._through_override(implementations.bodies.long_string(self.query), protocol_version)
+        return implementations.bodies.query_body(self.query, self._params(), protocol_version)
 
 
 @public
@@ -135,7 +135,7 @@ class PrepareMessage(MessageType):
         self.keyspace = keyspace
 
     def body(self, protocol_version: int, protocol_features: Any = None) -> bytes:
-        return bodies.prepare_body(self.query, self.keyspace, protocol_version)
+        return implementations.bodies.prepare_body(self.query, self.keyspace, protocol_version)
 
 
 @public
@@ -189,9 +189,11 @@ class ExecuteMessage(_QueryMessage):
         metadata_id = self._metadata_id(protocol_version, protocol_features)
         block = self._tablet_block(protocol_features)
         if type(self)._write_query_params is not _stock_write_query_params:
-            body = self._through_override(bodies.execute_head(self.query_id, metadata_id), protocol_version)
+            body = self._through_override(
+                implementations.bodies.execute_head(self.query_id, metadata_id), protocol_version
+            )
             return body if block is None else body + bytes((block,))
-        return bodies.execute_body(self.query_id, metadata_id, self._params(), protocol_version, block)
+        return implementations.bodies.execute_body(self.query_id, metadata_id, self._params(), protocol_version, block)
 
 
 @public
@@ -228,7 +230,7 @@ class BatchMessage(MessageType):
             keyspace=self.keyspace,
             now_in_seconds=self.now_in_seconds,
         )
-        return bodies.batch_body(_batch_kind(self.batch_type), self.queries, params, protocol_version)
+        return implementations.bodies.batch_body(_batch_kind(self.batch_type), self.queries, params, protocol_version)
 
 
 @public

@@ -60,6 +60,11 @@ def through_buffers(reader: Any, data: bytes, step: int) -> Messages:
     return out
 
 
+def feed_all(reader: Any, pieces: Iterable[bytes]) -> None:
+    for piece in pieces:
+        reader.feed(piece)
+
+
 def test_a_request_by_hand(twins: Twins) -> None:
     writer = twins.frame.FrameWriter(4)
     assert writer.take() == b""
@@ -189,7 +194,7 @@ def test_version_0_takes_any_version(twins: Twins) -> None:
 
 def test_an_error_may_come_in_the_servers_own_version(twins: Twins) -> None:
     assert twins.frame.FrameReader(5).feed(envelope(0x84, 0, 0, 0, b"error")) == [(0, 0, 0, b"error", 4)]
-    with pytest.raises(ProtocolError, match="version 4 .*version 5"):
+    with pytest.raises(ProtocolError, match=r"version 4 .*version 5"):
         twins.frame.FrameReader(5).feed(envelope(0x84, 0, 0, 2, b""))
 
 
@@ -209,8 +214,7 @@ def test_an_error_may_come_in_the_servers_own_version(twins: Twins) -> None:
 def test_what_is_no_frame(twins: Twins, data: bytes, match: str, step: int) -> None:
     reader = twins.frame.FrameReader(4)
     with pytest.raises(ProtocolError, match=match):
-        for pos in range(0, len(data), step):
-            reader.feed(data[pos : pos + step])
+        feed_all(reader, [data[pos : pos + step] for pos in range(0, len(data), step)])
     # Dead: whatever comes later raises the same again.
     with pytest.raises(ProtocolError, match=match):
         reader.feed(envelope(0x84, 0, 0, 8, b""))
@@ -239,10 +243,10 @@ def test_a_request_of_300_mb_is_refused_before_anything_is_queued(twins: Twins) 
 @pytest.mark.parametrize("algorithm", ["lz4", "snappy"])
 def test_decompression_bombs(twins: Twins, algorithm: str) -> None:
     claims = {
-        "lz4": [b"\xff\xff\xff\xff" + bytes(20), b"\x0f\xff\xff\xff" + bytes(20)],
+        "lz4": [b"\xff\xff\xff\xff" + bytes(20), b"\x0f\xff\xff\xff" + bytes(20), b"\x00"],
         "snappy": [b"\xff\xff\xff\xff\x0f" + bytes(20), b"\xff\xff\xff\x7f" + bytes(20), b"\xff" * 8],
     }
-    for body in [*claims[algorithm], b"", b"\x00", b"garbage that is no block"]:
+    for body in [*claims[algorithm], b"", b"garbage that is no block"]:
         _, reader = pair(twins, 4, algorithm)
         with pytest.raises(ProtocolError):
             reader.feed(envelope(0x84, 1, 0, 8, body))
@@ -291,8 +295,7 @@ def test_every_flipped_bit_of_a_segment_is_found(twins: Twins) -> None:
 def test_segments_that_contradict_their_envelopes(twins: Twins, segments: list[bytes], match: str) -> None:
     _, reader = pair(twins, 5, None)
     with pytest.raises(ProtocolError, match=match):
-        for data in segments:
-            reader.feed(data)
+        feed_all(reader, segments)
 
 
 def test_an_envelope_may_be_cut_anywhere_by_segments(twins: Twins) -> None:
@@ -340,7 +343,6 @@ def test_mutated_streams(twins: Twins, version: int, algorithm: str | None) -> N
             damaged[source.randrange(len(damaged))] = source.randrange(256)
         reader = pair(twins, version, algorithm)[1]
         try:
-            for pos in range(0, len(damaged), 777):
-                reader.feed(bytes(damaged[pos : pos + 777]))
+            feed_all(reader, [bytes(damaged[pos : pos + 777]) for pos in range(0, len(damaged), 777)])
         except ProtocolError:
             pass

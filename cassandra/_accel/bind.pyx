@@ -1,0 +1,241 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True, binding=True
+"""Binding: the compiled twin of `cassandra.protocol.bind`. Values go from Python objects into one C buffer, with no bytes object each."""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
+from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t
+from libc.string cimport memcpy
+
+from cassandra._accel.codecs cimport Codec
+from cassandra._accel.wbuf cimport (
+    get_be32, put_be16, put_be32, wbuf, wbuf_bytes, wbuf_close, wbuf_extend, wbuf_open, wbuf_write,
+)
+
+from collections.abc import Mapping as _Mapping
+
+from cassandra.cqltypes.failures import locate as _locate
+from cassandra.errors import UnsupportedOperation
+from cassandra.sentinels import UNSET_VALUE
+
+cdef object _unset = UNSET_VALUE
+
+
+cdef class ValuesBlock:
+    """Bound values in the form in which they travel; immutable (see the Python twin)."""
+
+    def __init__(self, count, data, has_unset=False):
+        self.count = count
+        self.data = data
+        self.has_unset = has_unset
+        if self.data is None:
+            raise TypeError("the data of a block has to be bytes")
+
+    def __len__(self):
+        return self.count
+
+    def __eq__(self, other):
+        cdef ValuesBlock block
+        if not isinstance(other, ValuesBlock):
+            return False
+        block = <ValuesBlock> other
+        return block.count == self.count and block.data == self.data
+
+    def __hash__(self):
+        return hash((self.count, self.data))
+
+    def __repr__(self):
+        return f"<ValuesBlock of {self.count} values, {PyBytes_GET_SIZE(self.data)} bytes>"
+
+    def __reduce__(self):
+        return ValuesBlock, (self.count, self.data, self.has_unset)
+
+    cdef Py_ssize_t _next(self, Py_ssize_t pos, Py_ssize_t* size) except -1:
+        """Where the body of the value at `pos` begins; its size, or -1 or -2, goes to `size`."""
+        cdef Py_ssize_t end = PyBytes_GET_SIZE(self.data)
+        if end - pos < 4:
+            raise ValueError(f"a block of {self.count} values ends in the middle of one")
+        size[0] = <int32_t> get_be32(<const uint8_t*> PyBytes_AS_STRING(self.data) + pos)
+        pos += 4
+        if size[0] > end - pos:
+            raise ValueError(f"a block of {self.count} values ends in the middle of one")
+        return pos
+
+    def values(self):
+        """The body of each value as bytes, None for null, UNSET_VALUE for one that is not set."""
+        cdef list found = []
+        cdef Py_ssize_t pos = 0
+        cdef Py_ssize_t size = 0
+        cdef Py_ssize_t index
+        for index in range(self.count):
+            pos = self._next(pos, &size)
+            if size >= 0:
+                found.append(PyBytes_FromStringAndSize(PyBytes_AS_STRING(self.data) + pos, size))
+                pos += size
+            else:
+                found.append(None if size == -1 else _unset)
+        return found
+
+    cdef Py_ssize_t _find(self, Py_ssize_t index, Py_ssize_t* size) except -1:
+        cdef Py_ssize_t pos = 0
+        cdef Py_ssize_t passed
+        if index < 0 or index >= self.count:
+            raise ValueError(f"routing key index {index}, where a block has {self.count} values")
+        for passed in range(index + 1):
+            pos = self._next(pos, size)
+            if passed < index and size[0] > 0:
+                pos += size[0]
+        return pos
+
+    def routing_key(self, indexes):
+        """The partition key's bytes from the values at `indexes`, in key order; None where one of them is null or not set."""
+        cdef Py_ssize_t pos
+        cdef Py_ssize_t size = 0
+        cdef Py_ssize_t parts = len(indexes)
+        cdef uint8_t* p
+        cdef wbuf out
+        if parts == 0:
+            return None
+        if parts == 1:
+            pos = self._find(indexes[0], &size)
+            return PyBytes_FromStringAndSize(PyBytes_AS_STRING(self.data) + pos, size) if size >= 0 else None
+        wbuf_open(&out)
+        try:
+            for index in indexes:
+                pos = self._find(index, &size)
+                if size < 0:
+                    return None
+                if size > 0xFFFF:
+                    raise ValueError(f"a partition key column of {size} bytes; one of several has 65535 at most")
+                p = wbuf_extend(&out, size + 3)
+                put_be16(p, <uint16_t> size)
+                memcpy(p + 2, PyBytes_AS_STRING(self.data) + pos, size)
+                p[size + 2] = 0
+            return wbuf_bytes(&out)
+        finally:
+            wbuf_close(&out)
+
+
+
+
+def composite_key(parts):
+    """The routing key of the partition key columns `parts`; None for none, ValueError for one of 64 KiB or more among several."""
+    if len(parts) <= 1:
+        return parts[0] if parts else None
+    joined = []
+    for part in parts:
+        if len(part) > 0xFFFF:
+            raise ValueError(f"a partition key column of {len(part)} bytes; one of several has 65535 at most")
+        joined.append(len(part).to_bytes(2, "big") + part + b"\x00")
+    return b"".join(joined)
+
+
+cdef class BindPlan:
+    """How values are bound to the markers of one prepared statement; immutable, and shared by threads (see the Python twin)."""
+
+    cdef readonly tuple columns
+    cdef readonly object routing_key_indexes
+    cdef tuple _codecs
+    cdef tuple _names
+    cdef bint _native
+
+    def __init__(self, columns, routing_key_indexes=None):
+        self.columns = tuple(columns)
+        self.routing_key_indexes = tuple(routing_key_indexes) if routing_key_indexes else None
+        for index in self.routing_key_indexes or ():
+            if not 0 <= index < len(self.columns):
+                raise ValueError(f"routing key index {index}, where there are {len(self.columns)} bind markers")
+        self._codecs = tuple([column.type.codec() for column in self.columns])
+        self._names = tuple([column.name for column in self.columns])
+        self._native = all([isinstance(codec, Codec) for codec in self._codecs])
+
+    def bind(self, values, version):
+        """Encode `values`, one for each marker in order (see the Python twin for the rules)."""
+        # A snapshot: what a value's own code does to the list while it is encoded changes nothing.
+        cdef tuple given = <tuple> values if type(values) is tuple else as_values(values)
+        cdef int protocol = version
+        cdef Py_ssize_t count = PyTuple_GET_SIZE(given)
+        cdef Py_ssize_t missing = PyTuple_GET_SIZE(self._codecs) - count
+        cdef Py_ssize_t index = 0
+        cdef bint has_unset = missing > 0
+        cdef ValuesBlock block
+        cdef wbuf out
+        if missing < 0 or (missing and protocol < 4):
+            raise self._miscount(count)
+        wbuf_open(&out)
+        try:
+            for index in range(count):
+                if self._add(&out, index, <object> PyTuple_GET_ITEM(given, index)):
+                    has_unset = True
+            if has_unset and protocol < 4:
+                raise UnsupportedOperation(
+                    f"UNSET_VALUE needs protocol version 4 or higher; the connection speaks version {protocol}"
+                )
+            for index in range(missing):
+                put_be32(wbuf_extend(&out, 4), 0xFFFFFFFE)
+            block = ValuesBlock.__new__(ValuesBlock)
+            block.count = count + missing
+            block.data = wbuf_bytes(&out)
+            block.has_unset = has_unset
+            return block
+        finally:
+            wbuf_close(&out)
+
+    cdef int _add(self, wbuf* out, Py_ssize_t index, object value) except -1:
+        """Append one [value]; 1 where it is not set."""
+        cdef Py_ssize_t place = out.size
+        cdef object codec
+        cdef bytes data
+        if value is None:
+            put_be32(wbuf_extend(out, 4), 0xFFFFFFFF)
+            return 0
+        if value is _unset:
+            put_be32(wbuf_extend(out, 4), 0xFFFFFFFE)
+            return 1
+        codec = <object> PyTuple_GET_ITEM(self._codecs, index)
+        wbuf_extend(out, 4)
+        try:
+            if self._native:
+                (<Codec> codec).write(out, value)
+            else:
+                data = codec.encode(value)
+                wbuf_write(out, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
+        except Exception as error:
+            _locate(error, column_place(self.columns[index]))
+            raise
+        put_be32(out.data + place, <uint32_t> (out.size - place - 4))
+        return 0
+
+    def bind_mapping(self, values, version):
+        """Encode the values of `values` by the names of the markers (see the Python twin for the rules)."""
+        unknown = [name for name in values if name not in self._names]
+        if unknown:
+            raise ValueError(
+                f"values for {', '.join(map(repr, unknown))}, but the bind markers are {', '.join(self._names) or 'none'}"
+            )
+        if version < 4:
+            absent = [name for name in self._names if name not in values]
+            if absent:
+                raise KeyError(f"no value for column {absent[0]!r}, which protocol version {version} cannot leave unset")
+        return self.bind([values.get(name, _unset) for name in self._names], version)
+
+    cdef object _miscount(self, Py_ssize_t given):
+        wanted = PyTuple_GET_SIZE(self._codecs)
+        few_or_many = "Too many" if given > wanted else "Too few"
+        return ValueError(
+            f"{few_or_many} values for the statement's bind markers: "
+            f"{given} given, {wanted} wanted ({', '.join(self._names)})"
+        )
+
+
+def as_values(values):
+    """A snapshot of the sequence `values`; TypeError for what is no sequence of values."""
+    if isinstance(values, (str, bytes, bytearray, _Mapping)):
+        raise TypeError(
+            f"values are {values!r} ({type(values).__name__}); they have to be a sequence, one for each bind marker"
+        )
+    return tuple(values)
+
+
+def column_place(column):
+    """What stands in front of an error about a value for `column`: its name and CQL type."""
+    return f'column "{column.name}" ({column.type.codec().cql_name})'

@@ -1,0 +1,406 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True, binding=True
+"""Bodies of QUERY, EXECUTE, BATCH and PREPARE: the compiled twin of `cassandra.protocol.bodies`, through one C buffer."""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.unicode cimport PyUnicode_AsUTF8AndSize
+from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from cassandra._accel.bind cimport ValuesBlock
+from cassandra._accel.wbuf cimport (
+    put_be16, put_be32, put_be64, wbuf, wbuf_bytes, wbuf_close, wbuf_extend, wbuf_open, wbuf_write,
+)
+
+from cassandra.errors import UnsupportedOperation
+from cassandra.sentinels import UNSET_VALUE
+
+MAX_SHORT = 0xFFFF
+
+cdef object _unset = UNSET_VALUE
+
+cdef enum:
+    NULL_MARK = 0xFFFFFFFF
+    UNSET_MARK = 0xFFFFFFFE
+    FLAG_VALUES = 0x01
+    FLAG_SKIP_METADATA = 0x02
+    FLAG_PAGE_SIZE = 0x04
+    FLAG_PAGING_STATE = 0x08
+    FLAG_SERIAL_CONSISTENCY = 0x10
+    FLAG_TIMESTAMP = 0x20
+    FLAG_NAMED_VALUES = 0x40
+    FLAG_KEYSPACE = 0x80
+    FLAG_NOW_IN_SECONDS = 0x100
+
+
+cdef int64_t _number(object number, int64_t low, int64_t high, str message) except? -1:
+    """`number` as a C number of its range; ValueError with `message`, in which {} stands for it."""
+    cdef int64_t value
+    try:
+        value = number
+    except OverflowError:
+        raise ValueError(message.format(number)) from None
+    if value < low or value > high:
+        raise ValueError(message.format(number))
+    return value
+
+
+cdef int _short(wbuf* out, object number, str what) except -1:
+    cdef int64_t value = _number(number, 0, 0xFFFF, "{} " + what + "; the protocol has room for 65535")
+    put_be16(wbuf_extend(out, 2), <uint16_t> value)
+    return 0
+
+
+cdef int _count(wbuf* out, Py_ssize_t count, str what) except -1:
+    if count > 0xFFFF:
+        raise ValueError(f"{count} {what}; the protocol has room for 65535")
+    put_be16(wbuf_extend(out, 2), <uint16_t> count)
+    return 0
+
+
+cdef int _consistency(wbuf* out, object level, str what) except -1:
+    cdef int64_t value = -1
+    if type(level) is int:
+        try:
+            value = level
+        except OverflowError:
+            pass
+        if 0 <= value <= 0xFFFF:
+            put_be16(wbuf_extend(out, 2), <uint16_t> value)
+            return 0
+    return _short(out, level, what)
+
+
+cdef int _string(wbuf* out, str text, str what) except -1:
+    cdef Py_ssize_t size
+    cdef const char* data = PyUnicode_AsUTF8AndSize(text, &size)
+    cdef uint8_t* p
+    if size > 0xFFFF:
+        raise ValueError(f"{what} of {size} bytes; the protocol has room for 65535")
+    p = wbuf_extend(out, size + 2)
+    put_be16(p, <uint16_t> size)
+    memcpy(p + 2, data, size)
+    return 0
+
+
+cdef int _long_string(wbuf* out, object text) except -1:
+    cdef Py_ssize_t size
+    cdef const char* data
+    cdef uint8_t* p
+    if isinstance(text, str):
+        data = PyUnicode_AsUTF8AndSize(text, &size)
+    else:
+        data = PyBytes_AS_STRING(<bytes?> text)
+        size = PyBytes_GET_SIZE(text)
+    p = wbuf_extend(out, size + 4)
+    put_be32(p, <uint32_t> size)
+    memcpy(p + 4, data, size)
+    return 0
+
+
+cdef int _add_bytes(wbuf* out, bytes data) except -1:
+    cdef Py_ssize_t size = PyBytes_GET_SIZE(data)
+    cdef uint8_t* p = wbuf_extend(out, size + 4)
+    put_be32(p, <uint32_t> size)
+    memcpy(p + 4, PyBytes_AS_STRING(data), size)
+    return 0
+
+
+cdef object _unset_unsupported(int version):
+    return UnsupportedOperation(
+        f"UNSET_VALUE needs protocol version 4 or higher; the connection speaks version {version}"
+    )
+
+
+cdef int _add_value(wbuf* out, object value, int version) except -1:
+    if type(value) is bytes:
+        return _add_bytes(out, <bytes> value)
+    if value is None:
+        put_be32(wbuf_extend(out, 4), NULL_MARK)
+    elif value is _unset:
+        if version < 4:
+            raise _unset_unsupported(version)
+        put_be32(wbuf_extend(out, 4), UNSET_MARK)
+    elif isinstance(value, (bytes, bytearray, memoryview)):
+        _add_bytes(out, bytes(value))
+    else:
+        raise TypeError(f"a value is {value!r} ({type(value).__name__}); it has to be bytes, None or UNSET_VALUE")
+    return 0
+
+
+cdef int _add_block(wbuf* out, Py_ssize_t count, bytes data, bint has_unset, int version) except -1:
+    if has_unset and version < 4:
+        raise _unset_unsupported(version)
+    _count(out, count, "values in one statement")
+    return wbuf_write(out, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
+
+
+cdef int _add_values(wbuf* out, object values, object names, int version) except -1:
+    """Append <n>[name_1]<value_1>... of a block or sequence of values."""
+    cdef ValuesBlock block
+    cdef Py_ssize_t place, count
+    if names is None:
+        if isinstance(values, ValuesBlock):
+            block = <ValuesBlock> values
+            return _add_block(out, block.count, block.data, block.has_unset, version)
+        if type(values) is not list and type(values) is not tuple and hasattr(values, "has_unset"):
+            return _add_block(out, values.count, values.data, values.has_unset, version)
+    elif hasattr(values, "has_unset"):
+        values = values.values()
+    if names is not None:
+        return _add_named(out, values, names, version)
+    # The number is written when it is known: a value's own code could change the list.
+    place = out.size
+    wbuf_extend(out, 2)
+    count = 0
+    if type(values) is list:
+        for value in <list> values:
+            _add_value(out, value, version)
+            count += 1
+    else:
+        for value in values:
+            _add_value(out, value, version)
+            count += 1
+    if count > 0xFFFF:
+        raise ValueError(f"{count} values in one statement; the protocol has room for 65535")
+    put_be16(out.data + place, <uint16_t> count)
+    return 0
+
+
+cdef int _add_named(wbuf* out, object values, object names, int version) except -1:
+    cdef list given = list(values)
+    cdef list called = list(names)
+    cdef Py_ssize_t index
+    _count(out, len(given), "values in one statement")
+    if len(called) != len(given):
+        raise ValueError(f"{len(given)} values and {len(called)} names for them")
+    for index in range(len(given)):
+        _string(out, called[index], "a value's name")
+        _add_value(out, given[index], version)
+    return 0
+
+
+cdef int _tail(wbuf* out, object params, int version) except -1:
+    """Append what QUERY and BATCH both end with; its flags."""
+    cdef int flags = 0
+    cdef object value = params.serial_consistency
+    if value is not None:
+        flags |= FLAG_SERIAL_CONSISTENCY
+        _consistency(out, value, "is no serial consistency level")
+    value = params.timestamp
+    if value is not None:
+        flags |= FLAG_TIMESTAMP
+        put_be64(
+            wbuf_extend(out, 8),
+            <uint64_t> _number(
+                value, INT64_MIN, INT64_MAX,
+                "timestamp is {}; the protocol has a signed number of 64 bits",
+            ),
+        )
+    value = params.keyspace
+    if value is not None:
+        if version < 5:
+            raise _keyspace_unsupported(version)
+        flags |= FLAG_KEYSPACE
+        _string(out, value, "a keyspace name")
+    value = params.now_in_seconds
+    if value is not None:
+        if version < 5:
+            raise UnsupportedOperation(
+                f"now_in_seconds needs protocol version 5 or higher; the connection speaks version {version}"
+            )
+        flags |= FLAG_NOW_IN_SECONDS
+        _int32(out, value, "now_in_seconds is {}; the protocol has a signed number of 32 bits")
+    return flags
+
+
+cdef object _keyspace_unsupported(int version):
+    return UnsupportedOperation(
+        f"a keyspace for one request needs protocol version 5 or higher; the connection speaks version {version}"
+    )
+
+
+cdef int _int32(wbuf* out, object value, str message) except -1:
+    put_be32(wbuf_extend(out, 4), <uint32_t> _number(value, -0x80000000, 0x7FFFFFFF, message))
+    return 0
+
+
+cdef int _byte(wbuf* out, object value, str message) except -1:
+    cdef int64_t number = _number(value, 0, 0xFF, message)
+    wbuf_extend(out, 1)[0] = <uint8_t> number
+    return 0
+
+
+cdef int _patch_flags(wbuf* out, Py_ssize_t place, int flags, int version) except -1:
+    if version >= 5:
+        put_be32(out.data + place, <uint32_t> flags)
+    else:
+        out.data[place] = <uint8_t> flags
+    return 0
+
+
+cdef int _add_query_params(wbuf* out, object params, int version) except -1:
+    """Append <query_parameters>."""
+    cdef int flags = 0
+    cdef Py_ssize_t place
+    cdef object value, names
+    _consistency(out, params.consistency, "is no consistency level")
+    place = out.size
+    wbuf_extend(out, 4 if version >= 5 else 1)
+    value = params.values
+    # No values and an empty block are the same: without the flag, zero values need no count.
+    if value is not None:
+        names = params.value_names
+        if len(value) or names:
+            flags |= FLAG_VALUES
+            if names is not None:
+                flags |= FLAG_NAMED_VALUES
+            _add_values(out, value, names, version)
+    if params.skip_metadata:
+        flags |= FLAG_SKIP_METADATA
+    value = params.page_size
+    if value is not None and value > 0:
+        flags |= FLAG_PAGE_SIZE
+        _int32(out, value, "page_size is {}; the protocol has a signed number of 32 bits")
+    value = params.paging_state
+    if value is not None:
+        flags |= FLAG_PAGING_STATE
+        _add_bytes(out, <bytes?> value)
+    flags |= _tail(out, params, version)
+    return _patch_flags(out, place, flags, version)
+
+
+cdef int _add_execute_head(wbuf* out, bytes query_id, bytes metadata_id) except -1:
+    _count(out, PyBytes_GET_SIZE(query_id), "bytes of a statement's id")
+    wbuf_write(out, PyBytes_AS_STRING(query_id), PyBytes_GET_SIZE(query_id))
+    if metadata_id is not None:
+        _count(out, PyBytes_GET_SIZE(metadata_id), "bytes of a result metadata id")
+        wbuf_write(out, PyBytes_AS_STRING(metadata_id), PyBytes_GET_SIZE(metadata_id))
+    return 0
+
+
+def long_string(text):
+    """A [long string]."""
+    cdef wbuf out
+    wbuf_open(&out)
+    try:
+        _long_string(&out, text)
+        return wbuf_bytes(&out)
+    finally:
+        wbuf_close(&out)
+
+
+def query_params_body(params, version):
+    """<query_parameters> alone."""
+    cdef wbuf out
+    wbuf_open(&out)
+    try:
+        _add_query_params(&out, params, version)
+        return wbuf_bytes(&out)
+    finally:
+        wbuf_close(&out)
+
+
+def query_body(query, params, version):
+    """The body of a QUERY."""
+    cdef wbuf out
+    wbuf_open(&out)
+    try:
+        _long_string(&out, query)
+        _add_query_params(&out, params, version)
+        return wbuf_bytes(&out)
+    finally:
+        wbuf_close(&out)
+
+
+def execute_head(query_id, result_metadata_id):
+    """What stands before the <query_parameters> of an EXECUTE."""
+    cdef wbuf out
+    wbuf_open(&out)
+    try:
+        _add_execute_head(&out, query_id, result_metadata_id)
+        return wbuf_bytes(&out)
+    finally:
+        wbuf_close(&out)
+
+
+def execute_body(query_id, result_metadata_id, params, version, tablet_version_block=None):
+    """The body of an EXECUTE (see the Python twin)."""
+    cdef int protocol = version
+    cdef wbuf out
+    if result_metadata_id is None and protocol >= 5:
+        result_metadata_id = b""
+    wbuf_open(&out)
+    try:
+        _add_execute_head(&out, query_id, result_metadata_id)
+        _add_query_params(&out, params, protocol)
+        if tablet_version_block is not None:
+            _byte(&out, tablet_version_block, "a tablet version block is {}; the protocol has an unsigned number of 8 bits")
+        return wbuf_bytes(&out)
+    finally:
+        wbuf_close(&out)
+
+
+cdef int _add_statement(wbuf* out, object prepared, object statement, object values, int version) except -1:
+    if prepared:
+        if type(statement) is not bytes:
+            raise TypeError(f"the id of a prepared statement is {statement!r}; it has to be bytes")
+        wbuf_extend(out, 1)[0] = 1
+        _count(out, PyBytes_GET_SIZE(statement), "bytes of a statement's id")
+        wbuf_write(out, PyBytes_AS_STRING(statement), PyBytes_GET_SIZE(statement))
+    else:
+        wbuf_extend(out, 1)[0] = 0
+        _long_string(out, statement)
+    if values is None:
+        put_be16(wbuf_extend(out, 2), 0)
+    else:
+        _add_values(out, values, None, version)
+    return 0
+
+
+def batch_body(batch_type, statements, params, version):
+    """The body of a BATCH (see the Python twin)."""
+    cdef int protocol = version
+    cdef Py_ssize_t place
+    cdef int flags
+    cdef wbuf out
+    cdef Py_ssize_t count = len(statements)
+    if count > 0xFFFF:
+        raise ValueError(f"a batch of {count} statements; the protocol has room for 65535")
+    wbuf_open(&out)
+    try:
+        _byte(&out, batch_type, "a batch's type is {}; the protocol has an unsigned number of 8 bits")
+        place = out.size
+        wbuf_extend(&out, 2)
+        count = 0
+        for prepared, statement, values in statements:
+            _add_statement(&out, prepared, statement, values, protocol)
+            count += 1
+        if count > 0xFFFF:
+            raise ValueError(f"a batch of {count} statements; the protocol has room for 65535")
+        put_be16(out.data + place, <uint16_t> count)
+        _consistency(&out, params.consistency, "is no consistency level")
+        place = out.size
+        wbuf_extend(&out, 4 if protocol >= 5 else 1)
+        flags = _tail(&out, params, protocol)
+        _patch_flags(&out, place, flags, protocol)
+        return wbuf_bytes(&out)
+    finally:
+        wbuf_close(&out)
+
+
+def prepare_body(query, keyspace, version):
+    """The body of a PREPARE; `keyspace` needs version 5."""
+    cdef int protocol = version
+    cdef wbuf out
+    if keyspace is not None and protocol < 5:
+        raise _keyspace_unsupported(protocol)
+    wbuf_open(&out)
+    try:
+        _long_string(&out, query)
+        if protocol >= 5:
+            put_be32(wbuf_extend(&out, 4), 0 if keyspace is None else 1)
+            if keyspace is not None:
+                _string(&out, keyspace, "a keyspace name")
+        return wbuf_bytes(&out)
+    finally:
+        wbuf_close(&out)

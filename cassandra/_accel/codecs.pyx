@@ -1,0 +1,339 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True, binding=True
+"""Codecs of all CQL types, compiled; `cassandra.cqltypes.codecs` is the reference.
+
+Theory of operation. A codec is an immutable plan; containers hold the codecs of their elements, so one virtual call per value
+leads from a column to its bytes. `write` appends to the growing buffer of the caller (wbuf.pxd: on the caller's stack, so a
+value's own code that encodes something gets another one); `read` looks at a region of memory and keeps nothing of it. Lists,
+sets and vectors of plain numbers have loops of their own, without a call or an object per element, and arrays of numbers go
+through byteswap.h.
+
+What may run a user's code (``__index__``, ``__float__``, a class's to_binary) may also change the container that is being
+encoded. So a list's size is looked at before each element, elements are held while they are converted, and an exporter's buffer
+is held for as long as it is read. Everything off the fast path (strings for dates, floats for decimals, every refusal) is left
+to the functions in `cassandra.cqltypes.coerce` that the reference uses too: rules and messages are written once.
+
+The parts: base and numbers here, then the other scalars, arrays and containers in the files included below.
+"""
+
+cimport cython
+from cpython.buffer cimport (
+    PyBUF_FULL_RO,
+    PyBUF_SIMPLE,
+    PyBUF_WRITABLE,
+    PyBUF_FORMAT,
+    PyBUF_ND,
+    PyBuffer_Release,
+    PyObject_CheckBuffer,
+    PyObject_GetBuffer,
+)
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_Check, PyBytes_CheckExact, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.dict cimport PyDict_CheckExact
+from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_AsDouble, PyFloat_Check, PyFloat_FromDouble
+from cpython.list cimport PyList_CheckExact, PyList_GET_ITEM, PyList_GET_SIZE, PyList_New, PyList_SET_ITEM
+from cpython.long cimport PyLong_Check, PyLong_FromLong, PyLong_FromLongLong
+from cpython.number cimport PyIndex_Check, PyNumber_Index
+from cpython.object cimport Py_EQ, PyObject, PyObject_RichCompareBool
+from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_Check, PyTuple_CheckExact, PyTuple_GET_ITEM, PyTuple_GET_SIZE, PyTuple_New, PyTuple_SET_ITEM
+from cpython.unicode cimport PyUnicode_AsUTF8String, PyUnicode_Check, PyUnicode_DecodeASCII, PyUnicode_DecodeUTF8
+from libc.math cimport isinf
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memmove, strlen
+from cpython cimport datetime as cdatetime
+
+from cassandra._accel.wbuf cimport (
+    get_be16,
+    get_be32,
+    get_be64,
+    put_be16,
+    put_be32,
+    put_be64,
+    wbuf,
+    wbuf_bytes,
+    wbuf_close,
+    wbuf_extend,
+    wbuf_int32,
+    wbuf_open,
+    wbuf_write,
+)
+
+import array as array_module
+import datetime as datetime_module
+import decimal as decimal_module
+import uuid as uuid_module
+
+from cassandra.cqltypes import coerce
+from cassandra.cqltypes.codec_bulk import elements_of
+from cassandra.cqltypes.failures import (
+    EncodeTypeError,
+    empty_or_refuse,
+    locate,
+    malformed,
+    refuse_type,
+    refuse_value,
+    wrong_width,
+)
+from cassandra.sentinels import EMPTY as _EMPTY
+from cassandra.util.orderedmap import OrderedMapSerializedKey
+from cassandra.util.sortedset import SortedSet
+from cassandra.util.temporal import Date, Duration, MillisTimestamp, Time
+
+cdef extern from "Python.h":
+    long long PyLong_AsLongLongAndOverflow(object, int*) except? -1
+    bint PyUnicode_IS_ASCII(object)
+    void* PyUnicode_DATA(object)
+    Py_ssize_t PyUnicode_GET_LENGTH(object)
+    int PyUnicode_READY(object) except -1
+    object PyUnicode_FromFormat(const char*, ...)
+    object PyDict_Keys(object)
+    object PyDict_Values(object)
+    int PyList_Sort(object) except -1
+
+cdef extern from "byteswap.h" nogil:
+    const int TURBOCQL_LITTLE
+    void turbocql_copy(uint8_t*, const uint8_t*, size_t, size_t, int) noexcept
+    void turbocql_copy_one(uint8_t*, const uint8_t*, size_t, int) noexcept
+    void turbocql_copy_strided(uint8_t*, Py_ssize_t, const uint8_t*, Py_ssize_t, size_t, size_t, int) noexcept
+
+cdef extern from "objects.h":
+    Py_ssize_t turbocql_slot(object, const char*) noexcept
+    PyObject* turbocql_slot_get(object, Py_ssize_t) noexcept
+    void turbocql_slot_set(object, Py_ssize_t, object) noexcept
+    object turbocql_new(object)
+    int turbocql_int_to_16(object, uint8_t*) except -1
+    object turbocql_int_of(const uint8_t*, size_t, int)
+    object turbocql_readable(object)
+
+cdatetime.import_datetime()
+
+cdef object EMPTY = _EMPTY
+
+
+# -- the contract ---------------------------------------------------------------------------------------------------------
+
+cdef class Codec:
+    """The plan of one CQL type; see `cassandra.cqltypes.codec_base.Codec`."""
+
+    def __init__(self, *args, **kwargs):
+        raise TypeError("codecs are made by the functions of this module")
+
+    cdef int write(self, wbuf* out, object value) except -1:
+        raise NotImplementedError
+
+    cdef object read(self, const uint8_t* data, Py_ssize_t size):
+        raise NotImplementedError
+
+    cdef object read_nullable(self, const uint8_t* data, Py_ssize_t size):
+        if size < 0:
+            return None
+        if size == 0 and not self.empty_is_value:
+            return self.legacy_empty
+        return self.read(data, size)
+
+    def encode(self, value):
+        """The body of `value`, which is neither None nor UNSET_VALUE.
+
+        Raises `EncodeTypeError` (a TypeError) or `EncodeValueError` (a ValueError and OverflowError).
+        """
+        cdef wbuf out
+        wbuf_open(&out)
+        try:
+            self.write(&out, value)
+            return wbuf_bytes(&out)
+        finally:
+            wbuf_close(&out)
+
+    def decode(self, data):
+        """The value of a body. Raises `cassandra.errors.DecodeError`."""
+        cdef Py_buffer view
+        if PyBytes_CheckExact(data):
+            return self.read(<const uint8_t*> PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
+        PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+        try:
+            return self.read(<const uint8_t*> view.buf, view.len)
+        finally:
+            PyBuffer_Release(&view)
+
+    def decode_nullable(self, data):
+        """The value of a [bytes]: None for null; for zero bytes the legacy empty value, where they are no value."""
+        if data is None:
+            return None
+        if len(data) == 0 and not self.empty_is_value:
+            return self.legacy_empty
+        return self.decode(data)
+
+    def deserialize_into(self, data, out):
+        """Decode a list, set or vector of plain numbers into `out`, a writable C-contiguous buffer of the same kind.
+
+        Gives the number of elements written. Raises TypeError for a buffer of another kind, ValueError for one too small,
+        DecodeError for malformed data and for nulls.
+        """
+        raise TypeError(f"{self.cql_name} is not a list, set or vector of numbers; it cannot be decoded into a buffer")
+
+    def __reduce__(self):
+        raise TypeError("codecs cannot be pickled; pickle the type")
+
+    def __repr__(self):
+        return f"<codec of {self.cql_name}>"
+
+
+cdef Codec describe(
+    Codec codec, Kind kind, str name, Py_ssize_t fixed_size, Py_ssize_t width, bint empty_is_value, object empty
+):
+    codec.kind = kind
+    codec.cql_name = name
+    codec.fixed_size = fixed_size
+    codec.width = width
+    codec.empty_is_value = empty_is_value
+    codec.legacy_empty = empty
+    codec.struct_code = ""
+    return codec
+
+
+cdef int write_bytes(Codec codec, wbuf* out, object value) except -1:
+    cdef Py_ssize_t at
+    if value is None:
+        return wbuf_int32(out, -1)
+    at = out.size
+    wbuf_extend(out, 4)
+    codec.write(out, value)
+    # The buffer may have moved meanwhile: the place is known by its offset.
+    put_be32(out.data + at, <uint32_t> (out.size - at - 4))
+    return 0
+
+
+# -- plain numbers --------------------------------------------------------------------------------------------------------
+
+cdef extern from *:
+    """
+    static const long long turbocql_low[] = {0, -128, -32768, -2147483647LL - 1, -9223372036854775807LL - 1};
+    static const long long turbocql_high[] = {0, 127, 32767, 2147483647LL, 9223372036854775807LL};
+    """
+    const long long turbocql_low[5]
+    const long long turbocql_high[5]
+
+cdef enum Answer:
+    FITS = 0
+    OUT_OF_RANGE = 1
+    NO_INTEGER = 2
+
+
+# The 64 bits of an int or of an object with __index__, whose code may run here.
+cdef inline Answer int64_of(object item, int64_t* number) except <Answer> -1:
+    cdef int overflow = 0
+    if PyLong_Check(item):
+        number[0] = PyLong_AsLongLongAndOverflow(item, &overflow)
+    elif PyIndex_Check(item):
+        index = PyNumber_Index(item)
+        number[0] = PyLong_AsLongLongAndOverflow(index, &overflow)
+    else:
+        return NO_INTEGER
+    return OUT_OF_RANGE if overflow != 0 else FITS
+
+
+@cython.final
+cdef class Number(Codec):
+    """tinyint, smallint, int, bigint, counter, float and double."""
+
+    cdef int write(self, wbuf* out, object value) except -1:
+        cdef uint8_t number[8]
+        cdef Py_ssize_t size = put_number(self, number, value)
+        return wbuf_write(out, number, size)
+
+    cdef object read(self, const uint8_t* data, Py_ssize_t size):
+        if size != self.width:
+            return wrong_width(self.cql_name, self.width, size)
+        return get_number(self.kind, data)
+
+
+# The bytes of `item` at `p`, which has room for 8; how many they are: the width, or 0 for EMPTY.
+cdef inline Py_ssize_t put_number(Number codec, uint8_t* p, object item) except -1:
+    cdef Kind kind = codec.kind
+    cdef int64_t number
+    cdef Answer answer
+    cdef double real
+    if kind <= KIND_INT64:
+        answer = int64_of(item, &number)
+        if answer == FITS and turbocql_low[<int> kind] <= number <= turbocql_high[<int> kind]:
+            if kind == KIND_INT32:
+                put_be32(p, <uint32_t> number)
+            elif kind == KIND_INT64:
+                put_be64(p, <uint64_t> number)
+            elif kind == KIND_INT16:
+                put_be16(p, <uint16_t> number)
+            else:
+                p[0] = <uint8_t> number
+            return codec.width
+        return refuse_integer(codec, item)
+    if PyFloat_Check(item):
+        real = PyFloat_AS_DOUBLE(item)
+    else:
+        real = double_of(codec, item)
+        if real == -1.0 and item is EMPTY:
+            return 0
+    return put_real(codec, p, real, item)
+
+
+cdef inline Py_ssize_t put_real(Number codec, uint8_t* p, double real, object item) except -1:
+    cdef float single
+    cdef uint32_t bits32
+    cdef uint64_t bits64
+    if codec.kind == KIND_FLOAT32:
+        single = <float> real
+        if isinf(single) and not isinf(real):
+            refuse_value(item, f"is out of the range of {codec.cql_name}")
+        memcpy(&bits32, &single, 4)
+        put_be32(p, bits32)
+        return 4
+    memcpy(&bits64, &real, 8)
+    put_be64(p, bits64)
+    return 8
+
+
+cdef Py_ssize_t refuse_integer(Number codec, object item) except -1:
+    if item is EMPTY:
+        return 0
+    coerce.integer_out_of_place(
+        item, codec.cql_name, turbocql_low[<int> codec.kind], turbocql_high[<int> codec.kind]
+    )
+
+
+# A number that is no float; -1.0 with EMPTY stands for EMPTY. Runs the code of the item's __float__ or __index__.
+cdef double double_of(Number codec, object item) except? -1.0:
+    if item is EMPTY:
+        return -1.0
+    return coerce.real_number(item, codec.cql_name)
+
+
+cdef inline object get_number(Kind kind, const uint8_t* p):
+    cdef uint32_t bits32
+    cdef uint64_t bits64
+    cdef float single
+    cdef double real
+    if kind == KIND_INT32:
+        return PyLong_FromLong(<int32_t> get_be32(p))
+    if kind == KIND_FLOAT32:
+        bits32 = get_be32(p)
+        memcpy(&single, &bits32, 4)
+        return PyFloat_FromDouble(single)
+    if kind == KIND_INT64:
+        return PyLong_FromLongLong(<int64_t> get_be64(p))
+    if kind == KIND_FLOAT64:
+        bits64 = get_be64(p)
+        memcpy(&real, &bits64, 8)
+        return PyFloat_FromDouble(real)
+    if kind == KIND_INT16:
+        return PyLong_FromLong(<int16_t> get_be16(p))
+    return PyLong_FromLong(<int8_t> p[0])
+
+
+cdef Codec number(Kind kind, str code, Py_ssize_t width, bint packed, str name, object empty):
+    cdef Codec made = Number.__new__(Number)
+    describe(made, kind, name, width if packed else -1, width, False, empty)
+    made.struct_code = code
+    return made
+
+
+include "codecs_scalars.pxi"
+include "codecs_arrays.pxi"
+include "codecs_containers.pxi"

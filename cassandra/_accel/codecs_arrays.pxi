@@ -1,0 +1,218 @@
+# Arrays of numbers: anything with the buffer protocol to the wire's packed big-endian elements, and back.
+
+cdef object new_array = array_module.array
+
+cdef enum Sort:
+    SORT_NONE = 0
+    SORT_SIGNED = 1
+    SORT_UNSIGNED = 2
+    SORT_REAL = 3
+
+
+# What the elements of an exported buffer are.
+cdef struct Elements:
+    Sort sort
+    Py_ssize_t size
+    bint big            # big-endian in memory
+    uint8_t* start
+    Py_ssize_t stride
+    Py_ssize_t count
+
+
+# Reads the struct format of a one-dimensional buffer; SORT_NONE for what is no plain number.
+cdef Elements elements_in(const Py_buffer* view) noexcept:
+    cdef Elements found
+    cdef const char* form = view.format
+    cdef char letter = c"B"
+    found.sort = SORT_NONE
+    found.size = view.itemsize
+    found.big = not TURBOCQL_LITTLE
+    found.start = <uint8_t*> view.buf
+    found.count = 0
+    found.stride = view.itemsize
+    if view.ndim != 1 or view.suboffsets != NULL and view.suboffsets[0] >= 0:
+        return found
+    if form != NULL:
+        if form[0] == c"<" or form[0] == c">" or form[0] == c"!":
+            found.big = form[0] != c"<"
+            form += 1
+        elif form[0] == c"=" or form[0] == c"@":
+            form += 1
+        if strlen(form) != 1:
+            return found
+        letter = form[0]
+    if letter in b"bhilqn":
+        found.sort = SORT_SIGNED
+    elif letter in b"BHILQN":
+        found.sort = SORT_UNSIGNED
+    elif letter == c"f" or letter == c"d":
+        found.sort = SORT_REAL
+    if found.size not in (1, 2, 4, 8) or (found.sort == SORT_REAL and found.size != (4 if letter == c"f" else 8)):
+        found.sort = SORT_NONE
+    found.count = view.shape[0] if view.shape != NULL else view.len // view.itemsize
+    if view.strides != NULL:
+        found.stride = view.strides[0]
+    return found
+
+
+# Writes the elements `gap` bytes apart at `to` as `codec`'s numbers. False where the kinds do not go together or an element is
+# out of range: then the caller looks at one element after the other, and its error names the first that does not fit.
+cdef bint convert(Number codec, const Elements* source, uint8_t* to, Py_ssize_t gap) except -1:
+    cdef Kind kind = codec.kind
+    cdef bint real = kind == KIND_FLOAT32 or kind == KIND_FLOAT64
+    cdef bint swap = not source.big
+    cdef Py_ssize_t i
+    cdef uint8_t raw[8]
+    cdef uint8_t* p
+    cdef int64_t whole
+    if source.sort == SORT_NONE or (source.sort == SORT_REAL and not real):
+        return False
+    if source.size == codec.width and source.sort == (SORT_REAL if real else SORT_SIGNED):
+        if gap == codec.width and source.stride == codec.width:
+            turbocql_copy(to, source.start, source.count, codec.width, swap)
+        else:
+            turbocql_copy_strided(to, gap, source.start, source.stride, source.count, codec.width, swap)
+        return True
+    for i in range(source.count):
+        turbocql_copy_one(raw, source.start + i * source.stride, source.size, swap)
+        p = to + i * gap
+        if source.sort == SORT_REAL:
+            if not store_real(kind, p, get_float(raw, source.size)):
+                return False
+            continue
+        whole = get_integer(raw, source.size, source.sort == SORT_SIGNED)
+        if source.sort == SORT_UNSIGNED and whole < 0:
+            return False  # an unsigned 64-bit number beyond the signed range
+        if real:
+            store_real(kind, p, <double> whole)
+        elif not store_integer(kind, p, whole):
+            return False
+    return True
+
+
+cdef inline double get_float(const uint8_t* raw, Py_ssize_t size) noexcept:
+    cdef uint32_t bits32
+    cdef uint64_t bits64
+    cdef float single
+    cdef double real
+    if size == 4:
+        bits32 = get_be32(raw)
+        memcpy(&single, &bits32, 4)
+        return single
+    bits64 = get_be64(raw)
+    memcpy(&real, &bits64, 8)
+    return real
+
+
+cdef inline int64_t get_integer(const uint8_t* raw, Py_ssize_t size, bint is_signed) noexcept:
+    if size == 8:
+        return <int64_t> get_be64(raw)
+    if size == 4:
+        return <int64_t> <int32_t> get_be32(raw) if is_signed else <int64_t> get_be32(raw)
+    if size == 2:
+        return <int64_t> <int16_t> get_be16(raw) if is_signed else <int64_t> get_be16(raw)
+    return <int64_t> <int8_t> raw[0] if is_signed else <int64_t> raw[0]
+
+
+cdef inline bint store_real(Kind kind, uint8_t* p, double real) noexcept:
+    cdef float single
+    cdef uint32_t bits32
+    cdef uint64_t bits64
+    if kind == KIND_FLOAT32:
+        single = <float> real
+        if isinf(single) and not isinf(real):
+            return False
+        memcpy(&bits32, &single, 4)
+        put_be32(p, bits32)
+    else:
+        memcpy(&bits64, &real, 8)
+        put_be64(p, bits64)
+    return True
+
+
+cdef inline bint store_integer(Kind kind, uint8_t* p, int64_t whole) noexcept:
+    if not turbocql_low[<int> kind] <= whole <= turbocql_high[<int> kind]:
+        return False
+    if kind == KIND_INT32:
+        put_be32(p, <uint32_t> whole)
+    elif kind == KIND_INT64:
+        put_be64(p, <uint64_t> whole)
+    elif kind == KIND_INT16:
+        put_be16(p, <uint16_t> whole)
+    else:
+        p[0] = <uint8_t> whole
+    return True
+
+
+# Whether a value is an array of numbers to be read through its buffer (text, bytes and the containers of Python are not).
+cdef inline bint is_array(object value) noexcept:
+    return PyObject_CheckBuffer(value) and not PyBytes_Check(value)
+
+
+# Opens the buffer of `value`; False where it gives none after all.
+cdef bint open_array(object value, Py_buffer* view) except -1:
+    try:
+        PyObject_GetBuffer(value, view, PyBUF_FULL_RO)
+    except (BufferError, TypeError, ValueError):
+        return False
+    return True
+
+
+# -- decoding into storage that somebody else owns ------------------------------------------------------------------------
+
+# Copies `count` packed elements, `gap` bytes apart at `data`, into the buffer `out`, which must hold numbers of the same kind.
+cdef Py_ssize_t store_into(
+    Number codec, str name, const uint8_t* data, Py_ssize_t gap, Py_ssize_t count, object out
+) except -1:
+    cdef Py_buffer view
+    cdef Elements target
+    cdef bint swap
+    cdef Sort wanted = SORT_REAL if codec.kind >= KIND_FLOAT32 else SORT_SIGNED
+    try:
+        PyObject_GetBuffer(out, &view, PyBUF_WRITABLE | PyBUF_FORMAT | PyBUF_ND)
+    except BufferError:
+        raise TypeError(unsuitable(codec, name, out)) from None
+    try:
+        target = elements_in(&view)
+        if target.sort != wanted or target.size != codec.width:
+            raise TypeError(unsuitable(codec, name, out))
+        if target.count < count:
+            raise ValueError(f"{name}: {count} elements do not fit a buffer of {target.count}")
+        swap = not target.big
+        if gap == codec.width:
+            turbocql_copy(target.start, data, count, codec.width, swap)
+        else:
+            turbocql_copy_strided(target.start, codec.width, data, gap, count, codec.width, swap)
+    finally:
+        PyBuffer_Release(&view)
+    return count
+
+
+cdef str unsuitable(Number codec, str name, object out):
+    view = memoryview(out)
+    return (
+        f"{name}: the buffer to decode into must be writable, contiguous, of one dimension and of the "
+        f"format {codec.struct_code!r}; it has the format {view.format!r}, {view.ndim} dimensions"
+    )
+
+
+cdef object numpy_array_of(Number codec, const uint8_t* data, Py_ssize_t count):
+    """A NumPy array of `count` packed elements."""
+    import numpy  # optional
+
+    cdef Py_buffer view
+    made = numpy.empty(count, {"b": "i1", "h": "i2", "i": "i4", "q": "i8", "f": "f4", "d": "f8"}[codec.struct_code])
+    PyObject_GetBuffer(made, &view, PyBUF_WRITABLE)
+    turbocql_copy(<uint8_t*> view.buf, data, count, codec.width, TURBOCQL_LITTLE)
+    PyBuffer_Release(&view)
+    return made
+
+
+cdef object array_of(Number codec, const uint8_t* data, Py_ssize_t count):
+    """An array.array of `count` packed elements."""
+    cdef Py_buffer view
+    made = new_array(codec.struct_code, PyBytes_FromStringAndSize(<char*> data, count * codec.width))
+    PyObject_GetBuffer(made, &view, PyBUF_WRITABLE)
+    turbocql_copy(<uint8_t*> view.buf, data, count, codec.width, TURBOCQL_LITTLE)
+    PyBuffer_Release(&view)
+    return made

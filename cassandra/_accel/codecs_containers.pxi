@@ -1,0 +1,654 @@
+# Codecs of the types that hold others: list, set, map, tuple, user-defined types, vector.
+
+cdef Py_ssize_t MAP_KEYS = turbocql_slot(OrderedMapSerializedKey, "_keys")
+cdef Py_ssize_t MAP_VALUES = turbocql_slot(OrderedMapSerializedKey, "_values")
+cdef Py_ssize_t MAP_INDEX = turbocql_slot(OrderedMapSerializedKey, "_index")
+cdef Py_ssize_t MAP_ENCODE = turbocql_slot(OrderedMapSerializedKey, "_encode_key")
+cdef Py_ssize_t SET_ITEMS = turbocql_slot(SortedSet, "_items")
+
+
+# The length field at *p, which moves behind it; -1 for a null. Refuses what goes beyond `left`.
+cdef inline Py_ssize_t take(const uint8_t** p, Py_ssize_t* left) except -2:
+    cdef Py_ssize_t size
+    if left[0] < 4:
+        return refuse_length(left[0], 0)
+    size = <int32_t> get_be32(p[0])
+    p[0] += 4
+    left[0] -= 4
+    if size > left[0] or size < -1:
+        return refuse_length(left[0], size)
+    return size
+
+
+cdef Py_ssize_t refuse_length(Py_ssize_t left, Py_ssize_t size) except -2:
+    if size == 0:
+        coerce.truncated(f"truncated: {left} bytes left of a 4-byte length")
+    if size < 0:
+        coerce.truncated(f"an item has the negative length {size}")
+    coerce.truncated(f"truncated: an item claims {size} bytes, {left} are left")
+
+
+# The [int] at the start of a collection; refuses more elements than the bytes can hold.
+cdef Py_ssize_t count_of(Codec codec, const uint8_t* data, Py_ssize_t size, Py_ssize_t smallest) except -1:
+    cdef Py_ssize_t count
+    if size < 4:
+        malformed(codec.cql_name, f"truncated: {size} bytes of a 4-byte count")
+    count = <int32_t> get_be32(data)
+    if count < 0:
+        malformed(codec.cql_name, f"the negative count {count}")
+    if count > (size - 4) // smallest:
+        malformed(codec.cql_name, f"claims {count} elements, which {size - 4} bytes cannot hold")
+    return count
+
+
+# The element at `at` of a list or tuple that had `count` elements, held; refuses one whose size has changed.
+cdef inline object element_at(object sequence, Py_ssize_t at, Py_ssize_t count):
+    if PyList_CheckExact(sequence):
+        if PyList_GET_SIZE(sequence) != count:
+            refuse_value(sequence, f"changed its size from {count} while it was being encoded")
+        return <object> PyList_GET_ITEM(sequence, at)
+    return <object> PyTuple_GET_ITEM(sequence, at)
+
+
+cdef inline Py_ssize_t size_of(object sequence) noexcept:
+    return PyList_GET_SIZE(sequence) if PyList_CheckExact(sequence) else PyTuple_GET_SIZE(sequence)
+
+
+cdef inline bint is_sequence(object value) noexcept:
+    return PyList_CheckExact(value) or PyTuple_CheckExact(value)
+
+
+# -- list and set (native_protocol_v5.spec 5.12, 5.19) --------------------------------------------------------------------
+
+@cython.final
+cdef class ListCodec(Codec):
+    """list and set: [int] n, then n times [bytes]."""
+
+    cdef Codec element
+    cdef bint is_set
+    cdef bint numbers
+
+    cdef int write(self, wbuf* out, object value) except -1:
+        cdef Py_ssize_t count, i
+        cdef Codec element = self.element
+        if not is_sequence(value):
+            if self.numbers and is_array(value) and self.write_array(out, value):
+                return 0
+            if value is EMPTY:
+                return 0
+            value = elements_of(value, self.cql_name)
+        sequence = turbocql_readable(value)
+        count = size_of(sequence)
+        if self.numbers:
+            return self.write_numbers(out, sequence, count)
+        wbuf_int32(out, count)
+        i = 0
+        try:
+            for i in range(count):
+                write_bytes(element, out, element_at(sequence, i, count))
+        except Exception as error:
+            locate(error, f"element {i} of {self.cql_name}")
+            raise
+        return 0
+
+    # One claim of room for all, no call per element.
+    cdef int write_numbers(self, wbuf* out, object sequence, Py_ssize_t count) except -1:
+        cdef Number element = <Number> self.element
+        cdef Py_ssize_t i = 0
+        cdef Py_ssize_t size
+        cdef Py_ssize_t width = element.width
+        cdef uint8_t* p
+        if count > 0x7FFFFFFF // (4 + width):
+            raise OverflowError(f"{self.cql_name}: {count} elements go beyond the protocol's limit of 2 GiB")
+        p = wbuf_extend(out, 4 + count * (4 + width))
+        put_be32(p, <uint32_t> count)
+        p += 4
+        try:
+            for i in range(count):
+                item = element_at(sequence, i, count)
+                if item is None:
+                    put_be32(p, 0xFFFFFFFF)
+                    p += 4
+                    continue
+                size = put_number(element, p + 4, item)
+                put_be32(p, <uint32_t> size)
+                p += 4 + size
+        except Exception as error:
+            locate(error, f"element {i} of {self.cql_name}")
+            raise
+        # Nulls took less than was claimed. Nobody else has this buffer, so `p` still points into it.
+        out.size = p - out.data
+        return 0
+
+    # Whether `value` could be read through its buffer.
+    cdef bint write_array(self, wbuf* out, object value) except -1:
+        cdef Number element = <Number> self.element
+        cdef Py_buffer view
+        cdef Elements source
+        cdef Py_ssize_t at = out.size
+        cdef Py_ssize_t gap = 4 + element.width
+        cdef Py_ssize_t i
+        cdef uint8_t* p
+        if not open_array(value, &view):
+            return False
+        try:
+            source = elements_in(&view)
+            if source.sort == SORT_NONE or source.count > 0x7FFFFFFF // gap:
+                return False
+            p = wbuf_extend(out, 4 + source.count * gap)
+            put_be32(p, <uint32_t> source.count)
+            p += 4
+            if not convert(element, &source, p + 4, gap):
+                out.size = at
+                return False
+            for i in range(source.count):
+                put_be32(p + i * gap, <uint32_t> element.width)
+            return True
+        finally:
+            PyBuffer_Release(&view)
+
+    cdef object read(self, const uint8_t* data, Py_ssize_t size):
+        cdef Py_ssize_t count = count_of(self, data, size, 4)
+        cdef Py_ssize_t left = size - 4
+        cdef Py_ssize_t length
+        cdef Py_ssize_t i = 0
+        cdef Codec element = self.element
+        cdef Kind kind = element.kind
+        cdef Py_ssize_t width = element.width
+        cdef bint numbers = self.numbers
+        cdef const uint8_t* p = data + 4
+        found = PyList_New(count)
+        try:
+            for i in range(count):
+                if numbers and left >= 4 + width and get_be32(p) == <uint32_t> width:
+                    item = get_number(kind, p + 4)
+                    p += 4 + width
+                    left -= 4 + width
+                else:
+                    length = take(&p, &left)
+                    item = element.read_nullable(p, length)
+                    if length > 0:
+                        p += length
+                        left -= length
+                Py_INCREF(item)
+                PyList_SET_ITEM(found, i, item)
+        except Exception as error:
+            locate(error, f"element {i} of {self.cql_name}")
+            raise
+        if left:
+            return malformed(self.cql_name, f"{left} bytes left over after {count} elements")
+        return sorted_set(found) if self.is_set else found
+
+    def deserialize_into(self, data, out):
+        """Decode plain numbers into `out`; see `Codec.deserialize_into`."""
+        cdef Py_buffer view
+        if not self.numbers:
+            return Codec.deserialize_into(self, data, out)
+        PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+        try:
+            return self.store(<const uint8_t*> view.buf, view.len, out)
+        finally:
+            PyBuffer_Release(&view)
+
+    cdef Py_ssize_t store(self, const uint8_t* data, Py_ssize_t size, object out) except -1:
+        cdef Py_ssize_t count = count_of(self, data, size, 4)
+        cdef Py_ssize_t gap = 4 + self.element.width
+        cdef Py_ssize_t i
+        cdef bint regular = size - 4 == count * gap
+        if regular:
+            for i in range(count):
+                if get_be32(data + 4 + i * gap) != <uint32_t> self.element.width:
+                    regular = False
+                    break
+        if not regular:
+            self.read(data, size)  # says what is malformed, where something is
+            malformed(self.cql_name, "has null or empty elements, which a buffer of numbers cannot hold")
+        return store_into(<Number> self.element, self.cql_name, data + 8, gap, count, out)
+
+
+# A SortedSet of a new list: sorted, equal elements once.
+cdef object sorted_set(object items):
+    cdef Py_ssize_t count = PyList_GET_SIZE(items)
+    cdef Py_ssize_t i
+    if SET_ITEMS < 0:
+        return SortedSet(items)
+    try:
+        PyList_Sort(items)
+        for i in range(1, count):
+            if PyList_GET_SIZE(items) != count or PyObject_RichCompareBool(
+                <object> PyList_GET_ITEM(items, i - 1), <object> PyList_GET_ITEM(items, i), Py_EQ
+            ):
+                return SortedSet(items)
+    except TypeError:
+        return SortedSet(items)
+    made = turbocql_new(SortedSet)
+    turbocql_slot_set(made, SET_ITEMS, items)
+    return made
+
+
+# -- map (native_protocol_v5.spec 5.13) -----------------------------------------------------------------------------------
+
+@cython.final
+cdef class MapCodec(Codec):
+    """map: [int] n, then n times [bytes] key and [bytes] value."""
+
+    cdef Codec key
+    cdef Codec value
+    cdef object encode_key
+
+    cdef int write(self, wbuf* out, object value) except -1:
+        cdef Py_ssize_t count
+        cdef Py_ssize_t i = 0
+        cdef bint at_key = True
+        if PyDict_CheckExact(value):
+            keys = PyDict_Keys(value)
+            values = PyDict_Values(value)
+        elif value is EMPTY:
+            return 0
+        else:
+            keys, values = coerce.pairs(value, self.cql_name)
+        count = PyList_GET_SIZE(keys)
+        if PyList_GET_SIZE(values) != count:
+            refuse_value(value, "changed while it was being encoded")
+        wbuf_int32(out, count)
+        try:
+            for i in range(count):
+                at_key = True
+                write_bytes(self.key, out, <object> PyList_GET_ITEM(keys, i))
+                at_key = False
+                write_bytes(self.value, out, <object> PyList_GET_ITEM(values, i))
+        except Exception as error:
+            locate(error, f"{'key' if at_key else 'value'} {i} of {self.cql_name}")
+            raise
+        return 0
+
+    cdef object read(self, const uint8_t* data, Py_ssize_t size):
+        cdef Py_ssize_t count = count_of(self, data, size, 8)
+        cdef Py_ssize_t left = size - 4
+        cdef Py_ssize_t length
+        cdef Py_ssize_t i = 0
+        cdef bint at_key = True
+        cdef const uint8_t* p = data + 4
+        keys = PyList_New(count)
+        values = PyList_New(count)
+        try:
+            for i in range(count):
+                at_key = True
+                length = take(&p, &left)
+                item = self.key.read_nullable(p, length)
+                if length > 0:
+                    p += length
+                    left -= length
+                Py_INCREF(item)
+                PyList_SET_ITEM(keys, i, item)
+                at_key = False
+                length = take(&p, &left)
+                item = self.value.read_nullable(p, length)
+                if length > 0:
+                    p += length
+                    left -= length
+                Py_INCREF(item)
+                PyList_SET_ITEM(values, i, item)
+        except Exception as error:
+            locate(error, f"{'key' if at_key else 'value'} {i} of {self.cql_name}")
+            raise
+        if left:
+            return malformed(self.cql_name, f"{left} bytes left over after {count} pairs")
+        if MAP_KEYS < 0 or MAP_VALUES < 0 or MAP_INDEX < 0 or MAP_ENCODE < 0:
+            return OrderedMapSerializedKey._of(keys, values, self.encode_key)
+        made = turbocql_new(OrderedMapSerializedKey)
+        turbocql_slot_set(made, MAP_KEYS, keys)
+        turbocql_slot_set(made, MAP_VALUES, values)
+        turbocql_slot_set(made, MAP_INDEX, None)
+        turbocql_slot_set(made, MAP_ENCODE, self.encode_key)
+        return made
+
+
+# -- tuple and user-defined types (native_protocol_v5.spec 5.22, 5.25) ----------------------------------------------------
+
+@cython.final
+cdef class TupleCodec(Codec):
+    """tuple and user-defined types: [bytes] of each field; the value may end early."""
+
+    cdef tuple fields
+    cdef tuple names        # None for a tuple
+    cdef object make        # None for a tuple
+
+    cdef str where(self, Py_ssize_t at):
+        if self.names is None:
+            return f"item {at} of {self.cql_name}"
+        return f'field "{self.names[at]}" of {self.cql_name}'
+
+    cdef int write(self, wbuf* out, object value) except -1:
+        cdef Py_ssize_t count = PyTuple_GET_SIZE(self.fields)
+        cdef Py_ssize_t given
+        cdef Py_ssize_t i = 0
+        if not (PyTuple_Check(value) if self.names is not None else PyTuple_CheckExact(value)) or PyTuple_GET_SIZE(value) > count:
+            if value is EMPTY:
+                return 0
+            if self.names is None:
+                value = tuple(coerce.tuple_items(value, self.cql_name, count))
+            else:
+                value = tuple(coerce.udt_items(value, self.cql_name, self.names))
+        given = PyTuple_GET_SIZE(value)
+        try:
+            for i in range(count):
+                if i < given:
+                    write_bytes(<Codec> PyTuple_GET_ITEM(self.fields, i), out, <object> PyTuple_GET_ITEM(value, i))
+                else:
+                    wbuf_int32(out, -1)
+        except Exception as error:
+            locate(error, self.where(i))
+            raise
+        return 0
+
+    cdef object read(self, const uint8_t* data, Py_ssize_t size):
+        cdef Py_ssize_t count = PyTuple_GET_SIZE(self.fields)
+        cdef Py_ssize_t left = size
+        cdef Py_ssize_t length
+        cdef Py_ssize_t i = 0
+        cdef const uint8_t* p = data
+        found = PyTuple_New(count)
+        try:
+            for i in range(count):
+                if left == 0:
+                    item = None  # a missing tail is null: the value is older than the type's last fields
+                else:
+                    length = take(&p, &left)
+                    item = (<Codec> PyTuple_GET_ITEM(self.fields, i)).read_nullable(p, length)
+                    if length > 0:
+                        p += length
+                        left -= length
+                Py_INCREF(item)
+                PyTuple_SET_ITEM(found, i, item)
+        except Exception as error:
+            locate(error, self.where(i))
+            raise
+        if left:
+            return malformed(self.cql_name, f"{left} bytes left over after {count} fields")
+        return found if self.make is None else self.make(found)
+
+
+# -- vector ---------------------------------------------------------------------------------------------------------------
+
+@cython.final
+cdef class VectorCodec(Codec):
+    """vector: elements side by side; those without a fixed width have an unsigned vint length each."""
+
+    cdef Codec element
+    cdef Py_ssize_t dimension
+    cdef bint numbers       # plain numbers, packed
+    cdef object read_as     # "list", "array" or "numpy"
+
+    cdef int refuse_count(self, object value, Py_ssize_t count) except -1:
+        refuse_value(value, f"has {count} elements, {self.cql_name} takes {self.dimension}")
+
+    def encode(self, value):
+        """The body of any iterable of the right length without nulls."""
+        if not self.numbers:
+            return Codec.encode(self, value)
+        # The size is known: straight into the result, which nobody else sees before it is full.
+        result = PyBytes_FromStringAndSize(NULL, self.fixed_size)
+        self.fill(<uint8_t*> PyBytes_AS_STRING(result), value)
+        return result
+
+    cdef int write(self, wbuf* out, object value) except -1:
+        cdef Py_ssize_t i = 0
+        cdef Py_ssize_t at
+        cdef Py_ssize_t size
+        cdef Codec element = self.element
+        if self.numbers:
+            return self.fill(wbuf_extend(out, self.fixed_size), value)
+        sequence = self.sequence_of(value)
+        try:
+            for i in range(self.dimension):
+                item = element_at(sequence, i, self.dimension)
+                if item is None:
+                    raise EncodeTypeError("null is not allowed in a vector")
+                at = out.size
+                element.write(out, item)
+                size = out.size - at
+                if element.fixed_size < 0:
+                    self.insert_length(out, at, size)
+                elif size != element.fixed_size:
+                    raise EncodeTypeError("an empty value is not allowed in a vector")
+        except Exception as error:
+            locate(error, f"element {i} of {self.cql_name}")
+            raise
+        return 0
+
+    # Puts the length in front of the `size` bytes at `at`: its own size is known only now.
+    cdef int insert_length(self, wbuf* out, Py_ssize_t at, Py_ssize_t size) except -1:
+        cdef uint8_t length[9]
+        cdef Py_ssize_t taken = put_uvint(length, <uint64_t> size)
+        cdef Py_ssize_t i
+        cdef uint8_t* p
+        wbuf_extend(out, taken)
+        p = out.data + at
+        memmove(p + taken, p, size)
+        memcpy(p, length, taken)
+        return 0
+
+    cdef object sequence_of(self, object value):
+        items = value if is_sequence(value) else elements_of(value, self.cql_name)
+        items = turbocql_readable(items)
+        if size_of(items) != self.dimension:
+            self.refuse_count(value, size_of(items))
+        return items
+
+    # The packed numbers of `value` at `p`, which has room for all.
+    cdef int fill(self, uint8_t* p, object value) except -1:
+        cdef Number element = <Number> self.element
+        cdef Py_ssize_t count = self.dimension
+        cdef Py_ssize_t width = element.width
+        cdef Py_ssize_t i = 0
+        if not is_sequence(value) and is_array(value) and self.fill_from_array(p, value):
+            return 0
+        sequence = self.sequence_of(value)
+        try:
+            for i in range(count):
+                item = element_at(sequence, i, count)
+                if item is None:
+                    raise EncodeTypeError("null is not allowed in a vector")
+                if put_number(element, p, item) != width:
+                    raise EncodeTypeError("an empty value is not allowed in a vector")
+                p += width
+        except Exception as error:
+            locate(error, f"element {i} of {self.cql_name}")
+            raise
+        return 0
+
+    cdef bint fill_from_array(self, uint8_t* p, object value) except -1:
+        cdef Py_buffer view
+        cdef Elements source
+        if not open_array(value, &view):
+            return False
+        try:
+            source = elements_in(&view)
+            if source.sort == SORT_NONE:
+                return False
+            if source.count != self.dimension:
+                self.refuse_count(value, source.count)
+            return convert(<Number> self.element, &source, p, self.element.width)
+        finally:
+            PyBuffer_Release(&view)
+
+    cdef int check_size(self, Py_ssize_t size) except -1:
+        if size != self.fixed_size:
+            malformed(
+                self.cql_name,
+                f"takes {self.fixed_size} bytes ({self.dimension} elements of {self.element.fixed_size}), got {size}",
+            )
+        return 0
+
+    cdef object read(self, const uint8_t* data, Py_ssize_t size):
+        cdef Py_ssize_t i = 0
+        cdef Py_ssize_t left = size
+        cdef Py_ssize_t length = self.element.fixed_size
+        cdef bint packed = length >= 0
+        cdef Codec element = self.element
+        if packed:
+            self.check_size(size)
+            if self.numbers:
+                return self.read_numbers(data)
+        elif self.dimension > size:
+            # Each element of variable size takes its length byte at least.
+            return malformed(self.cql_name, f"{size} bytes cannot hold {self.dimension} elements")
+        found = PyList_New(self.dimension)
+        try:
+            for i in range(self.dimension):
+                if not packed:
+                    length = self.take_length(&data, &left)
+                item = element.read_nullable(data, length)
+                data += length
+                left -= length
+                Py_INCREF(item)
+                PyList_SET_ITEM(found, i, item)
+        except Exception as error:
+            locate(error, f"element {i} of {self.cql_name}")
+            raise
+        if left:
+            return malformed(self.cql_name, f"{left} bytes left over after {self.dimension} elements")
+        return found
+
+    cdef Py_ssize_t take_length(self, const uint8_t** p, Py_ssize_t* left) except -1:
+        cdef uint64_t size = 0
+        cdef Py_ssize_t taken = get_uvint(p[0], left[0], &size)
+        if taken == 0:
+            coerce.truncated("truncated within the length of an element")
+        p[0] += taken
+        left[0] -= taken
+        if size > <uint64_t> left[0]:
+            coerce.truncated(f"truncated: an element claims {size} bytes, {left[0]} are left")
+        return <Py_ssize_t> size
+
+    cdef object read_numbers(self, const uint8_t* data):
+        cdef Py_ssize_t i
+        cdef Py_ssize_t width = self.element.width
+        cdef Kind kind = self.element.kind
+        if self.read_as is not None:
+            if self.read_as == "array":
+                return array_of(<Number> self.element, data, self.dimension)
+            return numpy_array_of(<Number> self.element, data, self.dimension)
+        found = PyList_New(self.dimension)
+        for i in range(self.dimension):
+            item = get_number(kind, data)
+            data += width
+            Py_INCREF(item)
+            PyList_SET_ITEM(found, i, item)
+        return found
+
+    def deserialize_into(self, data, out):
+        """Decode plain numbers into `out`; see `Codec.deserialize_into`."""
+        cdef Py_buffer view
+        if not self.numbers:
+            return Codec.deserialize_into(self, data, out)
+        PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+        try:
+            self.check_size(view.len)
+            return store_into(
+                <Number> self.element, self.cql_name, <const uint8_t*> view.buf, self.element.width, self.dimension, out
+            )
+        finally:
+            PyBuffer_Release(&view)
+
+
+# -- factories: the public names that both twins share --------------------------------------------------------------------
+
+cdef Codec list_codec(Codec element, str name, bint is_set, object empty):
+    cdef ListCodec made = ListCodec.__new__(ListCodec)
+    made.element = element
+    made.is_set = is_set
+    made.numbers = KIND_INT8 <= element.kind <= KIND_FLOAT64
+    return describe(made, KIND_OTHER, name, -1, -1, False, empty)
+
+
+def list_of(element, name="", empty=None):
+    """list<element>, read as a list."""
+    return list_codec(element, name or f"list<{element.cql_name}>", False, empty)
+
+
+def set_of(element, name="", empty=None):
+    """set<element>, read as a SortedSet."""
+    return list_codec(element, name or f"set<{element.cql_name}>", True, empty)
+
+
+def map_of(key, value, name="", empty=None):
+    """map<key, value>, read as an OrderedMapSerializedKey."""
+    cdef MapCodec made = MapCodec.__new__(MapCodec)
+    made.key = key
+    made.value = value
+    made.encode_key = key.encode
+    return describe(made, KIND_OTHER, name or f"map<{key.cql_name}, {value.cql_name}>", -1, -1, False, empty)
+
+
+cdef Codec tuple_codec(object name, object names, object fields, object make, object empty):
+    cdef TupleCodec made = TupleCodec.__new__(TupleCodec)
+    made.fields = tuple(fields)
+    made.names = names
+    made.make = make
+    for field in made.fields:
+        if not isinstance(field, Codec):
+            raise TypeError(f"{name}: {field!r} is not a codec of this module")
+    return describe(made, KIND_OTHER, name, -1, -1, False, empty)
+
+
+def tuple_of(fields, name="", empty=None):
+    """tuple<fields...>, read as a tuple."""
+    return tuple_codec(
+        name or f"tuple<{', '.join([field.cql_name for field in fields])}>", None, fields, None, empty
+    )
+
+
+def udt(name, names, fields, make, empty=None):
+    """The user-defined type `name` with fields `names`; reading gives ``make(field values)``."""
+    return tuple_codec(name, tuple(names), fields, make, empty)
+
+
+def vector_of(element, dimension, as_="list", name="", empty=None):
+    """vector<element, dimension>, read as "list", "array" (array.array) or "numpy" where the elements are numbers."""
+    cdef Codec inner = element
+    cdef VectorCodec made = VectorCodec.__new__(VectorCodec)
+    cdef Py_ssize_t size
+    if as_ not in ("list", "array", "numpy"):
+        raise ValueError(f"vectors are read as 'list', 'array' or 'numpy', not as {as_!r}")
+    made.element = inner
+    made.dimension = dimension
+    made.numbers = KIND_INT8 <= inner.kind <= KIND_FLOAT64 and inner.fixed_size >= 0
+    made.read_as = None if as_ == "list" or not made.numbers else as_
+    size = inner.fixed_size * made.dimension if inner.fixed_size >= 0 else -1
+    return describe(
+        made, KIND_OTHER, name or f"vector<{inner.cql_name}, {dimension}>", size, size, False, empty
+    )
+
+
+__all__ = [
+    "Codec",
+    "ascii_text",
+    "blob",
+    "boolean",
+    "date",
+    "decimal_number",
+    "duration",
+    "float32",
+    "float64",
+    "from_class",
+    "from_functions",
+    "inet",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "list_of",
+    "map_of",
+    "nothing",
+    "set_of",
+    "text",
+    "time",
+    "timestamp",
+    "tuple_of",
+    "udt",
+    "uuid",
+    "varint",
+    "vector_of",
+]

@@ -1,0 +1,669 @@
+# Codecs of the scalars that are no plain numbers.
+
+cdef object UUID = uuid_module.UUID
+cdef object SAFE_UNKNOWN = uuid_module.SafeUUID.unknown
+cdef object Decimal = decimal_module.Decimal
+cdef object DecimalException = decimal_module.DecimalException
+cdef object WIDE_CONTEXT = coerce.WIDE_CONTEXT
+cdef object TIMEZONE_UTC = datetime_module.timezone.utc
+
+# Where instances keep their slots; -1 would send everything through the constructors.
+cdef Py_ssize_t UUID_INT = turbocql_slot(UUID, "int")
+cdef Py_ssize_t UUID_SAFE = turbocql_slot(UUID, "is_safe")
+cdef Py_ssize_t DATE_DAYS = turbocql_slot(Date, "days_from_epoch")
+cdef Py_ssize_t TIME_NANOS = turbocql_slot(Time, "nanosecond_time")
+cdef Py_ssize_t DURATION_MONTHS = turbocql_slot(Duration, "months")
+cdef Py_ssize_t DURATION_DAYS = turbocql_slot(Duration, "days")
+cdef Py_ssize_t DURATION_NANOS = turbocql_slot(Duration, "nanoseconds")
+
+cdef int64_t DAY_NANOS = 86_400_000_000_000
+cdef int64_t DAY_MILLIS = 86_400_000
+cdef int64_t MILLIS_MIN = -62_135_596_800_000
+cdef int64_t MILLIS_MAX = 253_402_300_799_999
+
+
+cdef int write_object(wbuf* out, object data) except -1:
+    return wbuf_write(out, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
+
+
+@cython.final
+cdef class Boolean(Codec):
+    """boolean."""
+
+    cdef int write(self, wbuf* out, object value) except -1:
+        if value is not True and value is not False:
+            if value is EMPTY:
+                return 0
+            value = coerce.boolean(value)
+        wbuf_extend(out, 1)[0] = 1 if value is True else 0
+        return 0
+
+    cdef object read(self, const uint8_t* data, Py_ssize_t size):
+        if size != 1:
+            return wrong_width(self.cql_name, 1, size)
+        return data[0] != 0
+
+
+@cython.final
+cdef class Text(Codec):
+    """text, varchar and ascii."""
+
+    cdef bint only_ascii
+
+    cdef int write(self, wbuf* out, object value) except -1:
+        if PyUnicode_Check(value):
+            PyUnicode_READY(value)
+            if PyUnicode_IS_ASCII(value):
+                return wbuf_write(out, PyUnicode_DATA(value), PyUnicode_GET_LENGTH(value))
+            if not self.only_ascii:
+                # Not PyUnicode_AsUTF8AndSize: it leaves a second copy in the caller's string for as long as that lives.
+                try:
+                    encoded = PyUnicode_AsUTF8String(value)
+                except UnicodeEncodeError:
+                    encoded = coerce.text_bytes(value, "text")
+                return write_object(out, encoded)
+        elif value is EMPTY:
+            return 0
+        return write_object(out, coerce.text_bytes(value, self.cql_name if self.only_ascii else "text"))
+
+    cdef object read(self, const uint8_t* data, Py_ssize_t size):
+        try:
+            if self.only_ascii:
+                return PyUnicode_DecodeASCII(<char*> data, size, NULL)
+            return PyUnicode_DecodeUTF8(<char*> data, size, NULL)
+        except UnicodeDecodeError as error:
+            reason = f"byte {error.start} is not valid {error.encoding.upper()} ({error.reason})"
+        return malformed(self.cql_name, reason)
+
+
+@cython.final
+cdef class Blob(Codec):
+    """blob."""
+
+    cdef int write(self, wbuf* out, object value) except -1:
+        if not PyBytes_CheckExact(value):
+            if value is EMPTY:
+                return 0
+            value = coerce.blob_bytes(value)
+        return write_object(out, value)
+
+    cdef object read(self, const uint8_t* data, Py_ssize_t size):
+        return PyBytes_FromStringAndSize(<char*> data, size)
+
+
+@cython.final
+cdef class Uuid(Codec):
+    """uuid and timeuuid."""
+
+    cdef int write(self, wbuf* out, object value) except -1:
+        cdef PyObject* held
+        cdef uint8_t[16] number
+        if type(value) is UUID and UUID_INT >= 0:
+            held = turbocql_slot_get(value, UUID_INT)
+            if held != NULL and PyLong_Check(<object> held):
+                turbocql_int_to_16(<object> held, number)
+                return wbuf_write(out, number, 16)
+        elif value is EMPTY:
+            return 0
+        return write_object(out, coerce.uuid_bytes(value))
+
+    cdef object read(self, const uint8_t* data, Py_ssize_t size):
+        if size != 16:
+            return wrong_width(self.cql_name, 16, size)
+        if UUID_INT < 0 or UUID_SAFE < 0:
+            return UUID(bytes=PyBytes_FromStringAndSize(<char*> data, 16))
+        made = turbocql_new(UUID)
+        turbocql_slot_set(made, UUID_INT, turbocql_int_of(data, 16, 0))
+        turbocql_slot_set(made, UUID_SAFE, SAFE_UNKNOWN)
+        return made
+
+
+# -- time -----------------------------------------------------------------------------------------------------------------
+
+# Days from 1970-01-01 to a date of the Gregorian calendar. Years are taken to start in March: leap days come last.
+cdef inline int64_t days_of(int year, int month, int day) noexcept:
+    cdef int64_t y = year - (1 if month <= 2 else 0)
+    cdef int64_t shifted = month - 3 if month > 2 else month + 9
+    return y * 365 + y // 4 - y // 100 + y // 400 + (153 * shifted + 2) // 5 + day - 719469
+
+
+# The datetime of milliseconds within its years.
+cdef object datetime_of(int64_t millis):
+    cdef int64_t days = millis // DAY_MILLIS
+    cdef int64_t rest = millis - days * DAY_MILLIS
+    cdef int64_t era, in_era, year, in_year, shifted
+    if rest < 0:
+        days -= 1
+        rest += DAY_MILLIS
+    days += 719468  # from 0000-03-01
+    era = days // 146097
+    in_era = days - era * 146097
+    year = (in_era - in_era // 1460 + in_era // 36524 - in_era // 146096) // 365
+    in_year = in_era - (365 * year + year // 4 - year // 100)
+    shifted = (5 * in_year + 2) // 153
+    year += era * 400
+    return cdatetime.datetime_new(
+        <int> (year + (1 if shifted >= 10 else 0)),
+        <int> (shifted + 3 if shifted < 10 else shifted - 9),
+        <int> (in_year - (153 * shifted + 2) // 5 + 1),
+        <int> (rest // 3_600_000),
+        <int> (rest // 60_000 % 60),
+        <int> (rest // 1000 % 60),
+        <int> (rest % 1000 * 1000),
+        None,
+    )
+
+
+cdef inline int64_t days_of_date(object value) noexcept:
+    return days_of(cdatetime.PyDateTime_GET_YEAR(value), cdatetime.PyDateTime_GET_MONTH(value), cdatetime.PyDateTime_GET_DAY(value))
+
+
+@cython.final
+cdef class Timestamp(Codec):
+    """timestamp."""
+
+    cdef int write(self, wbuf* out, object value) except -1:
+        cdef int64_t millis
+        if cdatetime.PyDateTime_CheckExact(value):
+            zone = cdatetime.datetime_tzinfo(value)
+            if zone is None or zone is TIMEZONE_UTC:
+                millis = days_of_date(value) * DAY_MILLIS + cdatetime.PyDateTime_DATE_GET_HOUR(value) * <int64_t> 3_600_000
+                millis += cdatetime.PyDateTime_DATE_GET_MINUTE(value) * 60_000
+                millis += cdatetime.PyDateTime_DATE_GET_SECOND(value) * 1000
+                millis += cdatetime.PyDateTime_DATE_GET_MICROSECOND(value) // 1000
+                put_be64(wbuf_extend(out, 8), <uint64_t> millis)
+                return 0
+        elif value is EMPTY:
+            return 0
+        millis = coerce.timestamp_millis(value)
+        put_be64(wbuf_extend(out, 8), <uint64_t> millis)
+        return 0
+
+    cdef object read(self, const uint8_t* data, Py_ssize_t size):
+        cdef int64_t millis
+        if size != 8:
+            return wrong_width(self.cql_name, 8, size)
+        millis = <int64_t> get_be64(data)
+        if MILLIS_MIN <= millis <= MILLIS_MAX:
+            return datetime_of(millis)
+        return MillisTimestamp(millis)
+
+
+@cython.final
+cdef class DateCodec(Codec):
+    """date."""
+
+    cdef int write(self, wbuf* out, object value) except -1:
+        cdef int64_t days
+        cdef PyObject* held
+        if type(value) is Date and DATE_DAYS >= 0:
+            held = turbocql_slot_get(value, DATE_DAYS)
+            if held != NULL and int64_of(<object> held, &days) == FITS and -(<int64_t> 1 << 31) <= days < (<int64_t> 1 << 31):
+                put_be32(wbuf_extend(out, 4), <uint32_t> (days + (<int64_t> 1 << 31)))
+                return 0
+        elif cdatetime.PyDate_CheckExact(value) or cdatetime.PyDateTime_CheckExact(value):
+            put_be32(wbuf_extend(out, 4), <uint32_t> (days_of_date(value) + (<int64_t> 1 << 31)))
+            return 0
+        elif value is EMPTY:
+            return 0
+        days = coerce.date_number(value)
+        put_be32(wbuf_extend(out, 4), <uint32_t> days)
+        return 0
+
+    cdef object read(self, const uint8_t* data, Py_ssize_t size):
+        cdef int64_t days
+        if size != 4:
+            return wrong_width(self.cql_name, 4, size)
+        days = <int64_t> get_be32(data) - (<int64_t> 1 << 31)
+        if DATE_DAYS < 0:
+            return Date(days)
+        made = turbocql_new(Date)
+        turbocql_slot_set(made, DATE_DAYS, PyLong_FromLongLong(days))
+        return made
+
+
+@cython.final
+cdef class TimeCodec(Codec):
+    """time."""
+
+    cdef int write(self, wbuf* out, object value) except -1:
+        cdef int64_t nanos
+        cdef PyObject* held
+        if type(value) is Time and TIME_NANOS >= 0:
+            held = turbocql_slot_get(value, TIME_NANOS)
+            if held != NULL and int64_of(<object> held, &nanos) == FITS and 0 <= nanos < DAY_NANOS:
+                put_be64(wbuf_extend(out, 8), <uint64_t> nanos)
+                return 0
+        elif value is EMPTY:
+            return 0
+        nanos = coerce.time_nanos(value)
+        put_be64(wbuf_extend(out, 8), <uint64_t> nanos)
+        return 0
+
+    cdef object read(self, const uint8_t* data, Py_ssize_t size):
+        cdef int64_t nanos
+        if size != 8:
+            return wrong_width(self.cql_name, 8, size)
+        nanos = <int64_t> get_be64(data)
+        if not 0 <= nanos < DAY_NANOS:
+            return malformed(self.cql_name, f"{nanos} nanoseconds do not lie within one day")
+        if TIME_NANOS < 0:
+            return Time(nanos)
+        made = turbocql_new(Time)
+        turbocql_slot_set(made, TIME_NANOS, PyLong_FromLongLong(nanos))
+        return made
+
+
+# -- variable-length integers (native_protocol_v5.spec 3: [unsigned vint], [vint]) ----------------------------------------
+
+cdef Py_ssize_t put_uvint(uint8_t* p, uint64_t number) noexcept:
+    cdef int bits = 0
+    cdef int extra
+    cdef int i
+    cdef uint64_t left = number
+    while left:
+        bits += 1
+        left >>= 1
+    extra = (bits - 1) // 7 if bits > 7 else 0
+    if extra > 8:
+        extra = 8
+    for i in range(extra, 0, -1):
+        p[i] = <uint8_t> number
+        number >>= 8
+    p[0] = <uint8_t> (number | ((<uint64_t> 0xFF00 >> extra) & 0xFF))
+    return extra + 1
+
+
+# The bytes taken, or 0 where the number is cut short.
+cdef Py_ssize_t get_uvint(const uint8_t* p, Py_ssize_t size, uint64_t* number) noexcept:
+    cdef int extra = 0
+    cdef int i
+    cdef uint8_t first
+    cdef uint64_t found
+    if size < 1:
+        return 0
+    first = p[0]
+    while extra < 8 and first & (0x80 >> extra):
+        extra += 1
+    if size <= extra:
+        return 0
+    found = first & (0x7F >> extra) if extra < 7 else 0
+    for i in range(1, extra + 1):
+        found = (found << 8) | p[i]
+    number[0] = found
+    return extra + 1
+
+
+cdef inline uint64_t zigzag(int64_t n) noexcept:
+    return (<uint64_t> n << 1) ^ <uint64_t> (n >> 63)
+
+
+cdef inline int64_t unzigzag(uint64_t n) noexcept:
+    return <int64_t> ((n >> 1) ^ (~(n & 1) + 1))
+
+
+cdef inline bint within_int32(int64_t n) noexcept:
+    return -2147483648 <= n <= 2147483647
+
+
+@cython.final
+cdef class DurationCodec(Codec):
+    """duration."""
+
+    cdef int write(self, wbuf* out, object value) except -1:
+        cdef int64_t months = 0
+        cdef int64_t days = 0
+        cdef int64_t nanos = 0
+        cdef uint8_t[27] encoded
+        cdef Py_ssize_t size
+        if not self.fast_parts(value, &months, &days, &nanos):
+            if value is EMPTY:
+                return 0
+            months, days, nanos = coerce.duration_parts(value)
+        size = put_uvint(encoded, zigzag(months))
+        size += put_uvint(encoded + size, zigzag(days))
+        size += put_uvint(encoded + size, zigzag(nanos))
+        return wbuf_write(out, encoded, size)
+
+    # Whether `value` is a Duration of three ints that are within range and of one sign.
+    cdef bint fast_parts(self, object value, int64_t* months, int64_t* days, int64_t* nanos) except -1:
+        cdef PyObject* m
+        cdef PyObject* d
+        cdef PyObject* n
+        if type(value) is not Duration or DURATION_MONTHS < 0 or DURATION_DAYS < 0 or DURATION_NANOS < 0:
+            return False
+        m = turbocql_slot_get(value, DURATION_MONTHS)
+        d = turbocql_slot_get(value, DURATION_DAYS)
+        n = turbocql_slot_get(value, DURATION_NANOS)
+        if m == NULL or d == NULL or n == NULL:
+            return False
+        if not (type(<object> m) is int and type(<object> d) is int and type(<object> n) is int):
+            return False
+        if int64_of(<object> m, months) != FITS or int64_of(<object> d, days) != FITS or int64_of(<object> n, nanos) != FITS:
+            return False
+        if not within_int32(months[0]) or not within_int32(days[0]):
+            return False
+        return (months[0] >= 0 and days[0] >= 0 and nanos[0] >= 0) or (months[0] <= 0 and days[0] <= 0 and nanos[0] <= 0)
+
+    cdef object read(self, const uint8_t* data, Py_ssize_t size):
+        cdef int64_t[3] parts
+        cdef uint64_t number = 0
+        cdef Py_ssize_t count = 0
+        cdef Py_ssize_t taken
+        while size > 0:
+            taken = get_uvint(data, size, &number)
+            if taken == 0:
+                return malformed(self.cql_name, "truncated: a variable-length integer goes beyond the end")
+            if count < 3:
+                parts[count] = unzigzag(number)
+            count += 1
+            data += taken
+            size -= taken
+        if count != 3:
+            return malformed(self.cql_name, f"takes 3 variable-length integers, got {count}")
+        if not within_int32(parts[0]) or not within_int32(parts[1]):
+            return malformed(self.cql_name, "months or days do not fit 32 bits")
+        if DURATION_MONTHS < 0 or DURATION_DAYS < 0 or DURATION_NANOS < 0:
+            return Duration(parts[0], parts[1], parts[2])
+        made = turbocql_new(Duration)
+        turbocql_slot_set(made, DURATION_MONTHS, PyLong_FromLongLong(parts[0]))
+        turbocql_slot_set(made, DURATION_DAYS, PyLong_FromLongLong(parts[1]))
+        turbocql_slot_set(made, DURATION_NANOS, PyLong_FromLongLong(parts[2]))
+        return made
+
+
+@cython.final
+cdef class Inet(Codec):
+    """inet."""
+
+    cdef int write(self, wbuf* out, object value) except -1:
+        if value is EMPTY:
+            return 0
+        return write_object(out, coerce.inet_bytes(value))
+
+    cdef object read(self, const uint8_t* data, Py_ssize_t size):
+        if size == 4:
+            return PyUnicode_FromFormat("%d.%d.%d.%d", <int> data[0], <int> data[1], <int> data[2], <int> data[3])
+        return coerce.inet_text(PyBytes_FromStringAndSize(<char*> data, size))
+
+
+# -- numbers of any size --------------------------------------------------------------------------------------------------
+
+cdef int put_varint(wbuf* out, int64_t value) except -1:
+    cdef Py_ssize_t size = 1
+    cdef Py_ssize_t i
+    cdef uint8_t* p
+    cdef uint64_t left = <uint64_t> (value if value >= 0 else ~value) >> 7
+    while left:
+        size += 1
+        left >>= 8
+    p = wbuf_extend(out, size)
+    for i in range(size - 1, -1, -1):
+        p[i] = <uint8_t> value
+        value >>= 8
+    return 0
+
+
+cdef object get_varint(const uint8_t* data, Py_ssize_t size):
+    cdef uint64_t value
+    cdef Py_ssize_t i
+    if size > 8:
+        return turbocql_int_of(data, size, 1)
+    value = <uint64_t> <int64_t> <int8_t> data[0]
+    for i in range(1, size):
+        value = (value << 8) | data[i]
+    return PyLong_FromLongLong(<int64_t> value)
+
+
+@cython.final
+cdef class Varint(Codec):
+    """varint."""
+
+    cdef int write(self, wbuf* out, object value) except -1:
+        cdef int64_t small
+        if PyLong_Check(value) and int64_of(value, &small) == FITS:
+            return put_varint(out, small)
+        if value is EMPTY:
+            return 0
+        return write_object(out, coerce.varint_bytes(value))
+
+    cdef object read(self, const uint8_t* data, Py_ssize_t size):
+        if size < 1:
+            return malformed(self.cql_name, "takes at least 1 byte, got 0")
+        return get_varint(data, size)
+
+
+# (unscaled, scale) out of the scientific string of a Decimal, which shows coefficient and exponent exactly; False where the
+# coefficient has more than 18 digits, or the value is not finite.
+cdef bint parse_decimal(object text, int64_t* unscaled, int64_t* scale) except -1:
+    cdef const char* p
+    cdef Py_ssize_t size
+    cdef Py_ssize_t i = 0
+    cdef int digits = 0
+    cdef int64_t coefficient = 0
+    cdef int64_t exponent = 0
+    cdef int64_t fraction = 0
+    cdef bint negative = False
+    cdef bint after_point = False
+    cdef bint exponent_negative = False
+    if not PyUnicode_IS_ASCII(text):
+        return False
+    p = <const char*> PyUnicode_DATA(text)
+    size = PyUnicode_GET_LENGTH(text)
+    if i < size and p[i] == c"-":
+        negative = True
+        i += 1
+    while i < size and (c"0" <= p[i] <= c"9" or p[i] == c"."):
+        if p[i] == c".":
+            after_point = True
+        else:
+            digits += 1
+            if digits > 18:
+                return False
+            coefficient = coefficient * 10 + (p[i] - c"0")
+            if after_point:
+                fraction += 1
+        i += 1
+    if digits == 0:
+        return False
+    if i < size:
+        if p[i] != c"E" and p[i] != c"e":
+            return False
+        i += 1
+        if i < size and (p[i] == c"-" or p[i] == c"+"):
+            exponent_negative = p[i] == c"-"
+            i += 1
+        if i == size or size - i > 10:
+            return False
+        while i < size:
+            if not c"0" <= p[i] <= c"9":
+                return False
+            exponent = exponent * 10 + (p[i] - c"0")
+            i += 1
+    unscaled[0] = -coefficient if negative else coefficient
+    scale[0] = fraction - (-exponent if exponent_negative else exponent)
+    return True
+
+
+@cython.final
+cdef class DecimalCodec(Codec):
+    """decimal."""
+
+    cdef int write(self, wbuf* out, object value) except -1:
+        cdef int64_t unscaled = 0
+        cdef int64_t scale = 0
+        if type(value) is Decimal and parse_decimal(str(value), &unscaled, &scale) and within_int32(scale):
+            wbuf_int32(out, <int32_t> scale)
+            return put_varint(out, unscaled)
+        if value is EMPTY:
+            return 0
+        big, places = coerce.decimal_parts(value)
+        wbuf_int32(out, places)
+        return write_object(out, coerce.varint_bytes(big))
+
+    cdef object read(self, const uint8_t* data, Py_ssize_t size):
+        cdef int32_t scale
+        if size < 5:
+            return malformed(self.cql_name, f"takes at least 5 bytes, got {size}")
+        scale = <int32_t> get_be32(data)
+        unscaled = get_varint(data + 4, size - 4)
+        if scale == 0:
+            return Decimal(unscaled)
+        try:
+            return Decimal(unscaled).scaleb(-<int64_t> scale, WIDE_CONTEXT)
+        except DecimalException:
+            reason = f"the scale {scale} goes beyond what decimal.Decimal can hold"
+        return malformed(self.cql_name, reason)
+
+
+@cython.final
+cdef class Nothing(Codec):
+    """empty."""
+
+    cdef int write(self, wbuf* out, object value) except -1:
+        empty_or_refuse(value, EMPTY, "EMPTY, the only value of the type empty")
+        return 0
+
+    cdef object read(self, const uint8_t* data, Py_ssize_t size):
+        if size:
+            return malformed(self.cql_name, f"takes 0 bytes, got {size}")
+        return None
+
+
+@cython.final
+cdef class FunctionCodec(Codec):
+    """A type whose coding is Python code."""
+
+    cdef object _encode
+    cdef object _decode
+
+    cdef int write(self, wbuf* out, object value) except -1:
+        data = self._encode(value)
+        if not PyBytes_CheckExact(data):
+            if not isinstance(data, (bytes, bytearray, memoryview)):
+                raise TypeError(f"{self.cql_name}: the type's encoding returned {type(data).__name__}, not bytes")
+            data = bytes(data)
+        return write_object(out, data)
+
+    cdef object read(self, const uint8_t* data, Py_ssize_t size):
+        return self._decode(PyBytes_FromStringAndSize(<char*> data, size))
+
+
+# -- factories: the public names that both twins share --------------------------------------------------------------------
+
+def int8(name="tinyint", empty=None):
+    """tinyint."""
+    return number(KIND_INT8, "b", 1, False, name, empty)
+
+
+def int16(name="smallint", empty=None):
+    """smallint."""
+    return number(KIND_INT16, "h", 2, False, name, empty)
+
+
+def int32(name="int", empty=None):
+    """int."""
+    return number(KIND_INT32, "i", 4, True, name, empty)
+
+
+def int64(name="bigint", empty=None):
+    """bigint and counter."""
+    return number(KIND_INT64, "q", 8, True, name, empty)
+
+
+def float32(name="float", empty=None):
+    """float."""
+    return number(KIND_FLOAT32, "f", 4, True, name, empty)
+
+
+def float64(name="double", empty=None):
+    """double."""
+    return number(KIND_FLOAT64, "d", 8, True, name, empty)
+
+
+def boolean(name="boolean", empty=None):
+    """boolean."""
+    return describe(Boolean.__new__(Boolean), KIND_BOOLEAN, name, 1, 1, False, empty)
+
+
+def text(name="text", empty=None):
+    """text and varchar; zero bytes are a value."""
+    return describe(Text.__new__(Text), KIND_TEXT, name, -1, -1, True, None)
+
+
+def ascii_text(name="ascii", empty=None):
+    """ascii; zero bytes are a value."""
+    cdef Text made = Text.__new__(Text)
+    made.only_ascii = True
+    return describe(made, KIND_OTHER, name, -1, -1, True, None)
+
+
+def blob(name="blob", empty=None):
+    """blob and types without a coding of their own; zero bytes are a value."""
+    return describe(Blob.__new__(Blob), KIND_BLOB, name, -1, -1, True, None)
+
+
+def uuid(name="uuid", empty=None):
+    """uuid and timeuuid."""
+    return describe(Uuid.__new__(Uuid), KIND_UUID, name, 16, 16, False, empty)
+
+
+def timestamp(name="timestamp", empty=None):
+    """timestamp."""
+    return describe(Timestamp.__new__(Timestamp), KIND_TIMESTAMP, name, 8, 8, False, empty)
+
+
+def date(name="date", empty=None):
+    """date."""
+    return describe(DateCodec.__new__(DateCodec), KIND_OTHER, name, -1, 4, False, empty)
+
+
+def time(name="time", empty=None):
+    """time."""
+    return describe(TimeCodec.__new__(TimeCodec), KIND_OTHER, name, -1, 8, False, empty)
+
+
+def duration(name="duration", empty=None):
+    """duration."""
+    return describe(DurationCodec.__new__(DurationCodec), KIND_OTHER, name, -1, -1, False, empty)
+
+
+def inet(name="inet", empty=None):
+    """inet."""
+    return describe(Inet.__new__(Inet), KIND_OTHER, name, -1, -1, False, empty)
+
+
+def varint(name="varint", empty=None):
+    """varint."""
+    return describe(Varint.__new__(Varint), KIND_OTHER, name, -1, -1, False, empty)
+
+
+def decimal_number(name="decimal", empty=None):
+    """decimal."""
+    return describe(DecimalCodec.__new__(DecimalCodec), KIND_OTHER, name, -1, -1, False, empty)
+
+
+def nothing(name="empty", empty=None):
+    """empty."""
+    return describe(Nothing.__new__(Nothing), KIND_OTHER, name, -1, -1, True, None)
+
+
+def from_functions(name, encode, decode, *, fixed_size=-1, empty_is_value=False, empty=None):
+    """A type whose coding is the functions ``encode(value) -> bytes`` and ``decode(bytes) -> value``."""
+    cdef FunctionCodec made = FunctionCodec.__new__(FunctionCodec)
+    made._encode = encode
+    made._decode = decode
+    return describe(made, KIND_OTHER, name, fixed_size, -1, empty_is_value, empty)
+
+
+def from_class(cls, protocol_version, *, name="", fixed_size=-1):
+    """The codec of a class with ``to_binary(value, protocol_version)`` and ``from_binary(data, protocol_version)``."""
+    to_binary = cls.to_binary
+    from_binary = cls.from_binary
+    return from_functions(
+        name or cls.__name__,
+        lambda value: to_binary(value, protocol_version),
+        lambda data: from_binary(data, protocol_version),
+        fixed_size=fixed_size,
+        empty_is_value=True,
+    )

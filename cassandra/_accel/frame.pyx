@@ -1,0 +1,511 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True, binding=True
+"""Frames: the compiled twin of `cassandra.protocol.frame`, which tells how they are read and written.
+
+What differs here: a body that has begun is received straight into the bytes object that will be handed on, so that no body is
+copied more than once; and a writer gathers its envelopes in one C block.
+"""
+
+from cpython.buffer cimport PyBUF_READ, PyBUF_SIMPLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
+from cpython.memoryview cimport PyMemoryView_FromMemory, PyMemoryView_FromObject
+from libc.stdint cimport int16_t, int32_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memmove
+
+from cassandra._accel.segment cimport crc24_of, crc32_of, get_le, segment_of
+from cassandra._accel.wbuf cimport get_be16, get_be32, put_be16, put_be32
+
+from cassandra.errors import CrcException, ProtocolError
+from cassandra.protocol.compression import WORTH_COMPRESSING as _WORTH_COMPRESSING, compression as _compression_of
+from cassandra.protocol.opcodes import MAX_BODY as _MAX_BODY, OPCODE_NAMES as _OPCODE_NAMES
+
+ENVELOPE_HEADER_SIZE = 9
+BLOCK_SIZE = 64 * 1024
+
+cdef enum:
+    C_HEADER = 9
+    C_BLOCK = 65536
+    C_MAX_PAYLOAD = 131071
+    C_LARGE_BLOCK = 131071 + 8 + 4 + 65536
+    C_IN_PLACE_FROM = 32768
+    C_TRAILER = 4
+    C_COMPRESSED = 1
+    OP_ERROR = 0
+    OP_STARTUP = 1
+    OP_OPTIONS = 5
+
+cdef Py_ssize_t _worth_compressing = _WORTH_COMPRESSING
+
+
+cdef class _Window:
+    """Room in a bytes object that nobody else has yet; keeps it alive for as long as somebody may write there."""
+
+    cdef bytes owner
+    cdef char* start
+    cdef Py_ssize_t size
+
+    def __getbuffer__(self, Py_buffer* view, int flags):
+        PyBuffer_FillInfo(view, self, self.start, self.size, 0, flags)
+
+    def __releasebuffer__(self, Py_buffer* view):
+        pass
+
+
+cdef class FrameReader:
+    """Takes the bytes of one connection, in any slicing, and gives the envelopes that are complete (see the Python twin)."""
+
+    cdef int _version
+    cdef int _direction
+    cdef Py_ssize_t _max_body
+    cdef object _compression
+    cdef object _error
+    cdef bint _segmented
+    cdef bint _lz4
+    cdef bint _in_place
+    # The upper layer.
+    cdef uint8_t _head[9]
+    cdef Py_ssize_t _head_size
+    cdef bytes _body
+    cdef Py_ssize_t _filled
+    cdef int _stream
+    cdef int _opcode
+    cdef int _flags
+    cdef int _body_version
+    # The lower layer.
+    cdef bytearray _block
+    cdef Py_ssize_t _start
+    cdef Py_ssize_t _end
+    cdef Py_ssize_t _need
+
+    def __init__(self, version, max_body=_MAX_BODY, *, requests=False):
+        self._version = version
+        self._max_body = max_body
+        self._direction = 0 if requests else 0x80
+
+    def set_compression(self, algorithm):
+        """Expect bodies (version 3 and 4) or segments (5) compressed with "lz4" or "snappy"; `DependencyException` without it."""
+        self._compression = _compression_of(algorithm) if algorithm is not None else None
+        if self._segmented:
+            self._use_segment_compression()
+
+    def enable_segments(self):
+        """Take the stream as segments from the next byte on (section 2.3.1)."""
+        self._segmented = True
+        self._use_segment_compression()
+
+    cdef int _use_segment_compression(self) except -1:
+        if self._compression is not None and self._compression.decompress_segment is None:
+            raise ValueError(f"segments cannot be compressed with {self._compression.name}; protocol 5 has lz4 only")
+        self._lz4 = self._compression is not None
+        self._need = 0
+        return 0
+
+    def feed(self, data):
+        """Take `data`; the envelopes that it completes, as (stream, opcode, flags, body, version)."""
+        cdef list out = []
+        cdef Py_buffer view
+        cdef Py_ssize_t used
+        cdef const uint8_t* start
+        if self._error is not None:
+            raise self._error
+        self._in_place = False
+        PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+        try:
+            start = <const uint8_t*> view.buf
+            if not self._segmented:
+                self._envelopes(start, view.len, out)
+            elif self._start == self._end:
+                used = self._segments(start, view.len, out)
+                self._keep(start + used, view.len - used)
+            else:
+                self._keep(start, view.len)
+                self._take_segments(out)
+        except ProtocolError as error:
+            self._error = error
+            raise
+        finally:
+            PyBuffer_Release(&view)
+        return out
+
+    def get_buffer(self, sizehint):
+        """Where the transport may write next; `buffer_updated` tells how much it wrote."""
+        cdef _Window window
+        if not self._segmented:
+            if self._body is not None and PyBytes_GET_SIZE(self._body) - self._filled >= C_IN_PLACE_FROM:
+                self._in_place = True
+                window = _Window.__new__(_Window)
+                window.owner = self._body
+                window.start = PyBytes_AS_STRING(self._body) + self._filled
+                window.size = PyBytes_GET_SIZE(self._body) - self._filled
+                return PyMemoryView_FromObject(window)
+            if self._block is None:
+                self._block = bytearray(C_BLOCK)
+            return PyMemoryView_FromObject(self._block)
+        self._room(1)
+        return PyMemoryView_FromObject(self._block)[self._end:]
+
+    def buffer_updated(self, nbytes):
+        """`nbytes` bytes were written to what `get_buffer` gave; the envelopes that they complete."""
+        cdef list out = []
+        cdef Py_ssize_t size = nbytes
+        cdef bytearray block = self._block
+        if self._error is not None:
+            raise self._error
+        try:
+            if self._in_place:
+                self._in_place = False
+                if size < 0 or size > PyBytes_GET_SIZE(self._body) - self._filled:
+                    raise ValueError(f"{size} bytes cannot have been written to the buffer")
+                self._filled += size
+                self._finish_body(out)
+            elif block is None or size < 0 or size > PyByteArray_GET_SIZE(block) - self._end:
+                raise ValueError(f"{size} bytes cannot have been written to the buffer")
+            elif not self._segmented:
+                self._envelopes(<const uint8_t*> PyByteArray_AS_STRING(block), size, out)
+            else:
+                self._end += size
+                self._take_segments(out)
+        except ProtocolError as error:
+            self._error = error
+            raise
+        return out
+
+    # -- segments ----------------------------------------------------------------------------------------------------------
+
+    cdef int _room(self, Py_ssize_t size) except -1:
+        """See that the block has room for `size` bytes behind `_end`, and for the whole of the segment that is begun."""
+        cdef bytearray block = self._block
+        cdef bytearray larger
+        cdef Py_ssize_t kept, wanted, capacity
+        cdef char* p
+        if block is None:
+            block = self._block = bytearray(C_BLOCK)
+        kept = self._end - self._start
+        capacity = PyByteArray_GET_SIZE(block)
+        if self._end + size <= capacity and self._start + self._need <= capacity:
+            return 0
+        wanted = kept + size
+        if self._need > wanted:
+            wanted = self._need
+        p = PyByteArray_AS_STRING(block)
+        if wanted <= capacity:
+            memmove(p, p + self._start, kept)
+        else:
+            larger = bytearray(wanted if wanted > C_LARGE_BLOCK else C_LARGE_BLOCK)
+            memcpy(PyByteArray_AS_STRING(larger), p + self._start, kept)
+            self._block = larger
+        self._start = 0
+        self._end = kept
+        return 0
+
+    cdef int _keep(self, const uint8_t* data, Py_ssize_t size) except -1:
+        if size > 0:
+            self._room(size)
+            memcpy(PyByteArray_AS_STRING(self._block) + self._end, data, size)
+            self._end += size
+        return 0
+
+    cdef int _take_segments(self, list out) except -1:
+        cdef bytearray block = self._block
+        if self._end - self._start < self._need:
+            return 0
+        self._start += self._segments(
+            <const uint8_t*> PyByteArray_AS_STRING(block) + self._start, self._end - self._start, out
+        )
+        if self._start == self._end:
+            self._start = 0
+            self._end = 0
+            if PyByteArray_GET_SIZE(block) > C_BLOCK:
+                self._block = None
+        return 0
+
+    cdef Py_ssize_t _segments(self, const uint8_t* data, Py_ssize_t end, list out) except -1:
+        """Hand up the payloads of the complete segments in `data`; how many bytes they took."""
+        cdef int length = 5 if self._lz4 else 3
+        cdef Py_ssize_t pos = 0
+        cdef Py_ssize_t size, plain_size, stop
+        cdef uint64_t head
+        cdef uint32_t expected, found
+        cdef bint self_contained
+        cdef bytes plain
+        self._need = 0
+        while end - pos >= length + 3:
+            head = get_le(data + pos, length)
+            expected = <uint32_t> get_le(data + pos + length, 3)
+            found = crc24_of(head, length)
+            if found != expected:
+                raise CrcException(f"the header of a segment has the CRC24 {found:06x}, its checksum says {expected:06x}")
+            size = head & C_MAX_PAYLOAD
+            if self._lz4:
+                plain_size = (head >> 17) & C_MAX_PAYLOAD
+                self_contained = (head >> 34) & 1
+            else:
+                plain_size = 0
+                self_contained = (head >> 17) & 1
+            stop = pos + length + 3 + size
+            if stop + C_TRAILER > end:
+                self._need = stop + C_TRAILER - pos
+                break
+            expected = <uint32_t> get_le(data + stop, 4)
+            found = crc32_of(data + stop - size, size)
+            if found != expected:
+                raise CrcException(
+                    f"the payload of a segment ({size} bytes) has the CRC32 {found:08x}, its checksum says {expected:08x}"
+                )
+            if self_contained and (self._body is not None or self._head_size):
+                raise ProtocolError("a self-contained segment came in the middle of an envelope")
+            if plain_size:
+                plain = self._compression.decompress_segment(
+                    PyMemoryView_FromMemory(<char*> data + stop - size, size, PyBUF_READ), plain_size
+                )
+                self._envelopes(<const uint8_t*> PyBytes_AS_STRING(plain), PyBytes_GET_SIZE(plain), out)
+            else:
+                self._envelopes(data + stop - size, size, out)
+            if self_contained and (self._body is not None or self._head_size):
+                raise ProtocolError("a self-contained segment ends in the middle of an envelope")
+            pos = stop + C_TRAILER
+        return pos
+
+    # -- envelopes ---------------------------------------------------------------------------------------------------------
+
+    cdef int _envelopes(self, const uint8_t* data, Py_ssize_t end, list out) except -1:
+        """Consume all of `data`."""
+        cdef Py_ssize_t pos = 0
+        cdef Py_ssize_t length
+        cdef int version
+        if self._body is not None or self._head_size:
+            pos = self._continue(data, end, out)
+        while end - pos >= C_HEADER:
+            length = <int32_t> get_be32(data + pos + 5)
+            version = data[pos] & 0x7F
+            if version != self._version or data[pos] != (version | self._direction) or length < 0 or length > self._max_body:
+                self._check_header(data + pos)
+            if length > end - pos - C_HEADER:
+                self._open(data + pos, length)
+                pos += C_HEADER
+                memcpy(PyBytes_AS_STRING(self._body), data + pos, end - pos)
+                self._filled = end - pos
+                return 0
+            self._give(
+                <int16_t> get_be16(data + pos + 2), data[pos + 4], data[pos + 1],
+                PyBytes_FromStringAndSize(<const char*> data + pos + C_HEADER, length), version, out,
+            )
+            pos += C_HEADER + length
+        if pos < end:
+            memcpy(self._head, data + pos, end - pos)
+            self._head_size = end - pos
+        return 0
+
+    cdef int _open(self, const uint8_t* head, Py_ssize_t length) except -1:
+        self._stream = <int16_t> get_be16(head + 2)
+        self._opcode = head[4]
+        self._flags = head[1]
+        self._body_version = head[0] & 0x7F
+        self._body = PyBytes_FromStringAndSize(NULL, length)
+        self._filled = 0
+        return 0
+
+    cdef Py_ssize_t _continue(self, const uint8_t* data, Py_ssize_t end, list out) except -1:
+        """Put what belongs to the header or body under way there; how many bytes that took."""
+        cdef Py_ssize_t pos = 0
+        cdef Py_ssize_t size
+        if self._head_size:
+            pos = C_HEADER - self._head_size
+            if pos > end:
+                pos = end
+            memcpy(self._head + self._head_size, data, pos)
+            self._head_size += pos
+            if self._head_size < C_HEADER:
+                return pos
+            self._head_size = 0
+            self._check_header(self._head)
+            self._open(self._head, <int32_t> get_be32(self._head + 5))
+        size = PyBytes_GET_SIZE(self._body) - self._filled
+        if size > end - pos:
+            size = end - pos
+        memcpy(PyBytes_AS_STRING(self._body) + self._filled, data + pos, size)
+        self._filled += size
+        self._finish_body(out)
+        return pos + size
+
+    cdef int _finish_body(self, list out) except -1:
+        cdef bytes body = self._body
+        if body is None or self._filled < PyBytes_GET_SIZE(body):
+            return 0
+        self._body = None
+        return self._give(self._stream, self._opcode, self._flags, body, self._body_version, out)
+
+    cdef int _give(self, int stream, int opcode, int flags, bytes body, int version, list out) except -1:
+        if flags & C_COMPRESSED and version < 5:
+            if self._compression is None:
+                raise ProtocolError("a compressed body came over a connection that has agreed on no compression")
+            body = self._compression.decompress_body(body, self._max_body)
+            flags &= ~C_COMPRESSED
+        out.append((stream, opcode, flags, body, version))
+        return 0
+
+    cdef int _check_header(self, const uint8_t* head) except -1:
+        """Raise what is wrong with an envelope's header, if anything is."""
+        cdef int version = head[0] & 0x7F
+        cdef int opcode = head[4]
+        cdef int32_t length = <int32_t> get_be32(head + 5)
+        if (head[0] & 0x80) != self._direction or version < 3 or version > 6:
+            raise ProtocolError(
+                f"the peer does not speak the native protocol, or not a version that is known here: "
+                f"its message begins {(<const char*> head)[:C_HEADER]!r}"
+            )
+        # A server that does not know the version of a STARTUP answers with an ERROR of its own version.
+        if self._version != 0 and self._version != version and (opcode != OP_ERROR or self._segmented):
+            raise ProtocolError(
+                f"a message of protocol version {version} came over a connection of version {self._version} "
+                f"({_OPCODE_NAMES.get(opcode, opcode)})"
+            )
+        if length < 0 or length > self._max_body:
+            raise ProtocolError(f"a message claims a body of {length} bytes; the limit is {self._max_body}")
+        return 0
+
+
+cdef class FrameWriter:
+    """Joins envelopes into one bytes object for each write to the network (see the Python twin)."""
+
+    cdef int _version
+    cdef int _direction
+    cdef Py_ssize_t _max_body
+    cdef object _compression
+    cdef bint _segmented
+    cdef bytes _done
+    cdef uint8_t* _data
+    cdef Py_ssize_t _size
+    cdef Py_ssize_t _capacity
+
+    def __init__(self, version, max_body=_MAX_BODY, *, responses=False):
+        self._version = version
+        self._max_body = max_body
+        self._direction = 0x80 if responses else 0
+        self._done = b""
+
+    def __dealloc__(self):
+        PyMem_Free(self._data)
+
+    @property
+    def pending(self):
+        """Bytes that wait, roughly."""
+        return self._size + PyBytes_GET_SIZE(self._done)
+
+    def set_compression(self, algorithm):
+        """Compress bodies (version 3 and 4) or segments (5) with "lz4" or "snappy"; `DependencyException` without it."""
+        self._compression = _compression_of(algorithm) if algorithm is not None else None
+        if self._segmented:
+            self._check_compression()
+
+    def enable_segments(self):
+        """Write segments for all that is added from now on."""
+        self._check_compression()
+        if not self._segmented:
+            self._segmented = True
+            self._done = self._taken()
+
+    cdef int _check_compression(self) except -1:
+        if self._compression is not None and self._compression.compress_segment is None:
+            raise ValueError(f"segments cannot be compressed with {self._compression.name}; protocol 5 has lz4 only")
+        return 0
+
+    cdef uint8_t* _room(self, Py_ssize_t size) except NULL:
+        cdef Py_ssize_t capacity
+        cdef uint8_t* grown
+        if self._capacity - self._size < size:
+            capacity = self._size + size
+            if capacity < 2 * self._capacity:
+                capacity = 2 * self._capacity
+            if capacity < 4096:
+                capacity = 4096
+            grown = <uint8_t*> PyMem_Realloc(self._data, capacity)
+            if grown == NULL:
+                raise MemoryError()
+            self._data = grown
+            self._capacity = capacity
+        return self._data + self._size
+
+    cdef bytes _taken(self):
+        """What is gathered, as bytes; a block above 64 KiB is freed."""
+        cdef bytes made = PyBytes_FromStringAndSize(<char*> self._data, self._size)
+        self._forget()
+        return made
+
+    cdef void _forget(self) noexcept:
+        self._size = 0
+        if self._capacity > C_BLOCK:
+            PyMem_Free(self._data)
+            self._data = NULL
+            self._capacity = 0
+
+    def add(self, stream, opcode, flags, body):
+        """Queue one envelope; ValueError, with nothing queued, for a body above the limit or a stream that is no signed 16 bits."""
+        cdef bytes data = body
+        cdef Py_ssize_t size = PyBytes_GET_SIZE(data)
+        cdef int number = stream
+        cdef int code = opcode
+        cdef int bits = flags
+        cdef uint8_t* p
+        if size > self._max_body:
+            raise ValueError(
+                f"the body of a {_OPCODE_NAMES.get(opcode, opcode)} message has {size} bytes; the limit is {self._max_body}"
+            )
+        if number < -0x8000 or number > 0x7FFF:
+            raise ValueError(f"stream {stream} is not a signed number of 16 bits")
+        # Section 2.3.2: a STARTUP is never compressed; a compressed OPTIONS may come before it.
+        if (
+            self._compression is not None and not self._segmented and size >= _worth_compressing
+            and code != OP_STARTUP and code != OP_OPTIONS and self._version < 5
+        ):
+            packed = self._compression.compress_body(data)
+            if PyBytes_GET_SIZE(packed) < size:
+                data = packed
+                size = PyBytes_GET_SIZE(data)
+                bits |= C_COMPRESSED
+        p = self._room(C_HEADER + size)
+        p[0] = <uint8_t> (self._version | self._direction)
+        p[1] = <uint8_t> bits
+        put_be16(p + 2, <uint16_t> number)
+        p[4] = <uint8_t> code
+        put_be32(p + 5, <uint32_t> size)
+        memcpy(p + C_HEADER, PyBytes_AS_STRING(data), size)
+        self._size += C_HEADER + size
+
+    def take(self):
+        """Everything since the last `take`, ready for the network; b"" where nothing waits."""
+        cdef bytes done = self._done
+        cdef bytes framed
+        if not self._segmented:
+            return self._taken()
+        framed = self._take_segments()
+        if PyBytes_GET_SIZE(done):
+            self._done = b""
+            return done + framed
+        return framed
+
+    cdef bytes _take_segments(self):
+        """The gathered envelopes in as few segments as they fit; a larger one in segments of its own (section 1)."""
+        cdef list parts = []
+        cdef Py_ssize_t first = 0
+        cdef Py_ssize_t pos = 0
+        cdef Py_ssize_t size, start
+        if self._size == 0:
+            return b""
+        while pos < self._size:
+            size = C_HEADER + <Py_ssize_t> get_be32(self._data + pos + 5)
+            if pos - first + size > C_MAX_PAYLOAD and pos > first:
+                parts.append(segment_of(self._data + first, pos - first, True, self._compression))
+                first = pos
+            if size > C_MAX_PAYLOAD:
+                for start in range(0, size, C_MAX_PAYLOAD):
+                    parts.append(
+                        segment_of(self._data + pos + start, min(size - start, C_MAX_PAYLOAD), False, self._compression)
+                    )
+                first = pos + size
+            pos += size
+        if pos > first:
+            parts.append(segment_of(self._data + first, pos - first, True, self._compression))
+        self._forget()
+        return parts[0] if len(parts) == 1 else b"".join(parts)

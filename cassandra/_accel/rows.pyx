@@ -1,0 +1,257 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True, binding=True
+"""Row plans: the compiled twin of `cassandra.protocol.rows`. Rows are built straight from the page, each value by its codec."""
+
+from collections import OrderedDict as _OrderedDict
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.bytearray cimport PyByteArray_AS_STRING
+from cpython.object cimport PyObject, PyTypeObject
+from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_New, PyTuple_SET_ITEM
+from libc.stdint cimport int32_t, uint8_t
+from libc.string cimport memcpy
+
+from cassandra._accel.codecs cimport Codec
+from cassandra._accel.wbuf cimport get_be32
+
+from cassandra.errors import DecodeError
+from cassandra.protocol.rowclass import row_class as _row_class
+
+cdef extern from *:
+    """
+    /* A tuple of a named tuple's class, empty and not yet seen by anybody: such a class has no slots or __new__ of its own to run. */
+    static PyObject *turbo_new_row(PyTypeObject *type, Py_ssize_t size) { return type->tp_alloc(type, size); }
+    """
+    object turbo_new_row(PyTypeObject* kind, Py_ssize_t size)
+
+
+cdef class RowPlan:
+    """Decodes the rows of one list of columns; immutable, and shared by threads (see the Python twin)."""
+
+    cdef readonly tuple names
+    cdef tuple _codecs
+    cdef Py_ssize_t _count
+    cdef bint _native
+    cdef object _named
+
+    def __init__(self, names, codecs):
+        if len(names) != len(codecs):
+            raise ValueError(f"{len(names)} names and {len(codecs)} codecs")
+        self.names = tuple(names)
+        self._codecs = tuple(codecs)
+        self._count = len(self._codecs)
+        self._native = all([isinstance(codec, Codec) for codec in self._codecs])
+        self._named = None
+
+    def tuples(self, body, offset, row_count):
+        """The rows at `offset` as tuples; `DecodeError` names row and column."""
+        return self._tuples(body, offset, row_count, <PyTypeObject*> tuple)
+
+    def named_tuples(self, body, offset, row_count):
+        """The rows as instances of the named tuple class of these column names, which is made once."""
+        if self._named is None:
+            self._named = _row_class(self.names)
+        return self._tuples(body, offset, row_count, <PyTypeObject*> self._named)
+
+    cdef list _tuples(self, bytes body, object offset, object row_count, PyTypeObject* kind):
+        cdef Py_ssize_t count = check_rows(body, offset, row_count, self._count)
+        cdef const uint8_t* start = <const uint8_t*> PyBytes_AS_STRING(body)
+        cdef const uint8_t* end = start + PyBytes_GET_SIZE(body)
+        cdef const uint8_t* p = start + <Py_ssize_t> offset
+        cdef bint plain = kind == <PyTypeObject*> tuple
+        cdef Py_ssize_t row = 0
+        cdef Py_ssize_t column = 0
+        cdef object made, value
+        cdef list rows = []
+        try:
+            for row in range(count):
+                made = PyTuple_New(self._count) if plain else turbo_new_row(kind, self._count)
+                for column in range(self._count):
+                    value = self._value(&p, end, column)
+                    Py_INCREF(value)
+                    PyTuple_SET_ITEM(made, column, value)
+                rows.append(made)
+        except Exception as error:
+            raise self._error(row, column, error) from error
+        return rows
+
+    cdef inline object _value(self, const uint8_t** p, const uint8_t* end, Py_ssize_t column):
+        """The value of the [bytes] at `p`, which moves on behind it."""
+        cdef Py_ssize_t size
+        cdef const uint8_t* data
+        if end - p[0] < 4:
+            raise DecodeError("its length goes past the end of the page")
+        size = <int32_t> get_be32(p[0])
+        data = p[0] + 4
+        if size > end - data:
+            raise DecodeError(f"its {size} bytes go past the end of the page")
+        p[0] = data + size if size > 0 else data
+        if not self._native:
+            return self._foreign(data, size, column)
+        if size > 0:
+            return (<Codec> <object> PyTuple_GET_ITEM(self._codecs, column)).read(data, size)
+        return (<Codec> <object> PyTuple_GET_ITEM(self._codecs, column)).read_nullable(data, size)
+
+    cdef object _foreign(self, const uint8_t* data, Py_ssize_t size, Py_ssize_t column):
+        """The same by a codec of the Python twin."""
+        codec = self._codecs[column]
+        if size < 0:
+            return None
+        if size == 0 and not codec.empty_is_value:
+            return codec.legacy_empty
+        return codec.decode(PyBytes_FromStringAndSize(<const char*> data, size))
+
+    def dicts(self, body, offset, row_count):
+        """The rows as dicts by column name, in column order."""
+        return self._mappings(body, offset, row_count)
+
+    def ordered_dicts(self, body, offset, row_count):
+        """The rows as `OrderedDict`s by column name."""
+        names = self.names
+        return [_OrderedDict(zip(names, row)) for row in self.tuples(body, offset, row_count)]
+
+    cdef list _mappings(self, bytes body, object offset, object row_count):
+        cdef Py_ssize_t count = check_rows(body, offset, row_count, self._count)
+        cdef const uint8_t* start = <const uint8_t*> PyBytes_AS_STRING(body)
+        cdef const uint8_t* end = start + PyBytes_GET_SIZE(body)
+        cdef const uint8_t* p = start + <Py_ssize_t> offset
+        cdef Py_ssize_t row = 0
+        cdef Py_ssize_t column = 0
+        cdef dict made
+        cdef list rows = []
+        try:
+            for row in range(count):
+                made = {}
+                for column in range(self._count):
+                    made[<object> PyTuple_GET_ITEM(self.names, column)] = self._value(&p, end, column)
+                rows.append(made)
+        except Exception as error:
+            raise self._error(row, column, error) from error
+        return rows
+
+    def columns(self, body, offset, row_count):
+        """The page by columns: a list of values for each."""
+        return self._lists(body, offset, row_count)
+
+    cdef list _lists(self, bytes body, object offset, object row_count):
+        cdef Py_ssize_t count = check_rows(body, offset, row_count, self._count)
+        cdef const uint8_t* start = <const uint8_t*> PyBytes_AS_STRING(body)
+        cdef const uint8_t* end = start + PyBytes_GET_SIZE(body)
+        cdef const uint8_t* p = start + <Py_ssize_t> offset
+        cdef Py_ssize_t row = 0
+        cdef Py_ssize_t column = 0
+        cdef list made = [[] for _ in range(self._count)]
+        try:
+            for row in range(count):
+                for column in range(self._count):
+                    (<list> made[column]).append(self._value(&p, end, column))
+        except Exception as error:
+            raise self._error(row, column, error) from error
+        return made
+
+    def raw_columns(self, body, offset, row_count, widths):
+        """The page by columns, of which those with a width in `widths` stay in their wire form (see the Python twin)."""
+        cdef bytes page = body
+        cdef Py_ssize_t count = check_rows(page, offset, row_count, self._count)
+        cdef const uint8_t* start = <const uint8_t*> PyBytes_AS_STRING(page)
+        cdef const uint8_t* end = start + PyBytes_GET_SIZE(page)
+        cdef const uint8_t* p = start + <Py_ssize_t> offset
+        cdef Py_ssize_t row = 0
+        cdef Py_ssize_t column = 0
+        cdef Py_ssize_t width
+        cdef list wide = list(widths)
+        cdef list made = []
+        if len(wide) != self._count:
+            raise ValueError(f"{len(wide)} widths and {self._count} columns")
+        for column in range(self._count):
+            width = wide[column]
+            # A value takes its width in the page as well, but for nulls, which take four bytes: the room is bounded by the page.
+            made.append([] if width < 0 else (bytearray(width * count), bytearray(count)))
+        try:
+            for row in range(count):
+                for column in range(self._count):
+                    width = wide[column]
+                    if width < 0:
+                        (<list> made[column]).append(self._value(&p, end, column))
+                    else:
+                        self._gather(&p, end, <tuple> made[column], row, width)
+        except Exception as error:
+            raise self._error(row, column, error) from error
+        return made
+
+    cdef int _gather(self, const uint8_t** p, const uint8_t* end, tuple column, Py_ssize_t row, Py_ssize_t width) except -1:
+        cdef Py_ssize_t size
+        if end - p[0] < 4:
+            raise DecodeError("its length goes past the end of the page")
+        size = <int32_t> get_be32(p[0])
+        p[0] += 4
+        if size <= 0:
+            PyByteArray_AS_STRING(column[1])[row] = 1
+            return 0
+        if size > end - p[0]:
+            raise DecodeError(f"its {size} bytes go past the end of the page")
+        if size != width:
+            raise DecodeError(f"takes {width} bytes, got {size}")
+        memcpy(PyByteArray_AS_STRING(column[0]) + row * width, p[0], size)
+        p[0] += size
+        return 0
+
+    def iterate(self, body, offset, row_count):
+        """The rows as tuples, each decoded when it is asked for."""
+        cdef _Rows rows = _Rows.__new__(_Rows)
+        rows._left = check_rows(body, offset, row_count, self._count)
+        rows._plan = self
+        rows._body = body
+        rows._pos = offset
+        rows._row = 0
+        return rows
+
+    cdef object _error(self, Py_ssize_t row, Py_ssize_t column, object error):
+        return DecodeError(f'row {row}, column "{self.names[column]}" ({self._codecs[column].cql_name}): {error}')
+
+
+cdef class _Rows:
+    """The rows of a page, decoded while they are walked."""
+
+    cdef RowPlan _plan
+    cdef bytes _body
+    cdef Py_ssize_t _pos
+    cdef Py_ssize_t _row
+    cdef Py_ssize_t _left
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        cdef const uint8_t* start = <const uint8_t*> PyBytes_AS_STRING(self._body)
+        cdef const uint8_t* end = start + PyBytes_GET_SIZE(self._body)
+        cdef const uint8_t* p = start + self._pos
+        cdef RowPlan plan = self._plan
+        cdef Py_ssize_t column = 0
+        cdef list values
+        if self._left <= 0:
+            raise StopIteration
+        values = []
+        try:
+            for column in range(plan._count):
+                values.append(plan._value(&p, end, column))
+        except Exception as error:
+            self._left = 0
+            raise plan._error(self._row, column, error) from error
+        self._left -= 1
+        self._row += 1
+        self._pos = p - start
+        return tuple(values)
+
+
+cdef Py_ssize_t check_rows(bytes body, object offset, object row_count, Py_ssize_t column_count) except -1:
+    check_row_count(PyBytes_GET_SIZE(body), offset, row_count, column_count)
+    return row_count
+
+
+def check_row_count(size, offset, row_count, column_count):
+    """Refuse a row count that the body cannot hold, before anything is made for it: a column takes four bytes at least."""
+    if offset < 0 or row_count < 0 or row_count * column_count * 4 > size - offset or (row_count and not column_count):
+        raise DecodeError(
+            f"{row_count} rows of {column_count} columns are to follow at offset {offset} of a body of {size} bytes"
+        )

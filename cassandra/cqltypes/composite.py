@@ -1,0 +1,154 @@
+"""Composite comparators of old tables: several values in one, and those whose parts say their own type."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
+
+from cassandra.cqltypes import coerce
+from cassandra.cqltypes.base import apache_cassandra_type_prefix, public, sub_codec
+from cassandra.cqltypes.containers import _ParameterizedType
+from cassandra.cqltypes.failures import locate, malformed, refuse_type, refuse_value
+
+_MAX_PART = 0xFFFF
+
+
+def _part(name: str, at: int, codec: Any, value: Any) -> bytes:
+    try:
+        body = b"" if value is None else bytes(codec.encode(value))
+    except Exception as error:
+        locate(error, f"part {at} of {name}")
+        raise
+    if len(body) > _MAX_PART:
+        refuse_value(value, f"takes {len(body)} bytes; a part of a composite has at most {_MAX_PART}")
+    return len(body).to_bytes(2, "big") + body + b"\x00"
+
+
+def _take(name: str, data: bytes, at: int) -> tuple[bytes, int]:
+    """The bytes of the part whose [short] length lies at `at`, and the place behind its end byte."""
+    start = at + 2
+    size = int.from_bytes(data[at:start], "big")
+    if len(data) < start + size + 1:
+        malformed(name, f"truncated: a part claims {size} bytes and an end byte, {max(len(data) - start, 0)} are left")
+    return data[start : start + size], start + size + 1
+
+
+class CompositeType(_ParameterizedType):
+    """Several values in one: per part a [short] length, the bytes, and an end byte. A tuple; it may be cut short."""
+
+    typename = "org.apache.cassandra.db.marshal.CompositeType"
+
+    @classmethod
+    def cql_parameterized_type(cls) -> str:
+        """The server's class name in quotes, as CQL wants it."""
+        return f"'{cls.cass_parameterized_type(full=True)}'"
+
+    @classmethod
+    def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Any:
+        name = cls.cass_parameterized_type()
+        parts = [sub_codec(subtype, codecs, protocol_version, vectors) for subtype in cls.subtypes]
+
+        def encode(value: Any) -> bytes:
+            items = coerce.elements(value, name)
+            if len(items) > len(parts):
+                refuse_value(value, f"has {len(items)} parts, {name} takes {len(parts)}")
+            return b"".join([_part(name, at, parts[at], item) for at, item in enumerate(items)])
+
+        def decode(data: bytes) -> tuple[Any, ...]:
+            found: list[Any] = []
+            at = 0
+            while at < len(data):
+                if len(found) == len(parts):
+                    malformed(name, f"{len(data) - at} bytes left over after {len(parts)} parts")
+                body, at = _take(name, data, at)
+                try:
+                    found.append(parts[len(found)].decode_nullable(body))
+                except Exception as error:
+                    locate(error, f"part {len(found)} of {name}")
+                    raise
+            return tuple(found)
+
+        return codecs.from_functions(name, encode, decode, empty=cls._empty())
+
+
+class DynamicCompositeType(_ParameterizedType):
+    """A composite whose parts each say their type, by an alias (one letter) or by the server's class name.
+
+    Values are tuples of the parts. They are written from (alias, value) pairs, or from bytes as they are.
+    """
+
+    typename = "org.apache.cassandra.db.marshal.DynamicCompositeType"
+
+    @classmethod
+    def cql_parameterized_type(cls) -> str:
+        """The server's class name with its aliases, in quotes."""
+        return f"'{cls.cass_parameterized_type(full=True)}'"
+
+    @classmethod
+    def cass_parameterized_type_with(cls, subtypes: Sequence[Any], full: bool = False) -> str:
+        """``DynamicCompositeType(s=>UTF8Type, ...)``."""
+        name = apache_cassandra_type_prefix + cls.cassname if full else cls.cassname
+        if not subtypes:
+            return name
+        aliases = cls.fieldnames or [None] * len(subtypes)
+        parts = [
+            f"{alias}=>{subtype.cass_parameterized_type(full=full)}" if alias else subtype.cass_parameterized_type(full)
+            for alias, subtype in zip(aliases, subtypes, strict=False)
+        ]
+        return f"{name}({', '.join(parts)})"
+
+    @classmethod
+    def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Any:
+        name = cls.cassname
+        by_alias = {
+            alias: sub_codec(subtype, codecs, protocol_version, vectors)
+            for alias, subtype in zip(cls.fieldnames or (), cls.subtypes, strict=False)
+        }
+        by_class = {
+            subtype.cass_parameterized_type(full=full): sub_codec(subtype, codecs, protocol_version, vectors)
+            for subtype in cls.subtypes
+            for full in (False, True)
+        }
+
+        def encode(value: Any) -> bytes:
+            if isinstance(value, (bytes, bytearray, memoryview)):
+                return bytes(value)
+            parts = []
+            for at, pair in enumerate(coerce.elements(value, name)):
+                if not isinstance(pair, (tuple, list)) or len(pair) != 2 or pair[0] not in by_alias:
+                    refuse_type(pair, f"a pair of an alias ({', '.join(map(str, by_alias))}) and a value")
+                parts.append((0x8000 | ord(pair[0])).to_bytes(2, "big"))
+                parts.append(_part(name, at, by_alias[pair[0]], pair[1]))
+            return b"".join(parts)
+
+        def decode(data: bytes) -> tuple[Any, ...]:
+            found: list[Any] = []
+            at = 0
+            while at < len(data):
+                header = int.from_bytes(data[at : at + 2], "big")
+                at += 2
+                if header & 0x8000:
+                    codec = by_alias.get(chr(header & 0xFF))
+                else:
+                    codec = by_class.get(data[at : at + header].decode("utf-8", "replace"))
+                    at += header
+                body, at = _take(name, data, at)
+                # A part of a type that the comparator does not declare stays bytes.
+                found.append(body if codec is None else codec.decode_nullable(body))
+            return tuple(found)
+
+        return codecs.from_functions(name, encode, decode, empty=cls._empty())
+
+
+class ColumnToCollectionType(_ParameterizedType):
+    """The collections of a compact table in its comparator: names to types. Values are bytes."""
+
+    typename = "org.apache.cassandra.db.marshal.ColumnToCollectionType"
+
+    @classmethod
+    def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Any:
+        return codecs.blob(cls.cassname)
+
+
+public(CompositeType, DynamicCompositeType, ColumnToCollectionType)

@@ -1,0 +1,241 @@
+"""Types of DataStax Enterprise: points, lines and polygons as well-known binary, and date ranges."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any, ClassVar
+
+from cassandra.cqltypes import coerce
+from cassandra.cqltypes.base import _CassandraType, apache_cassandra_type_prefix, public
+from cassandra.cqltypes.failures import malformed, refuse_type, refuse_value
+from cassandra.sentinels import EMPTY
+from cassandra.util.daterange import OPEN_BOUND, DateRange, DateRangeBound, DateRangePrecision
+from cassandra.util.geometry import LineString, Point, Polygon
+
+_PREFIX = apache_cassandra_type_prefix
+
+
+class WKBGeometryType:
+    """The numbers of the kinds in well-known binary."""
+
+    POINT = 1
+    LINESTRING = 2
+    POLYGON = 3
+
+
+class _Wkb:
+    """A cursor over well-known binary, in the byte order that its first byte names."""
+
+    __slots__ = ("_at", "_data", "_name", "_order")
+
+    def __init__(self, data: bytes, name: str, kind: int) -> None:
+        self._data = data
+        self._name = name
+        self._at = 1
+        if not data or data[0] > 1:
+            malformed(name, "the byte order is neither 0 nor 1")
+        self._order = "<" if data[0] else ">"
+        found = self.count(0)
+        if found != kind:
+            malformed(name, f"well-known binary of kind {found}, not {kind}")
+
+    def count(self, width: int) -> int:
+        """An unsigned 32-bit number; where it counts items of `width` bytes, they must be there."""
+        if len(self._data) < self._at + 4:
+            malformed(self._name, "truncated")
+        number: int = struct.unpack_from(self._order + "I", self._data, self._at)[0]
+        self._at += 4
+        if width and number * width > len(self._data) - self._at:
+            malformed(self._name, f"claims {number} items, which {len(self._data) - self._at} bytes cannot hold")
+        return number
+
+    def points(self, number: int) -> list[tuple[float, float]]:
+        """`number` pairs of doubles."""
+        if number * 16 > len(self._data) - self._at:
+            malformed(self._name, "truncated")
+        flat = struct.unpack_from(f"{self._order}{2 * number}d", self._data, self._at)
+        self._at += number * 16
+        return list(zip(flat[0::2], flat[1::2], strict=True))
+
+    def end(self) -> None:
+        """Refuse what is left over."""
+        if self._at != len(self._data):
+            malformed(self._name, f"{len(self._data) - self._at} bytes left over")
+
+
+def _packed_points(points: tuple[tuple[float, float], ...]) -> bytes:
+    try:
+        return struct.pack(f"<{2 * len(points)}d", *[number for point in points for number in point])
+    except struct.error:
+        refuse_type(points, "a sequence of pairs of numbers")
+
+
+def _encode_point(value: Any) -> bytes:
+    if isinstance(value, str):
+        value = _parsed(Point, value)
+    if not isinstance(value, Point):
+        refuse_type(value, "a cassandra.util.Point")
+    return struct.pack("<BI", 1, WKBGeometryType.POINT) + _packed_points(((value.x, value.y),))
+
+
+def _decode_point(data: bytes) -> Point:
+    cursor = _Wkb(data, "PointType", WKBGeometryType.POINT)
+    point = cursor.points(1)[0]
+    cursor.end()
+    return Point(*point)
+
+
+def _encode_line(value: Any) -> bytes:
+    if isinstance(value, str):
+        value = _parsed(LineString, value)
+    if not isinstance(value, LineString):
+        refuse_type(value, "a cassandra.util.LineString")
+    return struct.pack("<BII", 1, WKBGeometryType.LINESTRING, len(value.coords)) + _packed_points(value.coords)
+
+
+def _decode_line(data: bytes) -> LineString:
+    cursor = _Wkb(data, "LineStringType", WKBGeometryType.LINESTRING)
+    points = cursor.points(cursor.count(16))
+    cursor.end()
+    return LineString(points)
+
+
+def _encode_polygon(value: Any) -> bytes:
+    if isinstance(value, str):
+        value = _parsed(Polygon, value)
+    if not isinstance(value, Polygon):
+        refuse_type(value, "a cassandra.util.Polygon")
+    rings = (value.exterior, *value.interiors) if value.exterior.coords else ()
+    parts = [struct.pack("<BII", 1, WKBGeometryType.POLYGON, len(rings))]
+    for ring in rings:
+        parts.append(struct.pack("<I", len(ring.coords)))
+        parts.append(_packed_points(ring.coords))
+    return b"".join(parts)
+
+
+def _decode_polygon(data: bytes) -> Polygon:
+    cursor = _Wkb(data, "PolygonType", WKBGeometryType.POLYGON)
+    rings = [cursor.points(cursor.count(16)) for _ in range(cursor.count(4))]
+    cursor.end()
+    return Polygon(rings[0], rings[1:]) if rings else Polygon()
+
+
+def _parsed(kind: Any, text: str) -> Any:
+    try:
+        return kind.from_wkt(text)
+    except ValueError as error:
+        refuse_value(text, str(error))
+
+
+class BoundKind:
+    """The kinds of a date range on the wire: which bounds it has."""
+
+    SINGLE_VALUE = 0
+    CLOSED_RANGE = 1
+    OPEN_RANGE_HIGH = 2
+    OPEN_RANGE_LOW = 3
+    BOTH_OPEN_RANGE = 4
+    SINGLE_DATE_OPEN = 5
+
+
+_BOUND = struct.Struct(">qb")
+# How many bounds follow each kind.
+_BOUNDS = {
+    BoundKind.SINGLE_VALUE: 1,
+    BoundKind.CLOSED_RANGE: 2,
+    BoundKind.OPEN_RANGE_HIGH: 1,
+    BoundKind.OPEN_RANGE_LOW: 1,
+    BoundKind.BOTH_OPEN_RANGE: 0,
+    BoundKind.SINGLE_DATE_OPEN: 0,
+}
+
+
+def _packed_bound(bound: DateRangeBound | None) -> bytes:
+    if bound is None or bound.milliseconds is None or bound.precision is None:
+        return b""
+    millis = coerce.timestamp_millis(bound.milliseconds)
+    return _BOUND.pack(millis, DateRangePrecision.to_int(bound.precision))
+
+
+def _encode_range(value: Any) -> bytes:
+    if not isinstance(value, DateRange):
+        refuse_type(value, "a cassandra.util.DateRange")
+    single, low, high = _packed_bound(value.value), _packed_bound(value.lower_bound), _packed_bound(value.upper_bound)
+    if value.value is not None:
+        kind = BoundKind.SINGLE_VALUE if single else BoundKind.SINGLE_DATE_OPEN
+    elif low and high:
+        kind = BoundKind.CLOSED_RANGE
+    elif low:
+        kind = BoundKind.OPEN_RANGE_HIGH
+    else:
+        kind = BoundKind.OPEN_RANGE_LOW if high else BoundKind.BOTH_OPEN_RANGE
+    return bytes((kind,)) + single + low + high
+
+
+def _decode_range(data: bytes) -> DateRange:
+    name = "DateRangeType"
+    number = _BOUNDS.get(data[0]) if data else None
+    if number is None:
+        malformed(name, f"{data[:1]!r} is no kind of range")
+    if len(data) != 1 + number * _BOUND.size:
+        malformed(name, f"takes {1 + number * _BOUND.size} bytes, got {len(data)}")
+    bounds = []
+    for at in range(number):
+        millis, precision = _BOUND.unpack_from(data, 1 + at * _BOUND.size)
+        if not 0 <= precision < len(DateRangePrecision.PRECISIONS):
+            malformed(name, f"{precision} is the number of no precision")
+        bounds.append(DateRangeBound(millis, DateRangePrecision.from_int(precision)))
+    kind = data[0]
+    if kind == BoundKind.SINGLE_VALUE:
+        return DateRange(value=bounds[0])
+    if kind == BoundKind.SINGLE_DATE_OPEN:
+        return DateRange(value=OPEN_BOUND)
+    low = bounds[0] if kind in (BoundKind.CLOSED_RANGE, BoundKind.OPEN_RANGE_HIGH) else OPEN_BOUND
+    high = bounds[-1] if kind in (BoundKind.CLOSED_RANGE, BoundKind.OPEN_RANGE_LOW) else OPEN_BOUND
+    return DateRange(low, high)
+
+
+class _PythonType(_CassandraType):
+    """Types whose coding is Python in both implementations."""
+
+    _coding: ClassVar[tuple[Callable[[Any], bytes], Callable[[bytes], Any]]]
+
+    @classmethod
+    def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Any:
+        encode, decode = cls._coding
+        return codecs.from_functions(
+            cls.cassname, lambda value: b"" if value is EMPTY else encode(value), decode, empty=cls._empty()
+        )
+
+
+class PointType(_PythonType):
+    """A `cassandra.util.Point`; written from WKT too."""
+
+    typename = "PointType"
+    _coding = (_encode_point, _decode_point)
+
+
+class LineStringType(_PythonType):
+    """A `cassandra.util.LineString`; written from WKT too."""
+
+    typename = "LineStringType"
+    _coding = (_encode_line, _decode_line)
+
+
+class PolygonType(_PythonType):
+    """A `cassandra.util.Polygon`; written from WKT too."""
+
+    typename = "PolygonType"
+    _coding = (_encode_polygon, _decode_polygon)
+
+
+class DateRangeType(_PythonType):
+    """A `cassandra.util.DateRange`."""
+
+    typename = "DateRangeType"
+    _coding = (_encode_range, _decode_range)
+
+
+public(PointType, LineStringType, PolygonType, DateRangeType, BoundKind, WKBGeometryType)

@@ -1,0 +1,160 @@
+"""Date ranges of DataStax Enterprise: two bounds, each with its own precision, either of them possibly open."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any, Final
+
+from cassandra.util.temporal import (
+    datetime_from_ms_timestamp,
+    ms_timestamp_from_datetime,
+    utc_datetime_from_ms_timestamp,
+)
+
+
+class DateRangePrecision:
+    """How exact a bound is."""
+
+    YEAR: Final = "YEAR"
+    MONTH: Final = "MONTH"
+    DAY: Final = "DAY"
+    HOUR: Final = "HOUR"
+    MINUTE: Final = "MINUTE"
+    SECOND: Final = "SECOND"
+    MILLISECOND: Final = "MILLISECOND"
+
+    PRECISIONS = (YEAR, MONTH, DAY, HOUR, MINUTE, SECOND, MILLISECOND)
+
+    @classmethod
+    def to_int(cls, precision: str) -> int:
+        """The number that stands for `precision` on the wire; ValueError where it is none."""
+        if precision.upper() not in cls.PRECISIONS:
+            raise ValueError(f"{precision!r} is no precision; there are {', '.join(cls.PRECISIONS)}")
+        return cls.PRECISIONS.index(precision.upper())
+
+    @classmethod
+    def from_int(cls, number: int) -> str:
+        """The precision of a wire number; ValueError where it is none."""
+        if not 0 <= number < len(cls.PRECISIONS):
+            raise ValueError(f"{number} is the number of no precision")
+        return cls.PRECISIONS[number]
+
+
+_FORMATS = {
+    "YEAR": "%Y",
+    "MONTH": "%Y-%m",
+    "DAY": "%Y-%m-%d",
+    "HOUR": "%Y-%m-%dT%HZ",
+    "MINUTE": "%Y-%m-%dT%H:%MZ",
+    "SECOND": "%Y-%m-%dT%H:%M:%SZ",
+    "MILLISECOND": "%Y-%m-%dT%H:%M:%S",
+}
+
+
+class DateRangeBound:
+    """One end of a range: `milliseconds` since 1970 and a `precision`. `OPEN_BOUND` is the open end.
+
+    `value` is a datetime (naive: UTC), a date, or milliseconds.
+    """
+
+    __slots__ = ("milliseconds", "precision")
+
+    milliseconds: int | None
+    precision: str | None
+
+    def __init__(self, value: Any, precision: str | None) -> None:
+        if precision is not None:
+            precision = DateRangePrecision.PRECISIONS[DateRangePrecision.to_int(precision)]
+        self.precision = precision
+        if value is None:
+            self.milliseconds = None
+        elif isinstance(value, datetime.datetime):
+            self.milliseconds = ms_timestamp_from_datetime(value)
+        elif isinstance(value, datetime.date):
+            self.milliseconds = ms_timestamp_from_datetime(datetime.datetime(value.year, value.month, value.day))
+        elif isinstance(value, int):
+            self.milliseconds = value
+        else:
+            raise ValueError(f"a bound is a datetime, a date or milliseconds, not {value!r}")
+        if (self.milliseconds is None) != (precision is None):
+            raise ValueError("a bound has both a value and a precision, or neither")
+
+    @classmethod
+    def from_value(cls, value: Any) -> DateRangeBound:
+        """A bound of a bound, or of (value, precision)."""
+        if isinstance(value, cls):
+            return value
+        if isinstance(value, (tuple, list)):
+            return cls(*value)
+        raise ValueError(f"a bound is a DateRangeBound or (value, precision), not {value!r}")
+
+    def datetime(self) -> datetime.datetime | None:
+        """The naive UTC datetime of the bound; None for the open one."""
+        return None if self.milliseconds is None else datetime_from_ms_timestamp(self.milliseconds)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, DateRangeBound)
+            and self.milliseconds == other.milliseconds
+            and self.precision == other.precision
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.milliseconds, self.precision))
+
+    def __str__(self) -> str:
+        if self.milliseconds is None or self.precision is None:
+            return "*"
+        try:
+            moment = utc_datetime_from_ms_timestamp(self.milliseconds)
+        except OverflowError:
+            return f"{self.milliseconds}ms"
+        shown = moment.strftime(_FORMATS[self.precision])
+        return f"{shown}.{self.milliseconds % 1000:03d}Z" if self.precision == "MILLISECOND" else shown
+
+    def __repr__(self) -> str:
+        return f"DateRangeBound(milliseconds={self.milliseconds!r}, precision={self.precision!r})"
+
+
+OPEN_BOUND = DateRangeBound(value=None, precision=None)
+
+
+class DateRange:
+    """A range from `lower_bound` to `upper_bound`, or the single date `value`."""
+
+    __slots__ = ("lower_bound", "upper_bound", "value")
+
+    lower_bound: DateRangeBound | None
+    upper_bound: DateRangeBound | None
+    value: DateRangeBound | None
+
+    def __init__(self, lower_bound: Any = None, upper_bound: Any = None, value: Any = None) -> None:
+        if value is not None:
+            if lower_bound is not None or upper_bound is not None:
+                raise ValueError("a date range has bounds or a value, not both")
+        elif lower_bound is None or upper_bound is None:
+            raise ValueError("a date range needs both bounds (OPEN_BOUND is one), or a value")
+        self.lower_bound = None if lower_bound is None else DateRangeBound.from_value(lower_bound)
+        self.upper_bound = None if upper_bound is None else DateRangeBound.from_value(upper_bound)
+        self.value = None if value is None else DateRangeBound.from_value(value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DateRange) and (self.lower_bound, self.upper_bound, self.value) == (
+            other.lower_bound,
+            other.upper_bound,
+            other.value,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.lower_bound, self.upper_bound, self.value))
+
+    def __str__(self) -> str:
+        return str(self.value) if self.value is not None else f"[{self.lower_bound} TO {self.upper_bound}]"
+
+    def __repr__(self) -> str:
+        return f"DateRange(lower_bound={self.lower_bound!r}, upper_bound={self.upper_bound!r}, value={self.value!r})"
+
+
+for _public in (DateRange, DateRangeBound, DateRangePrecision):
+    _public.__module__ = "cassandra.util"
+del _public

@@ -1,0 +1,231 @@
+"""Geometries of DataStax Enterprise. WKT and GeoJSON are read by the package geomet, which is imported only then."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+Coordinates = tuple[float, float]
+
+
+def _loads_wkt(text: str, kind: str) -> dict[str, Any]:
+    from geomet import wkt  # costs its import only where text is parsed
+
+    try:
+        found: dict[str, Any] = wkt.loads(text)
+    except (ValueError, IndexError, StopIteration) as error:
+        raise ValueError(f"{text!r} is not well-known text: {error}") from None
+    return _of_kind(found, kind, text)
+
+
+def _of_kind(found: Mapping[str, Any], kind: str, shown: object) -> dict[str, Any]:
+    if found.get("type") != kind:
+        raise ValueError(f"{shown!r} is a {found.get('type')}, not a {kind}")
+    return dict(found)
+
+
+def _loads_geojson(source: str | Mapping[str, Any], kind: str) -> dict[str, Any]:
+    if isinstance(source, str):
+        import json
+
+        source = json.loads(source)
+    if not isinstance(source, Mapping):
+        raise ValueError(f"{source!r} is not a GeoJSON object")
+    return _of_kind(source, kind, source)
+
+
+def _points(coordinates: Iterable[Sequence[float]]) -> tuple[Coordinates, ...]:
+    return tuple((float(point[0]), float(point[1])) for point in coordinates)
+
+
+def _listing(points: Iterable[Coordinates]) -> str:
+    return ", ".join(f"{x!r} {y!r}" for x, y in points)
+
+
+class Point:
+    """A point in the plane."""
+
+    __slots__ = ("x", "y")
+
+    x: float
+    y: float
+
+    def __init__(self, x: float = math.nan, y: float = math.nan) -> None:
+        self.x = x
+        self.y = y
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Point) and (self.x, self.y) == (other.x, other.y)
+
+    def __hash__(self) -> int:
+        return hash((self.x, self.y))
+
+    def __str__(self) -> str:
+        return "POINT EMPTY" if math.isnan(self.x) or math.isnan(self.y) else f"POINT ({self.x!r} {self.y!r})"
+
+    def __repr__(self) -> str:
+        return f"Point({self.x!r}, {self.y!r})"
+
+    @staticmethod
+    def from_wkt(s: str) -> Point:
+        """The point of ``POINT (1.0 2.0)``; ValueError for anything else."""
+        coordinates = _loads_wkt(s, "Point")["coordinates"]
+        return Point(*_points([coordinates])[0]) if coordinates else Point()
+
+    @staticmethod
+    def from_geojson(source: str | Mapping[str, Any]) -> Point:
+        """The point of a GeoJSON object, or of its text; ValueError for anything else."""
+        coordinates = _loads_geojson(source, "Point")["coordinates"]
+        return Point(*_points([coordinates])[0]) if coordinates else Point()
+
+
+class LineString:
+    """A line through points: `coords` is a tuple of (x, y)."""
+
+    __slots__ = ("coords",)
+
+    coords: tuple[Coordinates, ...]
+
+    def __init__(self, coords: Iterable[Sequence[float]] = ()) -> None:
+        self.coords = tuple((point[0], point[1]) for point in coords)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LineString) and self.coords == other.coords
+
+    def __hash__(self) -> int:
+        return hash(self.coords)
+
+    def __str__(self) -> str:
+        return f"LINESTRING ({_listing(self.coords)})" if self.coords else "LINESTRING EMPTY"
+
+    def __repr__(self) -> str:
+        return f"LineString({self.coords!r})"
+
+    @staticmethod
+    def from_wkt(s: str) -> LineString:
+        """The line of ``LINESTRING (1.0 2.0, 3.0 4.0)``; ValueError for anything else."""
+        return LineString(_points(_loads_wkt(s, "LineString")["coordinates"]))
+
+    @staticmethod
+    def from_geojson(source: str | Mapping[str, Any]) -> LineString:
+        """The line of a GeoJSON object, or of its text; ValueError for anything else."""
+        return LineString(_points(_loads_geojson(source, "LineString")["coordinates"]))
+
+
+class _LinearRing:
+    """A closed line: one boundary of a polygon."""
+
+    __slots__ = ("coords",)
+
+    coords: tuple[Coordinates, ...]
+
+    def __init__(self, coords: Iterable[Sequence[float]] = ()) -> None:
+        self.coords = tuple((point[0], point[1]) for point in coords)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _LinearRing) and self.coords == other.coords
+
+    def __hash__(self) -> int:
+        return hash(self.coords)
+
+    def __str__(self) -> str:
+        return f"LINEARRING ({_listing(self.coords)})" if self.coords else "LINEARRING EMPTY"
+
+    def __repr__(self) -> str:
+        return f"_LinearRing({self.coords!r})"
+
+
+class Polygon:
+    """An area: its outer boundary `exterior` and its holes `interiors`, rings with `coords`."""
+
+    __slots__ = ("exterior", "interiors")
+
+    exterior: _LinearRing
+    interiors: tuple[_LinearRing, ...]
+
+    def __init__(
+        self,
+        exterior: Iterable[Sequence[float]] = (),
+        interiors: Iterable[Iterable[Sequence[float]]] | None = None,
+    ) -> None:
+        self.exterior = _LinearRing(exterior)
+        self.interiors = tuple(_LinearRing(ring) for ring in interiors or ())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Polygon) and (self.exterior, self.interiors) == (other.exterior, other.interiors)
+
+    def __hash__(self) -> int:
+        return hash((self.exterior, self.interiors))
+
+    def __str__(self) -> str:
+        if not self.exterior.coords:
+            return "POLYGON EMPTY"
+        return f"POLYGON ({', '.join(f'({_listing(ring.coords)})' for ring in (self.exterior, *self.interiors))})"
+
+    def __repr__(self) -> str:
+        return f"Polygon({self.exterior.coords!r}, {[ring.coords for ring in self.interiors]!r})"
+
+    @staticmethod
+    def _of(rings: Sequence[Iterable[Sequence[float]]]) -> Polygon:
+        parts = [_points(ring) for ring in rings]
+        return Polygon(parts[0], parts[1:]) if parts else Polygon()
+
+    @staticmethod
+    def from_wkt(s: str) -> Polygon:
+        """The polygon of ``POLYGON ((0.0 0.0, ...), (...))``; ValueError for anything else."""
+        return Polygon._of(_loads_wkt(s, "Polygon")["coordinates"])
+
+    @staticmethod
+    def from_geojson(source: str | Mapping[str, Any]) -> Polygon:
+        """The polygon of a GeoJSON object, or of its text; ValueError for anything else."""
+        return Polygon._of(_loads_geojson(source, "Polygon")["coordinates"])
+
+
+_NUMBER = r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
+_DISTANCE = re.compile(rf"\s*DISTANCE\s*\(\s*\(\s*{_NUMBER}\s+{_NUMBER}\s*\)\s*{_NUMBER}\s*\)\s*", re.IGNORECASE)
+
+
+class Distance:
+    """A circle of `radius` around a point: what graph predicates search within."""
+
+    __slots__ = ("radius", "x", "y")
+
+    x: float
+    y: float
+    radius: float
+
+    def __init__(self, x: float = math.nan, y: float = math.nan, radius: float = math.nan) -> None:
+        self.x = x
+        self.y = y
+        self.radius = radius
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Distance) and (self.x, self.y, self.radius) == (other.x, other.y, other.radius)
+
+    def __hash__(self) -> int:
+        return hash((self.x, self.y, self.radius))
+
+    def __str__(self) -> str:
+        if math.isnan(self.x) or math.isnan(self.y) or math.isnan(self.radius):
+            return "DISTANCE EMPTY"
+        return f"DISTANCE (({self.x!r} {self.y!r}) {self.radius!r})"
+
+    def __repr__(self) -> str:
+        return f"Distance({self.x!r}, {self.y!r}, {self.radius!r})"
+
+    @staticmethod
+    def from_wkt(s: str) -> Distance:
+        """The circle of ``DISTANCE ((1.0 2.0) 3.0)``; ValueError for anything else."""
+        if s.split() == ["DISTANCE", "EMPTY"]:
+            return Distance()
+        match = _DISTANCE.fullmatch(s)
+        if match is None:
+            raise ValueError(f"{s!r} is not of the form DISTANCE ((x y) radius)")
+        return Distance(float(match[1]), float(match[2]), float(match[3]))
+
+
+for _public in (Point, LineString, Polygon, Distance):
+    _public.__module__ = "cassandra.util"
+del _public

@@ -1,0 +1,90 @@
+"""Version numbers of servers, and small helpers."""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import re
+import sys
+from typing import Any
+from weakref import WeakSet
+
+is_little_endian = sys.byteorder == "little"
+
+_VERSION = re.compile(r"([0-9]+)(?:\.([0-9]+))?(?:\.([0-9]+))?(?:\.([0-9]+))?(?:[-~+]([0-9A-Za-z.\-+~_]+))?")
+
+
+@functools.total_ordering
+class Version:
+    """A server's version: ``major[.minor[.patch[.build]]][-prerelease]``; ValueError for anything else.
+
+    A version with a prerelease (``4.0.0-beta1``) comes before the one without.
+    """
+
+    __slots__ = ("_key", "_version", "build", "major", "minor", "patch", "prerelease")
+
+    major: int
+    minor: int
+    patch: int
+    build: int
+    prerelease: str
+
+    def __init__(self, version: str) -> None:
+        match = _VERSION.fullmatch(version.strip())
+        if match is None:
+            raise ValueError(f"{version!r} is not a version (major[.minor[.patch[.build]]][-prerelease])")
+        self._version = version
+        self.major, self.minor, self.patch, self.build = (int(match[part] or 0) for part in (1, 2, 3, 4))
+        self.prerelease = match[5] or ""
+        # Numbers within a prerelease count as numbers: beta2 before beta10.
+        parts = tuple(
+            (0, int(part), "") if part.isdigit() else (1, 0, part)
+            for part in re.findall(r"[0-9]+|[^0-9]+", self.prerelease)
+        )
+        self._key = (self.major, self.minor, self.patch, self.build, not self.prerelease, parts)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Version):
+            return NotImplemented
+        return self._key == other._key
+
+    def __lt__(self, other: Version) -> bool:
+        if not isinstance(other, Version):
+            return NotImplemented
+        return self._key < other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __str__(self) -> str:
+        return self._version
+
+    def __repr__(self) -> str:
+        parts = f"{self.major}, {self.minor}, {self.patch}, {self.build}, {self.prerelease!r}"
+        return f"Version({parts})"
+
+
+def list_contents_to_tuple(to_convert: Any) -> Any:
+    """`to_convert`, a tuple or list, as a tuple whose lists are tuples."""
+    return tuple(tuple(item) if isinstance(item, list) else item for item in to_convert)
+
+
+def maybe_add_timeout_to_query(stmt: str, metadata_request_timeout: datetime.timedelta | None) -> str:
+    """`stmt` with ScyllaDB's ``USING TIMEOUT`` where a timeout is given."""
+    if metadata_request_timeout is None:
+        return stmt
+    millis = int(metadata_request_timeout / datetime.timedelta(milliseconds=1))
+    return f"{stmt} USING TIMEOUT {millis}ms" if millis else stmt
+
+
+Version.__module__ = "cassandra.util"
+list_contents_to_tuple.__module__ = "cassandra.util"
+maybe_add_timeout_to_query.__module__ = "cassandra.util"
+
+__all__ = [
+    "Version",
+    "WeakSet",
+    "is_little_endian",
+    "list_contents_to_tuple",
+    "maybe_add_timeout_to_query",
+]

@@ -1,0 +1,90 @@
+"""Version 1 UUIDs and time: from one to the other, and the bounds that a range over timeuuids needs."""
+
+from __future__ import annotations
+
+import datetime
+import random
+import uuid
+
+from cassandra.util.temporal import DATETIME_EPOC, ms_timestamp_from_datetime
+
+# 100 ns ticks from 1582-10-15, where version 1 UUIDs count from (RFC 4122, 4.1.4), to 1970-01-01.
+_EPOCH_TICKS = 0x01B21DD213814000
+
+# Servers compare the last 8 bytes as signed bytes, so 0x80 is the least and 0x7F the greatest; the variant's bits are fixed.
+LOWEST_TIME_UUID = uuid.UUID("00000000-0000-1000-8080-808080808080")
+HIGHEST_TIME_UUID = uuid.UUID("ffffffff-ffff-1fff-bf7f-7f7f7f7f7f7f")
+
+
+def unix_time_from_uuid1(uuid_arg: uuid.UUID) -> float:
+    """Seconds since 1970 of a version 1 UUID."""
+    return (uuid_arg.time - _EPOCH_TICKS) / 1e7
+
+
+def datetime_from_uuid1(uuid_arg: uuid.UUID) -> datetime.datetime:
+    """The naive UTC datetime of a version 1 UUID, cut to microseconds."""
+    return DATETIME_EPOC + datetime.timedelta(microseconds=(uuid_arg.time - _EPOCH_TICKS) // 10)
+
+
+def _ticks(time_arg: float | datetime.datetime | uuid.UUID) -> int:
+    if isinstance(time_arg, uuid.UUID):
+        return time_arg.time
+    if isinstance(time_arg, datetime.datetime):
+        millis = ms_timestamp_from_datetime(time_arg)
+        offset = time_arg.utcoffset()
+        micros = time_arg.microsecond - (offset.microseconds if offset else 0)
+        return (millis * 1000 + micros % 1000) * 10 + _EPOCH_TICKS
+    if isinstance(time_arg, int):
+        return time_arg * 10_000_000 + _EPOCH_TICKS
+    return int(time_arg * 1_000_000) * 10 + _EPOCH_TICKS
+
+
+def uuid_from_time(
+    time_arg: float | datetime.datetime, node: int | None = None, clock_seq: int | None = None
+) -> uuid.UUID:
+    """A version 1 UUID of `time_arg`, a datetime (naive: UTC) or seconds since 1970.
+
+    `node` (48 bits) and `clock_seq` (14 bits) are random where they are not given. ValueError out of range.
+    """
+    ticks = _ticks(time_arg)
+    if not 0 <= ticks < 1 << 60:
+        raise ValueError(f"{time_arg!r} lies outside the times that a version 1 UUID has")
+    if clock_seq is None:
+        clock_seq = random.getrandbits(14)
+    elif not 0 <= clock_seq <= 0x3FFF:
+        raise ValueError(f"clock_seq has 14 bits (0 to {0x3FFF}), not {clock_seq}")
+    if node is None:
+        node = random.getrandbits(48)
+    elif not 0 <= node < 1 << 48:
+        raise ValueError(f"node has 48 bits, not {node}")
+    return uuid.UUID(
+        fields=(
+            ticks & 0xFFFFFFFF,
+            (ticks >> 32) & 0xFFFF,
+            ((ticks >> 48) & 0x0FFF) | 0x1000,
+            0x80 | (clock_seq >> 8),
+            clock_seq & 0xFF,
+            node,
+        )
+    )
+
+
+def min_uuid_from_time(timestamp: float | datetime.datetime) -> uuid.UUID:
+    """The least version 1 UUID of `timestamp` in the server's order."""
+    return uuid_from_time(timestamp, 0x808080808080, 0x80)
+
+
+def max_uuid_from_time(timestamp: float | datetime.datetime) -> uuid.UUID:
+    """The greatest version 1 UUID of `timestamp` in the server's order."""
+    return uuid_from_time(timestamp, 0x7F7F7F7F7F7F, 0x3F7F)
+
+
+for _public in (
+    unix_time_from_uuid1,
+    datetime_from_uuid1,
+    uuid_from_time,
+    min_uuid_from_time,
+    max_uuid_from_time,
+):
+    _public.__module__ = "cassandra.util"
+del _public

@@ -1,0 +1,12 @@
+"""Configuration of Sphinx."""
+
+from importlib.metadata import version as installed_version
+
+project = "turbocql"
+author = "The turbocql authors"
+release = installed_version("turbocql")
+extensions = ["sphinx.ext.autodoc"]
+html_theme = "alabaster"
+exclude_patterns = ["_build"]
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"

@@ -1,0 +1,370 @@
+"""Each face against real nodes, over each protocol version: the same work, the same outcome."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import decimal
+import threading
+import uuid
+from typing import Any
+
+import pytest
+
+from cassandra import ConsistencyLevel, InvalidRequest, aio
+from cassandra.cluster import Cluster, Session
+from cassandra.concurrent import execute_concurrent_with_args
+from cassandra.query import BatchStatement, BatchType, SimpleStatement, dict_factory, tuple_factory
+from cassandra.testing import LocalCluster
+
+from .conftest import connect, create_keyspace, new_keyspace_name
+
+pytestmark = pytest.mark.integration
+
+UUID = uuid.UUID("12345678-1234-4321-8765-0123456789ab")
+WHEN = datetime.datetime(2026, 11, 20, 12, 30, 15, 123000)
+
+# (column, CQL type, value written, value read)
+COLUMNS: list[tuple[str, str, Any, Any]] = [
+    ("a", "ascii", "plain", "plain"),
+    ("b", "bigint", -(2**63), -(2**63)),
+    ("c", "blob", b"\x00\xff", b"\x00\xff"),
+    ("d", "boolean", True, True),
+    ("e", "decimal", decimal.Decimal("-12.340"), decimal.Decimal("-12.340")),
+    ("f", "double", 1.5e300, 1.5e300),
+    ("g", "float", 0.25, 0.25),
+    ("h", "inet", "2001:db8::1", "2001:db8::1"),
+    ("i", "int", 2**31 - 1, 2**31 - 1),
+    ("j", "smallint", -7, -7),
+    ("k", "text", "grüße ☃", "grüße ☃"),
+    ("l", "timestamp", WHEN, WHEN),
+    ("m", "tinyint", -128, -128),
+    ("n", "uuid", UUID, UUID),
+    ("o", "varint", 10**30, 10**30),
+    ("p", "list<int>", [3, 1, 2], [3, 1, 2]),
+    ("q", "set<text>", {"x", "y"}, {"x", "y"}),
+    ("r", "map<text, int>", {"x": 1}, {"x": 1}),
+    ("s", "tuple<int, text>", (1, None), (1, None)),
+]
+VECTOR = ("t", "vector<float, 3>", [1.0, -2.5, 3.25], [1.0, -2.5, 3.25])
+
+
+def columns_of(local: LocalCluster) -> list[tuple[str, str, Any, Any]]:
+    return [*COLUMNS, VECTOR] if local.version.startswith("5.") else COLUMNS
+
+
+def create_table(session: Session, local: LocalCluster) -> None:
+    columns = ", ".join(f"{name} {kind}" for name, kind, _, _ in columns_of(local))
+    session.execute(f"CREATE TABLE rows (id int PRIMARY KEY, {columns})")
+
+
+def insert_text(local: LocalCluster) -> str:
+    names = [name for name, _, _, _ in columns_of(local)]
+    return f"INSERT INTO rows (id, {', '.join(names)}) VALUES (?{', ?' * len(names)})"
+
+
+def check_row(row: Any, local: LocalCluster) -> None:
+    for name, kind, _, expected in columns_of(local):
+        assert getattr(row, name) == expected, (name, kind)
+
+
+def work_blocking(cluster: Cluster, local: LocalCluster) -> None:
+    name = new_keyspace_name()
+    with cluster.connect() as session:
+        create_keyspace(session, name)
+        session.set_keyspace(name)
+        assert session.keyspace == name
+        create_table(session, local)
+        insert = session.prepare(insert_text(local))
+        values = [value for _, _, value, _ in columns_of(local)]
+        session.execute(insert, (0, *values))
+        session.execute(insert, {"id": 1, **{c[0]: c[2] for c in columns_of(local)}})
+        session.execute("INSERT INTO rows (id, k) VALUES (%s, %s)", (2, "it's"))
+        session.execute("INSERT INTO rows (id, k) VALUES (%(id)s, %(k)s)", {"id": 3, "k": "named"})
+        check_row(session.execute("SELECT * FROM rows WHERE id = 0").one(), local)
+        check_row(session.execute("SELECT * FROM rows WHERE id = 1").one(), local)
+        assert session.execute("SELECT k FROM rows WHERE id = 2").one().k == "it's"
+        page_through(session, insert)
+        batches(session)
+        transactions(session)
+        session.execute(f"DROP KEYSPACE {name}")
+
+
+def page_through(session: Session, insert: Any) -> None:
+    outcomes = execute_concurrent_with_args(session, insert, [(100 + i,) for i in range(500)])
+    assert all(success for success, _ in outcomes)
+    statement = SimpleStatement("SELECT id FROM rows", fetch_size=60)
+    result = session.execute(statement)
+    assert len(result.current_rows) == 60
+    assert result.has_more_pages
+    resumed = [row.id for row in session.execute(statement, paging_state=result.paging_state)]
+    everything = [row.id for row in result]
+    assert len(everything) == len(set(everything)) == 504
+    assert everything[60:] == resumed
+
+
+def batches(session: Session) -> None:
+    insert = session.prepare("INSERT INTO rows (id, k) VALUES (?, ?)")
+    for kind in (BatchType.LOGGED, BatchType.UNLOGGED):
+        batch = BatchStatement(kind, consistency_level=ConsistencyLevel.ONE)
+        for i in range(10):
+            batch.add(insert, (10_000 + i, "prepared"))
+        batch.add("INSERT INTO rows (id, k) VALUES (%s, %s)", (10_010, "text"))
+        session.execute(batch)
+    rows = session.execute("SELECT id, k FROM rows WHERE id IN (10000, 10009, 10010)").all()
+    assert sorted(tuple(row) for row in rows) == [(10000, "prepared"), (10009, "prepared"), (10010, "text")]
+
+
+def transactions(session: Session) -> None:
+    first = session.execute("INSERT INTO rows (id, k) VALUES (20000, 'a') IF NOT EXISTS")
+    assert first.was_applied
+    again = session.execute("INSERT INTO rows (id, k) VALUES (20000, 'b') IF NOT EXISTS")
+    assert not again.was_applied
+    for factory in (tuple_factory, dict_factory):
+        session.row_factory = factory
+        assert not session.execute("INSERT INTO rows (id, k) VALUES (20000, 'b') IF NOT EXISTS").was_applied
+
+
+@pytest.mark.parametrize("version", [4, 5])
+def test_blocking(node: LocalCluster, version: int) -> None:
+    with connect(node, protocol_version=version) as cluster:
+        work_blocking(cluster, node)
+
+
+@pytest.mark.parametrize("version", [3, 4, 5])
+def test_blocking_on_older_lines(old_node: LocalCluster, version: int) -> None:
+    with connect(old_node, protocol_version=version) as cluster:
+        if version == 3:
+            check_version_3(cluster)
+        else:
+            work_blocking(cluster, old_node)
+
+
+def check_version_3(cluster: Cluster) -> None:
+    with cluster.connect() as session:
+        name = new_keyspace_name()
+        create_keyspace(session, name)
+        session.execute(f"CREATE TABLE {name}.t (k int PRIMARY KEY, v list<text>, n smallint, d date)")
+        # With a USEd keyspace Cassandra 4.0 wants to warn of it, which it cannot do in version 3: it fails instead.
+        insert = session.prepare(f"INSERT INTO {name}.t (k, v, n, d) VALUES (?, ?, ?, ?)")
+        session.execute(insert, (1, ["a", "b"], 7, datetime.date(2026, 11, 20)))
+        row = session.execute(f"SELECT * FROM {name}.t").one()
+        assert (row.k, row.v, row.n, row.d.date()) == (1, ["a", "b"], 7, datetime.date(2026, 11, 20))
+        with pytest.raises(ValueError, match="n"):
+            session.execute(insert, (1, ["a"]))
+        session.execute(f"DROP KEYSPACE {name}")
+
+
+@pytest.mark.parametrize("compression", [False, "lz4", "snappy"])
+@pytest.mark.parametrize("version", [4, 5])
+def test_compression(node: LocalCluster, keyspace: str, version: int, compression: Any) -> None:
+    if (version, compression) == (5, "snappy"):
+        pytest.skip("protocol version 5 has no Snappy")
+    with (
+        connect(node, protocol_version=version, compression=compression) as cluster,
+        cluster.connect(keyspace) as session,
+    ):
+        session.execute("CREATE TABLE t (k int PRIMARY KEY, v text)")
+        insert = session.prepare("INSERT INTO t (k, v) VALUES (?, ?)")
+        # Smaller than what is compressed, larger than one segment, and not compressible.
+        texts = ["", "x" * 300_000, "".join(map(chr, range(1000, 0xD800, 3)))]
+        for i, text in enumerate(texts):
+            session.execute(insert, (i, text))
+        for i, text in enumerate(texts):
+            assert session.execute("SELECT v FROM t WHERE k = %s", (i,)).one().v == text
+
+
+def test_futures_and_callbacks(node: LocalCluster, keyspace: str) -> None:
+    with connect(node) as cluster, cluster.connect(keyspace) as session:
+        session.execute("CREATE TABLE t (k int PRIMARY KEY)")
+        insert = session.prepare("INSERT INTO t (k) VALUES (?)")
+        futures = [session.execute_async(insert, (i,)) for i in range(300)]
+        for future in futures:
+            assert future.result().all() == []
+        done = threading.Event()
+        seen: list[Any] = []
+
+        def take(rows: Any, label: str, key: str) -> None:
+            seen.append((sorted(row.k for row in rows), label, key))
+            done.set()
+
+        session.execute_async("SELECT k FROM t").add_callback(take, "label", key="key")
+        assert done.wait(10)
+        assert seen == [(list(range(300)), "label", "key")]
+        failed = threading.Event()
+        errors: list[Exception] = []
+
+        def fail(error: Exception) -> None:
+            errors.append(error)
+            failed.set()
+
+        future = session.execute_async("SELECT nothing FROM t")
+        future.add_errback(fail)
+        assert failed.wait(10)
+        assert isinstance(errors[0], InvalidRequest)
+        for _ in range(2):
+            with pytest.raises(InvalidRequest):
+                future.result()
+
+
+def test_a_blocking_call_in_a_callback_is_refused(node: LocalCluster) -> None:
+    with connect(node) as cluster, cluster.connect() as session:
+        seen: list[BaseException] = []
+        done = threading.Event()
+
+        def call_back(rows: Any) -> None:
+            for call in (lambda: session.execute("SELECT key FROM system.local"), cluster.shutdown):
+                try:
+                    call()
+                except RuntimeError as error:
+                    seen.append(error)
+            done.set()
+
+        session.execute_async("SELECT key FROM system.local").add_callback(call_back)
+        assert done.wait(10)
+        assert len(seen) == 2
+        assert "event loop thread" in str(seen[0])
+
+
+def test_tracing_and_warnings(node: LocalCluster, keyspace: str) -> None:
+    with connect(node) as cluster, cluster.connect(keyspace) as session:
+        session.execute("CREATE TABLE t (k int PRIMARY KEY, v int)")
+        result = session.execute("SELECT * FROM t", trace=True)
+        trace = result.get_query_trace()
+        assert trace.coordinator == node.contact_points[0]
+        assert trace.events
+        batch = BatchStatement(BatchType.UNLOGGED)
+        for i in range(200):
+            batch.add("INSERT INTO t (k, v) VALUES (%s, 0)", (i,))
+        future = session.execute_async(batch)
+        future.result()
+        assert future.warnings
+        assert "partitions" in future.warnings[0]
+
+
+@pytest.mark.parametrize("version", [4, 5])
+def test_asyncio(node: LocalCluster, version: int) -> None:
+    async def work() -> None:
+        name = new_keyspace_name()
+        async with aio.Cluster(node.contact_points, port=node.port, protocol_version=version) as cluster:
+            session = await cluster.connect()
+            await session.execute(
+                f"CREATE KEYSPACE {name} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
+            )
+            await session.set_keyspace(name)
+            columns = ", ".join(f"{column} {kind}" for column, kind, _, _ in columns_of(node))
+            await session.execute(f"CREATE TABLE rows (id int PRIMARY KEY, {columns})")
+            insert = await session.prepare(insert_text(node))
+            values = [value for _, _, value, _ in columns_of(node)]
+            await asyncio.gather(*(session.execute(insert, (i, *values)) for i in range(300)))
+            check_row((await session.execute("SELECT * FROM rows WHERE id = 7")).one(), node)
+            await check_paging(session)
+            await check_concurrent(session, insert)
+            await check_cancellation(session)
+            await session.execute(f"DROP KEYSPACE {name}")
+
+    asyncio.run(work())
+
+
+async def check_paging(session: aio.Session) -> None:
+    statement = SimpleStatement("SELECT id FROM rows", fetch_size=70)
+    result = await session.execute(statement)
+    assert len(result.current_rows) == 70
+    with pytest.raises(RuntimeError, match="async for"):
+        result.all()
+    assert sorted([row.id async for row in result]) == list(range(300))
+    assert len(await (await session.execute(statement)).fetch_all()) == 300
+    abandoned = await session.execute(statement)
+    async for row in abandoned:
+        assert row.id >= 0
+        break
+
+
+async def check_concurrent(session: aio.Session, insert: Any) -> None:
+    count = 0
+    async for success, _ in session.execute_concurrent(((insert, (1000 + i,)) for i in range(500)), concurrency=50):
+        count += success
+    assert count == 500
+    outcomes = [
+        outcome.success
+        async for outcome in session.execute_concurrent(
+            [("SELECT id FROM rows LIMIT 1", None), ("SELECT nothing FROM rows", None)], raise_on_first_error=False
+        )
+    ]
+    assert outcomes == [True, False]
+    with pytest.raises(InvalidRequest):
+        async for _ in session.execute_concurrent([("SELECT nothing FROM rows", None)]):
+            pass
+
+
+async def check_cancellation(session: aio.Session) -> None:
+    for _ in range(50):
+        execution = asyncio.ensure_future(session.execute("SELECT * FROM rows"))
+        execution.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await execution
+    assert (await session.execute("SELECT id FROM rows WHERE id = 3")).one().id == 3
+
+
+def test_asyncio_on_older_lines(old_node: LocalCluster) -> None:
+    async def work() -> None:
+        async with aio.Cluster(old_node.contact_points, port=old_node.port) as cluster:
+            session = await cluster.connect()
+            row = (await session.execute("SELECT release_version FROM system.local")).one()
+            assert row.release_version == old_node.version
+
+    asyncio.run(work())
+
+
+def test_uvloop(node: LocalCluster) -> None:
+    uvloop = pytest.importorskip("uvloop")
+
+    async def work() -> int:
+        async with aio.Cluster(node.contact_points, port=node.port) as cluster:
+            session = await cluster.connect()
+            select = await session.prepare("SELECT key FROM system.local WHERE key = ?")
+            results = await asyncio.gather(*(session.execute(select, ("local",)) for _ in range(200)))
+            return sum(result.one().key == "local" for result in results)
+
+    loop = uvloop.new_event_loop()
+    try:
+        assert loop.run_until_complete(work()) == 200
+    finally:
+        loop.close()
+
+
+def test_several_loops_in_one_process(node: LocalCluster) -> None:
+    async def work() -> str:
+        async with aio.Cluster(node.contact_points, port=node.port) as cluster:
+            session = await cluster.connect()
+            row = (await session.execute("SELECT key FROM system.local")).one()
+            return str(row.key)
+
+    outcomes: list[str] = []
+    threads = [threading.Thread(target=lambda: outcomes.append(asyncio.run(work()))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert outcomes == ["local"] * 4
+
+
+def test_three_nodes(three_nodes: LocalCluster) -> None:
+    with connect(three_nodes) as cluster, cluster.connect(wait_for_all_pools=True) as session:
+        assert {host.address for host in cluster.metadata.all_hosts()} == set(three_nodes.contact_points)
+        assert len(session.get_pools()) == 3
+        name = new_keyspace_name()
+        create_keyspace(session, name, replicas=3)
+        session.set_keyspace(name)
+        session.execute("CREATE TABLE t (k int PRIMARY KEY, v text)")
+        insert = session.prepare("INSERT INTO t (k, v) VALUES (?, ?)")
+        insert.consistency_level = ConsistencyLevel.QUORUM
+        futures = [session.execute_async(insert, (i, str(i))) for i in range(300)]
+        for future in futures:
+            future.result()
+        assert len({future.coordinator_host for future in futures}) == 3
+        statement = SimpleStatement("SELECT * FROM t", consistency_level=ConsistencyLevel.ALL)
+        assert sorted(row.k for row in session.execute(statement)) == list(range(300))
+        for host in cluster.metadata.all_hosts():
+            assert session.execute("SELECT key FROM system.local", host=host).response_future.coordinator_host == host
+        session.execute(f"DROP KEYSPACE {name}")

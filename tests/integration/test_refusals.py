@@ -1,0 +1,139 @@
+"""What real servers refuse: each refusal is a specific exception that says where and what, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from cassandra import AlreadyExists, AuthenticationFailed, InvalidRequest, Unauthorized, Unavailable, aio
+from cassandra.auth import PlainTextAuthProvider
+from cassandra.cluster import Cluster, NoHostAvailable
+from cassandra.protocol import SyntaxException
+from cassandra.testing import LocalCluster
+
+from .conftest import connect, create_keyspace
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[LocalCluster]:
+    """A node that wants a password."""
+    with LocalCluster(1, "5.0.9", authentication=True) as cluster:
+        yield cluster
+
+
+@pytest.fixture(autouse=True)
+def no_thread_is_left() -> Iterator[None]:
+    before = set(threading.enumerate())
+    yield
+    left = [thread.name for thread in threading.enumerate() if thread not in before and "cassandra" in thread.name]
+    assert left == []
+
+
+def login(local: LocalCluster, password: str) -> Cluster:
+    return connect(local, auth_provider=PlainTextAuthProvider("cassandra", password))
+
+
+def test_the_right_password(guarded: LocalCluster) -> None:
+    with login(guarded, "cassandra") as cluster, cluster.connect() as session:
+        assert session.execute("SELECT key FROM system.local").one().key == "local"
+
+
+def test_a_wrong_password_names_the_host_and_the_reason(guarded: LocalCluster) -> None:
+    with login(guarded, "wrong") as cluster, pytest.raises(NoHostAvailable) as caught:
+        cluster.connect()
+    (error,) = caught.value.errors.values()
+    assert isinstance(error, AuthenticationFailed)
+    assert guarded.contact_points[0] in str(caught.value)
+    assert "incorrect" in str(error)
+
+
+def test_no_credentials_where_some_are_wanted(guarded: LocalCluster) -> None:
+    with connect(guarded) as cluster, pytest.raises(NoHostAvailable) as caught:
+        cluster.connect()
+    (error,) = caught.value.errors.values()
+    assert isinstance(error, AuthenticationFailed)
+    assert "no auth_provider is configured" in str(error)
+    assert "PasswordAuthenticator" in str(error)
+
+
+def test_wrong_password_on_asyncio(guarded: LocalCluster) -> None:
+    async def work() -> None:
+        provider = PlainTextAuthProvider("cassandra", "wrong")
+        async with aio.Cluster(guarded.contact_points, port=guarded.port, auth_provider=provider) as cluster:
+            with pytest.raises(NoHostAvailable, match="AuthenticationFailed"):
+                await cluster.connect()
+
+    asyncio.run(work())
+
+
+def test_what_a_role_may_not_do(guarded: LocalCluster) -> None:
+    with login(guarded, "cassandra") as cluster, cluster.connect() as session:
+        session.execute("CREATE ROLE IF NOT EXISTS guest WITH PASSWORD = 'guest' AND LOGIN = true")
+    provider = PlainTextAuthProvider("guest", "guest")
+    with connect(guarded, auth_provider=provider) as cluster, cluster.connect() as session:
+        with pytest.raises(Unauthorized, match="guest"):
+            session.execute("CREATE ROLE other")
+
+
+def test_a_keyspace_that_does_not_exist(node: LocalCluster) -> None:
+    with connect(node) as cluster:
+        with pytest.raises(InvalidRequest, match="nowhere"):
+            cluster.connect("nowhere")
+
+    async def work() -> None:
+        async with aio.Cluster(node.contact_points, port=node.port) as other:
+            with pytest.raises(InvalidRequest, match="nowhere"):
+                await other.connect("nowhere")
+
+    asyncio.run(work())
+
+
+def test_syntax_and_names(node: LocalCluster, keyspace: str) -> None:
+    with connect(node) as cluster, cluster.connect(keyspace) as session:
+        with pytest.raises(SyntaxException, match="SELEC"):
+            session.execute("SELEC 1")
+        with pytest.raises(InvalidRequest, match="nothing"):
+            session.execute("SELECT * FROM nothing")
+        with pytest.raises(SyntaxException):
+            session.prepare("SELECT FROM WHERE ?")
+        session.execute("CREATE TABLE t (k int PRIMARY KEY, v text)")
+        with pytest.raises(AlreadyExists) as caught:
+            session.execute("CREATE TABLE t (k int PRIMARY KEY)")
+        assert (caught.value.keyspace, caught.value.table) == (keyspace, "t")
+        # The session is as good as before.
+        assert session.execute("SELECT * FROM t").all() == []
+
+
+def test_parameters_that_do_not_fit(node: LocalCluster, keyspace: str) -> None:
+    with connect(node) as cluster, cluster.connect(keyspace) as session:
+        session.execute("CREATE TABLE t (k int PRIMARY KEY, v list<int>)")
+        insert = session.prepare("INSERT INTO t (k, v) VALUES (?, ?)")
+        with pytest.raises(ValueError, match=r"(?s)3.*2.*INSERT INTO t"):
+            session.execute(insert, (1, [2], 3))
+        with pytest.raises(TypeError, match=r"(?s)\"k\" \(int\).*'one'.*INSERT INTO t"):
+            session.execute(insert, ("one", []))
+        with pytest.raises(TypeError, match=r"(?s)\"v\" \(list<int>\).*element 1.*'x'"):
+            session.execute(insert, (1, [1, "x"]))
+        with pytest.raises(ValueError, match="nobody"):
+            session.execute(insert, {"k": 1, "v": [], "nobody": 2})
+        with pytest.raises(TypeError, match="INSERT INTO t"):
+            session.execute("INSERT INTO t (k, v) VALUES (%s, %s)", (1,))
+        with pytest.raises(ValueError, match="INSERT INTO t"):
+            session.execute("INSERT INTO t (k) VALUES (%(k)s)", {"q": 1})
+        assert session.execute("SELECT * FROM t").all() == []
+
+
+def test_too_few_replicas(node: LocalCluster) -> None:
+    with connect(node) as cluster, cluster.connect() as session:
+        create_keyspace(session, "lonely", replicas=3)
+        session.execute("CREATE TABLE IF NOT EXISTS lonely.t (k int PRIMARY KEY)")
+        session.default_consistency_level = 5
+        with pytest.raises(Unavailable) as caught:
+            session.execute("INSERT INTO lonely.t (k) VALUES (1)")
+        assert (caught.value.required_replicas, caught.value.alive_replicas) == (3, 1)
+        session.execute("DROP KEYSPACE lonely")

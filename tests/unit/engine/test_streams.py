@@ -1,0 +1,43 @@
+"""Stream ids: lowest first, all of them, none twice."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cassandra.engine.streams import MAX_STREAMS, StreamIds
+
+
+def test_lowest_first() -> None:
+    ids = StreamIds()
+    assert [ids.take() for _ in range(4)] == [0, 1, 2, 3]
+    ids.give_back(2)
+    ids.give_back(0)
+    assert [ids.take() for _ in range(3)] == [0, 2, 4]
+
+
+def test_every_id_and_no_more() -> None:
+    ids = StreamIds()
+    assert {ids.take() for _ in range(MAX_STREAMS)} == set(range(32768))
+    assert ids.take() == -1
+    assert ids.in_use == 32768
+    ids.give_back(77)
+    assert ids.take() == 77
+
+
+@given(st.lists(st.one_of(st.none(), st.integers(0, 50)), max_size=200))
+def test_no_id_is_given_twice(steps: list[int | None]) -> None:
+    ids = StreamIds(16)
+    taken: list[int] = []
+    for step in steps:
+        if step is None:
+            stream = ids.take()
+            if stream < 0:
+                assert len(taken) == 16
+                continue
+            free = set(range(16)) - set(taken)
+            assert stream == min(free)
+            taken.append(stream)
+        elif taken:
+            ids.give_back(taken.pop(step % len(taken)))
+        assert ids.in_use == len(taken)

@@ -1,0 +1,157 @@
+"""The timer wheel: on a loop whose clock the test moves."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from cassandra.engine.timers import TimerWheel
+
+
+class FakeHandle:
+    def __init__(self, when: float, callback: Callable[[], None]) -> None:
+        self.when = when
+        self.callback = callback
+        self.cancelled = False
+
+    def cancel(self) -> None:
+        self.cancelled = True
+
+
+class FakeLoop:
+    """Only what the wheel uses of a loop: a clock and `call_at`."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.handles: list[FakeHandle] = []
+
+    def time(self) -> float:
+        return self.now
+
+    def call_at(self, when: float, callback: Callable[[], None]) -> FakeHandle:
+        handle = FakeHandle(when, callback)
+        self.handles.append(handle)
+        return handle
+
+    def advance(self, seconds: float) -> None:
+        end = self.now + seconds
+        while True:
+            due = [h for h in self.handles if not h.cancelled and h.when <= end]
+            if not due:
+                break
+            handle = min(due, key=lambda h: h.when)
+            self.handles.remove(handle)
+            self.now = max(self.now, handle.when)
+            handle.callback()
+        self.now = end
+
+    def pending(self) -> int:
+        return sum(not h.cancelled for h in self.handles)
+
+
+class Item:
+    def __init__(self, loop: FakeLoop) -> None:
+        self._loop = loop
+        self.expired_at: list[float] = []
+
+    def on_timeout(self) -> None:
+        self.expired_at.append(self._loop.now)
+
+
+def make() -> tuple[FakeLoop, TimerWheel]:
+    loop: Any = FakeLoop()
+    return loop, TimerWheel(loop)
+
+
+def test_a_short_timeout_fires_once_within_one_fine_slot() -> None:
+    loop, wheel = make()
+    item = Item(loop)
+    wheel.add(0.05, item)
+    loop.advance(0.049)
+    assert item.expired_at == []
+    loop.advance(1)
+    assert len(item.expired_at) == 1
+    assert 100.05 <= item.expired_at[0] <= 100.07
+    assert loop.pending() == 0
+
+
+def test_a_long_timeout_fires_within_one_coarse_slot_and_never_early() -> None:
+    loop, wheel = make()
+    item = Item(loop)
+    wheel.add(10.0, item)
+    loop.advance(9.99)
+    assert item.expired_at == []
+    loop.advance(0.2)
+    assert len(item.expired_at) == 1
+
+
+def test_what_is_discarded_does_not_fire_and_leaves_nothing() -> None:
+    loop, wheel = make()
+    items = [Item(loop) for _ in range(100)]
+    slots = [wheel.add(5.0, item) for item in items]
+    for slot, item in zip(slots, items, strict=True):
+        wheel.discard(slot, item)
+    assert len(wheel) == 0
+    loop.advance(20)
+    assert all(item.expired_at == [] for item in items)
+    assert loop.pending() == 0
+
+
+def test_one_loop_timer_serves_many_items() -> None:
+    loop, wheel = make()
+    for i in range(1000):
+        wheel.add(2 + i / 1000, Item(loop))
+    assert loop.pending() == 1
+
+
+def test_an_earlier_deadline_moves_the_timer() -> None:
+    loop, wheel = make()
+    late, early = Item(loop), Item(loop)
+    wheel.add(10, late)
+    wheel.add(0.5, early)
+    assert loop.pending() == 1
+    loop.advance(1)
+    assert len(early.expired_at) == 1
+    assert late.expired_at == []
+    loop.advance(10)
+    assert len(late.expired_at) == 1
+
+
+def test_an_item_that_adds_another_while_it_expires() -> None:
+    loop, wheel = make()
+    second = Item(loop)
+
+    class Adding(Item):
+        def on_timeout(self) -> None:
+            super().on_timeout()
+            wheel.add(0.1, second)
+
+    first = Adding(loop)
+    wheel.add(0.1, first)
+    loop.advance(1)
+    assert len(first.expired_at) == 1
+    assert len(second.expired_at) == 1
+
+
+def test_close_forgets_everything() -> None:
+    loop, wheel = make()
+    item = Item(loop)
+    wheel.add(1, item)
+    wheel.close()
+    loop.advance(5)
+    assert item.expired_at == []
+    assert loop.pending() == 0
+
+
+async def test_on_a_real_loop() -> None:
+    loop = asyncio.get_running_loop()
+    wheel = TimerWheel(loop)
+    fired = asyncio.Event()
+
+    class Setting:
+        def on_timeout(self) -> None:
+            fired.set()
+
+    wheel.add(0.01, Setting())
+    await asyncio.wait_for(fired.wait(), 5)

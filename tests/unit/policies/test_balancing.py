@@ -1,0 +1,215 @@
+"""Load balancing: each live host at most once, near ones first, never empty while a host is up."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cassandra.policies.balancing import (
+    DCAwareRoundRobinPolicy,
+    DefaultLoadBalancingPolicy,
+    HostDistance,
+    HostFilterPolicy,
+    LoadBalancingPolicy,
+    RackAwareRoundRobinPolicy,
+    RoundRobinPolicy,
+    TokenAwarePolicy,
+    WhiteListRoundRobinPolicy,
+)
+
+
+class FakeHost:
+    def __init__(self, name: str, dc: str = "dc1", rack: str = "r1") -> None:
+        self.address = name
+        self.datacenter = dc
+        self.rack = rack
+        self.is_up: bool | None = True
+        self.endpoint = SimpleNamespace(address=name)
+
+    def __repr__(self) -> str:
+        return self.address
+
+
+class FakeMetadata:
+    def __init__(self, replicas: list[Any], hosts: list[Any]) -> None:
+        self.replicas = replicas
+        self.hosts = hosts
+
+    def get_replicas(self, keyspace: str, key: bytes) -> list[Any]:
+        return list(self.replicas)
+
+    def get_host(self, address: str) -> Any:
+        return next((host for host in self.hosts if host.address == address), None)
+
+
+def cluster_of(hosts: list[Any], replicas: list[Any] | None = None) -> Any:
+    return SimpleNamespace(metadata=FakeMetadata(replicas or [], hosts), endpoints_resolved=[])
+
+
+def populated(policy: LoadBalancingPolicy, hosts: list[Any], replicas: list[Any] | None = None) -> LoadBalancingPolicy:
+    policy.populate(cluster_of(hosts, replicas), hosts)
+    return policy
+
+
+def plan(policy: LoadBalancingPolicy, query: Any = None) -> list[Any]:
+    return list(policy.make_query_plan("ks", query))
+
+
+def test_round_robin_visits_each_host_once_and_starts_one_further_each_time() -> None:
+    hosts = [FakeHost(str(i)) for i in range(4)]
+    policy = populated(RoundRobinPolicy(), hosts)
+    plans = [plan(policy) for _ in range(8)]
+    assert all(set(p) == set(hosts) and len(p) == 4 for p in plans)
+    assert [p[0] for p in plans[:4]] != [plans[0][0]] * 4
+    assert {p[0] for p in plans[:4]} == set(hosts)
+
+
+def test_round_robin_takes_opaque_hosts() -> None:
+    policy = populated(RoundRobinPolicy(), [1, 2, 3])
+    policy.on_down(2)
+    policy.on_add(7)
+    assert set(plan(policy)) == {1, 3, 7}
+
+
+def test_round_robin_without_hosts_is_empty() -> None:
+    assert plan(populated(RoundRobinPolicy(), [])) == []
+
+
+@given(st.lists(st.tuples(st.sampled_from(["up", "down", "add", "remove"]), st.integers(0, 5)), max_size=60))
+def test_any_history_leaves_each_live_host_once(events: list[tuple[str, int]]) -> None:
+    hosts = [FakeHost(str(i), f"dc{i % 2}", f"r{i % 3}") for i in range(6)]
+    policies = [
+        RoundRobinPolicy(),
+        DCAwareRoundRobinPolicy("dc0", used_hosts_per_remote_dc=9),
+        RackAwareRoundRobinPolicy("dc0", "r0", used_hosts_per_remote_dc=9),
+    ]
+    live = set(hosts[:3])
+    for policy in policies:
+        populated(policy, hosts[:3])
+    for event, i in events:
+        for policy in policies:
+            getattr(policy, f"on_{event}")(hosts[i])
+        if event in ("up", "add"):
+            live.add(hosts[i])
+        else:
+            live.discard(hosts[i])
+    for policy in policies:
+        made = plan(policy)
+        assert set(made) == live
+        assert len(made) == len(live)
+
+
+def test_local_data_centre_first_then_some_of_the_others() -> None:
+    local = [FakeHost(f"l{i}", "here") for i in range(3)]
+    remote = [FakeHost(f"r{i}", "there") for i in range(3)]
+    policy = populated(DCAwareRoundRobinPolicy("here", used_hosts_per_remote_dc=2), [*remote, *local])
+    made = plan(policy)
+    assert set(made[:3]) == set(local)
+    assert len(made) == 5
+    distances = [policy.distance(host) for host in remote]
+    assert distances.count(HostDistance.REMOTE) == 2
+    assert distances.count(HostDistance.IGNORED) == 1
+    assert all(policy.distance(host) == HostDistance.LOCAL for host in local)
+
+
+def test_the_contact_points_data_centre_is_local_by_default() -> None:
+    hosts = [FakeHost("a", "dc9"), FakeHost("b", "dc9"), FakeHost("c", "other")]
+    cluster = cluster_of(hosts)
+    cluster.get_control_connection_host = lambda: hosts[0]
+    policy = DCAwareRoundRobinPolicy()
+    policy.populate(cluster, hosts)
+    assert policy.local_dc == "dc9"
+    assert set(plan(policy)) == set(hosts[:2])
+
+
+def test_rack_then_data_centre_then_the_rest() -> None:
+    hosts = [FakeHost("a", "dc", "r1"), FakeHost("b", "dc", "r2"), FakeHost("c", "dc", "r1"), FakeHost("d", "x", "r1")]
+    policy = populated(RackAwareRoundRobinPolicy("dc", "r1", used_hosts_per_remote_dc=1), hosts)
+    made = plan(policy)
+    assert set(made[:2]) == {hosts[0], hosts[2]}
+    assert made[2:] == [hosts[1], hosts[3]]
+    assert [policy.distance(host) for host in hosts] == [
+        HostDistance.LOCAL_RACK,
+        HostDistance.LOCAL,
+        HostDistance.LOCAL_RACK,
+        HostDistance.REMOTE,
+    ]
+
+
+def statement(key: bytes | None = b"k", lwt: bool = False) -> Any:
+    return SimpleNamespace(routing_key=key, keyspace=None, is_lwt=lambda: lwt)
+
+
+def test_replicas_come_first_and_nothing_twice() -> None:
+    hosts = [FakeHost(str(i)) for i in range(6)]
+    policy = populated(TokenAwarePolicy(RoundRobinPolicy()), hosts, hosts[2:5])
+    for _ in range(20):
+        made = plan(policy, statement())
+        assert set(made[:3]) == set(hosts[2:5])
+        assert len(made) == 6
+        assert set(made) == set(hosts)
+
+
+def test_replicas_are_shuffled_but_not_for_lightweight_transactions() -> None:
+    hosts = [FakeHost(str(i)) for i in range(6)]
+    policy = populated(TokenAwarePolicy(RoundRobinPolicy()), hosts, hosts[:5])
+    orders = {tuple(map(repr, plan(policy, statement())[:5])) for _ in range(60)}
+    assert len(orders) > 1
+    fixed = {tuple(map(repr, plan(policy, statement(lwt=True))[:5])) for _ in range(20)}
+    assert fixed == {("0", "1", "2", "3", "4")}
+    unshuffled = populated(TokenAwarePolicy(RoundRobinPolicy(), shuffle_replicas=False), hosts, hosts[:5])
+    assert {tuple(map(repr, plan(unshuffled, statement())[:5])) for _ in range(20)} == fixed
+
+
+def test_replicas_that_are_down_are_no_first_choice() -> None:
+    hosts = [FakeHost(str(i)) for i in range(3)]
+    hosts[0].is_up = False
+    policy = populated(TokenAwarePolicy(RoundRobinPolicy()), hosts, hosts[:2])
+    assert plan(policy, statement())[0] is hosts[1]
+
+
+def test_without_a_routing_key_the_childs_plan_serves() -> None:
+    hosts = [FakeHost(str(i)) for i in range(3)]
+    policy = populated(TokenAwarePolicy(RoundRobinPolicy()), hosts, hosts[:2])
+    assert set(plan(policy, statement(key=None))) == set(hosts)
+
+
+def test_white_list_and_filter_leave_others_out() -> None:
+    hosts = [FakeHost(f"10.0.0.{i}") for i in range(4)]
+    listed = populated(WhiteListRoundRobinPolicy(["10.0.0.1", "10.0.0.3"]), hosts)
+    assert set(plan(listed)) == {hosts[1], hosts[3]}
+    assert listed.distance(hosts[0]) == HostDistance.IGNORED
+    listed.on_up(hosts[0])
+    assert hosts[0] not in plan(listed)
+    filtered = populated(HostFilterPolicy(RoundRobinPolicy(), lambda host: host.address != "10.0.0.2"), hosts)
+    assert hosts[2] not in plan(filtered)
+    assert filtered.distance(hosts[2]) == HostDistance.IGNORED
+    assert filtered.distance(hosts[1]) == HostDistance.LOCAL
+
+
+def test_default_policy_honours_the_target_host() -> None:
+    hosts = [FakeHost(str(i)) for i in range(3)]
+    policy = populated(DefaultLoadBalancingPolicy(RoundRobinPolicy()), hosts)
+    made = plan(policy, SimpleNamespace(target_host="2"))
+    assert made[0] is hosts[2]
+    assert len(made) == 3
+    hosts[2].is_up = False
+    assert set(plan(policy, SimpleNamespace(target_host="2"))) == set(hosts)
+
+
+def test_user_policies_may_subclass() -> None:
+    class Reversed(RoundRobinPolicy):
+        def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Any:
+            return reversed(sorted(super().make_query_plan(working_keyspace, query)))
+
+    assert plan(populated(Reversed(), [1, 3, 2])) == [3, 2, 1]
+
+
+@pytest.mark.parametrize("bad", [("", "r"), ("dc", "")])
+def test_rack_aware_needs_both_names(bad: tuple[str, str]) -> None:
+    with pytest.raises(ValueError, match="must be given"):
+        RackAwareRoundRobinPolicy(*bad)

@@ -1,0 +1,121 @@
+"""Retry, reconnection and speculation policies."""
+
+from __future__ import annotations
+
+import itertools
+from types import SimpleNamespace
+
+import pytest
+
+from cassandra.consistency import ConsistencyLevel
+from cassandra.errors import WriteType
+from cassandra.policies.reconnection import (
+    ConstantReconnectionPolicy,
+    ConstantSpeculativeExecutionPolicy,
+    ExponentialReconnectionPolicy,
+    NoSpeculativeExecutionPolicy,
+)
+from cassandra.policies.retry import (
+    DowngradingConsistencyRetryPolicy,
+    ExponentialBackoffRetryPolicy,
+    FallthroughRetryPolicy,
+    RetryPolicy,
+)
+
+ONE, TWO, QUORUM, SERIAL = (
+    ConsistencyLevel.ONE,
+    ConsistencyLevel.TWO,
+    ConsistencyLevel.QUORUM,
+    ConsistencyLevel.SERIAL,
+)
+SAFE = SimpleNamespace(is_idempotent=True)
+UNSAFE = SimpleNamespace(is_idempotent=False)
+
+
+@pytest.mark.parametrize(
+    ("required", "received", "data", "retry", "expected"),
+    [
+        (2, 2, False, 0, (RetryPolicy.RETRY, QUORUM)),
+        (2, 2, False, 1, (RetryPolicy.RETHROW, None)),
+        (2, 2, True, 0, (RetryPolicy.RETHROW, None)),
+        (2, 1, False, 0, (RetryPolicy.RETHROW, None)),
+    ],
+)
+def test_default_on_read_timeout(
+    required: int, received: int, data: bool, retry: int, expected: tuple[int, int | None]
+) -> None:
+    assert RetryPolicy().on_read_timeout(UNSAFE, QUORUM, required, received, data, retry) == expected
+
+
+def test_default_on_write_timeout_retries_the_batch_log_alone() -> None:
+    policy = RetryPolicy()
+    assert policy.on_write_timeout(UNSAFE, ONE, WriteType.BATCH_LOG, 1, 0, 0) == (RetryPolicy.RETRY, ONE)
+    assert policy.on_write_timeout(UNSAFE, ONE, WriteType.BATCH_LOG, 1, 0, 1) == (RetryPolicy.RETHROW, None)
+    assert policy.on_write_timeout(UNSAFE, ONE, WriteType.SIMPLE, 1, 0, 0) == (RetryPolicy.RETHROW, None)
+
+
+def test_default_never_sends_again_what_is_not_idempotent() -> None:
+    policy = RetryPolicy()
+    assert policy.on_request_error(UNSAFE, ONE, OSError(), 0) == (RetryPolicy.RETHROW, None)
+    assert policy.on_request_error(SAFE, ONE, OSError(), 0) == (RetryPolicy.RETRY_NEXT_HOST, None)
+    assert policy.on_unavailable(UNSAFE, ONE, 1, 0, 0) == (RetryPolicy.RETRY_NEXT_HOST, None)
+    assert policy.on_unavailable(UNSAFE, ONE, 1, 0, 1) == (RetryPolicy.RETHROW, None)
+
+
+def test_fallthrough_never_retries() -> None:
+    policy = FallthroughRetryPolicy()
+    assert policy.on_read_timeout(SAFE, ONE, 1, 1, False, 0)[0] == RetryPolicy.RETHROW
+    assert policy.on_write_timeout(SAFE, ONE, WriteType.BATCH_LOG, 1, 0, 0)[0] == RetryPolicy.RETHROW
+    assert policy.on_unavailable(SAFE, ONE, 1, 0, 0)[0] == RetryPolicy.RETHROW
+    assert policy.on_request_error(SAFE, ONE, OSError(), 0)[0] == RetryPolicy.RETHROW
+
+
+def test_downgrading_takes_what_the_replicas_can_give() -> None:
+    policy = DowngradingConsistencyRetryPolicy()
+    assert policy.on_read_timeout(SAFE, QUORUM, 3, 2, False, 0) == (RetryPolicy.RETRY, TWO)
+    assert policy.on_read_timeout(SAFE, QUORUM, 3, 0, False, 0) == (RetryPolicy.RETHROW, None)
+    assert policy.on_read_timeout(SAFE, SERIAL, 3, 2, False, 0) == (RetryPolicy.RETHROW, None)
+    assert policy.on_read_timeout(SAFE, QUORUM, 3, 2, False, 1) == (RetryPolicy.RETHROW, None)
+    assert policy.on_write_timeout(SAFE, QUORUM, WriteType.SIMPLE, 2, 1, 0)[0] == RetryPolicy.IGNORE
+    assert policy.on_write_timeout(SAFE, QUORUM, WriteType.SIMPLE, 2, 0, 0)[0] == RetryPolicy.RETHROW
+    assert policy.on_write_timeout(SAFE, QUORUM, WriteType.UNLOGGED_BATCH, 2, 1, 0) == (RetryPolicy.RETRY, ONE)
+    assert policy.on_unavailable(SAFE, QUORUM, 2, 1, 0) == (RetryPolicy.RETRY, ONE)
+    assert policy.on_unavailable(SAFE, SERIAL, 2, 1, 0) == (RetryPolicy.RETRY_NEXT_HOST, None)
+
+
+def test_exponential_backoff_waits_longer_and_gives_up() -> None:
+    policy = ExponentialBackoffRetryPolicy(3, min_interval=0.1, max_interval=0.3)
+    delays = []
+    for attempt in range(3):
+        decision = policy.on_unavailable(SAFE, ONE, 2, 1, attempt)
+        assert decision[0] == RetryPolicy.RETRY_NEXT_HOST
+        delays.append(decision[2])  # type: ignore[misc]
+    assert 0.085 <= delays[0] <= 0.115
+    assert 0.17 <= delays[1] <= 0.23
+    assert 0.255 <= delays[2] <= 0.345
+    assert policy.on_unavailable(SAFE, ONE, 2, 1, 3)[0] == RetryPolicy.RETHROW
+    assert policy.on_request_error(UNSAFE, ONE, OSError(), 0)[0] == RetryPolicy.RETHROW
+
+
+def test_constant_reconnection() -> None:
+    assert list(ConstantReconnectionPolicy(2, 3).new_schedule()) == [2, 2, 2]
+    forever = ConstantReconnectionPolicy(2, None).new_schedule()
+    assert list(itertools.islice(forever, 100)) == [2] * 100
+    with pytest.raises(ValueError, match="-1"):
+        ConstantReconnectionPolicy(-1)
+
+
+def test_exponential_reconnection_grows_to_its_limit() -> None:
+    delays = list(ExponentialReconnectionPolicy(1, 60, 100).new_schedule())
+    assert len(delays) == 100
+    assert all(1 <= delay <= 60 for delay in delays)
+    assert delays[0] <= 1.15
+    assert min(delays[10:]) >= 51
+    with pytest.raises(ValueError, match="less than base_delay"):
+        ExponentialReconnectionPolicy(10, 1)
+
+
+def test_speculation() -> None:
+    plan = ConstantSpeculativeExecutionPolicy(0.5, 2).new_plan("ks", None)
+    assert [plan.next_execution(None) for _ in range(3)] == [0.5, 0.5, -1]
+    assert NoSpeculativeExecutionPolicy().new_plan("ks", None).next_execution(None) < 0

@@ -1,0 +1,177 @@
+"""Request messages: the drop-in classes give the same bytes as the functions that the engine calls."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import Any
+
+import pytest
+
+from cassandra.errors import UnsupportedOperation
+from cassandra.protocol import (
+    AuthResponseMessage,
+    BatchMessage,
+    CredentialsMessage,
+    ExecuteMessage,
+    OptionsMessage,
+    PrepareMessage,
+    ProtocolHandler,
+    QueryMessage,
+    ReadyMessage,
+    RegisterMessage,
+    ReviseRequestMessage,
+    StartupMessage,
+    _QueryMessage,
+)
+from cassandra.protocol.features import ProtocolFeatures
+from cassandra.protocol.messages.base import MessageType
+
+VERSIONS = [3, 4, 5, 6]
+
+
+class Writes(BytesIO):
+    """Counts the calls of write."""
+
+    calls = 0
+
+    def write(self, data: Any) -> int:
+        self.calls += 1
+        return super().write(data)
+
+
+def body_of(message: MessageType, version: int, *features: Any) -> bytes:
+    target = Writes()
+    message.send_body(target, version, *features)
+    assert target.calls == 1
+    return target.getvalue()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_startup(version: int) -> None:
+    message = StartupMessage("3.0.0", {"COMPRESSION": "lz4"})
+    assert body_of(message, version) == b"\x00\x02\x00\x0bCOMPRESSION\x00\x03lz4\x00\x0bCQL_VERSION\x00\x053.0.0"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_small_requests(version: int) -> None:
+    assert body_of(OptionsMessage(), version) == b""
+    assert body_of(RegisterMessage(["STATUS_CHANGE", "X"]), version) == b"\x00\x02\x00\x0dSTATUS_CHANGE\x00\x01X"
+    assert body_of(AuthResponseMessage(b"\x00user\x00pw"), version) == b"\x00\x00\x00\x08\x00user\x00pw"
+    assert body_of(AuthResponseMessage("text"), version) == b"\x00\x00\x00\x04text"
+    assert body_of(AuthResponseMessage(b""), version) == b"\x00\x00\x00\x00"
+    assert body_of(AuthResponseMessage(None), version) == b"\xff\xff\xff\xff"
+
+
+def test_credentials_are_of_version_1() -> None:
+    message = CredentialsMessage({"username": "u"})
+    assert body_of(message, 1) == b"\x00\x01\x00\x08username\x00\x01u"
+    with pytest.raises(UnsupportedOperation, match="AUTH_RESPONSE"):
+        message.send_body(BytesIO(), 4)
+
+
+def test_query() -> None:
+    message = QueryMessage("Q", 1, 8, 50, b"\x07", 9, query_params=[b"v"])
+    tail = b"\x00\x01\x00\x00\x00\x01v\x00\x00\x00\x32\x00\x00\x00\x01\x07\x00\x08" + b"\x00" * 7 + b"\x09"
+    assert body_of(message, 4) == b"\x00\x00\x00\x01Q\x00\x01\x3d" + tail
+    assert body_of(message, 5) == b"\x00\x00\x00\x01Q\x00\x01\x00\x00\x00\x3d" + tail
+    message.keyspace = "ks"
+    assert body_of(message, 5) == b"\x00\x00\x00\x01Q\x00\x01\x00\x00\x00\xbd" + tail + b"\x00\x02ks"
+    with pytest.raises(UnsupportedOperation, match="keyspace"):
+        message.send_body(BytesIO(), 4)
+
+
+def test_prepare() -> None:
+    assert body_of(PrepareMessage("Q"), 4) == b"\x00\x00\x00\x01Q"
+    assert body_of(PrepareMessage("Q", "ks"), 5) == b"\x00\x00\x00\x01Q\x00\x00\x00\x01\x00\x02ks"
+
+
+def test_execute_carries_a_metadata_id_where_the_version_or_the_extension_has_one() -> None:
+    message = ExecuteMessage(b"id", [b"v"], 1, skip_meta=True, result_metadata_id=b"m")
+    tail = b"\x00\x01\x00\x00\x00\x01v"
+    assert body_of(message, 4) == b"\x00\x02id\x00\x01\x03" + tail
+    assert body_of(message, 4, ProtocolFeatures()) == b"\x00\x02id\x00\x01\x03" + tail
+    assert body_of(message, 4, ProtocolFeatures(use_metadata_id=True)) == b"\x00\x02id\x00\x01m\x00\x01\x03" + tail
+    assert body_of(message, 5) == b"\x00\x02id\x00\x01m\x00\x01\x00\x00\x00\x03" + tail
+
+
+def test_execute_ends_with_a_byte_under_tablets_routing_v2() -> None:
+    features = ProtocolFeatures(tablets_routing_v2=True)
+    assert body_of(ExecuteMessage(b"i", [], 1, tablet_version_block=0xA3), 4, features) == b"\x00\x01i\x00\x01\x00\xa3"
+    assert body_of(ExecuteMessage(b"i", [], 1), 4, features) == b"\x00\x01i\x00\x01\x00\x00"
+    assert body_of(ExecuteMessage(b"i", [], 1, tablet_version_block=0xA3), 4) == b"\x00\x01i\x00\x01\x00"
+
+
+def test_batch() -> None:
+    class Kind:
+        value = 2
+
+    message = BatchMessage(Kind(), [(True, b"i", [b"v"]), (False, "Q", [])], 4, timestamp=1)
+    queries = b"\x02\x00\x02\x01\x00\x01i\x00\x01\x00\x00\x00\x01v\x00\x00\x00\x00\x01Q\x00\x00\x00\x04"
+    assert body_of(message, 4) == queries + b"\x20" + b"\x00" * 7 + b"\x01"
+    assert body_of(message, 5) == queries + b"\x00\x00\x00\x20" + b"\x00" * 7 + b"\x01"
+
+
+def test_continuous_paging_is_refused() -> None:
+    for message in (QueryMessage("Q", 1, continuous_paging_options=object()), ReviseRequestMessage(1, 5)):
+        with pytest.raises(UnsupportedOperation, match="DSE"):
+            message.send_body(BytesIO(), 4)
+
+
+def test_a_response_has_no_body_to_send() -> None:
+    with pytest.raises(TypeError, match="no request"):
+        ReadyMessage().send_body(BytesIO(), 4)
+
+
+BASES: list[Any] = [QueryMessage, ExecuteMessage]
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_an_overridden_write_query_params_is_honoured(base: Any) -> None:
+    class Marked(base):  # type: ignore[misc]
+        def _write_query_params(self, f: Any, protocol_version: int) -> None:
+            f.write(b"<")
+            super()._write_query_params(f, protocol_version)
+            f.write(b">")
+
+    arguments: tuple[Any, ...] = (b"id", [], 1) if base is ExecuteMessage else ("Q", 1)
+    stock, marked = base(*arguments), Marked(*arguments)
+    assert isinstance(marked, _QueryMessage)
+    head = b"\x00\x02id" if base is ExecuteMessage else b"\x00\x00\x00\x01Q"
+    assert body_of(stock, 4) == head + b"\x00\x01\x00"
+    assert body_of(marked, 4) == head + b"<\x00\x01\x00>"
+
+
+@pytest.mark.parametrize("version", [4, 5])
+def test_encode_message(version: int) -> None:
+    message = QueryMessage("Q", 1)
+    flags = b"\x00" if version == 4 else b"\x00\x00\x00\x00"
+    body = b"\x00\x00\x00\x01Q\x00\x01" + flags
+    size = bytes((0, 0, 0, len(body)))
+    encode = ProtocolHandler.encode_message
+    assert encode(message, 258, version, None, False) == bytes((version,)) + b"\x00\x01\x02\x07" + size + body
+    message.tracing = True
+    message.custom_payload = {"k": b"v", "n": None}
+    payload = b"\x00\x02\x00\x01k\x00\x00\x00\x01v\x00\x01n\xff\xff\xff\xff"
+    size = bytes((0, 0, 0, len(payload + body)))
+    assert encode(message, 1, version, None, False) == bytes((version,)) + b"\x06\x00\x01\x07" + size + payload + body
+
+
+def test_encode_message_compresses_before_version_5() -> None:
+    encode = ProtocolHandler.encode_message
+    message = QueryMessage("Q", 1)
+    assert encode(message, 0, 4, lambda data: b"small", False) == b"\x04\x01\x00\x00\x07\x00\x00\x00\x05small"
+    assert encode(message, 0, 5, lambda data: b"small", False)[:2] == b"\x05\x00"
+
+
+def test_the_beta_flag() -> None:
+    encode = ProtocolHandler.encode_message
+    assert encode(OptionsMessage(), 0, 6, None, True) == b"\x06\x10\x00\x00\x05\x00\x00\x00\x00"
+    assert encode(OptionsMessage(), 0, 6, None, False) == b"\x06\x00\x00\x00\x05\x00\x00\x00\x00"
+    assert encode(OptionsMessage(), 0, 5, None, True) == b"\x05\x00\x00\x00\x05\x00\x00\x00\x00"
+
+
+def test_a_payload_needs_version_4() -> None:
+    message = QueryMessage("Q", 1)
+    message.update_custom_payload({"a": b"b"})
+    with pytest.raises(UnsupportedOperation, match="version 3"):
+        ProtocolHandler.encode_message(message, 0, 3, None, False)

@@ -1,0 +1,34 @@
+"""`import cassandra.cluster` pulls in what it needs and nothing else (its time is measured by benchmarks/import_time.py)."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+UNWANTED = {
+    "numpy", "pandas", "pyarrow", "geomet", "lz4", "snappy", "uvloop", "cryptography", "requests", "http.client", "urllib.request",
+    "email", "sqlite3", "multiprocessing", "unittest", "cassandra.cqlengine", "cassandra.testing", "cassandra.aio", "doctest", "pydoc",
+}  # fmt: skip
+
+
+def test_import_pulls_in_nothing_optional() -> None:
+    code = "import sys; before = set(sys.modules); import cassandra.cluster; print(*sorted(set(sys.modules) - before))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "cassandra.cluster.cluster" in loaded
+    # The compressions are looked for when the first connection is made.
+    assert not loaded & UNWANTED
+
+
+def test_import_of_the_package_alone_is_small() -> None:
+    code = "import sys; before = set(sys.modules); import cassandra; print(*sorted(set(sys.modules) - before))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = {name for name in done.stdout.split() if name.startswith("cassandra")}
+    assert loaded == {
+        "cassandra",
+        "cassandra._foreign",
+        "cassandra._version",
+        "cassandra.consistency",
+        "cassandra.errors",
+        "cassandra.versions",
+    }

@@ -1,0 +1,119 @@
+"""Loopback addresses: one cluster each, across processes."""
+
+from __future__ import annotations
+
+import errno
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cassandra.testing import addresses
+from cassandra.testing.errors import LocalClusterError, MissingRequirement
+
+# Ports of our own, so that a cluster which runs on this machine does not matter.
+PORTS = (31, 32)
+
+
+@pytest.fixture(autouse=True)
+def own_lock_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(addresses, "_JMX_BASE", 19100)
+
+
+@pytest.fixture
+def ports() -> tuple[int, int]:
+    """Two ports that nobody listens on just now, on any address."""
+    found = []
+    for _ in range(2):
+        with socket.create_server(("", 0)) as probe:
+            found.append(int(probe.getsockname()[1]))
+    return found[0], found[1]
+
+
+@pytest.fixture
+def other_process(tmp_path: Path, ports: tuple[int, int]) -> Iterator[int]:
+    """A process that holds a subnet; its number."""
+    program = (
+        "import sys, tempfile\n"
+        "from cassandra.testing import addresses\n"
+        f"tempfile.tempdir = {str(tmp_path)!r}\n"
+        "addresses._JMX_BASE = 19100\n"
+        f"print(addresses.claim_subnet(1, {ports!r}).number, flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        yield int(process.stdout.readline())
+        process.stdin.close()
+
+
+def test_first_cluster_gets_the_first_addresses(ports: tuple[int, int]) -> None:
+    subnet = addresses.claim_subnet(3, ports)
+    assert [subnet.address(n) for n in (1, 2, 3)] == ["127.0.0.1", "127.0.0.2", "127.0.0.3"]
+    assert subnet.jmx_port(2) == 19102
+    subnet.lock.release()
+
+
+def test_another_process_gets_other_addresses(other_process: int, ports: tuple[int, int]) -> None:
+    assert other_process == 0
+    subnet = addresses.claim_subnet(1, ports)
+    assert subnet.address(1) == "127.0.1.1"
+    assert subnet.jmx_port(1) == 19201
+    subnet.lock.release()
+    with pytest.raises(LocalClusterError, match=r"127\.0\.0\.\* belong to another local cluster"):
+        addresses.claim_subnet(1, ports, wanted=0)
+
+
+def test_lock_lives_on_in_a_child_that_holds_its_descriptor(ports: tuple[int, int]) -> None:
+    subnet = addresses.claim_subnet(1, ports)
+    descriptor = subnet.lock.fileno()
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=(descriptor,)) as child:
+        subnet.lock.release()
+        with pytest.raises(LocalClusterError, match="belong to another"):
+            addresses.claim_subnet(1, ports, wanted=0)
+        child.communicate(b"\n")
+    addresses.claim_subnet(1, ports, wanted=0).lock.release()
+
+
+def test_subnet_on_which_somebody_listens_is_passed_over(ports: tuple[int, int]) -> None:
+    with socket.create_server(("127.0.0.2", ports[0])):
+        subnet = addresses.claim_subnet(2, ports)
+        assert subnet.number == 1
+        subnet.lock.release()
+        subnet = addresses.claim_subnet(1, ports)
+        assert subnet.number == 0
+        assert "127.0.0.2" in str(subnet.taken(2, ports))
+        subnet.lock.release()
+
+
+def test_somebody_who_listens_on_all_addresses_is_named(ports: tuple[int, int]) -> None:
+    with (
+        socket.create_server(("", ports[0])),
+        pytest.raises(LocalClusterError, match=rf"127\.0\.0\.1:{ports[0]} is taken .*another port="),
+    ):
+        addresses.claim_subnet(1, ports)
+
+
+def test_too_many_nodes() -> None:
+    with pytest.raises(ValueError, match="99 at most"):
+        addresses.claim_subnet(100, PORTS)
+
+
+def test_platforms() -> None:
+    addresses.check_platform("linux")
+    with pytest.raises(MissingRequirement, match="WSL 2"):
+        addresses.check_platform("win32")
+
+
+def test_missing_loopback_address_says_what_to_do(monkeypatch: pytest.MonkeyPatch, ports: tuple[int, int]) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    error = OSError(errno.EADDRNOTAVAIL, "Cannot assign requested address")
+    monkeypatch.setattr(addresses, "why_not_free", lambda address, port: error if address == "127.0.0.2" else None)
+    with pytest.raises(MissingRequirement, match=r"sudo ifconfig lo0 alias 127\.0\.0\.2 up"):
+        addresses.claim_subnet(2, ports)

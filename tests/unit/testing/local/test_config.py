@@ -1,0 +1,96 @@
+"""The files that a node reads, for each version."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cassandra.testing import config
+from cassandra.testing.topology import Place
+from cassandra.testing.versions import parse_version
+
+
+def settings(version: str, **given: Any) -> dict[str, Any]:
+    arguments: dict[str, Any] = {
+        "address": "127.0.3.2",
+        "port": 9043,
+        "seeds": ["127.0.3.1", "127.0.3.2"],
+        "directory": "/d/node2",
+        "tokens": [-5, 7],
+        "authentication": False,
+        "encryption": None,
+        "overrides": {},
+    }
+    return config.node_settings(parse_version(version), **{**arguments, **given})
+
+
+def test_addresses_seeds_tokens_and_directories() -> None:
+    lines = config.render_yaml(settings("5.0.9")).splitlines()
+    assert 'listen_address: "127.0.3.2"' in lines
+    assert 'rpc_address: "127.0.3.2"' in lines
+    assert "native_transport_port: 9043" in lines
+    assert 'initial_token: "-5,7"' in lines
+    assert "auto_bootstrap: false" in lines
+    assert 'commitlog_directory: "/d/node2/data/commitlog"' in lines
+    assert (
+        'seed_provider: [{"class_name": "org.apache.cassandra.locator.SimpleSeedProvider", '
+        '"parameters": [{"seeds": "127.0.3.1,127.0.3.2"}]}]'
+    ) in lines
+
+
+def test_bootstrapping_node_takes_its_tokens_from_the_ring() -> None:
+    found = settings("5.0.9", tokens=None)
+    assert found["auto_bootstrap"] is True
+    assert "initial_token" not in found
+
+
+@pytest.mark.parametrize(
+    ("version", "has", "lacks"),
+    [
+        ("5.0", {"commitlog_sync_period": "10000ms", "storage_compatibility_mode": "NONE"}, {"enable_sasi_indexes"}),
+        ("4.1", {"commitlog_sync_period": "10000ms", "sasi_indexes_enabled": True}, {"storage_compatibility_mode"}),
+        (
+            "4.0",
+            {"commitlog_sync_period_in_ms": 10000, "enable_sasi_indexes": True, "memtable_heap_space_in_mb": 64},
+            {"commitlog_sync_period", "sasi_indexes_enabled", "dynamic_data_masking_enabled", "file_cache_size"},
+        ),
+    ],
+)
+def test_each_version_gets_the_names_that_it_knows(version: str, has: dict[str, Any], lacks: set[str]) -> None:
+    found = settings(version)
+    assert {key: found.get(key) for key in has} == has
+    assert not lacks & set(found)
+
+
+def test_no_unit_is_left_in_a_4_0_file() -> None:
+    assert [key for key, value in settings("4.0").items() if str(value).endswith(("MiB", "ms"))] == []
+
+
+def test_authentication_and_encryption() -> None:
+    found = settings("5.0", authentication=True, encryption={"enabled": True})
+    assert found["authenticator"] == "PasswordAuthenticator"
+    assert found["client_encryption_options"] == {"enabled": True}
+    assert "authenticator" not in settings("5.0")
+
+
+def test_overrides_win_and_none_takes_a_key_out() -> None:
+    overrides = {
+        "num_tokens": 16,
+        "auto_snapshot": None,
+        "audit_logging_options": {"enabled": True, "logger": [{"class_name": "X"}]},
+    }
+    text = config.render_yaml(settings("5.0", overrides=overrides))
+    assert "num_tokens: 16\n" in text
+    assert "auto_snapshot" not in text
+    assert 'audit_logging_options: {"enabled": true, "logger": [{"class_name": "X"}]}\n' in text
+
+
+def test_value_that_yaml_cannot_hold_is_named() -> None:
+    with pytest.raises(TypeError, match=r"config\['read_request_timeout'\].*object"):
+        config.render_yaml({"read_request_timeout": object()})
+
+
+def test_rackdc_and_logback() -> None:
+    assert config.rackdc_properties(Place("east", "r2")) == "dc=east\nrack=r2\n"
+    assert "<file>/d/logs/system.log</file>" in config.logback_xml("/d/logs/system.log")

@@ -1,0 +1,154 @@
+"""The supervisor, with dummies in place of Cassandra: nothing outlives its parent."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cassandra.testing.errors import CommandFailed, LocalClusterError
+from cassandra.testing.processes import Supervisor
+
+# A dummy that starts a process of its own, says its id, and sleeps, as does that one.
+DUMMY = "import subprocess, time; print(subprocess.Popen(['sleep', '600']).pid, flush=True); time.sleep(600)"
+PARENT = f"""
+import json, os, sys, threading, time
+from cassandra.testing.processes import Supervisor
+supervisor = Supervisor()
+supervisor.cleanup(sys.argv[1])
+pids = []
+def spawn():
+    pids.append(supervisor.spawn([sys.executable, "-c", {DUMMY!r}], cwd="/", output=sys.argv[1] + "/out"))
+thread = threading.Thread(target=spawn)  # the death signal is bound to the thread that forks: this one ends
+thread.start()
+thread.join()
+while not (said := open(sys.argv[1] + "/out").read()).endswith("\\n"):
+    time.sleep(0.01)
+pids += [int(said), supervisor.pid]
+if "fork" in sys.argv:
+    pids.append(os.fork())  # a child that keeps our end of the socket open
+    if pids[-1] == 0:
+        time.sleep(60)
+        os._exit(0)
+print(json.dumps(pids), flush=True)
+sys.stdin.read()
+"""
+
+
+def ends(pid: int) -> bool:
+    """Wait for a process that is not our child."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        return bool(select.select([descriptor], [], [], 20)[0])
+    finally:
+        os.close(descriptor)
+
+
+@pytest.fixture
+def supervisor() -> Iterator[Supervisor]:
+    with Supervisor() as supervisor:
+        yield supervisor
+
+
+@pytest.mark.parametrize("how", ["plain", "fork"])
+def test_everything_ends_when_the_parent_is_killed(tmp_path: Path, how: str) -> None:
+    place = tmp_path / "data"
+    place.mkdir()
+    with subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", PARENT, str(place), how], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as parent:
+        assert parent.stdout is not None
+        dummy, grandchild, supervisor, *forked = json.loads(parent.stdout.readline())
+        os.kill(parent.pid, signal.SIGKILL)
+        assert ends(supervisor)
+        assert ends(dummy)
+        assert ends(grandchild)
+        for pid in forked:
+            os.kill(pid, signal.SIGKILL)
+    assert not place.exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the death signal is Linux's")
+def test_everything_ends_when_the_supervisor_is_killed(tmp_path: Path) -> None:
+    supervisor = Supervisor()
+    pid = supervisor.spawn(["sleep", "600"], cwd="/", output=str(tmp_path / "out"))
+    os.kill(supervisor.pid, signal.SIGKILL)
+    assert ends(pid)
+    with pytest.raises(LocalClusterError, match=f"process {supervisor.pid}.* is gone"):
+        supervisor.poll(pid)
+    supervisor.close()
+
+
+def test_close_ends_all_and_removes_the_directories(tmp_path: Path) -> None:
+    place = tmp_path / "data"
+    (place / "deep").mkdir(parents=True)
+    with Supervisor() as supervisor:
+        supervisor.cleanup(str(place))
+        pid = supervisor.spawn(["sleep", "600"], cwd=str(place), output=str(place / "out"))
+        assert supervisor.poll(pid) is None
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    assert not place.exists()
+    supervisor.close()  # again, to no effect
+
+
+def test_stopped_process_can_be_ended(tmp_path: Path) -> None:
+    with Supervisor() as supervisor:
+        pid = supervisor.spawn(["sleep", "600"], cwd="/", output=str(tmp_path / "out"))
+        assert supervisor.signal(pid, signal.SIGSTOP)
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_exit_status_and_signal(supervisor: Supervisor, tmp_path: Path) -> None:
+    out = str(tmp_path / "out")
+    pid = supervisor.spawn(["sh", "-c", "exit 3"], cwd="/", output=out)
+    assert supervisor.wait(pid, 20) == 3
+    assert supervisor.signal(pid, signal.SIGTERM) is False
+    pid = supervisor.spawn(["sleep", "600"], cwd="/", output=out)
+    assert supervisor.wait(pid, 0) is None
+    supervisor.signal(pid, signal.SIGTERM)
+    assert supervisor.wait(pid, 20) == -signal.SIGTERM
+
+
+def test_run(supervisor: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Xmx1M")
+    script = "echo $GIVEN-$JAVA_TOOL_OPTIONS-; echo error >&2"
+    out = str(tmp_path / "one")
+    assert supervisor.run(["sh", "-c", script], cwd="/", output=out, timeout=20, env={"GIVEN": "x"}) == "x--\nerror\n"
+    with pytest.raises(CommandFailed, match=r"(?s)sh ended with status 2.*oh no") as caught:
+        supervisor.run(["sh", "-c", "echo oh no; exit 2"], cwd="/", output=str(tmp_path / "two"), timeout=20)
+    assert (caught.value.code, caught.value.output) == (2, "oh no\n")
+    with pytest.raises(CommandFailed, match="sleep did not end within 0 s") as caught:
+        supervisor.run(["sleep", "600"], cwd="/", output=str(tmp_path / "three"), timeout=0)
+    assert caught.value.code is None
+
+
+def test_run_ends_the_command_when_the_watch_raises(supervisor: Supervisor, tmp_path: Path) -> None:
+    pids = tmp_path / "pid"
+
+    def watch() -> None:
+        if pids.exists() and pids.read_text().endswith("\n"):
+            raise KeyboardInterrupt
+
+    command = ["sh", "-c", f"echo $$ > {pids}; exec sleep 600"]
+    with pytest.raises(KeyboardInterrupt):
+        supervisor.run(command, cwd="/", output=str(tmp_path / "out"), timeout=60, watch=watch)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pids.read_text()), 0)
+
+
+def test_program_that_is_not_there(supervisor: Supervisor, tmp_path: Path) -> None:
+    with pytest.raises(LocalClusterError, match="no-such-program"):
+        supervisor.spawn(["/no-such-program"], cwd="/", output=str(tmp_path / "out"))
+    assert supervisor.run(["true"], cwd="/", output=str(tmp_path / "out"), timeout=20) == ""
