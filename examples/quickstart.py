@@ -4,8 +4,8 @@ Starts a real Apache Cassandra node on this machine (or takes yours: --contact-p
 ``vector<float, 384>`` column and an index for nearest-neighbour search, loads 10,000 rows with many requests under way, asks for
 the nearest neighbours of a vector, pages through the table with asyncio, and prints a summary.
 
-The data is made from a seed: twenty topics, each a point in 384 dimensions, and rows scattered around them. So the neighbours
-of a vector near a topic have to be rows of that topic, and the program checks that they are.
+The data is made from a seed: twenty topics, each a direction in 384 dimensions, and texts that are mostly about one topic and
+partly about another. So the neighbours of a new text about one topic have to be texts of that topic, which is checked.
 """
 
 from __future__ import annotations
@@ -25,7 +25,28 @@ from cassandra.cluster import Cluster, NoHostAvailable, Session
 from cassandra.concurrent import execute_concurrent_with_args
 
 DIMENSION = 384
-TOPICS = ["astronomy", "baking", "cycling", "diving", "economics", "fencing", "gardening", "history", "insects", "jazz", "knitting", "law", "music", "navigation", "opera", "physics", "railways", "sailing", "tennis", "wine"]
+TOPICS = [
+    "astronomy",
+    "baking",
+    "cycling",
+    "diving",
+    "economics",
+    "fencing",
+    "gardening",
+    "history",
+    "insects",
+    "jazz",
+    "knitting",
+    "law",
+    "music",
+    "navigation",
+    "opera",
+    "physics",
+    "railways",
+    "sailing",
+    "tennis",
+    "wine",
+]
 KEYSPACE = "turbocql_quickstart"
 
 
@@ -53,27 +74,28 @@ class Summary:
             print(f"           {title:<24} similarity {similarity:.4f}")
 
 
-def topic_centres(seed: int) -> dict[str, list[float]]:
-    """A point for each topic."""
-    make = random.Random(seed).uniform
-    return {topic: [make(-1, 1) for _ in range(DIMENSION)] for topic in TOPICS}
+class Texts:
+    """Makes embeddings: the same ones for the same seed."""
 
+    def __init__(self, seed: int) -> None:
+        self._rng = random.Random(seed)
+        make = self._rng.uniform
+        self._topics = {topic: [make(-1, 1) for _ in range(DIMENSION)] for topic in TOPICS}
 
-def near(centre: list[float], rng: random.Random) -> array[float]:
-    """A vector near `centre`, as the driver takes it best: a buffer of C floats."""
-    noise = rng.random
-    return array("f", [value + 0.8 * (noise() - 0.5) for value in centre])
+    def about(self, topic: str, other: str, share: float) -> array[float]:
+        """The embedding of a text about `topic`, with a share of another one, as a buffer of C floats."""
+        noise = self._rng.random
+        pairs = zip(self._topics[topic], self._topics[other], strict=True)
+        return array("f", [a + share * b + 0.8 * (noise() - 0.5) for a, b in pairs])
 
-
-def make_rows(count: int, seed: int) -> list[tuple[int, str, str, array[float]]]:
-    """(id, topic, title, embedding) of each row."""
-    centres = topic_centres(seed)
-    rng = random.Random(seed + 1)
-    rows = []
-    for i in range(count):
-        topic = TOPICS[i % len(TOPICS)]
-        rows.append((i, topic, f"{topic}, text {i // len(TOPICS)}", near(centres[topic], rng)))
-    return rows
+    def rows(self, count: int) -> list[tuple[int, str, str, array[float]]]:
+        """(id, topic, title, embedding) of each row."""
+        made = []
+        for i in range(count):
+            topic, other = TOPICS[i % len(TOPICS)], self._rng.choice(TOPICS)
+            embedding = self.about(topic, other, self._rng.uniform(0, 0.9))
+            made.append((i, topic, f"{topic}, text {i // len(TOPICS)}", embedding))
+        return made
 
 
 class ProgressBar:
@@ -122,9 +144,8 @@ def load(session: Session, rows: list[tuple[int, str, str, array[float]]]) -> fl
     return time.perf_counter() - started
 
 
-def nearest(session: Session, topic: str, seed: int) -> list[tuple[str, float]]:
-    """The three texts nearest to a new vector about `topic`."""
-    wanted = near(topic_centres(seed)[topic], random.Random(seed + 2))
+def nearest(session: Session, topic: str, wanted: array[float]) -> list[tuple[str, float]]:
+    """The three texts nearest to `wanted`, which have to be about `topic`."""
     query = session.prepare(
         "SELECT title, topic, similarity_cosine(embedding, ?) AS similarity FROM texts ORDER BY embedding ANN OF ? LIMIT 3"
     )
@@ -146,22 +167,27 @@ async def read_all(contact_points: list[str], port: int) -> int:
         return count
 
 
-def run(contact_points: list[str], port: int, count: int, seed: int, keep: bool) -> Summary:
+def run(contact_points: list[str], port: int, count: int, seed: int, topic: str = "jazz") -> Summary:
     """All of it, against nodes that are there."""
+    texts = Texts(seed)
+    rows = texts.rows(count)
     with Cluster(contact_points, port=port) as cluster, cluster.connect() as session:
         host = cluster.get_control_connection_host()
         print(f"connected to Cassandra {host.release_version} at {host.endpoint}")
         create_schema(session)
-        load_seconds = load(session, make_rows(count, seed))
-        neighbours = nearest(session, "jazz", seed)
-        started = time.perf_counter()
-        read_rows = asyncio.run(read_all(contact_points, port))
-        summary = Summary(count, load_seconds, read_rows, time.perf_counter() - started, "jazz", neighbours)
-        if not keep:
-            session.execute(f"DROP KEYSPACE {KEYSPACE}")
+        load_seconds = load(session, rows)
+        neighbours = nearest(session, topic, texts.about(topic, topic, 0))
+    started = time.perf_counter()
+    read_rows = asyncio.run(read_all(contact_points, port))
     if read_rows != count:
         raise RuntimeError(f"{count} rows were written, but {read_rows} were read")
-    return summary
+    return Summary(count, load_seconds, read_rows, time.perf_counter() - started, topic, neighbours)
+
+
+def drop_schema(contact_points: list[str], port: int) -> None:
+    """Leave a cluster that is not ours as it was."""
+    with Cluster(contact_points, port=port) as cluster, cluster.connect() as session:
+        session.execute(f"DROP KEYSPACE IF EXISTS {KEYSPACE}", timeout=120)
 
 
 @contextlib.contextmanager
@@ -169,6 +195,8 @@ def nodes(args: argparse.Namespace) -> Iterator[tuple[list[str], int]]:
     """The contact points: those given, or a node that is started for the run."""
     if args.contact_points:
         yield args.contact_points, args.port
+        if not args.keep:
+            drop_schema(args.contact_points, args.port)
         return
     from cassandra.testing import LocalCluster  # only where a node is to be started
 
@@ -192,7 +220,7 @@ def main(argv: list[str] | None = None) -> int:
         parser.error(f"--rows must be at least {len(TOPICS) * 3}: three for each topic")
     try:
         with nodes(args) as (contact_points, port):
-            run(contact_points, port, args.rows, args.seed, args.keep).show()
+            run(contact_points, port, args.rows, args.seed).show()
     except NoHostAvailable as error:
         print(f"no node answers: {error}", file=sys.stderr)
         return 1

@@ -8,7 +8,7 @@ from libc.string cimport memcpy
 
 from cassandra._accel.bind cimport ValuesBlock
 from cassandra._accel.wbuf cimport (
-    put_be16, put_be32, put_be64, wbuf, wbuf_bytes, wbuf_close, wbuf_extend, wbuf_open, wbuf_write,
+    put_be16, put_be32, put_be64, wbuf, wbuf_bytes, wbuf_close, wbuf_extend, wbuf_open, wbuf_reserve, wbuf_write,
 )
 
 from cassandra.errors import UnsupportedOperation
@@ -21,6 +21,7 @@ cdef object _unset = UNSET_VALUE
 cdef enum:
     NULL_MARK = 0xFFFFFFFF
     UNSET_MARK = 0xFFFFFFFE
+    MOST_RESERVED = 1 << 20
     FLAG_VALUES = 0x01
     FLAG_SKIP_METADATA = 0x02
     FLAG_PAGE_SIZE = 0x04
@@ -364,6 +365,7 @@ def batch_body(batch_type, statements, params, version):
     cdef int flags
     cdef wbuf out
     cdef Py_ssize_t count = len(statements)
+    cdef Py_ssize_t total = count
     if count > 0xFFFF:
         raise ValueError(f"a batch of {count} statements; the protocol has room for 65535")
     wbuf_open(&out)
@@ -375,6 +377,9 @@ def batch_body(batch_type, statements, params, version):
         for prepared, statement, values in statements:
             _add_statement(&out, prepared, statement, values, protocol)
             count += 1
+            if count == 1 and out.size > 256:
+                # Statements of a batch are mostly of one size: room for all of them, so that what is written is not moved about.
+                wbuf_reserve(&out, min((out.size + 16) * (total - 1) + 64, MOST_RESERVED))
         if count > 0xFFFF:
             raise ValueError(f"a batch of {count} statements; the protocol has room for 65535")
         put_be16(out.data + place, <uint16_t> count)

@@ -89,8 +89,8 @@ class _CassandraType(metaclass=CassandraTypeType):
     subtypes: ClassVar[tuple[Any, ...]] = ()
     fieldnames: ClassVar[Any] = None
     num_subtypes: ClassVar[Any] = 0
-    typename: ClassVar[str] = ""  # type: ignore[misc]
-    cassname: ClassVar[str] = ""  # type: ignore[misc]
+    typename: ClassVar[str] = ""
+    cassname: ClassVar[str] = ""
 
     # Zero bytes are a value of the type (text, blob), not a legacy empty.
     empty_binary_ok: ClassVar[bool] = False
@@ -268,9 +268,7 @@ _parameterized: dict[Any, Any] = {}
 _PARAMETERIZED_LIMIT = 10_000
 
 
-def parameterized(
-    cls: Any, subtypes: tuple[Any, ...], fieldnames: tuple[Any, ...] | None, **attributes: Any
-) -> Any:
+def parameterized(cls: Any, subtypes: tuple[Any, ...], fieldnames: tuple[Any, ...] | None, **attributes: Any) -> Any:
     """The subclass of `cls` with `subtypes` and further class `attributes`, from the cache where it was made before."""
     key = (cls, subtypes, fieldnames, *attributes.values())
     made = _parameterized.get(key)

@@ -145,7 +145,7 @@ def store(packed: bytes | bytearray, code: str, out: Any, name: str) -> int:
         raise ValueError(f"{name}: {count} elements do not fit a buffer of {len(view)}")
     foreign = order in "<>!" and (">" if order == "!" else order) != _NATIVE_ORDER
     raw = bytes(packed)
-    if _NATIVE_ORDER == ("<" if not foreign else ">"):
+    if ("<" if not foreign else ">") == _NATIVE_ORDER:
         raw = native_swapped(raw, code)
     view.cast("B")[: len(raw)] = raw
     return count

@@ -15,9 +15,9 @@ from cassandra.cqltypes.codec_bulk import (
     native_array,
     numpy_array,
     store,
+    wire_form,
     with_lengths,
     without_lengths,
-    wire_form,
 )
 from cassandra.cqltypes.failures import EncodeTypeError, locate, malformed, refuse_value
 from cassandra.marshal import uvint_pack, uvint_unpack
@@ -168,15 +168,14 @@ class MapCodec(Codec):
         keys: list[Any] = []
         values: list[Any] = []
         offset = 4
-        where, into = "key", keys
         try:
             for _ in range(count):
-                for where, codec, into in (("key", self._key, keys), ("value", self._value, values)):
+                for codec, into in ((self._key, keys), (self._value, values)):
                     start, size = take(data, offset)
                     offset = start + size if size > 0 else start
                     into.append(read_element(codec, data[start:offset], size))
         except Exception as error:
-            locate(error, f"{where} {len(into)} of {name}")
+            locate(error, f"{'key' if len(keys) == len(values) else 'value'} {len(values)} of {name}")
             raise
         if offset != len(data):
             malformed(name, f"{len(data) - offset} bytes left over after {count} pairs")
@@ -294,7 +293,7 @@ class VectorCodec(Codec):
         parts = []
         at = 0
         try:
-            for at, item in enumerate(items):
+            for item in items:
                 if item is None:
                     raise EncodeTypeError("null is not allowed in a vector")
                 body = element.encode(item)
@@ -303,6 +302,7 @@ class VectorCodec(Codec):
                 elif len(body) != element.fixed_size:
                     raise EncodeTypeError("an empty value is not allowed in a vector")
                 parts.append(body)
+                at += 1
         except Exception as error:
             locate(error, f"element {at} of {self.cql_name}")
             raise

@@ -65,7 +65,7 @@ class Integer(_Number):
         if value is EMPTY:
             return b""
         limit = 1 << (8 * self.width - 1)
-        coerce.integer_out_of_place(value, self.cql_name, -limit, limit - 1)
+        return coerce.integer_out_of_place(value, self.cql_name, -limit, limit - 1)
 
 
 class Float(_Number):

@@ -15,7 +15,6 @@ from typing import Any, NoReturn
 
 from cassandra.cqltypes.failures import malformed, refuse_type, refuse_value
 from cassandra.errors import DecodeError
-from cassandra.sentinels import EMPTY
 from cassandra.util.temporal import Date, Duration, Time, ms_timestamp_from_datetime
 
 DATE_OFFSET = 1 << 31  # native_protocol_v5.spec 5.8: the epoch lies in the centre of the range
@@ -55,7 +54,7 @@ def boolean(value: Any) -> bool:
         return bool(value)
     if type(value).__name__ in ("bool_", "bool") and type(value).__module__ == "numpy":
         return bool(value)
-    refuse_type(value, "a boolean")
+    return refuse_type(value, "a boolean")
 
 
 def uuid_bytes(value: Any) -> bytes:
@@ -67,7 +66,7 @@ def uuid_bytes(value: Any) -> bytes:
             return uuid_module.UUID(value).bytes
         except ValueError:
             refuse_value(value, "does not spell a UUID")
-    refuse_type(value, "a UUID")
+    return refuse_type(value, "a UUID")
 
 
 def inet_bytes(value: Any) -> bytes:
@@ -80,7 +79,7 @@ def inet_bytes(value: Any) -> bytes:
     packed = getattr(value, "packed", None)
     if isinstance(packed, bytes) and len(packed) in (4, 16):
         return packed
-    refuse_type(value, "an IP address")
+    return refuse_type(value, "an IP address")
 
 
 def inet_text(data: bytes) -> str:
@@ -89,7 +88,7 @@ def inet_text(data: bytes) -> str:
         return socket.inet_ntop(socket.AF_INET, data)
     if len(data) == 16:
         return socket.inet_ntop(socket.AF_INET6, data)
-    malformed("inet", f"takes 4 or 16 bytes, got {len(data)}")
+    return malformed("inet", f"takes 4 or 16 bytes, got {len(data)}")
 
 
 def truncated(why: str) -> NoReturn:

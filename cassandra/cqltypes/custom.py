@@ -20,7 +20,7 @@ class UnrecognizedType(_CassandraType):
 _unrecognized: dict[str, Any] = {}
 
 
-def mkUnrecognizedType(casstypename: str) -> Any:  # noqa: N802 - its documented name
+def mkUnrecognizedType(casstypename: str) -> Any:
     """The type of the server's class `casstypename`; values are bytes."""
     made = _unrecognized.get(casstypename)
     if made is None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable, Sequence
+from functools import partial
+from keyword import iskeyword
 from types import ModuleType
 from typing import Any, ClassVar
 
-from cassandra.cqltypes.base import public, sub_codec, trim_if_startswith
+from cassandra.cqltypes.base import CassandraTypeType, public, sub_codec, trim_if_startswith
 from cassandra.cqltypes.containers import TupleType
 
 _UDT_LIMIT = 10_000
@@ -42,7 +44,7 @@ class UserType(TupleType):
         key = (cls, keyspace, udt_name, names, types, mapped_class)
         made = cls._cache.get(key)
         if made is None:
-            made = type(cls)(
+            made = CassandraTypeType(
                 str(udt_name),
                 (cls,),
                 {
@@ -125,11 +127,8 @@ def quoted(name: str) -> str:
 
 def make_named_tuple(name: str, names: tuple[str, ...]) -> Any:
     """The named-tuple class of a type's fields; names that are no Python identifiers go by position (``_1``)."""
-    title = name if name.isidentifier() and name.isascii() else "udt"
-    try:
-        made: Any = namedtuple(title, names, rename=True)  # type: ignore[misc]  # noqa: PYI024
-    except ValueError:  # the type's name is a keyword
-        made = namedtuple("udt", names, rename=True)  # type: ignore[misc]  # noqa: PYI024
+    title = name if name.isidentifier() and name.isascii() and not iskeyword(name) else "udt"
+    made: Any = namedtuple(title, names, rename=True)  # type: ignore[misc]
     return made
 
 
@@ -142,8 +141,7 @@ def _maker(cls: Any) -> Callable[[list[Any]], Any]:
     if mapped is not None:
         return lambda fields: mapped(**dict(zip(names, fields, strict=True)))
     if cls.tuple_type is not None:
-        made: Callable[[list[Any]], Any] = cls.tuple_type._make
-        return made
+        return partial(tuple.__new__, cls.tuple_type)
     return tuple
 
 

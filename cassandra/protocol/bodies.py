@@ -37,6 +37,10 @@ from cassandra.sentinels import UNSET_VALUE
 
 MAX_SHORT = 0xFFFF
 
+# The [int] of the lengths that most values have: looking one up is cheaper than packing it.
+_KEPT_LENGTHS = 1024
+_LENGTHS = tuple(int32_pack(size) for size in range(_KEPT_LENGTHS))
+
 
 def _short(number: int, what: str) -> bytes:
     if not 0 <= number <= MAX_SHORT:
@@ -110,8 +114,15 @@ def add_values(parts: list[bytes], values: Any, names: Sequence[str] | None, ver
         values = values.values()
     parts.append(_short(len(values), "values in one statement"))
     if names is None:
+        append = parts.append
+        lengths = _LENGTHS
         for value in values:
-            _add_value(parts, value, version)
+            if type(value) is bytes:
+                size = len(value)
+                append(lengths[size] if size < _KEPT_LENGTHS else int32_pack(size))
+                append(value)
+            else:
+                _add_value(parts, value, version)
         return
     if len(names) != len(values):
         raise ValueError(f"{len(values)} values and {len(names)} names for them")
@@ -229,12 +240,15 @@ def batch_body(
     if len(statements) > MAX_SHORT:
         raise ValueError(f"a batch of {len(statements)} statements; the protocol has room for {MAX_SHORT}")
     parts = [_byte(batch_type, "a batch's type"), uint16_pack(len(statements))]
+    heads: dict[bytes, bytes] = {}
     for prepared, statement, values in statements:
         if prepared:
             if not isinstance(statement, bytes):
                 raise TypeError(f"the id of a prepared statement is {statement!r}; it has to be bytes")
-            parts.append(b"\x01" + _short(len(statement), "bytes of a statement's id"))
-            parts.append(statement)
+            head = heads.get(statement)
+            if head is None:
+                head = heads[statement] = b"\x01" + _short(len(statement), "bytes of a statement's id") + statement
+            parts.append(head)
         else:
             parts.append(b"\x00" + long_string(statement))
         if values is None:

@@ -174,7 +174,7 @@ class ResultMetadata:
         self.raw = raw
         self.metadata_id = metadata_id
         self.has_user_types = has_user_types
-        self._global = is_global
+        self._global = int(is_global)
         self._user_types = user_types
         self._plan: RowPlan | None = None
 
@@ -200,34 +200,39 @@ class ResultMetadata:
             )
         return plan
 
-    def same_bytes(self, body: bytes, pos: int, is_global: bool, count: int, user_types: UserTypes | None) -> bool:
+    def same_bytes(self, body: bytes, pos: int, is_global: int, count: int, user_types: UserTypes | None) -> bool:
         """Whether the specs at `pos` of `body` are byte for byte those that this was read from.
 
         Specs delimit themselves, so equal bytes at the front are equal specs. Classes registered for UDTs count as well: the mapping
         of them has to be the same object (it is replaced, not changed, when a class is registered).
         """
+        raw = self.raw
         return (
-            is_global is self._global
+            body.startswith(raw, pos)
             and count == len(self.columns)
-            and bool(self.raw)
-            and body.startswith(self.raw, pos)
+            and is_global == self._global
             and (not self.has_user_types or user_types is self._user_types)
+            and raw != b""
         )
 
     def for_user_types(self, user_types: UserTypes | None) -> ResultMetadata:
         """This, or, where it has UDTs and `user_types` is another mapping, the same columns with the classes of that one."""
         if not self.has_user_types or user_types is self._user_types or not self.raw:
             return self
-        return read_columns(Cursor(self.raw), len(self.columns), self._global, user_types, self.metadata_id)
+        return read_columns(Cursor(self.raw), len(self.columns), bool(self._global), user_types, self.metadata_id)
 
     def with_id(self, metadata_id: bytes | None) -> ResultMetadata:
         """The same columns and plan under another id."""
         if metadata_id == self.metadata_id:
             return self
-        other = ResultMetadata(self.columns, self.raw, self._global, metadata_id, self._user_types, self.has_user_types)
+        other = ResultMetadata(
+            self.columns, self.raw, bool(self._global), metadata_id, self._user_types, self.has_user_types
+        )
         other._plan = self._plan
         return other
 
+
+ResultMetadata.__module__ = "cassandra.protocol"
 
 NO_COLUMNS = ResultMetadata(())
 

@@ -6,6 +6,7 @@ A value is written as JSON, which is YAML too, so that any value of any key can 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -35,7 +36,8 @@ _BASE: dict[str, Any] = {
     "file_cache_size": "32MiB",
     "networking_cache_size": "16MiB",
     "concurrent_reads": 8,
-    "concurrent_writes": 8,
+    # The graph of a vector index has room for one writer a processor and one more; a write beyond that fails.
+    "concurrent_writes": min(8, os.cpu_count() or 2),
     "concurrent_counter_writes": 4,
     "concurrent_compactors": 1,
     "native_transport_max_threads": 16,

@@ -61,7 +61,7 @@ class SortedSet:
         return iter(self._items)
 
     def __reversed__(self) -> Iterator[Any]:
-        return reversed(self._items)
+        yield from reversed(self._items)
 
     def __repr__(self) -> str:
         return f"SortedSet({self._items!r})"

@@ -303,6 +303,27 @@ def test_shipped_class_is_what_its_source_compiles_to(tmp_path: Path) -> None:
     assert made.read_bytes() == naming.CLASS_FILE
 
 
+def test_plugin_gives_a_session_in_a_fresh_keyspace(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "def test_insert(cassandra_session):\n"
+        "    cassandra_session.execute('CREATE TABLE t (k int PRIMARY KEY)')\n"
+        "    cassandra_session.execute('INSERT INTO t (k) VALUES (1)')\n"
+        "    assert [row.k for row in cassandra_session.execute('SELECT k FROM t')] == [1]\n"
+        "def test_keyspace_is_dropped(cassandra_session):\n"
+        "    query = 'SELECT keyspace_name FROM system_schema.keyspaces'\n"
+        "    names = [row.keyspace_name for row in cassandra_session.execute(query)]\n"
+        "    assert sum(name.startswith('test_') for name in names) == 1\n"
+    )
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    environment = {**os.environ, "PYTHONPATH": root, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    command = [sys.executable, "-m", "pytest", "-p", "cassandra.testing.pytest_plugin", "-p", "no:cacheprovider"]
+    command += ["-c", os.devnull, "--rootdir", str(tmp_path), "--cassandra-version", "5.0", str(tmp_path)]
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, text=True, env=environment, cwd=tmp_path, timeout=110, check=False
+    )
+    assert "2 passed" in done.stdout, done.stdout
+
+
 class TestCommandLine:
     """``python -m cassandra.testing`` across processes."""
 

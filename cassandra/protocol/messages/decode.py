@@ -19,11 +19,10 @@ from cassandra.protocol.messages.control import (
 )
 from cassandra.protocol.messages.errors import ErrorMessage
 from cassandra.protocol.messages.events import EventMessage
-from cassandra.protocol.messages.results import ResultMessage, read_result
+from cassandra.protocol.messages.results import read_result
 from cassandra.protocol.opcodes import CUSTOM_PAYLOAD_FLAG, OPCODE_NAMES, RESULT, TRACING_FLAG, WARNING_FLAG
 from cassandra.protocol.primitives import Cursor
 
-_VOID = b"\x00\x00\x00\x01"
 _EXTRAS = TRACING_FLAG | WARNING_FLAG | CUSTOM_PAYLOAD_FLAG
 
 _READERS: dict[int, Callable[[Cursor], MessageType]] = {
@@ -51,9 +50,9 @@ def decode_response(
     the result metadata remembered for the prepared statement that was executed. Raises `ProtocolError` for a message that does not follow
     the specification; bytes after a complete message are ignored (section 2.4). Rows are not looked into.
     """
-    if opcode == RESULT and not flags & _EXTRAS and body[:4] == _VOID:
-        return ResultMessage(1)
     try:
+        if opcode == RESULT and not flags & _EXTRAS:
+            return read_result(body, 0, version, features, user_types, cached)
         return _decode(opcode, flags, body, version, features, user_types, cached)
     except ProtocolError as error:
         raise ProtocolError(f"a malformed {OPCODE_NAMES.get(opcode, opcode)} message: {error}") from error

@@ -6,6 +6,7 @@ them, and are decoded once. An error in them is kept and raised at each access.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from threading import Lock
 from typing import Any
@@ -28,7 +29,8 @@ from cassandra.protocol.opcodes import (
 )
 from cassandra.protocol.primitives import Cursor
 
-_UNDECODED = object()
+_one_int = struct.Struct(">i").unpack_from
+_two_ints = struct.Struct(">ii").unpack_from
 
 
 @public
@@ -64,7 +66,7 @@ class ResultMessage(MessageType):
     # Of ROWS: the body with the rows from _offset on, and what became of them.
     _body: bytes = b""
     _offset: int = 0
-    _rows: Any = _UNDECODED
+    _rows: Any = None
     _rows_method: str = ""
     _rows_error: DecodeError | None = None
 
@@ -121,23 +123,24 @@ class ResultMessage(MessageType):
 
     def _decoded(self, method: str) -> Any:
         """The page through one method of the row plan: decoded once where the same is asked for again."""
-        rows = self._rows
-        if rows is not _UNDECODED and self._rows_method == method:
-            return rows
+        if self._rows_method == method:
+            return self._rows
         # setdefault on a dict is one step, so all threads meet at one lock; it is made when somebody wants the rows.
         with self.__dict__.setdefault("_guard", Lock()):
+            if self._rows_method == method:
+                return self._rows
             if self._rows_error is not None:
                 raise self._rows_error
-            if self._rows is not _UNDECODED and self._rows_method == method:
-                return self._rows
+            metadata = self.metadata
             try:
-                decoded = getattr(self.metadata.row_plan, method)(self._body, self._offset, self.row_count)
+                rows = getattr(metadata._plan or metadata.row_plan, method)(self._body, self._offset, self.row_count)
             except DecodeError as error:
                 self._rows_error = error
                 raise
+            # The rows first: who sees the method without the lock takes them.
+            self._rows_method, self._rows = "", rows
             self._rows_method = method
-            self._rows = decoded
-            return decoded
+            return rows
 
 
 def read_result(
@@ -149,14 +152,15 @@ def read_result(
     cached: ResultMetadata | None = None,
 ) -> ResultMessage:
     """The RESULT at `pos` of `body`; `cached` is the metadata remembered for the prepared statement that was executed."""
-    cursor = Cursor(body, pos)
-    kind = cursor.int32()
+    kind: int = _one_int(body, pos)[0]
     message = ResultMessage(kind)
     if kind == RESULT_KIND_VOID:
         return message
     if kind == RESULT_KIND_ROWS:
-        _read_rows(message, cursor, user_types, cached)
-    elif kind == RESULT_KIND_PREPARED:
+        _read_rows(message, body, pos + 4, user_types, cached)
+        return message
+    cursor = Cursor(body, pos + 4)
+    if kind == RESULT_KIND_PREPARED:
         _read_prepared(message, cursor, version, features, user_types)
     elif kind == RESULT_KIND_SET_KEYSPACE:
         message.new_keyspace = cursor.string()
@@ -168,14 +172,34 @@ def read_result(
 
 
 def _read_rows(
-    message: ResultMessage, cursor: Cursor, user_types: UserTypes | None, cached: ResultMetadata | None
+    message: ResultMessage, body: bytes, pos: int, user_types: UserTypes | None, cached: ResultMetadata | None
 ) -> None:
+    """<metadata><rows_count> of section 4.2.5.2; what a small answer to a prepared statement brings takes the short way."""
+    flags, count = _two_ints(body, pos)
+    if cached is not None and not flags & (ROWS_HAS_MORE_PAGES | ROWS_METADATA_CHANGED | ROWS_NO_METADATA):
+        if cached.same_bytes(body, pos + 8, flags & ROWS_GLOBAL_TABLES_SPEC, count, user_types):
+            message.metadata = cached
+            pos += 8 + len(cached.raw)
+            message.row_count = row_count = _one_int(body, pos)[0]
+            pos += 4
+        else:
+            row_count, pos = _read_rows_head(message, body, pos, user_types, cached)
+    else:
+        row_count, pos = _read_rows_head(message, body, pos, user_types, cached)
+    if row_count < 0:
+        raise ProtocolError(f"a result of {row_count} rows")
+    message._body = body
+    message._offset = pos
+
+
+def _read_rows_head(
+    message: ResultMessage, body: bytes, pos: int, user_types: UserTypes | None, cached: ResultMetadata | None
+) -> tuple[int, int]:
+    """The same the long way: (row count, where the rows begin)."""
+    cursor = Cursor(body, pos)
     message.metadata = read_result_metadata(message, cursor, user_types, cached)
     message.row_count = cursor.int32()
-    if message.row_count < 0:
-        raise ProtocolError(f"a result of {message.row_count} rows")
-    message._body = cursor.data
-    message._offset = cursor.pos
+    return message.row_count, cursor.pos
 
 
 def read_result_metadata(
@@ -190,13 +214,13 @@ def read_result_metadata(
         message.result_metadata_id = cursor.short_bytes()
     if flags & ROWS_NO_METADATA:
         return _skipped_metadata(count, user_types, cached)
-    is_global = bool(flags & ROWS_GLOBAL_TABLES_SPEC)
+    is_global = flags & ROWS_GLOBAL_TABLES_SPEC
     metadata_id = message.result_metadata_id
     # A response that carries metadata is decoded by that metadata; the same bytes as last time need no parsing.
     if cached is not None and cached.same_bytes(cursor.data, cursor.pos, is_global, count, user_types):
         cursor.pos += len(cached.raw)
         return cached if metadata_id is None else cached.with_id(metadata_id)
-    return read_columns(cursor, count, is_global, user_types, metadata_id)
+    return read_columns(cursor, count, bool(is_global), user_types, metadata_id)
 
 
 def _skipped_metadata(count: int, user_types: UserTypes | None, cached: ResultMetadata | None) -> ResultMetadata:

@@ -106,6 +106,13 @@ def test_argument_is_the_only_one_looked_at(tmp_path: Path) -> None:
     assert find_java(V5, str(tmp_path / "seventeen")).source == "the argument java="
 
 
+def test_java_11_runs_the_4_line_alone(tmp_path: Path) -> None:
+    eleven = str(pretended_java(tmp_path / "eleven", "11.0.13"))
+    assert find_java(V4, eleven).major == 11
+    with pytest.raises(MissingRequirement, match=r"needs a Java 17 runtime"):
+        find_java(V5, eleven)
+
+
 @pytest.mark.parametrize(
     ("said", "major"), [("17", 17), ("17.0.9", 17), ("21-ea", 21), ("1.8.0_392", 8), ("11.0.2", 11)]
 )

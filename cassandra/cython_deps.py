@@ -1,0 +1,10 @@
+"""What of the optional compiled parts is there."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import cassandra._impl as implementations
+
+HAVE_CYTHON: bool = implementations.implementation == "c"
+HAVE_NUMPY: bool = importlib.util.find_spec("numpy") is not None

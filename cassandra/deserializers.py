@@ -1,0 +1,64 @@
+"""Decoders of single values by type, under the names that handlers of rows have known: a face over the types' codecs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+EPOCH_OFFSET_DAYS = 1 << 31
+
+
+class Deserializer:
+    """Decodes values of `cqltype`."""
+
+    __slots__ = ("_codec", "cqltype", "empty_binary_ok", "protocol_version")
+
+    def __init__(self, cqltype: Any, protocol_version: int = 5) -> None:
+        self.cqltype = cqltype
+        self.protocol_version = protocol_version
+        self._codec = cqltype.codec(protocol_version)
+        self.empty_binary_ok = bool(self._codec.empty_is_value)
+
+    def deserialize_bytes(self, data: bytes | None, protocol_version: int = 5) -> Any:
+        """The value of a [bytes]; None for null."""
+        return self.from_binary(data, protocol_version)
+
+    def from_binary(self, data: bytes | None, protocol_version: int = 5) -> Any:
+        """The value of a [bytes]; None for null."""
+        codec = self._codec if protocol_version == self.protocol_version else self.cqltype.codec(protocol_version)
+        return codec.decode_nullable(data)
+
+
+class GenericDeserializer(Deserializer):
+    """The decoder of any type."""
+
+    __slots__ = ()
+
+
+def find_deserializer(cqltype: Any) -> Deserializer:
+    """The decoder of a type."""
+    return GenericDeserializer(cqltype)
+
+
+def make_deserializers(cqltypes: Sequence[Any]) -> list[Deserializer]:
+    """The decoders of several types."""
+    return [find_deserializer(cqltype) for cqltype in cqltypes]
+
+
+def obj_array(objs: Sequence[Any]) -> Any:
+    """A NumPy array of objects."""
+    import numpy  # optional
+
+    made = numpy.empty(len(objs), dtype=object)
+    made[:] = list(objs)
+    return made
+
+
+def __getattr__(name: str) -> Any:
+    # One class decodes every type; its older names, one a type, lead to it.
+    if (name.startswith("Des") and name.endswith(("Type", "TypeByteArray"))) or name in (
+        "TimeUUIDType",
+        "TimestampType",
+    ):
+        return GenericDeserializer
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,101 @@
+"""The examples of README and documentation run as they stand, against a real node."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import re
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cassandra.cluster import Session
+from cassandra.testing import LocalCluster
+
+from .conftest import connect, create_keyspace
+
+pytestmark = pytest.mark.integration
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def python_blocks(name: str) -> list[str]:
+    """The Python code blocks of a document."""
+    found = re.findall(r"\.\. code-block:: python\n\n((?:(?:   .*)?\n)+)", (ROOT / name).read_text())
+    return [textwrap.dedent(block) for block in found]
+
+
+@pytest.fixture(scope="module")
+def shop(node: LocalCluster) -> Iterator[Session]:
+    """A session in the keyspace that the examples use."""
+    with connect(node) as cluster, cluster.connect() as session:
+        create_keyspace(session, "shop")
+        session.set_keyspace("shop")
+        session.execute("CREATE TABLE IF NOT EXISTS orders (id int PRIMARY KEY, customer text, total double)")
+        yield session
+        session.execute("DROP KEYSPACE shop")
+
+
+def run_block(block: str, local: LocalCluster, names: dict[str, Any]) -> dict[str, Any]:
+    """Run one example with `local`'s addresses in it; ``await`` at its top level is allowed, as in a coroutine."""
+    addresses = repr(local.contact_points)
+    code = re.sub(r'\["(?:127\.0\.0|10\.0\.0)\.\d"(?:, "10\.0\.0\.\d")*\]', addresses, block)
+    compiled = compile(code, "<example>", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    outcome = eval(compiled, names)
+    if asyncio.iscoroutine(outcome):
+        asyncio.run(_finish(outcome))
+    return names
+
+
+async def _finish(coroutine: Any) -> None:
+    await coroutine
+
+
+def test_the_readmes_blocking_example(node: LocalCluster, shop: Session, capsys: pytest.CaptureFixture[str]) -> None:
+    run_block(python_blocks("README.rst")[0], node, {})
+    assert capsys.readouterr().out == "1 ada\n"
+
+
+def test_the_readmes_asyncio_example(node: LocalCluster, shop: Session, capsys: pytest.CaptureFixture[str]) -> None:
+    shop.execute("INSERT INTO orders (id, customer, total) VALUES (1, 'ada', 12.5)")
+    run_block(python_blocks("README.rst")[1], node, {})
+    assert capsys.readouterr().out == "1 ada\n"
+
+
+def test_the_readmes_pytest_example(tmp_path: Path) -> None:
+    (tmp_path / "test_mine.py").write_text(python_blocks("README.rst")[2])
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_mine.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
+
+
+def test_getting_started(node: LocalCluster, shop: Session, capsys: pytest.CaptureFixture[str]) -> None:
+    blocks = python_blocks("docs/getting-started.rst")
+    names: dict[str, Any] = {}
+    run_block(blocks[0], node, names)
+    try:
+        shop.execute("INSERT INTO orders (id, customer, total) VALUES (17, 'ada', 12.5)")
+        run_block(blocks[2], node, names)
+        assert capsys.readouterr().out == "12.5\n"
+        run_block(blocks[3], node, names)
+        run_block(blocks[4], node, {**names, "rows": [(i, float(i)) for i in range(500, 600)]})
+        assert shop.execute("SELECT total FROM orders WHERE id = 599").one().total == 599.0
+    finally:
+        names["cluster"].shutdown()
+
+
+def test_asyncio_guide(node: LocalCluster, shop: Session, capsys: pytest.CaptureFixture[str]) -> None:
+    shop.execute("TRUNCATE orders")
+    run_block(python_blocks("docs/asyncio.rst")[0], node, {})
+    assert len(capsys.readouterr().out.splitlines()) == 100

@@ -1,0 +1,137 @@
+"""The settings of a cluster: checked where they are given, each error names the setting and the value."""
+
+from __future__ import annotations
+
+import ssl
+from typing import Any
+
+import pytest
+
+from cassandra import UnsupportedOperation, aio
+from cassandra.auth import PlainTextAuthProvider
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra.cluster.configuration import ClusterBase, ConfigMode
+from cassandra.connection import DefaultEndPoint, UnixSocketEndPoint
+from cassandra.policies import RetryPolicy, RoundRobinPolicy
+
+FACES = [Cluster, aio.Cluster]
+
+
+@pytest.fixture(params=FACES, ids=["blocking", "asyncio"])
+def face(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
+def test_every_setting_is_a_class_attribute_and_its_default(face: Any) -> None:
+    cluster = face()
+    for name in ("port", "connect_timeout", "idle_heartbeat_interval", "protocol_version", "compression"):
+        assert getattr(cluster, name) == getattr(face, name)
+
+
+def test_a_subclass_may_change_defaults() -> None:
+    class Mine(Cluster):
+        connect_timeout = 1.5
+        port = 9999
+
+    assert Mine().connect_timeout == 1.5
+    assert Mine(["a"]).endpoints_resolved == [DefaultEndPoint("a", 9999)]
+
+
+def test_contact_points(face: Any) -> None:
+    cluster = face(["10.0.0.1", ("10.0.0.2", 9043), UnixSocketEndPoint("/run/node")], port=19042)
+    assert [str(endpoint) for endpoint in cluster.endpoints_resolved] == ["10.0.0.1:19042", "10.0.0.2:9043", "/run/node"]
+
+
+@pytest.mark.parametrize(
+    ("points", "error", "message"),
+    [
+        ("127.0.0.1", TypeError, r"list of addresses, not a single '127\.0\.0\.1'"),
+        ([], ValueError, "at least one node"),
+        (None, ValueError, "at least one node"),
+        ([None], ValueError, "None"),
+    ],
+)
+def test_bad_contact_points(face: Any, points: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        face(points)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"port": 0}, ValueError, "port must be a number from 1 to 65535, but is 0"),
+        ({"port": 70000}, ValueError, "70000"),
+        ({"port": True}, ValueError, "port"),
+        ({"compression": "zip"}, ValueError, "'lz4' or 'snappy', but is 'zip'"),
+        ({"compression": 7}, TypeError, "compression is True, False or an algorithm's name, but is 7"),
+        ({"protocol_version": 9}, UnsupportedOperation, "9 is not supported; this driver speaks 3, 4, 5, 6"),
+        ({"protocol_version": 0x41}, UnsupportedOperation, "DSE_V1"),
+        ({"protocol_version": 6}, UnsupportedOperation, "allow_beta_protocol_version"),
+        ({"auth_provider": ("user", "secret")}, TypeError, "auth_provider must be an AuthProvider"),
+        ({"ssl_context": True}, TypeError, "ssl_context must be an ssl.SSLContext, but is True"),
+        ({"connect_timeout": -1}, ValueError, "connect_timeout must not be negative, but is -1"),
+        ({"unknown_setting": 1}, TypeError, "unknown_setting"),
+        ({"execution_profiles": {"x": 1}}, TypeError, "execution_profiles\\['x'\\] is no ExecutionProfile"),
+    ],
+)
+def test_bad_settings(face: Any, settings: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        face(["127.0.0.1"], **settings)
+
+
+def test_the_password_is_not_shown() -> None:
+    assert "secret" not in repr(PlainTextAuthProvider("ada", "secret"))
+
+
+def test_old_style_settings_and_profiles_exclude_each_other(face: Any) -> None:
+    profiles = {EXEC_PROFILE_DEFAULT: ExecutionProfile()}
+    with pytest.raises(ValueError, match="load_balancing_policy"):
+        face(execution_profiles=profiles, load_balancing_policy=RoundRobinPolicy())
+    with pytest.raises(ValueError, match="default_retry_policy"):
+        face(execution_profiles=profiles, default_retry_policy=RetryPolicy())
+    assert face(execution_profiles=profiles).config_mode is ConfigMode.PROFILES
+    assert face(load_balancing_policy=RoundRobinPolicy()).config_mode is ConfigMode.LEGACY
+    assert face().config_mode is ConfigMode.UNCOMMITTED
+
+
+def test_profiles_clone_and_refuse_unknown_settings() -> None:
+    profile = ExecutionProfile(request_timeout=3)
+    clone = profile.clone(request_timeout=4)
+    assert (profile.request_timeout, clone.request_timeout) == (3, 4)
+    assert clone.load_balancing_policy is profile.load_balancing_policy
+    with pytest.raises(ValueError, match="no setting 'timeout'"):
+        profile.clone(timeout=1)
+    with pytest.raises(ValueError, match="serial_consistency_level"):
+        ExecutionProfile(serial_consistency_level=1)
+
+
+def test_ssl_options_of_the_old_style_become_a_context() -> None:
+    made = ClusterBase(ssl_options={"check_hostname": False})._settings().ssl_context
+    assert made is not None
+    assert made.verify_mode == ssl.CERT_NONE
+    with pytest.raises(ValueError, match="unknown settings: colour"):
+        ClusterBase(ssl_options={"colour": "red"})._settings()
+
+
+def test_startup_options_name_the_driver() -> None:
+    class Application:
+        def add_startup_options(self, options: dict[str, str]) -> None:
+            options["APPLICATION_NAME"] = "shop"
+
+    options = ClusterBase(no_compact=True, application_info=Application())._settings().startup_options
+    assert options["DRIVER_NAME"] == "turbocql Python driver"
+    assert options["NO_COMPACT"] == "true"
+    assert options["APPLICATION_NAME"] == "shop"
+
+
+def test_before_connect_things_say_so() -> None:
+    cluster = Cluster()
+    assert cluster.get_control_connection_host() is None
+    with pytest.raises(Exception, match="not connected"):
+        cluster.refresh_nodes()
+    with pytest.raises(Exception, match="not connected"):
+        cluster.register_listener(object())
+    cluster.shutdown()
+    cluster.shutdown()
+    with pytest.raises(Exception, match="shut down"):
+        cluster.connect()

@@ -1,0 +1,98 @@
+"""The server's side of a handshake, for tests of the client's: a second state machine to wire back to back with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.unit.protocol.wire import int32, string, string_multimap, value
+
+OPTIONS = {
+    "CQL_VERSION": ["3.4.7"],
+    "COMPRESSION": ["snappy", "lz4"],
+    "PROTOCOL_VERSIONS": ["3/v3", "4/v4", "5/v5", "6/v6-beta"],
+}
+
+
+class Server:
+    """Speaks `versions`. With `challenges`, it asks for a login, and sends as many challenges."""
+
+    def __init__(
+        self,
+        twins: Any,
+        versions: tuple[int, ...] = (3, 4, 5),
+        challenges: int | None = None,
+        options: dict[str, list[str]] | None = None,
+    ) -> None:
+        self._frame = twins.frame
+        self.versions = versions
+        self.challenges = challenges
+        self.options = {**OPTIONS, **(options or {})}
+        self.tokens: list[bytes] = []
+        self.startup: dict[str, str] = {}
+        self.reader = twins.frame.FrameReader(0, requests=True)
+        self.writer = twins.frame.FrameWriter(max(versions), responses=True)
+
+    def receive(self, data: bytes) -> bytes:
+        """Requests in, responses out."""
+        out = b""
+        for stream, opcode, _flags, body, version in self.reader.feed(data):
+            if version not in self.versions:
+                refusal = (
+                    f"Invalid or unsupported protocol version ({version}); supported versions are (3/v3, 4/v4, 5/v5)"
+                )
+                self.writer.add(stream, 0, 0, int32(0x0A) + string(refusal))
+                out += self.writer.take()
+                continue
+            if opcode == 5:
+                self.writer = self._frame.FrameWriter(version, responses=True)
+            out += self._answer(stream, opcode, body, version)
+        return out
+
+    def _answer(self, stream: int, opcode: int, body: bytes, version: int) -> bytes:
+        if opcode == 5:
+            self.writer.add(stream, 6, 0, string_multimap(self.options))
+            return bytes(self.writer.take())
+        if opcode == 1:
+            return self._on_startup(stream, body, version)
+        if opcode == 0x0F:
+            return self._on_token(stream, body)
+        self.writer.add(stream, 8, 0, int32(3) + string("ks" * 500))
+        return bytes(self.writer.take())
+
+    def _on_startup(self, stream: int, body: bytes, version: int) -> bytes:
+        self.startup = read_map(body)
+        compression = self.startup.get("COMPRESSION")
+        for end in (self.reader, self.writer):
+            end.set_compression(compression)
+        if self.challenges is None:
+            self.writer.add(stream, 2, 0, b"")
+        else:
+            self.writer.add(stream, 3, 0, string("org.example.Authenticator"))
+        answer = bytes(self.writer.take())
+        if version >= 5:
+            self.reader.enable_segments()
+            self.writer.enable_segments()
+        return answer
+
+    def _on_token(self, stream: int, body: bytes) -> bytes:
+        self.tokens.append(body[4:])
+        if body[4:] == b"wrong":
+            self.writer.add(stream, 0, 0, int32(0x0100) + string("Provided username and/or password are incorrect"))
+        elif self.challenges:
+            self.challenges -= 1
+            self.writer.add(stream, 0x0E, 0, value(b"challenge"))
+        else:
+            self.writer.add(stream, 0x10, 0, value(b"welcome"))
+        return bytes(self.writer.take())
+
+
+def read_map(body: bytes) -> dict[str, str]:
+    """A [string map]."""
+    items: list[str] = []
+    pos = 2
+    while pos < len(body):
+        size = int.from_bytes(body[pos : pos + 2], "big")
+        items.append(body[pos + 2 : pos + 2 + size].decode())
+        pos += 2 + size
+    assert len(items) == 2 * int.from_bytes(body[:2], "big")
+    return dict(zip(items[::2], items[1::2], strict=True))

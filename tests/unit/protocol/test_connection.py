@@ -1,0 +1,279 @@
+"""The handshake: the client's state machine against the server's, and against everything that a server should not say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cassandra.errors import AuthenticationFailed, ConnectionException, ProtocolError
+from cassandra.protocol.connection import (
+    Authenticated,
+    AuthenticationWanted,
+    Challenge,
+    EnableSegments,
+    Failed,
+    ProtocolConnection,
+    Ready,
+    Send,
+    SetCompression,
+    State,
+    Streams,
+    VersionRefused,
+    offered_versions,
+)
+from tests.conftest import Twins
+from tests.unit.protocol.server import Server
+from tests.unit.protocol.wire import int32, string, string_multimap
+
+
+class Client:
+    """Drives a `ProtocolConnection` over frames, and keeps what it said."""
+
+    def __init__(self, twins: Any, version: int, **settings: Any) -> None:
+        self.protocol = ProtocolConnection(version, **settings)
+        self.reader = twins.frame.FrameReader(version)
+        self.writer = twins.frame.FrameWriter(version)
+        self.said: list[Any] = []
+        self.answers = [b"first", b"second", b"third"]
+
+    def act(self, actions: list[Any]) -> bytes:
+        out = b""
+        for action in actions:
+            self.said.append(action)
+            if isinstance(action, Send):
+                self.writer.add(*action)
+                out += self.writer.take()
+            elif isinstance(action, SetCompression):
+                self.reader.set_compression(action.algorithm)
+                self.writer.set_compression(action.algorithm)
+            elif isinstance(action, EnableSegments):
+                self.reader.enable_segments()
+                self.writer.enable_segments()
+            elif isinstance(action, (AuthenticationWanted, Challenge)):
+                out += self.act(self.protocol.respond(self.answers.pop(0)))
+        return out
+
+    def run(self, server: Server) -> Any:
+        """The last action of the handshake."""
+        data = self.act(self.protocol.start())
+        while data:
+            received = self.reader.feed(server.receive(data))
+            data = b"".join(self.act(self.protocol.receive(*envelope)) for envelope in received)
+        return self.said[-1]
+
+
+SETTINGS: list[tuple[int, Any, str | None]] = [
+    (3, None, None),
+    (3, "snappy", "snappy"),
+    (4, False, None),
+    (4, True, "lz4"),
+    (4, "lz4", "lz4"),
+    (4, "snappy", "snappy"),
+    (5, None, None),
+    (5, True, "lz4"),
+    (5, "lz4", "lz4"),
+]
+
+
+@pytest.mark.parametrize("challenges", [None, 0, 2])
+@pytest.mark.parametrize(("version", "wanted", "agreed"), SETTINGS)
+def test_back_to_back(twins: Twins, version: int, wanted: Any, agreed: str | None, challenges: int | None) -> None:
+    client = Client(twins, version, compression=wanted, startup_options={"DRIVER_NAME": "test"})
+    server = Server(twins, challenges=challenges)
+    ready = client.run(server)
+    assert isinstance(ready, Ready)
+    assert (ready.compression, client.protocol.state) == (agreed, State.READY)
+    assert ready.supported["COMPRESSION"] == ["snappy", "lz4"]
+    assert server.startup == {
+        "CQL_VERSION": "3.4.7", "DRIVER_NAME": "test", **({"COMPRESSION": agreed} if agreed else {})
+    }  # fmt: skip
+    assert server.tokens == [b"first", b"second", b"third"][: 0 if challenges is None else challenges + 1]
+    if challenges is not None:
+        assert Authenticated(b"welcome") in client.said
+        assert AuthenticationWanted("org.example.Authenticator") in client.said
+    assert (EnableSegments() in client.said) is (version >= 5)
+    # What follows is framed and compressed as agreed, in both directions.
+    client.writer.add(7, 7, 0, b"query " * 200)
+    assert client.reader.feed(server.receive(client.writer.take())) == [
+        (7, 8, 0, int32(3) + string("ks" * 500), version)
+    ]
+
+
+@pytest.mark.parametrize("version", [4, 5])
+def test_a_version_that_the_server_does_not_speak(twins: Twins, version: int) -> None:
+    refused = Client(twins, version).run(Server(twins, versions=(3,)))
+    assert isinstance(refused, VersionRefused)
+    assert (refused.server_version, refused.offered) == (3, (5, 4, 3))
+    assert "unsupported protocol version" in refused.message
+
+
+def test_a_beta_version_that_is_not_opted_in_to() -> None:
+    protocol = ProtocolConnection(6)
+    protocol.start()
+    body = int32(0x0A) + string("Beta version of the protocol used (6/v6-beta), but USE_BETA flag is unset")
+    (refused,) = protocol.receive(0, 0, 0, body, 6)
+    assert isinstance(refused, VersionRefused)
+    assert ProtocolConnection(6, allow_beta=True).start() == [Send(0, 5, 0x10, b"")]
+    assert ProtocolConnection(5, allow_beta=True).start() == [Send(0, 5, 0, b"")]
+
+
+def test_a_wrong_password(twins: Twins) -> None:
+    client = Client(twins, 5)
+    client.answers = [b"wrong"]
+    failed = client.run(Server(twins, challenges=0))
+    assert isinstance(failed.error, AuthenticationFailed)
+    assert "incorrect" in str(failed.error)
+
+
+@pytest.mark.parametrize(
+    ("version", "wanted", "offered", "match"),
+    [
+        (4, "lz4", ["snappy"], "offers snappy"),
+        (5, "snappy", ["snappy", "lz4"], "version 5"),
+        (4, "lz4", [], "offers none"),
+    ],
+)
+def test_a_compression_that_the_server_does_not_have(
+    twins: Twins, version: int, wanted: str, offered: list[str], match: str
+) -> None:
+    failed = Client(twins, version, compression=wanted).run(Server(twins, options={"COMPRESSION": offered}))
+    assert isinstance(failed.error, ConnectionException)
+    assert match in str(failed.error)
+
+
+def test_no_common_compression_is_none_where_it_is_not_insisted_on(twins: Twins) -> None:
+    assert Client(twins, 4, compression=True).run(Server(twins, options={"COMPRESSION": ["zip"]})).compression is None
+    assert (
+        Client(twins, 5, compression=True).run(Server(twins, options={"COMPRESSION": ["snappy"]})).compression is None
+    )
+
+
+def test_an_unknown_compression_is_a_mistake_of_the_caller(twins: Twins) -> None:
+    with pytest.raises(ValueError, match="'zip' is not known"):
+        Client(twins, 4, compression="zip").run(Server(twins))
+
+
+def test_a_cql_version_may_be_insisted_on(twins: Twins) -> None:
+    server = Server(twins)
+    assert isinstance(Client(twins, 4, cql_version="3.4.7").run(server), Ready)
+    assert server.startup["CQL_VERSION"] == "3.4.7"
+    failed = Client(twins, 4, cql_version="9.9").run(Server(twins))
+    assert "3.4.7" in str(failed.error)
+
+
+def test_scylla_extensions_are_agreed_on(twins: Twins) -> None:
+    options = {
+        "SCYLLA_SHARD": ["3"], "SCYLLA_NR_SHARDS": ["12"], "SCYLLA_SHARDING_ALGORITHM": ["biased-token-round-robin"],
+        "SCYLLA_SHARDING_IGNORE_MSB": ["12"], "SCYLLA_SHARD_AWARE_PORT": ["19042"], "SCYLLA_PARTITIONER": ["Murmur3"],
+        "SCYLLA_LWT_ADD_METADATA_MARK": ["LWT_OPTIMIZATION_META_BIT_MASK=2147483648"],
+        "SCYLLA_RATE_LIMIT_ERROR": ["ERROR_CODE=61440"], "TABLETS_ROUTING_V1": [""], "SCYLLA_USE_METADATA_ID": [""],
+        "TABLETS_ROUTING_V2_EXPERIMENTAL_V2": [""],
+    }  # fmt: skip
+    server = Server(twins, options=options)
+    features = Client(twins, 4).run(server).features
+    assert features.shard_id == 3
+    assert features.sharding_info == (12, "Murmur3", "biased-token-round-robin", 12, 19042, None)
+    assert features.lwt_info.meta_bit_mask == 0x80000000
+    assert features.lwt_info.get_lwt_flag(0x80000001)
+    assert not features.lwt_info.get_lwt_flag(1)
+    assert (features.rate_limit_error, features.tablets_routing_v1, features.use_metadata_id) == (61440, True, True)
+    assert not features.tablets_routing_v2
+    assert {key for key in server.startup if key != "CQL_VERSION"} == {
+        "SCYLLA_LWT_ADD_METADATA_MARK", "SCYLLA_RATE_LIMIT_ERROR", "TABLETS_ROUTING_V1", "SCYLLA_USE_METADATA_ID"
+    }  # fmt: skip
+    server = Server(twins, options=options)
+    assert Client(twins, 4, tablets_routing_v2=True).run(server).features.tablets_routing_v2
+    assert "TABLETS_ROUTING_V2_EXPERIMENTAL_V2" in server.startup
+
+
+def test_extensions_that_cannot_be_read_are_taken_as_absent(twins: Twins) -> None:
+    options = {
+        "SCYLLA_SHARD": ["x"],
+        "SCYLLA_NR_SHARDS": ["0"],
+        "SCYLLA_RATE_LIMIT_ERROR": ["ERROR_CODE=?"],
+        "SCYLLA_LWT_ADD_METADATA_MARK": [],
+    }
+    features = Client(twins, 4).run(Server(twins, options=options)).features
+    assert (features.sharding_info, features.rate_limit_error, features.lwt_info) == (None, None, None)
+
+
+EVERY_RESPONSE = {
+    0x00: int32(0x2200) + string("no"), 0x02: b"", 0x03: string("auth"), 0x06: string_multimap({}),
+    0x08: int32(1), 0x0C: string("STATUS_CHANGE") + string("UP") + b"\x04\x7f\x00\x00\x01" + int32(1),
+    0x0E: int32(-1), 0x10: int32(-1), 0x77: b"",
+}  # fmt: skip
+EXPECTED = {
+    State.OPTIONS_SENT: {0x06},
+    State.STARTUP_SENT: {0x02, 0x03},
+    State.AUTH_SENT: {0x0E, 0x10},
+}
+
+
+def in_state(state: State) -> ProtocolConnection:
+    protocol = ProtocolConnection(4)
+    protocol.start()
+    if state is not State.OPTIONS_SENT:
+        protocol.receive(0, 6, 0, string_multimap({}))
+    if state in (State.AUTH_SENT, State.AUTH_WANTED):
+        protocol.receive(0, 3, 0, string("auth"))
+    if state is State.AUTH_SENT:
+        protocol.respond(b"token")
+    assert protocol.state is state
+    return protocol
+
+
+@pytest.mark.parametrize("state", [*EXPECTED, State.AUTH_WANTED])
+@pytest.mark.parametrize("opcode", EVERY_RESPONSE)
+def test_every_message_in_every_state(state: State, opcode: int) -> None:
+    protocol = in_state(state)
+    actions = protocol.receive(0, opcode, 0, EVERY_RESPONSE[opcode])
+    if opcode in EXPECTED.get(state, ()):
+        assert not any(isinstance(action, Failed) for action in actions)
+    else:
+        (failed,) = actions
+        assert isinstance(failed, Failed)
+        assert protocol.state is State.CLOSED
+        expected: Any = ProtocolError
+        if opcode == 0:
+            expected = AuthenticationFailed if state in (State.AUTH_SENT, State.AUTH_WANTED) else ConnectionException
+        assert isinstance(failed.error, expected)
+
+
+def test_a_malformed_answer_and_one_on_another_stream_end_it() -> None:
+    for stream, body in ((0, b"\x00\x09"), (5, string_multimap({}))):
+        protocol = in_state(State.OPTIONS_SENT)
+        (failed,) = protocol.receive(stream, 6, 0, body)
+        assert isinstance(failed, Failed)
+        assert isinstance(failed.error, ProtocolError)
+
+
+def test_local_misuse_is_a_runtime_error() -> None:
+    protocol = ProtocolConnection(4)
+    with pytest.raises(RuntimeError, match="does not wait"):
+        protocol.receive(0, 2, 0, b"")
+    protocol.start()
+    with pytest.raises(RuntimeError, match="begun"):
+        protocol.start()
+    with pytest.raises(RuntimeError, match="no token"):
+        protocol.respond(b"")
+
+
+def test_offered_versions() -> None:
+    assert offered_versions({"PROTOCOL_VERSIONS": ["3/v3", "4/v4", "5/v5", "6/v6-beta"]}) == (5, 4, 3)
+    assert offered_versions({}) == ()
+
+
+def test_streams() -> None:
+    streams = Streams(3)
+    assert [streams.take() for _ in range(4)] == [0, 1, 2, None]
+    streams.release(1)
+    assert streams.take() == 1
+    assert streams.in_use == {0, 1, 2}
+    with pytest.raises(ProtocolError, match="stream 7"):
+        streams.release(7)
+    streams.release(0)
+    with pytest.raises(ProtocolError, match="stream 0"):
+        streams.release(0)
+    with pytest.raises(ValueError, match="32769"):
+        Streams(32769)

@@ -1,0 +1,84 @@
+"""The read_* and write_* helpers over files: native_protocol_v5.spec, section 3."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from io import BytesIO
+from typing import Any
+
+import pytest
+
+from cassandra import protocol
+from cassandra.errors import ProtocolError
+from cassandra.sentinels import UNSET_VALUE
+
+PAIRS: list[tuple[str, Any, bytes]] = [
+    ("byte", -2, b"\xfe"),
+    ("int", -2, b"\xff\xff\xff\xfe"),
+    ("short", 65534, b"\xff\xfe"),
+    ("consistency_level", 6, b"\x00\x06"),
+    ("string", "é", b"\x00\x02\xc3\xa9"),
+    ("longstring", "é", b"\x00\x00\x00\x02\xc3\xa9"),
+    ("stringlist", ["a", ""], b"\x00\x02\x00\x01a\x00\x00"),
+    ("stringmap", {"a": "b"}, b"\x00\x01\x00\x01a\x00\x01b"),
+    ("stringmultimap", {"a": ["b"]}, b"\x00\x01\x00\x01a\x00\x01\x00\x01b"),
+    ("bytesmap", {"a": b"b", "n": None}, b"\x00\x02\x00\x01a\x00\x00\x00\x01b\x00\x01n\xff\xff\xff\xff"),
+    ("value", b"x", b"\x00\x00\x00\x01x"),
+    ("value", None, b"\xff\xff\xff\xff"),
+    ("inet", ("127.0.0.1", 9042), b"\x04\x7f\x00\x00\x01\x00\x00\x23\x52"),
+    ("inet", ("::1", 1), b"\x10" + bytes(15) + b"\x01\x00\x00\x00\x01"),
+    ("uint_le", 0x01020304, b"\x04\x03\x02\x01"),
+]
+
+
+def function(name: str) -> Callable[..., Any]:
+    found: Callable[..., Any] = getattr(protocol, name)
+    return found
+
+
+@pytest.mark.parametrize(("name", "item", "data"), PAIRS)
+def test_pairs(name: str, item: Any, data: bytes) -> None:
+    target = BytesIO()
+    function(f"write_{name}")(target, item)
+    assert target.getvalue() == data
+    assert function(f"read_{name}")(BytesIO(data + b"more")) == item
+    for size in range(len(data)):
+        with pytest.raises(ProtocolError):
+            function(f"read_{name}")(BytesIO(data[:size]))
+
+
+def test_one_way_helpers() -> None:
+    target = BytesIO()
+    protocol.write_uint(target, 0xFFFFFFFF)
+    protocol.write_long(target, -2)
+    protocol.write_value(target, UNSET_VALUE)
+    assert target.getvalue() == b"\xff\xff\xff\xff" + b"\xff" * 7 + b"\xfe" + b"\xff\xff\xff\xfe"
+    assert protocol.read_binary_string(BytesIO(b"\x00\x01\xff")) == b"\xff"
+    assert protocol.read_binary_longstring(BytesIO(b"\x00\x00\x00\x01\xff")) == b"\xff"
+    assert protocol.read_inet_addr_only(BytesIO(b"\x04\x7f\x00\x00\x01")) == "127.0.0.1"
+    codes = b"\x00\x00\x00\x01\x04\x7f\x00\x00\x01\x00\x05"
+    assert protocol.read_error_code_map(BytesIO(codes)) == {"127.0.0.1": 5}
+
+
+@pytest.mark.parametrize(
+    ("name", "item"),
+    [
+        ("byte", 128),
+        ("int", 1 << 31),
+        ("short", -1),
+        ("uint", -1),
+        ("long", 1 << 64),
+        ("string", "x" * 65536),
+        ("uint_le", -1),
+    ],
+)
+def test_what_does_not_fit(name: str, item: Any) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        function(f"write_{name}")(BytesIO(), item)
+
+
+def test_malformed() -> None:
+    with pytest.raises(ProtocolError, match="UTF-8"):
+        protocol.read_string(BytesIO(b"\x00\x01\xff"))
+    with pytest.raises(ProtocolError, match="address of 5 bytes"):
+        protocol.read_inet(BytesIO(b"\x05" + bytes(9)))

@@ -1,0 +1,130 @@
+"""Protocol handlers: the public place to change encoding and decoding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+import pytest
+
+from cassandra.errors import ProtocolError
+from cassandra.protocol import (
+    LazyProtocolHandler,
+    NumpyProtocolHandler,
+    ProtocolHandler,
+    ResultMessage,
+    _ProtocolHandler,
+    cython_protocol_handler,
+    get_registered_classes,
+)
+from cassandra.query.row_factories import dict_factory, tuple_factory
+from tests.unit.protocol.test_responses import TABLE, rows
+from tests.unit.protocol.wire import int32, short, string, value
+
+
+def decode(handler: Any, body: bytes, flags: int = 0, decompressor: Any = None, metadata: Any = None) -> Any:
+    return handler.decode_message(4, None, {}, 9, flags, 8, body, decompressor, metadata)
+
+
+def test_decode_message() -> None:
+    message = decode(ProtocolHandler, rows(1))
+    assert type(message) is ResultMessage
+    assert (message.stream_id, message.parsed_rows) == (9, [(5, "five")])
+
+
+def test_decode_message_decompresses() -> None:
+    assert decode(ProtocolHandler, b"packed", 1, lambda data: rows(1)).parsed_rows == [(5, "five")]
+    with pytest.raises(ProtocolError, match="no compression"):
+        decode(ProtocolHandler, b"packed", 1)
+
+
+def test_result_metadata_may_be_a_list_of_columns() -> None:
+    first = decode(ProtocolHandler, rows(1))
+    skipped = rows(4, specs=b"")
+    for metadata in (first.metadata, first.column_metadata):
+        assert decode(ProtocolHandler, skipped, metadata=metadata).parsed_rows == [(5, "five")]
+
+
+def test_a_message_class_of_ones_own() -> None:
+    class Shouting(ResultMessage):
+        @property
+        def parsed_rows(self) -> Any:
+            return [tuple(str(item).upper() for item in row) for row in super().parsed_rows or ()]
+
+    class Handler(_ProtocolHandler):
+        message_types_by_opcode = {**get_registered_classes(), 8: Shouting}
+
+    assert decode(Handler, rows(1)).parsed_rows == [("5", "FIVE")]
+
+
+def test_lazy_rows() -> None:
+    content = int32(2) + value(int32(5)) + value(b"five") + value(b"bad") + value(b"x")
+    message = decode(LazyProtocolHandler, rows(1, content=content))
+    found = iter(message.parsed_rows)
+    assert next(found) == (5, "five")
+    with pytest.raises(ValueError, match="row 1"):
+        next(found)
+    assert next(iter(message.parsed_rows)) == (5, "five")
+    lazy = decode(LazyProtocolHandler, rows(1))
+    assert lazy.decode(dict_factory) == [{"a": 5, "b": "five"}]
+    assert decode(LazyProtocolHandler, int32(1)).parsed_rows is None
+
+
+def test_a_parser_of_ones_own() -> None:
+    handler = cython_protocol_handler(lambda message: ("parsed", message.row_count))
+    assert decode(handler, rows(1)).parsed_rows == ("parsed", 1)
+    assert decode(handler, int32(1)).kind == 1
+
+
+KINDS = {
+    "bigint": (0x02, (7).to_bytes(8, "big"), "int64", 7),
+    "counter": (0x05, (-7).to_bytes(8, "big", signed=True), "int64", -7),
+    "int": (0x09, int32(-3), "int32", -3),
+    "smallint": (0x13, b"\xff\xfe", "int16", -2),
+    "tinyint": (0x14, b"\x80", "int8", -128),
+    "double": (0x07, b"\x3f\xf8" + bytes(6), "float64", 1.5),
+    "float": (0x08, b"\x3f\xc0\x00\x00", "float32", 1.5),
+    "boolean": (0x04, b"\x01", "bool", True),
+    "timestamp": (0x0B, (86400000).to_bytes(8, "big"), "datetime64[ms]", numpy.datetime64("1970-01-02", "ms")),
+    "date": (0x11, b"\x80\x00\x00\x01", "datetime64[D]", numpy.datetime64("1970-01-02")),
+    "time": (0x12, (1000).to_bytes(8, "big"), "timedelta64[ns]", numpy.timedelta64(1000, "ns")),
+    "text": (0x0D, b"x", "object", "x"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_numpy_arrays(kind: str) -> None:
+    code, data, dtype, expected = KINDS[kind]
+    specs = TABLE + string("c") + short(code)
+    message = decode(NumpyProtocolHandler, rows(1, specs=specs, content=int32(2) + value(data) * 2, count=1))
+    (arrays,) = message.decode(tuple_factory)
+    assert arrays["c"].dtype == numpy.dtype(dtype)
+    assert not isinstance(arrays["c"], numpy.ma.MaskedArray)
+    assert list(arrays["c"]) == [expected, expected]
+    assert arrays["c"].flags.writeable
+
+
+def test_numpy_nulls_are_masked() -> None:
+    content = int32(3) + (value(int32(1)) + value(b"x")) + (value(None) + value(None)) + (value(int32(3)) + value(b""))
+    (arrays,) = decode(NumpyProtocolHandler, rows(1, content=content)).parsed_rows
+    assert arrays["a"].mask.tolist() == [False, True, False]
+    assert arrays["a"].compressed().tolist() == [1, 3]
+    assert arrays["b"].tolist() == ["x", None, ""]
+
+
+def test_numpy_of_an_empty_page_and_of_another_result() -> None:
+    (arrays,) = decode(NumpyProtocolHandler, rows(1, content=int32(0))).parsed_rows
+    assert [len(array) for array in arrays.values()] == [0, 0]
+    assert decode(NumpyProtocolHandler, int32(1)).parsed_rows is None
+
+
+def test_numpy_errors_name_row_and_column() -> None:
+    with pytest.raises(ValueError, match=r'row 0, column "a" \(int\): takes 4 bytes, got 3'):
+        _ = decode(NumpyProtocolHandler, rows(1, content=int32(1) + value(b"123") + value(b""))).parsed_rows
+
+
+def test_vectors_in_an_object_column() -> None:
+    specs = TABLE + string("l") + short(0x20) + short(0x09)
+    body = int32(2) + value(int32(1) + value(int32(4))) + value(int32(2) + value(int32(1)) + value(int32(2)))
+    (arrays,) = decode(NumpyProtocolHandler, rows(1, specs=specs, content=body, count=1)).parsed_rows
+    assert arrays["l"].tolist() == [[4], [1, 2]]
