@@ -184,7 +184,8 @@ def bind_params(query: str, params: Sequence[Any] | Mapping[str, Any], encoder: 
         values = tuple(map(encode, params))
         given = f"{len(values)} parameter{'s' * (len(values) != 1)}"
     try:
-        return query % values
+        text: str = query % values
+        return text
     except (TypeError, ValueError, KeyError) as error:
         reason = f"no parameter is named {error}" if isinstance(error, KeyError) else str(error)
         raise type(error if not isinstance(error, KeyError) else ValueError())(

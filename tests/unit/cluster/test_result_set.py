@@ -1,0 +1,129 @@
+"""`ResultSet` over future-like objects, and over messages that were never on a wire."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cassandra.cluster import ResultSet
+from cassandra.cqltypes import BooleanType, Int32Type
+from cassandra.protocol import ResultMessage
+from cassandra.protocol.columns import ColumnMetadata, ResultMetadata
+from cassandra.query import dict_factory, named_tuple_factory, tuple_factory
+
+
+class FakeFuture:
+    """What `ResultSet` needs of a future: pages that come one after the other."""
+
+    row_factory = staticmethod(named_tuple_factory)
+    _col_names = None
+    _col_types = None
+
+    def __init__(self, *further_pages: list[Any]) -> None:
+        self.pages = list(further_pages)
+        self.paging_state: bytes | None = b"state"
+
+    @property
+    def has_more_pages(self) -> bool:
+        return bool(self.pages)
+
+    def start_fetching_next_page(self) -> None:
+        self.page = self.pages.pop(0)
+
+    def result(self) -> ResultSet:
+        return ResultSet(self, self.page)
+
+
+def test_iteration_crosses_pages_once() -> None:
+    rows = ResultSet(FakeFuture([3, 4], [], [5]), [1, 2])
+    assert list(rows) == [1, 2, 3, 4, 5]
+    assert list(rows) == []
+
+
+def test_next_and_all() -> None:
+    rows = ResultSet(FakeFuture([3]), [1, 2])
+    assert next(rows) == 1
+    assert rows.all() == [2, 3]
+
+
+def test_by_page() -> None:
+    rows = ResultSet(FakeFuture([3, 4]), [1, 2])
+    assert rows.current_rows == [1, 2]
+    assert rows.has_more_pages
+    rows.fetch_next_page()
+    assert rows.current_rows == [3, 4]
+    assert not rows.has_more_pages
+    rows.fetch_next_page()
+    assert rows.current_rows == []
+
+
+def test_indexing_reads_all_pages_and_is_refused_once_iteration_has_begun() -> None:
+    rows = ResultSet(FakeFuture([3]), [1, 2])
+    assert rows[2] == 3
+    assert rows[:2] == [1, 2]
+    assert list(rows) == [1, 2, 3]
+    begun = ResultSet(FakeFuture([3]), [1, 2])
+    next(begun)
+    with pytest.raises(RuntimeError, match="once iteration has begun"):
+        begun[1]
+
+
+def test_comparing_and_truth() -> None:
+    assert ResultSet(FakeFuture([2]), [1]) == [1, 2]
+    assert ResultSet(FakeFuture(), [1])
+    assert not ResultSet(FakeFuture([2]), [])
+    assert not ResultSet(FakeFuture(), None)
+
+
+def test_one() -> None:
+    assert ResultSet(FakeFuture(), [7, 8]).one() == 7
+    assert ResultSet(FakeFuture(), []).one() is None
+
+
+def rows_message(names: list[str], types: list[Any], body: bytes, count: int) -> ResultMessage:
+    message = ResultMessage(2)
+    message.metadata = ResultMetadata([ColumnMetadata("ks", "t", n, t) for n, t in zip(names, types, strict=True)])
+    message.row_count = count
+    message._body = body
+    return message
+
+
+APPLIED = bytes.fromhex("00000001 01 00000004 00000007")
+NOT_APPLIED = bytes.fromhex("00000001 00 00000004 00000007")
+
+
+@pytest.mark.parametrize("factory", [tuple_factory, named_tuple_factory, dict_factory, lambda names, rows: [object()]])
+@pytest.mark.parametrize(("body", "expected"), [(APPLIED, True), (NOT_APPLIED, False)])
+def test_was_applied_with_every_row_factory(factory: Any, body: bytes, expected: bool) -> None:
+    future = FakeFuture()
+    future.row_factory = factory  # type: ignore[method-assign]
+    message = rows_message(["[applied]", "v"], [BooleanType, Int32Type], body, 1)
+    assert ResultSet(future, message).was_applied is expected
+
+
+def test_was_applied_of_another_statement() -> None:
+    message = rows_message(["v"], [Int32Type], bytes.fromhex("00000004 00000007"), 1)
+    with pytest.raises(RuntimeError, match="lightweight transactions"):
+        ResultSet(FakeFuture(), message).was_applied  # noqa: B018
+
+
+def test_was_applied_of_plain_rows() -> None:
+    assert ResultSet(FakeFuture(), [{"[applied]": True}]).was_applied
+    assert not ResultSet(FakeFuture(), [(False, 1)]).was_applied
+
+
+def test_names_types_and_rows_of_a_message() -> None:
+    message = rows_message(["v"], [Int32Type], bytes.fromhex("00000004 00000007 ffffffff"), 2)
+    rows = ResultSet(FakeFuture(), message)
+    assert rows.column_names == ["v"]
+    assert rows.column_types == [Int32Type]
+    assert [row.v for row in rows.current_rows] == [7, None]
+    assert repr(rows) == "<ResultSet: 2 rows of v>"
+
+
+def test_a_result_without_rows() -> None:
+    rows = ResultSet(FakeFuture(), ResultMessage(1))
+    assert rows.column_names is None
+    assert rows.all() == []
+    assert repr(rows) == "<ResultSet: no rows>"

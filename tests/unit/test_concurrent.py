@@ -1,0 +1,186 @@
+"""`execute_concurrent` over sessions that answer at once, later, in another thread, or with errors."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cassandra.concurrent import execute_concurrent, execute_concurrent_with_args
+
+
+class FakeFuture:
+    def __init__(self, value: Any, error: Exception | None) -> None:
+        self.value = value
+        self.error = error
+        self.done = False
+        self.callbacks: list[tuple[Any, ...]] = []
+
+    def add_callbacks(
+        self, callback: Any, errback: Any, callback_args: Any = (), errback_args: Any = (), **kwargs: Any
+    ) -> None:
+        self.callbacks.append((callback, callback_args, errback, errback_args))
+        if self.done:
+            self.fire()
+
+    def clear_callbacks(self) -> None:
+        self.callbacks.clear()
+
+    def fire(self) -> None:
+        self.done = True
+        for callback, callback_args, errback, errback_args in list(self.callbacks):
+            if self.error is not None:
+                errback(self.error, *errback_args)
+            else:
+                callback([self.value], *callback_args)
+
+    def result(self) -> Any:
+        return [self.value]
+
+
+class SynchronousSession:
+    """Answers inside `add_callbacks`."""
+
+    def __init__(self, failing: set[int] | None = None) -> None:
+        self.failing = failing or set()
+        self.depth = 0
+
+    def execute_async(self, statement: Any, parameters: Any, **kwargs: Any) -> FakeFuture:
+        self.depth = max(self.depth, len(list(frames())))
+        value = parameters[0]
+        future = FakeFuture(value, ValueError(value) if value in self.failing else None)
+        future.done = True
+        return future
+
+
+def frames() -> Iterator[Any]:
+    frame: Any = sys._getframe()
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+class ThreadedSession:
+    """Answers from a thread of its own, newest first; records how many were under way at once."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Condition()
+        self.waiting: list[FakeFuture] = []
+        self.most = 0
+        self.closed = False
+        self.thread = threading.Thread(target=self.run)
+        self.thread.start()
+
+    def execute_async(self, statement: Any, parameters: Any, **kwargs: Any) -> FakeFuture:
+        future = FakeFuture(parameters[0], None)
+        with self.lock:
+            self.waiting.append(future)
+            self.most = max(self.most, len(self.waiting))
+            self.lock.notify()
+        return future
+
+    def run(self) -> None:
+        while True:
+            with self.lock:
+                while not self.closed and not any(future.callbacks for future in self.waiting):
+                    self.lock.wait(0.05)
+                if self.closed:
+                    return
+                ready = [future for future in self.waiting if future.callbacks]
+                future = ready[-1]
+                self.waiting.remove(future)
+            future.fire()
+
+    def close(self) -> None:
+        with self.lock:
+            self.closed = True
+            self.lock.notify()
+        self.thread.join()
+
+
+def arguments(count: int) -> list[tuple[int]]:
+    return [(i,) for i in range(count)]
+
+
+def test_outcomes_are_in_the_order_of_the_statements() -> None:
+    outcomes = execute_concurrent_with_args(SynchronousSession(), "q", arguments(1000))
+    assert [(success, value) for success, value in outcomes] == [(True, [i]) for i in range(1000)]
+
+
+def test_synchronous_callbacks_do_not_recurse() -> None:
+    session = SynchronousSession()
+    before = len(list(frames()))
+    execute_concurrent_with_args(session, "q", arguments(5000))
+    assert session.depth - before < 20
+
+
+def test_order_and_concurrency_with_a_thread_that_answers_newest_first() -> None:
+    session = ThreadedSession()
+    try:
+        outcomes = list(execute_concurrent_with_args(session, "q", arguments(500), concurrency=16))
+    finally:
+        session.close()
+    assert [outcome.result_or_exc for outcome in outcomes] == [[i] for i in range(500)]
+    assert session.most <= 16
+
+
+def test_the_first_error_is_raised() -> None:
+    with pytest.raises(ValueError, match="7"):
+        execute_concurrent_with_args(SynchronousSession({7, 9}), "q", arguments(20))
+
+
+def test_errors_are_outcomes_on_request() -> None:
+    outcomes = list(execute_concurrent_with_args(SynchronousSession({3}), "q", arguments(5), raise_on_first_error=False))
+    assert [outcome.success for outcome in outcomes] == [True, True, True, False, True]
+    assert isinstance(outcomes[3].result_or_exc, ValueError)
+
+
+def test_a_mistake_in_the_call_is_an_outcome_too() -> None:
+    class Refusing:
+        def execute_async(self, statement: Any, parameters: Any, **kwargs: Any) -> Any:
+            raise TypeError("bad parameter")
+
+    (outcome,) = execute_concurrent(Refusing(), [("q", 1)], raise_on_first_error=False)
+    assert not outcome.success
+    with pytest.raises(TypeError, match="bad parameter"):
+        execute_concurrent(Refusing(), [("q", 1)])
+
+
+def test_a_generator_takes_statements_as_it_is_read() -> None:
+    taken = []
+
+    def statements() -> Iterator[tuple[str, tuple[int]]]:
+        for i in range(1000):
+            taken.append(i)
+            yield "q", (i,)
+
+    outcomes = execute_concurrent(SynchronousSession(), statements(), concurrency=10, results_generator=True)
+    first = next(iter(outcomes))
+    assert first.result_or_exc == [0]
+    assert len(taken) <= 30
+    assert len(list(outcomes)) == 999
+
+
+def test_no_statements() -> None:
+    assert execute_concurrent(SynchronousSession(), []) == []
+
+
+@pytest.mark.parametrize("concurrency", [0, -1])
+def test_concurrency_is_checked(concurrency: int) -> None:
+    with pytest.raises(ValueError, match=str(concurrency)):
+        execute_concurrent(SynchronousSession(), [], concurrency=concurrency)
+
+
+def test_the_profile_is_handed_on() -> None:
+    seen = []
+
+    class Session(SynchronousSession):
+        def execute_async(self, statement: Any, parameters: Any, **kwargs: Any) -> FakeFuture:
+            seen.append(kwargs)
+            return super().execute_async(statement, parameters, **kwargs)
+
+    execute_concurrent_with_args(Session(), "q", arguments(1), execution_profile="fast")
+    assert seen == [{"execution_profile": "fast"}]
