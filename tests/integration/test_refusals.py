@@ -81,9 +81,8 @@ def test_what_a_role_may_not_do(guarded: LocalCluster) -> None:
 
 
 def test_a_keyspace_that_does_not_exist(node: LocalCluster) -> None:
-    with connect(node) as cluster:
-        with pytest.raises(InvalidRequest, match="nowhere"):
-            cluster.connect("nowhere")
+    with connect(node) as cluster, pytest.raises(InvalidRequest, match="nowhere"):
+        cluster.connect("nowhere")
 
     async def work() -> None:
         async with aio.Cluster(node.contact_points, port=node.port) as other:

@@ -1,0 +1,187 @@
+"""Three real nodes under load, one of them killed, paused, restarted: nothing acknowledged is lost, nothing hangs."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from cassandra import ConsistencyLevel
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
+from cassandra.policies import ConstantReconnectionPolicy, HostStateListener, RoundRobinPolicy
+from cassandra.query import SimpleStatement
+from cassandra.testing import LocalCluster
+
+from .conftest import create_keyspace, new_keyspace_name
+
+pytestmark = pytest.mark.integration
+
+WRITERS = 4
+
+
+@pytest.fixture(scope="module")
+def fragile() -> Iterator[LocalCluster]:
+    """Three nodes that tests may kill."""
+    with LocalCluster(3, "5.0.9") as cluster:
+        yield cluster
+
+
+class States(HostStateListener):
+    """Waits for hosts to be seen up or down."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self.history: list[tuple[str, str]] = []
+
+    def _note(self, event: str, host: object) -> None:
+        with self._changed:
+            self.history.append((event, str(host.address)))  # type: ignore[attr-defined]
+            self._changed.notify_all()
+
+    def on_up(self, host: object) -> None:
+        self._note("up", host)
+
+    def on_down(self, host: object) -> None:
+        self._note("down", host)
+
+    def on_add(self, host: object) -> None:
+        self._note("add", host)
+
+    def on_remove(self, host: object) -> None:
+        self._note("remove", host)
+
+    def wait_for(self, event: str, address: str, timeout: float = 60) -> None:
+        with self._changed:
+            seen = self._changed.wait_for(lambda: (event, address) in self.history, timeout)
+        assert seen, f"{event} of {address} was not seen; {self.history}"
+
+
+class Load:
+    """Writers that each insert one row after the other, at QUORUM, until they are told to stop."""
+
+    def __init__(self, session: Session) -> None:
+        self._insert = session.prepare("INSERT INTO t (k, v) VALUES (?, ?)")
+        self._insert.consistency_level = ConsistencyLevel.QUORUM
+        self._insert.is_idempotent = True
+        self._session = session
+        self._stop = threading.Event()
+        self._lock = threading.Condition()
+        self.acknowledged: set[int] = set()
+        self.failed: list[Exception] = []
+        self._threads = [threading.Thread(target=self._write, args=(i,)) for i in range(WRITERS)]
+        for thread in self._threads:
+            thread.start()
+
+    def _write(self, start: int) -> None:
+        k = start
+        while not self._stop.is_set():
+            try:
+                self._session.execute(self._insert, (k, str(k)))
+            except Exception as error:
+                self.failed.append(error)
+            else:
+                with self._lock:
+                    self.acknowledged.add(k)
+                    self._lock.notify_all()
+            k += WRITERS
+
+    def go_on(self, rows: int = 500, timeout: float = 60) -> None:
+        """Wait until so many further rows are acknowledged."""
+        with self._lock:
+            wanted = len(self.acknowledged) + rows
+            assert self._lock.wait_for(lambda: len(self.acknowledged) >= wanted, timeout), self.failed[-3:]
+
+    def stop(self) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join(30)
+        assert not any(thread.is_alive() for thread in self._threads)
+
+
+def run_under_load(local: LocalCluster, disturb: Callable[[States, Load], None]) -> Load:
+    """Disturb the nodes under load; then everything acknowledged has to be there."""
+    profile = ExecutionProfile(load_balancing_policy=RoundRobinPolicy(), request_timeout=5)
+    with Cluster(
+        local.contact_points,
+        port=local.port,
+        execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+        reconnection_policy=ConstantReconnectionPolicy(0.5, None),
+        connect_timeout=3,
+        idle_heartbeat_interval=1,
+        idle_heartbeat_timeout=1,
+    ) as cluster:
+        session = cluster.connect(wait_for_all_pools=True)
+        name = new_keyspace_name()
+        create_keyspace(session, name, replicas=3)
+        session.set_keyspace(name)
+        session.execute("CREATE TABLE t (k int PRIMARY KEY, v text)")
+        states = States()
+        cluster.register_listener(states)
+        load = Load(session)
+        try:
+            load.go_on()
+            disturb(states, load)
+            load.go_on()
+        finally:
+            load.stop()
+        statement = SimpleStatement("SELECT k, v FROM t", consistency_level=ConsistencyLevel.ALL)
+        found = {row.k: row.v for row in session.execute(statement, timeout=60)}
+        assert load.acknowledged <= found.keys()
+        assert all(value == str(key) for key, value in found.items())
+        session.execute(f"DROP KEYSPACE {name}", timeout=60)
+    return load
+
+
+def test_a_node_is_killed_and_comes_back(fragile: LocalCluster) -> None:
+    def disturb(states: States, load: Load) -> None:
+        address = fragile.nodes[1].address
+        fragile.kill(2)
+        states.wait_for("down", address)
+        load.go_on()
+        fragile.restart(2)
+        states.wait_for("up", address)
+
+    load = run_under_load(fragile, disturb)
+    # Idempotent writes go to the next host: none of them has to fail.
+    assert load.failed == []
+
+
+def test_a_node_hangs_and_goes_on(fragile: LocalCluster) -> None:
+    def disturb(states: States, load: Load) -> None:
+        address = fragile.nodes[2].address
+        fragile.pause(3)
+        states.wait_for("down", address)
+        load.go_on()
+        fragile.resume(3)
+        states.wait_for("up", address)
+
+    run_under_load(fragile, disturb)
+
+
+def test_the_control_connections_node_is_killed(fragile: LocalCluster) -> None:
+    def disturb(states: States, load: Load) -> None:
+        cluster = load._session.cluster
+        before = cluster.get_control_connection_host()
+        number = next(i for i, node in enumerate(fragile.nodes, 1) if node.address == before.address)
+        fragile.kill(number)
+        states.wait_for("down", before.address)
+        load.go_on()
+        fragile.restart(number)
+        states.wait_for("up", before.address)
+        cluster.refresh_nodes()
+        assert cluster.get_control_connection_host() != before
+        assert len(cluster.metadata.all_hosts()) == 3
+
+    run_under_load(fragile, disturb)
+
+
+def test_prepared_statements_survive_a_restart_of_every_node(fragile: LocalCluster) -> None:
+    def disturb(states: States, load: Load) -> None:
+        for number, node in enumerate(fragile.nodes, 1):
+            fragile.restart(number)
+            states.wait_for("up", node.address)
+            states.history.clear()
+            load.go_on(100)
+
+    run_under_load(fragile, disturb)

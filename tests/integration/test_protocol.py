@@ -1,0 +1,354 @@
+"""The protocol layer against real nodes, over a plain socket: every version and compression, without the engine in between."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cassandra import errors
+from cassandra._impl import bind, frame
+from cassandra.protocol import (
+    BatchMessage,
+    ErrorMessage,
+    ExecuteMessage,
+    PrepareMessage,
+    QueryMessage,
+    RegisterMessage,
+    ResultMetadata,
+)
+from cassandra.protocol.connection import (
+    EnableSegments,
+    ProtocolConnection,
+    Ready,
+    Send,
+    SetCompression,
+    VersionRefused,
+)
+from cassandra.protocol.messages.base import MessageType
+from cassandra.protocol.messages.decode import decode_response
+from cassandra.protocol.messages.encode import encode_request
+from cassandra.query.row_factories import dict_factory, named_tuple_factory
+from cassandra.sentinels import UNSET_VALUE
+from cassandra.testing import LocalCluster
+from tests.integration.conftest import new_keyspace_name
+
+pytestmark = pytest.mark.integration
+
+SETTINGS: list[tuple[int, str | None]] = [
+    (3, None), (3, "lz4"), (3, "snappy"), (4, None), (4, "lz4"), (4, "snappy"), (5, None), (5, "lz4")
+]  # fmt: skip
+LOGGED, UNLOGGED, COUNTER = 0, 1, 2
+ONE, SERIAL, LOCAL_SERIAL = 1, 8, 9
+
+
+class Wire:
+    """One blocking connection."""
+
+    def __init__(self, address: tuple[str, int], version: int, compression: str | None = None) -> None:
+        self.version = version
+        self.socket = socket.create_connection(address, 20)
+        self.reader = frame.FrameReader(version)
+        self.writer = frame.FrameWriter(version)
+        self.handshake = ProtocolConnection(version, compression=compression)
+        self.received: list[Any] = []
+        self.end: Any = None
+        actions = self.handshake.start()
+        while not isinstance(self.end, (Ready, VersionRefused)):
+            for action in actions:
+                self.act(action)
+            if not isinstance(self.end, (Ready, VersionRefused)):
+                actions = self.handshake.receive(*self.next())
+
+    def act(self, action: Any) -> None:
+        self.end = action
+        if isinstance(action, Send):
+            self.writer.add(*action)
+            self.socket.sendall(self.writer.take())
+        elif isinstance(action, SetCompression):
+            self.reader.set_compression(action.algorithm)
+            self.writer.set_compression(action.algorithm)
+        elif isinstance(action, EnableSegments):
+            self.reader.enable_segments()
+            self.writer.enable_segments()
+        else:
+            assert isinstance(action, (Ready, VersionRefused)), action
+
+    def next(self) -> Any:
+        while not self.received:
+            data = self.socket.recv(65536)
+            assert data, "the server closed the connection"
+            self.received += self.reader.feed(data)
+        return self.received.pop(0)
+
+    def ask(self, message: MessageType, cached: ResultMetadata | None = None, stream: int = 1) -> Any:
+        """The answer to one request, whatever it is."""
+        opcode, flags, body = encode_request(message, self.version)
+        self.writer.add(stream, opcode, flags, body)
+        self.socket.sendall(self.writer.take())
+        return self.answer(cached)
+
+    def answer(self, cached: ResultMetadata | None = None) -> Any:
+        _stream, opcode, flags, body, version = self.next()
+        return decode_response(opcode, flags, body, version, cached=cached)
+
+    def run(self, query: str, *values: bytes | None) -> Any:
+        return good(self.ask(QueryMessage(query, ONE, query_params=list(values) or None)))
+
+    def close(self) -> None:
+        self.socket.close()
+
+
+def good(message: Any) -> Any:
+    assert not isinstance(message, ErrorMessage), message
+    return message
+
+
+class Server:
+    """The address of a node, and a keyspace on it with the tables of these tests."""
+
+    def __init__(self, local: LocalCluster) -> None:
+        self.address = (str(local.contact_points[0]), int(local.port))
+        self.keyspace = new_keyspace_name() + "_wire"
+        wire = Wire(self.address, 4)
+        wire.run(
+            f"CREATE KEYSPACE {self.keyspace} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
+        )
+        wire.run(f"CREATE TABLE {self.keyspace}.t (id int PRIMARY KEY, name text, data blob)")
+        wire.run(f"CREATE TABLE {self.keyspace}.c (id int PRIMARY KEY, n counter)")
+        wire.close()
+
+
+@pytest.fixture(scope="module")
+def server(node: LocalCluster) -> Server:
+    return Server(node)
+
+
+@pytest.fixture(scope="module")
+def old_server(old_node: LocalCluster) -> Server:
+    return Server(old_node)
+
+
+@pytest.fixture(params=SETTINGS, ids=lambda setting: f"v{setting[0]}-{setting[1]}")
+def wire(server: Server, request: pytest.FixtureRequest) -> Iterator[Wire]:
+    made = Wire(server.address, *request.param)
+    assert made.end.compression == request.param[1]
+    made.run(f"USE {server.keyspace}")
+    made.run("TRUNCATE t")
+    yield made
+    made.close()
+
+
+def int32(value: int) -> bytes:
+    return struct.pack(">i", value)
+
+
+def prepare(wire: Wire, query: str) -> Any:
+    return good(wire.ask(PrepareMessage(query)))
+
+
+def everything(wire: Wire, keyspace: str) -> None:
+    """QUERY, PREPARE, EXECUTE and BATCH in their forms, over one connection."""
+    assert wire.run(f"USE {keyspace}").new_keyspace == keyspace
+    assert wire.run("INSERT INTO t (id, name, data) VALUES (?, ?, ?)", int32(1), b"one", None).kind == 1
+    insert = prepare(wire, "INSERT INTO t (id, name, data) VALUES (?, ?, ?)")
+    assert [column.name for column in insert.bind_metadata] == ["id", "name", "data"]
+    assert insert.pk_indexes == (None if wire.version == 3 else [0])
+    assert (insert.result_metadata_id is not None) is (wire.version >= 5)
+    plan = bind.BindPlan(insert.bind_metadata, [0])
+    last = UNSET_VALUE if wire.version > 3 else None
+    for identity in range(2, 40):
+        block = plan.bind([identity, f"name {identity}", last if identity % 2 else b"x" * 2000], wire.version)
+        good(wire.ask(ExecuteMessage(insert.query_id, block, ONE, timestamp=1_700_000_000_000_000,
+                                     result_metadata_id=insert.result_metadata_id)))  # fmt: skip
+    for kind in (LOGGED, UNLOGGED):
+        queries = [
+            (True, insert.query_id, plan.bind([100 + kind, "batched", b"\x00"], wire.version)),
+            (False, "INSERT INTO t (id, name) VALUES (?, ?)", [int32(200 + kind), None]),
+            (False, f"INSERT INTO t (id, name) VALUES ({300 + kind}, 'text')", []),
+        ]
+        good(wire.ask(BatchMessage(kind, queries, ONE, SERIAL, 1_700_000_000_000_001)))
+    add = prepare(wire, "UPDATE c SET n = n + ? WHERE id = ?")
+    good(wire.ask(BatchMessage(COUNTER, [(True, add.query_id, [struct.pack(">q", 5), int32(1)])] * 3, ONE)))
+    assert wire.run("SELECT n FROM c WHERE id = 1").parsed_rows[0][0] % 15 == 0
+    paged_select(wire)
+    wire.run("TRUNCATE t")
+    wire.run("TRUNCATE c")
+
+
+def paged_select(wire: Wire) -> None:
+    """All rows, by pages; metadata skipped where that is safe, compared where it is not."""
+    select = prepare(wire, "SELECT id, name, data FROM t")
+    cached, state, found = select.result_metadata, None, []
+    skip = wire.version >= 5
+    while True:
+        page = good(wire.ask(ExecuteMessage(select.query_id, [], ONE, fetch_size=7, paging_state=state, skip_meta=skip,
+                                            result_metadata_id=select.result_metadata_id), cached))  # fmt: skip
+        assert page.metadata is cached
+        found += page.decode(named_tuple_factory)
+        state = page.paging_state
+        if state is None:
+            break
+    assert len(found) == 39 + 6
+    by_id = {row.id: row for row in found}
+    assert by_id[4] == (4, "name 4", b"x" * 2000)
+    assert by_id[5] == (5, "name 5", None)
+    assert by_id[201] == (201, None, None)
+
+
+def test_all_requests_on_cassandra_5_0(wire: Wire, server: Server) -> None:
+    everything(wire, server.keyspace)
+
+
+@pytest.mark.parametrize(("version", "compression"), SETTINGS)
+def test_all_requests_on_older_nodes(old_server: Server, version: int, compression: str | None) -> None:
+    wire = Wire(old_server.address, version, compression)
+    everything(wire, old_server.keyspace)
+    wire.close()
+
+
+def test_large_values_cross_segments(wire: Wire) -> None:
+    data = bytes(range(256)) * 4000
+    good(wire.ask(QueryMessage("INSERT INTO t (id, data) VALUES (?, ?)", ONE, query_params=[int32(7), data])))
+    assert wire.run("SELECT data FROM t WHERE id = 7").parsed_rows == [(data,)]
+
+
+def test_many_requests_in_one_write(wire: Wire) -> None:
+    for stream in range(100):
+        body = encode_request(QueryMessage(f"INSERT INTO t (id, name) VALUES ({stream}, 'x')", ONE), wire.version)
+        wire.writer.add(stream, *body)
+    wire.socket.sendall(wire.writer.take())
+    assert {wire.next()[0] for _ in range(100)} == set(range(100))
+    assert wire.run("SELECT count(*) FROM t").parsed_rows == [(100,)]
+
+
+def test_conditional_statements(wire: Wire) -> None:
+    insert = prepare(wire, "INSERT INTO t (id, name) VALUES (?, ?) IF NOT EXISTS")
+    outcomes = []
+    for _ in range(2):
+        message = ExecuteMessage(insert.query_id, [int32(1), b"n"], ONE, LOCAL_SERIAL, skip_meta=wire.version >= 5,
+                                 result_metadata_id=insert.result_metadata_id)  # fmt: skip
+        outcomes += good(wire.ask(message, insert.result_metadata)).decode(dict_factory)
+    assert outcomes == [{"[applied]": True}, {"[applied]": False, "id": 1, "data": None, "name": "n"}]
+
+
+def test_values_by_name_tracing_and_a_custom_payload(wire: Wire) -> None:
+    message = QueryMessage("SELECT now() FROM system.local", ONE)
+    message.tracing = True
+    if wire.version > 3:
+        message.custom_payload = {"key": b"value"}
+    assert good(wire.ask(message)).trace_id is not None
+
+
+def test_warnings(wire: Wire) -> None:
+    if wire.version < 4:
+        pytest.skip("warnings came with protocol version 4")
+    queries = [(False, f"INSERT INTO t (id, data) VALUES ({identity}, 0x{'ab' * 4000})", []) for identity in range(3)]
+    answer = good(wire.ask(BatchMessage(UNLOGGED, queries, ONE)))
+    assert answer.warnings
+    assert "exceed" in answer.warnings[0]
+
+
+def test_version_5_parameters(server: Server) -> None:
+    wire = Wire(server.address, 5)
+    message = QueryMessage("INSERT INTO t (id, name) VALUES (1, 'x') USING TTL 100", ONE, keyspace=server.keyspace)
+    message.now_in_seconds = 1_700_000_000
+    good(wire.ask(message))
+    good(wire.ask(PrepareMessage("SELECT * FROM t", server.keyspace)))
+    batch = BatchMessage(UNLOGGED, [(False, "INSERT INTO t (id) VALUES (2)", [])], ONE, keyspace=server.keyspace)
+    batch.now_in_seconds = 1_700_000_000
+    good(wire.ask(batch))
+    wire.close()
+
+
+@pytest.mark.parametrize("version", [4, 5])
+def test_another_session_alters_the_table_and_prepares_again(server: Server, version: int) -> None:
+    """On version 4 the answer's metadata is compared; on version 5 the changed id brings new metadata. No row is read by stale columns."""
+    first, second = Wire(server.address, version), Wire(server.address, version)
+    table = f"{server.keyspace}.altered{version}"
+    first.run(f"CREATE TABLE {table} (id int PRIMARY KEY, b text)")
+    first.run(f"INSERT INTO {table} (id, b) VALUES (1, 'b')")
+    query = f"SELECT * FROM {table}"
+    prepared = prepare(first, query)
+
+    def execute() -> Any:
+        message = ExecuteMessage(
+            prepared.query_id, [], ONE, skip_meta=version >= 5, result_metadata_id=prepared.result_metadata_id
+        )
+        return good(first.ask(message, prepared.result_metadata))
+
+    before = execute()
+    assert before.metadata is prepared.result_metadata
+    assert before.decode(dict_factory) == [{"id": 1, "b": "b"}]
+    second.run(f"ALTER TABLE {table} ADD a int")
+    second.run(f"UPDATE {table} SET a = 5 WHERE id = 1")
+    prepare(second, query)
+    after = execute()
+    assert after.decode(dict_factory) == [{"id": 1, "a": 5, "b": "b"}]
+    assert (after.result_metadata_id is not None) is (version >= 5)
+    first.close()
+    second.close()
+
+
+def test_vectors(server: Server) -> None:
+    for version in (4, 5):
+        wire = Wire(server.address, version)
+        table = f"{server.keyspace}.vectors"
+        wire.run(f"CREATE TABLE IF NOT EXISTS {table} (id int PRIMARY KEY, v vector<float, 3>)")
+        insert = prepare(wire, f"INSERT INTO {table} (id, v) VALUES (?, ?)")
+        plan = bind.BindPlan(insert.bind_metadata, [0])
+        block = plan.bind([version, [1.0, 2.0, 3.5]], version)
+        good(wire.ask(BatchMessage(UNLOGGED, [(True, insert.query_id, block)], ONE)))
+        (row,) = wire.run(f"SELECT v FROM {table} WHERE id = {version}").parsed_rows
+        assert list(row[0]) == [1.0, 2.0, 3.5]
+        wire.close()
+
+
+def test_events_and_schema_changes(server: Server, wire: Wire) -> None:
+    good(wire.ask(RegisterMessage(["SCHEMA_CHANGE", "STATUS_CHANGE", "TOPOLOGY_CHANGE"])))
+    change = wire.run("CREATE TABLE seen (id int PRIMARY KEY)")
+    expected = {"change_type": "CREATED", "target_type": "TABLE", "keyspace": server.keyspace, "table": "seen"}
+    assert change.schema_change_event == expected
+    event = wire.answer()
+    assert (event.event_type, event.event_args) == ("SCHEMA_CHANGE", expected)
+    wire.run("DROP TABLE seen")
+
+
+ERRORS: list[tuple[str, int, type[Exception]]] = [
+    ("SELEC", 0x2000, errors.RequestValidationException),
+    ("SELECT * FROM no_such_table", 0x2200, errors.InvalidRequest),
+    ("CREATE TABLE t (id int PRIMARY KEY)", 0x2400, errors.AlreadyExists),
+    ("CREATE KEYSPACE k WITH replication = {'class': 'NoSuch'}", 0x2300, errors.ConfigurationException),
+]
+
+
+@pytest.mark.parametrize(("query", "code", "exception"), ERRORS)
+def test_errors(wire: Wire, query: str, code: int, exception: type[Exception]) -> None:
+    message = wire.ask(QueryMessage(query, ONE))
+    assert isinstance(message, ErrorMessage)
+    assert message.code == code
+    assert isinstance(message.to_exception(), exception)
+    assert wire.run("SELECT id FROM t").parsed_rows == []
+
+
+def test_too_few_replicas(wire: Wire) -> None:
+    message = wire.ask(QueryMessage("SELECT * FROM t WHERE id = 1", 3))
+    assert isinstance(message, ErrorMessage)
+    raised = message.to_exception()
+    assert isinstance(raised, errors.Unavailable)
+    assert (raised.consistency, raised.alive_replicas) == (3, 1)
+
+
+def test_an_unknown_statement(wire: Wire) -> None:
+    message = wire.ask(ExecuteMessage(b"0123456789abcdef", [], ONE, result_metadata_id=b"0123456789abcdef"))
+    assert isinstance(message, ErrorMessage)
+    assert (message.code, message.info) == (0x2500, b"0123456789abcdef")
+
+
+def test_a_version_that_no_server_speaks(server: Server) -> None:
+    wire = Wire(server.address, 6)
+    assert isinstance(wire.end, VersionRefused)
+    wire.close()
