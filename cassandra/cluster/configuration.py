@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import enum
-import platform
 import ssl
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -138,8 +138,7 @@ class ClusterBase:
             if (
                 name.startswith("_")
                 or not hasattr(ClusterBase, name)
-                or (callable(getattr(type(self), name, None))
-                and name not in _CALLABLE_SETTINGS)
+                or (callable(getattr(type(self), name, None)) and name not in _CALLABLE_SETTINGS)
             ):
                 raise TypeError(f"Cluster has no setting {name!r}")
             if value is not NOT_SET:
@@ -256,7 +255,7 @@ class ClusterBase:
     def _startup_options(self) -> dict[str, str]:
         options = {
             "DRIVER_NAME": DRIVER_NAME,
-            "DRIVER_VERSION": f"{__version__} ({platform.python_implementation()} {platform.python_version()})",
+            "DRIVER_VERSION": f"{__version__} ({sys.implementation.name} {sys.version.split()[0]})",
         }
         if self.no_compact:
             options["NO_COMPACT"] = "true"

@@ -42,6 +42,7 @@ class ResponseFuture:
         "_errbacks",
         "_error",
         "_history",
+        "_paging_state",
         "_request",
         "_response",
         "_trace_ids",
@@ -65,6 +66,7 @@ class ResponseFuture:
         self._callbacks: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] | None = None
         self._errbacks: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] | None = None
         self._history: list[Attempt] = []
+        self._paging_state: bytes | None = None
         self._trace_ids: list[Any] = []
 
     # -- completion, on the loop -------------------------------------------------------------------------------------------
@@ -82,6 +84,8 @@ class ResponseFuture:
         if trace_id is not None:
             self._trace_ids.append(trace_id)
         self.is_schema_agreed = getattr(response, "is_schema_agreed", True)
+        if error is None:  # else the page that failed may be asked for again
+            self._paging_state = getattr(response, "paging_state", None)
         with _hand_over:
             self._response = response
             self._error = error
@@ -189,12 +193,12 @@ class ResponseFuture:
     @property
     def has_more_pages(self) -> bool:
         """Whether there is a page after the one that has come."""
-        return getattr(self._response, "paging_state", None) is not None
+        return self._paging_state is not None
 
     @property
     def paging_state(self) -> bytes | None:
         """Where the next page begins; None on the last one."""
-        return getattr(self._response, "paging_state", None)
+        return self._paging_state
 
     def start_fetching_next_page(self) -> None:
         """Ask for the next page; `result` and the callbacks are for that one then. QueryExhausted where there is none."""

@@ -95,14 +95,14 @@ class Core:
         await asyncio.sleep(0)
         await asyncio.sleep(0)
 
-    def spawn(self, coroutine: Any) -> None:
-        """Run `coroutine` in the background until `close`."""
+    def spawn(self, coroutine: Any) -> asyncio.Task[Any]:
+        """Run `coroutine` in the background, at the longest until `close`."""
+        task: asyncio.Task[Any] = asyncio.ensure_future(coroutine)
         if self.closed:
-            coroutine.close()
-            return
-        task = asyncio.ensure_future(coroutine)
+            task.cancel()
         self._background.add(task)
         task.add_done_callback(self._background.discard)
+        return task
 
     # -- sessions ------------------------------------------------------------------------------------------------------
 

@@ -32,8 +32,8 @@ class Waiter(Protocol):
 class HostPool:
     """Open connections to one host, filled up to `size`; requests wait here when all of them are full.
 
-    `open_connection` makes one ready to use (handshake done, keyspace set). `on_failure` is told, with the cause, when a
-    connection breaks or cannot be made.
+    `open_connection` makes one ready to use (handshake done, keyspace set). A connection that breaks is opened again at once:
+    requests that have no other host wait for it. `on_failure` is told, with the cause, when that fails and none is left.
     """
 
     __slots__ = (
@@ -77,9 +77,9 @@ class HostPool:
         return best
 
     @property
-    def is_busy(self) -> bool:
-        """Whether there are open connections, all without room."""
-        return bool(self.connections) and self.pick() is None
+    def is_worth_waiting_for(self) -> bool:
+        """Whether a connection is open (and full), or being opened."""
+        return bool(self.connections) or (self._filling is not None and not self._filling.done())
 
     def wait_for_room(self, waiter: Waiter) -> None:
         """`waiter.send_to` is called as soon as a connection has room."""
@@ -95,17 +95,14 @@ class HostPool:
         missing = self.size - len(self.connections)
         if self.closed or missing <= 0:
             return
-        results = await asyncio.gather(*(self._open(self.host) for _ in range(missing)), return_exceptions=True)
-        errors = []
-        for result in results:
-            if isinstance(result, Connection):
-                self._adopt(result)
-            elif isinstance(result, Exception):
-                errors.append(result)
-            elif isinstance(result, BaseException):
-                raise result
+        results = await asyncio.gather(*(self._open_one() for _ in range(missing)), return_exceptions=True)
+        errors = [result for result in results if isinstance(result, BaseException)]
         if errors and not self.connections and not self.closed:
             raise errors[0]
+
+    async def _open_one(self) -> None:
+        # Adopted as soon as it is there: what is cancelled later must not leave an open connection that nobody knows.
+        self._adopt(await self._open(self.host))
 
     def _adopt(self, connection: Connection) -> None:
         if self.closed or connection.closed:
@@ -149,7 +146,8 @@ class HostPool:
 
     def _refilled(self, task: asyncio.Task[None]) -> None:
         error = None if task.cancelled() else task.exception()
-        if isinstance(error, Exception):
+        if isinstance(error, Exception) and not self.connections:
+            self._fail_waiters(error)
             self._on_failure(self, error)
 
     def _on_connection_closed(self, connection: Connection, error: Exception | None) -> None:
@@ -158,12 +156,9 @@ class HostPool:
             return
         if connection in self.connections:
             self.connections.remove(connection)
-        if self.closed:
-            return
-        cause = error or ConnectionShutdown(f"connection to {self.host} was closed", self.host)
-        if not self.connections:
-            self._fail_waiters(cause)
-        self._on_failure(self, cause)
+        if not self.closed:
+            log.debug("a connection to %s was lost, it is opened again: %s", self.host, error)
+            self.refill()
 
     def _fail_waiters(self, error: Exception) -> None:
         waiters, self._waiters = self._waiters, deque()

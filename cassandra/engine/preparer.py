@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("cassandra.cluster")
 
 PARALLEL_PREPARES = 16  # on one connection
+OTHERS_WAIT = 1.0  # seconds that prepare() gives the other hosts
 
 
 class Preparer:
@@ -65,7 +66,7 @@ class Preparer:
             prepared.custom_payload = response.custom_payload
         self._known[response.query_id] = prepared
         if self._core.settings.prepare_on_all_hosts and len(session.pools) > 1:
-            await self._prepare_on_others(session, prepared, host, timeout)
+            await self._prepare_on_others(session, prepared, host)
         return prepared
 
     async def _send(
@@ -88,20 +89,15 @@ class Preparer:
             raise request.error
         return request.response, request.attempts[-1].host
 
-    async def _prepare_on_others(
-        self, session: EngineSession, prepared: PreparedStatement, first: Any, timeout: float | None
-    ) -> None:
+    async def _prepare_on_others(self, session: EngineSession, prepared: PreparedStatement, first: Any) -> None:
         """Prepare on the other hosts, all at once. A failure costs nothing but a round trip later."""
         others = [pool.pick() for host, pool in session.pools.items() if host != first]
         tasks = [
-            asyncio.ensure_future(self._prepare_on(connection, prepared))
-            for connection in others
-            if connection is not None
+            self._core.spawn(self._prepare_on(connection, prepared)) for connection in others if connection is not None
         ]
         if tasks:
-            _, late = await asyncio.wait(tasks, timeout=timeout if timeout is not None else 10.0)
-            for task in late:
-                task.cancel()
+            # A slow host is left to it: it will ask for the statement, or have it by then.
+            await asyncio.wait(tasks, timeout=OTHERS_WAIT)
 
     async def _prepare_on(self, connection: Any, prepared: PreparedStatement) -> None:
         keyspace = prepared.keyspace if connection.version >= 5 else None

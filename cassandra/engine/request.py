@@ -160,7 +160,9 @@ class Request:
             attempt.abandon()
             attempt.release()
         self._plan = None
-        self.on_done(self)
+        # What waits for the request holds it too: the circle ends here, or each request would be left to the collector.
+        on_done, self.on_done = self.on_done, _over
+        on_done(self)
 
     def cancel(self) -> None:
         """The caller gave up."""
@@ -207,7 +209,7 @@ class Request:
             if connection is not None:
                 self.send_to(host, connection)
                 return
-            if pool.connections and busy is None:
+            if busy is None and pool.is_worth_waiting_for:
                 busy = pool
             elif not pool.connections:
                 self.errors[host] = ConnectionException(f"no open connection to {host}", host.endpoint)
@@ -369,6 +371,10 @@ class Request:
         if not self.done:
             self._try_next_host()
             self._schedule_speculation()
+
+
+def _over(request: Request) -> None:
+    """Stands in for `on_done` once it has been called."""
 
 
 def _ask_read_timeout(request: Request, message: Any, error: Any) -> Any:

@@ -112,11 +112,9 @@ class EngineSession:
         return connection
 
     def _on_failure(self, pool: HostPool, error: Exception) -> None:
+        """The last connection of a pool is gone, and could not be opened again."""
         self._pool_errors[pool.host] = error
-        if not pool.connections:
-            self.remove_pool(pool.host, error)
-        else:
-            pool.refill()
+        self.remove_pool(pool.host, error)
         self.core.on_connection_failure(pool.host, error)
 
     def remove_pool(self, host: Any, error: Exception | None = None) -> None:

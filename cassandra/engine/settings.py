@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from cassandra.engine.endpoint import EndPoint
 
 
-@dataclass
 class Settings:
-    """Settings of one cluster; times are in seconds. `Cluster` documents what each of them means."""
+    """Settings of one cluster; times are in seconds. `ClusterBase` documents what each of them means."""
 
     endpoints: Sequence[EndPoint]
     endpoint_factory: Any
@@ -23,8 +21,7 @@ class Settings:
     auth_provider: Any = None
     compression: bool | str = True
     cql_version: str | None = None
-    no_compact: bool = False
-    startup_options: Mapping[str, str] = field(default_factory=dict)
+    startup_options: Mapping[str, str]
     ssl_context: ssl.SSLContext | None = None
     sockopts: Sequence[Any] = ()
     connect_timeout: float = 5.0
@@ -38,3 +35,9 @@ class Settings:
     max_simultaneous_opens: int = 32
     prepare_on_all_hosts: bool = True
     reprepare_on_up: bool = True
+
+    def __init__(self, **settings: Any) -> None:
+        for name, value in settings.items():
+            if name not in Settings.__annotations__:
+                raise TypeError(f"the engine has no setting {name!r}")
+            setattr(self, name, value)

@@ -133,7 +133,9 @@ def test_the_first_error_is_raised() -> None:
 
 
 def test_errors_are_outcomes_on_request() -> None:
-    outcomes = list(execute_concurrent_with_args(SynchronousSession({3}), "q", arguments(5), raise_on_first_error=False))
+    outcomes = list(
+        execute_concurrent_with_args(SynchronousSession({3}), "q", arguments(5), raise_on_first_error=False)
+    )
     assert [outcome.success for outcome in outcomes] == [True, True, True, False, True]
     assert isinstance(outcomes[3].result_or_exc, ValueError)
 

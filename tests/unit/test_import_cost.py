@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+from tests.processes import run_python
 
 UNWANTED = {
     "numpy", "pandas", "pyarrow", "geomet", "lz4", "snappy", "uvloop", "cryptography", "requests", "http.client", "urllib.request",
@@ -13,7 +12,8 @@ UNWANTED = {
 
 def test_import_pulls_in_nothing_optional() -> None:
     code = "import sys; before = set(sys.modules); import cassandra.cluster; print(*sorted(set(sys.modules) - before))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = run_python(code)
+    assert done.returncode == 0, done.stderr
     loaded = set(done.stdout.split())
     assert "cassandra.cluster.cluster" in loaded
     # The compressions are looked for when the first connection is made.
@@ -22,7 +22,8 @@ def test_import_pulls_in_nothing_optional() -> None:
 
 def test_import_of_the_package_alone_is_small() -> None:
     code = "import sys; before = set(sys.modules); import cassandra; print(*sorted(set(sys.modules) - before))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = run_python(code)
+    assert done.returncode == 0, done.stderr
     loaded = {name for name in done.stdout.split() if name.startswith("cassandra")}
     assert loaded == {
         "cassandra",

@@ -6,7 +6,6 @@ import importlib.machinery
 import inspect
 import os
 import subprocess
-import sys
 from types import ModuleType
 from typing import Any
 
@@ -14,6 +13,7 @@ import pytest
 
 from cassandra import _impl
 from tests.conftest import LANE, Twins
+from tests.processes import run_python
 
 NAMES = sorted(_impl.TWINS)
 
@@ -83,8 +83,7 @@ def test_the_lane_is_what_it_says() -> None:
 
 
 def run(impl: str, code: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "CASS_DRIVER_IMPL": impl}
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
+    return run_python(code, {"CASS_DRIVER_IMPL": impl})
 
 
 @pytest.mark.usefixtures("compiled")

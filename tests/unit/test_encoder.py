@@ -1,0 +1,92 @@
+"""CQL literals."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import enum
+import ipaddress
+import uuid
+from collections import OrderedDict, namedtuple
+from typing import Any
+
+import pytest
+
+from cassandra.encoder import Encoder, ValueSequence, cql_quote
+from cassandra.util.daterange import OPEN_BOUND, DateRange, DateRangeBound
+from cassandra.util.geometry import LineString, Point, Polygon
+from cassandra.util.orderedmap import OrderedMap
+from cassandra.util.sortedset import SortedSet
+from cassandra.util.temporal import Date, Duration, Time
+
+
+class Text(str):
+    __slots__ = ()
+
+
+class Number(enum.IntEnum):
+    ONE = 1
+
+
+Pair = namedtuple("Pair", ["a", "b"])
+
+LITERALS: list[tuple[Any, str]] = [
+    (None, "NULL"),
+    (True, "true"),
+    (5, "5"),
+    (Number.ONE, "1"),
+    (0.1, "0.1"),
+    (float("nan"), "NaN"),
+    (float("-inf"), "-Infinity"),
+    (decimal.Decimal("1.50"), "1.50"),
+    ("it's", "'it''s'"),
+    (Text("x'); DROP"), "'x''); DROP'"),
+    (b"\x00\xff", "0x00ff"),
+    (bytearray(b"a"), "0x61"),
+    (memoryview(b"a"), "0x61"),
+    (uuid.UUID(int=1), "00000000-0000-0000-0000-000000000001"),
+    (datetime.datetime(1970, 1, 1, 0, 0, 1, 2999), "1002"),
+    (datetime.date(2020, 2, 29), "'2020-02-29'"),
+    (Date(-1), "2147483647"),
+    (datetime.time(1, 2, 3, 4), "'01:02:03.000004000'"),
+    (Time(1), "'00:00:00.000000001'"),
+    (Duration(1, 2, 3), "1mo2d3ns"),
+    (Duration(-1, 0, 0), "-1mo0d0ns"),
+    (ipaddress.ip_address("::1"), "'::1'"),
+    ([1, "a"], "[1, 'a']"),
+    ((1, None), "(1, NULL)"),
+    (Pair(1, 2), "(1, 2)"),
+    ({1}, "{1}"),
+    (frozenset(["a"]), "{'a'}"),
+    (SortedSet([2, 1]), "{1, 2}"),
+    ({"a": 1}, "{'a': 1}"),
+    (OrderedDict([("b", [1]), ("a", [])]), "{'b': [1], 'a': []}"),
+    (OrderedMap([([1], 2)]), "{[1]: 2}"),
+    (ValueSequence([1, "a"]), "(1, 'a')"),
+    (Point(1.0, 2.0), "'POINT (1.0 2.0)'"),
+    (LineString([(1.0, 2.0), (3.0, 4.0)]), "'LINESTRING (1.0 2.0, 3.0 4.0)'"),
+    (Polygon([(0.0, 0.0), (1.0, 0.0), (0.0, 0.0)]), "'POLYGON ((0.0 0.0, 1.0 0.0, 0.0 0.0))'"),
+    (DateRange(DateRangeBound(0, "YEAR"), OPEN_BOUND), "'[1970 TO *]'"),
+]
+
+
+@pytest.mark.parametrize(("value", "literal"), LITERALS)
+def test_literals(value: Any, literal: str) -> None:
+    assert Encoder().cql_encode_all_types(value) == literal
+    assert Encoder().cql_encode_all_types(value, as_text_type=True) == literal
+
+
+def test_a_generator_is_a_list() -> None:
+    assert Encoder().cql_encode_all_types(number for number in (1, 2)) == "[1, 2]"
+
+
+def test_the_mapping_may_be_changed() -> None:
+    encoder = Encoder()
+    encoder.mapping[Pair] = lambda pair: f"{{a: {pair.a}}}"
+    assert encoder.cql_encode_all_types([Pair(1, 2)]) == "[{a: 1}]"
+    assert Encoder().cql_encode_all_types(Pair(1, 2)) == "(1, 2)"
+
+
+def test_quoting() -> None:
+    assert cql_quote("a'b") == "'a''b'"
+    assert Encoder().cql_encode_unicode("a") == "'a'"
