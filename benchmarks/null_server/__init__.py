@@ -1,0 +1,146 @@
+"""A server that answers at once, so that a benchmark measures the client alone.
+
+`running()` compiles null_server.c with the machine's C compiler into a temporary folder, writes its rules, and gives its port.
+The answers are canned bodies of protocol version 4, made here by hand.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+import subprocess
+import tempfile
+import uuid
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+ERROR, READY, OPTIONS, SUPPORTED, STARTUP, QUERY, RESULT = 0x00, 0x02, 0x05, 0x06, 0x01, 0x07, 0x08
+PREPARE, EXECUTE, REGISTER, BATCH = 0x09, 0x0A, 0x0B, 0x0D
+VOID = struct.pack(">i", 1)
+BIGINT, BOOLEAN, DOUBLE, INT, TEXT, TIMESTAMP, UUID, INET = 0x02, 0x04, 0x07, 0x09, 0x0D, 0x0B, 0x0C, 0x10
+VECTOR_768 = "org.apache.cassandra.db.marshal.VectorType(org.apache.cassandra.db.marshal.FloatType , 768)"
+
+Column = tuple[str, bytes]
+
+
+def string(text: str) -> bytes:
+    data = text.encode()
+    return struct.pack(">H", len(data)) + data
+
+
+def kind(code: int) -> bytes:
+    return struct.pack(">H", code)
+
+
+SET_OF_TEXT = kind(0x22) + kind(TEXT)
+VECTOR = kind(0) + string(VECTOR_768)
+
+
+def columns_of(columns: Sequence[Column], keyspace: str = "bench", table: str = "t") -> bytes:
+    specs = b"".join(string(name) + option for name, option in columns)
+    return string(keyspace) + string(table) + specs
+
+
+def rows(columns: Sequence[Column], values: Sequence[Sequence[bytes | None]], table: str = "t") -> bytes:
+    head = struct.pack(">iii", 2, 0x01, len(columns)) + columns_of(columns, "system", table) + struct.pack(">i", len(values))
+    cells = (struct.pack(">i", -1) if v is None else struct.pack(">i", len(v)) + v for row in values for v in row)
+    return head + b"".join(cells)
+
+
+def prepared(query_id: bytes, binds: Sequence[Column], results: Sequence[Column]) -> bytes:
+    body = struct.pack(">iH", 4, len(query_id)) + query_id
+    body += struct.pack(">iiiH", 0x01, len(binds), 1, 0) + columns_of(binds)
+    if not results:
+        return body + struct.pack(">ii", 0x04, 0)
+    return body + struct.pack(">ii", 0x01, len(results)) + columns_of(results)
+
+
+LOCAL: list[tuple[str, bytes, bytes]] = [
+    ("key", kind(TEXT), b"local"),
+    ("cluster_name", kind(TEXT), b"null"),
+    ("data_center", kind(TEXT), b"dc1"),
+    ("rack", kind(TEXT), b"r1"),
+    ("host_id", kind(UUID), uuid.UUID(int=1).bytes),
+    ("release_version", kind(TEXT), b"4.0.0"),
+    ("schema_version", kind(UUID), uuid.UUID(int=2).bytes),
+    ("partitioner", kind(TEXT), b"org.apache.cassandra.dht.Murmur3Partitioner"),
+    ("rpc_address", kind(INET), bytes([127, 0, 0, 1])),
+    ("broadcast_address", kind(INET), bytes([127, 0, 0, 1])),
+    ("listen_address", kind(INET), bytes([127, 0, 0, 1])),
+    ("tokens", SET_OF_TEXT, struct.pack(">ii", 1, 1) + b"0"),
+]
+
+FIVE = [("a", kind(BIGINT)), ("b", kind(TEXT)), ("c", kind(INT)), ("d", kind(DOUBLE)), ("e", kind(BOOLEAN))]
+PAGE = [("id", kind(UUID)), ("b", kind(TEXT)), ("c", kind(INT)), ("d", kind(DOUBLE)), ("t", kind(TIMESTAMP))]
+FIVE_VALUES = [
+    struct.pack(">q", 7),
+    b"hello world",
+    struct.pack(">i", 7),
+    struct.pack(">d", 1.5),
+    b"\x01",
+]
+PAGE_VALUES = [uuid.UUID(int=77).bytes, b"hello world", struct.pack(">i", 7), struct.pack(">d", 1.5), struct.pack(">q", 10**12)]
+
+Rule = tuple[int, bytes, int, bytes]
+
+
+def canned() -> list[Rule]:
+    """(request's opcode, bytes that its body holds, answer's opcode, answer's body), the first one that matches counts."""
+    local = rows([(name, option) for name, option, _ in LOCAL], [[value for _, _, value in LOCAL]], "local")
+    nobody = rows([("peer", kind(INET)), ("host_id", kind(UUID))], [], "peers")
+    unknown = struct.pack(">i", 0x2200) + string("unconfigured table")
+    statements = {
+        "INSERT INTO five": (b"insert-five", FIVE, [], VOID),
+        "SELECT one": (b"select-one", FIVE[:1], FIVE, rows(FIVE, [FIVE_VALUES])),
+        "SELECT page": (b"select-page", FIVE[:1], PAGE, rows(PAGE, [PAGE_VALUES] * 5000)),
+        "INSERT INTO vectors": (b"insert-vector", [("id", kind(INT)), ("v", VECTOR)], [], VOID),
+    }
+    rules: list[Rule] = [
+        (OPTIONS, b"", SUPPORTED, struct.pack(">H", 0)),
+        (STARTUP, b"", READY, b""),
+        (REGISTER, b"", READY, b""),
+        (QUERY, b"system.local", RESULT, local),
+        (QUERY, b"system.peers_v2", ERROR, unknown),
+        (QUERY, b"system.peers", RESULT, nobody),
+        (QUERY, b"", RESULT, VOID),
+        (BATCH, b"", RESULT, VOID),
+    ]
+    for text, (query_id, binds, results, answer) in statements.items():
+        rules.append((PREPARE, text.encode(), RESULT, prepared(query_id, binds, results)))
+        rules.append((EXECUTE, query_id, RESULT, answer))
+    return rules
+
+
+def script(rules: Sequence[Rule]) -> bytes:
+    return b"".join(
+        bytes([request]) + struct.pack(">I", len(needle)) + needle + bytes([answer]) + struct.pack(">I", len(body)) + body
+        for request, needle, answer, body in rules
+    )
+
+
+@contextlib.contextmanager
+def running(address: str = "127.0.0.1") -> Iterator[tuple[str, int]]:
+    """Start the server; (address, port)."""
+    with socket.socket() as probe:
+        probe.bind((address, 0))
+        port = probe.getsockname()[1]
+    with tempfile.TemporaryDirectory() as folder:
+        binary = Path(folder, "null_server")
+        source = Path(__file__).with_name("null_server.c")
+        subprocess.run(["cc", "-O2", "-o", str(binary), str(source)], check=True)
+        rules = Path(folder, "rules")
+        rules.write_bytes(script(canned()))
+        server = subprocess.Popen(
+            [str(binary), str(rules), address, str(port)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        assert server.stdout is not None
+        assert server.stdin is not None
+        try:
+            if server.stdout.readline() != "ready\n":
+                raise RuntimeError("the null server did not start")
+            yield address, port
+        finally:
+            server.stdin.close()
+            server.wait(10)
+            server.stdout.close()

@@ -1,0 +1,165 @@
+/* A server that answers at once: each request gets the first canned answer whose opcode and needle match.
+ *
+ *     null_server SCRIPT ADDRESS PORT
+ *
+ * SCRIPT is a file of rules: request opcode (1 byte), needle length (4 bytes, big-endian), needle, answer opcode (1), answer length (4),
+ * answer body. Frames are those of protocol versions 3 and 4 without compression: version, flags, stream (2), opcode, length (4).
+ * One thread, epoll. It prints "ready" when it listens and ends when its standard input is closed. */
+
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { HEADER = 9, MAX_RULES = 64, MAX_BODY = 64 << 20 };
+
+struct rule {
+    uint8_t request, answer;
+    uint32_t needle_size, body_size;
+    const uint8_t *needle, *body;
+};
+
+struct connection {
+    int fd;
+    uint8_t *in, *out;
+    size_t in_size, in_capacity, out_size, out_capacity, out_sent;
+};
+
+static struct rule rules[MAX_RULES];
+static int rule_count;
+
+static uint32_t be32(const uint8_t *p) { return (uint32_t)p[0] << 24 | p[1] << 16 | p[2] << 8 | p[3]; }
+
+static void fail(const char *what) {
+    perror(what);
+    exit(1);
+}
+
+static void *grown(void *block, size_t *capacity, size_t wanted) {
+    if (wanted <= *capacity) return block;
+    *capacity = wanted * 2;
+    block = realloc(block, *capacity);
+    if (!block) fail("realloc");
+    return block;
+}
+
+static void read_script(const char *path) {
+    FILE *file = fopen(path, "rb");
+    if (!file) fail(path);
+    fseek(file, 0, SEEK_END);
+    long size = ftell(file);
+    rewind(file);
+    uint8_t *data = malloc(size);
+    if (!data || fread(data, 1, size, file) != (size_t)size) fail(path);
+    fclose(file);
+    for (const uint8_t *p = data, *end = data + size; p < end && rule_count < MAX_RULES; rule_count++) {
+        struct rule *rule = &rules[rule_count];
+        rule->request = *p++;
+        rule->needle_size = be32(p), p += 4;
+        rule->needle = p, p += rule->needle_size;
+        rule->answer = *p++;
+        rule->body_size = be32(p), p += 4;
+        rule->body = p, p += rule->body_size;
+    }
+}
+
+static const struct rule *find_rule(uint8_t opcode, const uint8_t *body, size_t size) {
+    for (int i = 0; i < rule_count; i++)
+        if (rules[i].request == opcode &&
+            (!rules[i].needle_size || memmem(body, size, rules[i].needle, rules[i].needle_size)))
+            return &rules[i];
+    return NULL;
+}
+
+static void answer(struct connection *c, const uint8_t *head, const uint8_t *body, uint32_t size) {
+    static const uint8_t no_rule[] = {0, 0, 0, 0, 0, 7, 'n', 'o', ' ', 'r', 'u', 'l', 'e'};
+    const struct rule *rule = find_rule(head[4], body, size);
+    uint32_t length = rule ? rule->body_size : sizeof no_rule;
+    c->out = grown(c->out, &c->out_capacity, c->out_size + HEADER + length);
+    uint8_t *p = c->out + c->out_size;
+    p[0] = head[0] | 0x80, p[1] = 0, p[2] = head[2], p[3] = head[3], p[4] = rule ? rule->answer : 0;
+    p[5] = length >> 24, p[6] = length >> 16, p[7] = length >> 8, p[8] = length;
+    memcpy(p + HEADER, rule ? rule->body : no_rule, length);
+    c->out_size += HEADER + length;
+}
+
+/* Whether the connection is still of use. */
+static int flush(struct connection *c, int poller) {
+    while (c->out_sent < c->out_size) {
+        ssize_t sent = send(c->fd, c->out + c->out_sent, c->out_size - c->out_sent, MSG_NOSIGNAL);
+        if (sent < 0 && errno == EAGAIN) break;
+        if (sent <= 0) return 0;
+        c->out_sent += sent;
+    }
+    int all = c->out_sent == c->out_size;
+    if (all) c->out_sent = c->out_size = 0;
+    struct epoll_event event = {.events = all ? EPOLLIN : EPOLLIN | EPOLLOUT, .data.ptr = c};
+    epoll_ctl(poller, EPOLL_CTL_MOD, c->fd, &event);
+    return 1;
+}
+
+static int serve(struct connection *c, int poller) {
+    c->in = grown(c->in, &c->in_capacity, c->in_size + (256 << 10));
+    ssize_t got = recv(c->fd, c->in + c->in_size, c->in_capacity - c->in_size, 0);
+    if (got < 0 && errno == EAGAIN) return flush(c, poller);
+    if (got <= 0) return 0;
+    c->in_size += got;
+    size_t at = 0;
+    while (c->in_size - at >= HEADER) {
+        uint32_t length = be32(c->in + at + 5);
+        if (length > MAX_BODY) return 0;
+        if (c->in_size - at < HEADER + length) break;
+        answer(c, c->in + at, c->in + at + HEADER, length);
+        at += HEADER + length;
+    }
+    memmove(c->in, c->in + at, c->in_size - at);
+    c->in_size -= at;
+    return flush(c, poller);
+}
+
+int main(int argc, char **argv) {
+    if (argc != 4) {
+        fprintf(stderr, "usage: null_server SCRIPT ADDRESS PORT\n");
+        return 2;
+    }
+    read_script(argv[1]);
+    int listener = socket(AF_INET, SOCK_STREAM, 0), on = 1;
+    setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(atoi(argv[3]))};
+    inet_pton(AF_INET, argv[2], &address.sin_addr);
+    if (bind(listener, (struct sockaddr *)&address, sizeof address) || listen(listener, 64)) fail("listen");
+    int poller = epoll_create1(0);
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = NULL};
+    epoll_ctl(poller, EPOLL_CTL_ADD, listener, &event);
+    event.data.ptr = &rule_count; /* standard input */
+    epoll_ctl(poller, EPOLL_CTL_ADD, 0, &event);
+    puts("ready");
+    fflush(stdout);
+    for (struct epoll_event events[64];;) {
+        int count = epoll_wait(poller, events, 64, -1);
+        for (int i = 0; i < count; i++) {
+            if (events[i].data.ptr == &rule_count) return 0;
+            if (!events[i].data.ptr) {
+                struct connection *fresh = calloc(1, sizeof *fresh);
+                fresh->fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK);
+                setsockopt(fresh->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+                event = (struct epoll_event){.events = EPOLLIN, .data.ptr = fresh};
+                epoll_ctl(poller, EPOLL_CTL_ADD, fresh->fd, &event);
+                continue;
+            }
+            struct connection *c = events[i].data.ptr;
+            if (!serve(c, poller)) {
+                close(c->fd);
+                free(c->in), free(c->out), free(c);
+            }
+        }
+    }
+}
