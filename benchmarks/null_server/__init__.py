@@ -42,8 +42,8 @@ def columns_of(columns: Sequence[Column], keyspace: str = "bench", table: str = 
     return string(keyspace) + string(table) + specs
 
 
-def rows(columns: Sequence[Column], values: Sequence[Sequence[bytes | None]], table: str = "t") -> bytes:
-    head = struct.pack(">iii", 2, 0x01, len(columns)) + columns_of(columns, "system", table) + struct.pack(">i", len(values))
+def rows(columns: Sequence[Column], values: Sequence[Sequence[bytes | None]], keyspace: str = "bench") -> bytes:
+    head = struct.pack(">iii", 2, 0x01, len(columns)) + columns_of(columns, keyspace) + struct.pack(">i", len(values))
     cells = (struct.pack(">i", -1) if v is None else struct.pack(">i", len(v)) + v for row in values for v in row)
     return head + b"".join(cells)
 
@@ -87,8 +87,8 @@ Rule = tuple[int, bytes, int, bytes]
 
 def canned() -> list[Rule]:
     """(request's opcode, bytes that its body holds, answer's opcode, answer's body), the first one that matches counts."""
-    local = rows([(name, option) for name, option, _ in LOCAL], [[value for _, _, value in LOCAL]], "local")
-    nobody = rows([("peer", kind(INET)), ("host_id", kind(UUID))], [], "peers")
+    local = rows([(name, option) for name, option, _ in LOCAL], [[value for _, _, value in LOCAL]], "system")
+    nobody = rows([("peer", kind(INET)), ("host_id", kind(UUID))], [], "system")
     unknown = struct.pack(">i", 0x2200) + string("unconfigured table")
     statements = {
         "INSERT INTO five": (b"insert-five", FIVE, [], VOID),

@@ -36,6 +36,8 @@ class Cluster(ClusterBase):
         core = await self._connected()
         engine = await core.open_session(None, self.profile_manager.distance, wait_for_all_pools)
         session = Session(self, engine)
+        for klass, fields in self.user_type_fields.items():
+            session.encode_user_type(klass, fields)
         if keyspace is not None:
             try:
                 await session.set_keyspace(keyspace)
@@ -79,6 +81,22 @@ class Cluster(ClusterBase):
             await core.close()
             raise
         return core
+
+    def _adopt_policy(self, policy: Any) -> None:
+        if self._core is not None:
+            self._core.adopt_policy(policy, self)
+
+    async def register_user_type(self, keyspace: str, user_type: str, klass: Any) -> None:
+        """Give values of the user-defined type `keyspace`.`user_type` as instances of `klass`, and take them as parameters.
+
+        klass: a class that takes the fields as keywords and has them as attributes, or dict. Raises UserTypeDoesNotExist.
+        """
+        if self._core is None:
+            raise ConnectionException("the cluster is not connected: register types after connect()")
+        fields = await self._core.register_user_type(keyspace, user_type, klass)
+        for session in self._sessions:
+            session.encode_user_type(klass, fields)
+        self.user_type_fields[klass] = fields
 
     def get_control_connection_host(self) -> Any:
         """The `Host` that the control connection is at; None while there is none."""

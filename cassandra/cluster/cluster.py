@@ -149,6 +149,8 @@ class Cluster(ClusterBase):
         assert core is not None
         engine = self.run(core.open_session(None, self.profile_manager.distance, wait_for_all_pools))
         session = Session(self, self.metadata.all_hosts(), engine=engine)
+        for klass, fields in self.user_type_fields.items():
+            session.encode_user_type(klass, fields)
         self.sessions.add(session)
         return session
 
@@ -162,6 +164,23 @@ class Cluster(ClusterBase):
             session.close_engine()
         else:
             self.run(_call(session.close_engine), SHUTDOWN_TIMEOUT)
+
+    def _adopt_policy(self, policy: Any) -> None:
+        if self._core is not None:
+            self.run(_call(self._core.adopt_policy, policy, self))
+
+    def register_user_type(self, keyspace: str, user_type: str, klass: Any) -> None:
+        """Give values of the user-defined type `keyspace`.`user_type` as instances of `klass`, and take them as parameters.
+
+        klass: a class that takes the fields as keywords and has them as attributes, or dict. Raises UserTypeDoesNotExist.
+        """
+        core = self._core
+        if core is None:
+            raise ConnectionException("the cluster is not connected: register types after connect()")
+        fields = self.run(core.register_user_type(keyspace, user_type, klass))
+        for session in list(self.sessions):
+            session.encode_user_type(klass, fields)
+        self.user_type_fields[klass] = fields
 
     # -- hosts -------------------------------------------------------------------------------------------------------------------
 

@@ -144,6 +144,7 @@ class ClusterBase:
             if value is not NOT_SET:
                 setattr(self, name, value)
         self.metadata = Metadata()
+        self.user_type_fields: dict[Any, list[str]] = {}
         self.profile_manager = ProfileManager()
         self.config_mode = self._choose_mode(profiles)
         self._check()
@@ -224,6 +225,31 @@ class ClusterBase:
             address, port = point
             return DefaultEndPoint(str(address), int(port))
         return DefaultEndPoint(str(point), self.port)
+
+    # -- profiles and types ----------------------------------------------------------------------------------------------------
+
+    def add_execution_profile(self, name: Any, profile: ExecutionProfile, pool_wait_timeout: float = 5) -> None:
+        """Add a profile to those that `execution_profile=` may name; ValueError where the name is taken.
+
+        pool_wait_timeout: accepted for programs that pass it. Connections to hosts that only the new profile's policy wants are
+        opened in the background, and requests wait for them.
+        """
+        if not isinstance(profile, ExecutionProfile):
+            raise TypeError(f"profile must be an ExecutionProfile, but is {profile!r}")
+        if self.config_mode is ConfigMode.LEGACY:
+            raise ValueError("execution profiles cannot be added where old-style settings are used")
+        if name in self.profile_manager.profiles:
+            raise ValueError(f"there is an execution profile {name!r} already")
+        self.config_mode = ConfigMode.PROFILES
+        policy = profile.load_balancing_policy
+        known = any(policy is other for other in self.profile_manager.policies())
+        self.profile_manager.profiles[name] = profile
+        if not known:
+            policy.check_supported()
+            self._adopt_policy(policy)
+
+    def _adopt_policy(self, policy: Any) -> None:
+        """Populate a policy that came after `connect`, and open the pools that it wants."""
 
     # -- for the engine --------------------------------------------------------------------------------------------------------
 

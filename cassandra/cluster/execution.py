@@ -233,6 +233,20 @@ class SessionBase:
         )
         return request, profile
 
+    def encode_user_type(self, klass: Any, fields: Sequence[str]) -> None:
+        """Write instances of `klass` into texts as literals of a user-defined type with these fields."""
+        if klass is dict:
+            return  # a dict in a text is a map's literal, as it always was
+
+        def encode(value: Any) -> str:
+            pairs = (
+                f"{field} : {self.encoder.cql_encode_all_types(getattr(value, field, None), as_text_type=True)}"
+                for field in fields
+            )
+            return "{" + " , ".join(pairs) + "}"
+
+        self.encoder.mapping[klass] = encode
+
     def get_pools(self) -> list[Any]:
         """The connection pools, one a host."""
         return list(self._engine.pools.values())

@@ -12,20 +12,19 @@ import ipaddress
 import logging
 from typing import Any
 
+from cassandra.encoder import cql_quote
 from cassandra.engine.agreement import wait_for_agreement
 from cassandra.engine.connection import Connection
 from cassandra.engine.control import ControlConnection
 from cassandra.engine.endpoint import EndPoint
 from cassandra.engine.handshake import Opener
-from cassandra.engine.payloads import ExecutePayload
 from cassandra.engine.preparer import Preparer
 from cassandra.engine.reconnect import Reconnector
-from cassandra.engine.request import Request
 from cassandra.engine.session import EngineSession
 from cassandra.engine.settings import Settings
 from cassandra.engine.timers import TimerWheel
 from cassandra.engine.topology import NodeList
-from cassandra.errors import ConnectionException, OperationTimedOut
+from cassandra.errors import ConnectionException, OperationTimedOut, UserTypeDoesNotExist
 from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.metadata.host import Host
 from cassandra.protocol.messages.decode import decode_response
@@ -163,13 +162,6 @@ class Core:
         host = self.metadata.get_host_by_host_id(host_id)
         return host is not None and host.is_up is not False
 
-    def note_new_metadata(self, request: Request, response: Any) -> None:
-        """A result says that its columns have changed: the prepared statement takes them over."""
-        metadata_id = getattr(response, "result_metadata_id", None)
-        payload = request.payload
-        if metadata_id is not None and isinstance(payload, ExecutePayload):
-            payload.prepared.update_result_metadata(response.metadata, metadata_id)
-
     # -- the node list ---------------------------------------------------------------------------------------------------
 
     def make_host(self, endpoint: EndPoint) -> Host:
@@ -222,6 +214,31 @@ class Core:
                 getattr(listener, event)(host)
             except Exception:
                 log.exception("%s.%s(%s) failed", type(listener).__name__, event, host)
+
+    def adopt_policy(self, policy: Any, cluster: Any) -> None:
+        """A load balancing policy that came after `connect`."""
+        policy.populate(cluster, self.metadata.all_hosts())
+        self.listeners.append(policy)
+        for host in self.metadata.all_hosts():
+            if host.is_up is not False:
+                self.spawn(self.bring_up(host))
+
+    async def register_user_type(self, keyspace: str, name: str, klass: Any) -> list[str]:
+        """Decode values of a user-defined type as `klass`; the names of its fields. UserTypeDoesNotExist where there is none."""
+        connection = self.control.connection
+        if connection is None:
+            raise ConnectionException("there is no control connection at the moment")
+        fields = await self.query_rows(
+            connection,
+            "SELECT field_names FROM system_schema.types "
+            f"WHERE keyspace_name = {cql_quote(keyspace)} AND type_name = {cql_quote(name)}",
+        )
+        if not fields:
+            raise UserTypeDoesNotExist(f"there is no user-defined type {keyspace}.{name}")
+        # Replaced, never changed: plans remember which mapping they were made with.
+        self.user_types = {**self.user_types, keyspace: {**self.user_types.get(keyspace, {}), name: klass}}
+        names: list[str] = list(fields[0]["field_names"])
+        return names
 
     # -- host states -----------------------------------------------------------------------------------------------------
 

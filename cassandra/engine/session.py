@@ -11,6 +11,7 @@ from cassandra.engine.pool import HostPool
 from cassandra.errors import ConnectionException, ConnectionShutdown, NoHostAvailable
 from cassandra.policies.balancing import HostDistance
 from cassandra.protocol.messages.decode import decode_response
+from cassandra.protocol.opcodes import RESULT, RESULT_KIND_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -132,17 +133,24 @@ class EngineSession:
 
     def decode(self, request: Request, connection: Connection, opcode: int, flags: int, body: bytes) -> Any:
         """The message that answers `request`."""
+        cached = request.payload.cached_metadata()
         response = decode_response(
-            opcode,
-            flags,
-            body,
-            connection.version,
-            connection.features,
-            self.core.user_types,
-            request.payload.cached_metadata(),
+            opcode, flags, body, connection.version, connection.features, self.core.user_types, cached
         )
-        self.core.note_new_metadata(request, response)
+        if cached is not None and opcode == RESULT and response.kind == RESULT_KIND_ROWS:
+            self._remember_columns(request, connection, response, cached)
         return response
+
+    def _remember_columns(self, request: Request, connection: Connection, response: Any, cached: Any) -> None:
+        """Where a result came with other columns than are remembered for its statement, remember these.
+
+        On version 5 the server says so by a new id; what a conditional statement sends without one is for that answer alone.
+        Before, there is no id, and the last columns are remembered because the same bytes need not be parsed again.
+        """
+        metadata_id = response.result_metadata_id
+        if metadata_id is not None or (response.metadata is not cached and connection.version < 5):
+            for prepared in request.payload.prepared_statements():
+                prepared.update_result_metadata(response.metadata, metadata_id)
 
     def decode_control(self, connection: Connection, opcode: int, flags: int, body: bytes) -> Any:
         """The message that answers a request of the engine itself."""

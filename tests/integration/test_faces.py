@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from cassandra import ConsistencyLevel, InvalidRequest, aio
-from cassandra.cluster import Cluster, Session
+from cassandra.cluster import Cluster, ExecutionProfile, Session, UserTypeDoesNotExist
 from cassandra.concurrent import execute_concurrent_with_args
+from cassandra.policies import RoundRobinPolicy
 from cassandra.query import BatchStatement, BatchType, SimpleStatement, dict_factory, tuple_factory
 from cassandra.testing import LocalCluster
 
@@ -368,3 +369,47 @@ def test_three_nodes(three_nodes: LocalCluster) -> None:
         for host in cluster.metadata.all_hosts():
             assert session.execute("SELECT key FROM system.local", host=host).response_future.coordinator_host == host
         session.execute(f"DROP KEYSPACE {name}")
+
+
+class Address:
+    def __init__(self, street: str | None, number: int | None) -> None:
+        self.street = street
+        self.number = number
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Address) and vars(self) == vars(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def test_user_defined_types(node: LocalCluster, keyspace: str) -> None:
+    with connect(node) as cluster, cluster.connect(keyspace) as session:
+        session.execute("CREATE TYPE address (street text, number int)")
+        session.execute("CREATE TABLE people (k int PRIMARY KEY, home frozen<address>, others list<frozen<address>>)")
+        insert = session.prepare("INSERT INTO people (k, home, others) VALUES (?, ?, ?)")
+        session.execute(insert, (1, ("High Street", 7), []))
+        row = session.execute("SELECT home FROM people WHERE k = 1").one()
+        assert (row.home.street, row.home.number) == ("High Street", 7)
+        with pytest.raises(UserTypeDoesNotExist, match="nothing"):
+            cluster.register_user_type(keyspace, "nothing", Address)
+        cluster.register_user_type(keyspace, "address", Address)
+        home, other = Address("Low Road", None), Address(None, 3)
+        session.execute(insert, (2, home, [other, home]))
+        session.execute("INSERT INTO people (k, home, others) VALUES (%s, %s, %s)", (3, home, [other]))
+        for k, others in ((2, [other, home]), (3, [other])):
+            row = session.execute("SELECT home, others FROM people WHERE k = %s", (k,)).one()
+            assert (row.home, row.others) == (home, others)
+
+
+def test_profiles_added_later(node: LocalCluster) -> None:
+    with connect(node) as cluster, cluster.connect() as session:
+        profile = ExecutionProfile(load_balancing_policy=RoundRobinPolicy(), row_factory=dict_factory)
+        cluster.add_execution_profile("dicts", profile)
+        result = session.execute("SELECT key FROM system.local", execution_profile="dicts")
+        assert result.one() == {"key": "local"}
+        with pytest.raises(ValueError, match="already"):
+            cluster.add_execution_profile("dicts", profile)
+        with pytest.raises(ValueError, match="no execution profile 'x'"):
+            session.execute("SELECT key FROM system.local", execution_profile="x")
+        with pytest.raises(ValueError, match="cannot be set where execution profiles are used"):
+            session.row_factory = tuple_factory

@@ -75,9 +75,12 @@ def test_what_a_role_may_not_do(guarded: LocalCluster) -> None:
     with login(guarded, "cassandra") as cluster, cluster.connect() as session:
         session.execute("CREATE ROLE IF NOT EXISTS guest WITH PASSWORD = 'guest' AND LOGIN = true")
     provider = PlainTextAuthProvider("guest", "guest")
-    with connect(guarded, auth_provider=provider) as cluster, cluster.connect() as session:
-        with pytest.raises(Unauthorized, match="guest"):
-            session.execute("CREATE ROLE other")
+    with (
+        connect(guarded, auth_provider=provider) as cluster,
+        cluster.connect() as session,
+        pytest.raises(Unauthorized, match="guest"),
+    ):
+        session.execute("CREATE ROLE other")
 
 
 def test_a_keyspace_that_does_not_exist(node: LocalCluster) -> None:
