@@ -320,6 +320,19 @@ def _checked_contact_points(contact_points: Any) -> Sequence[Any]:
     points = list(contact_points) if contact_points is not None else None
     if not points:
         raise ValueError(f"contact_points must name at least one node, but is {contact_points!r}")
-    if None in points:
-        raise ValueError("contact_points must not contain None")
+    for point in points:
+        _check_contact_point(point)
     return points
+
+
+def _check_contact_point(point: Any) -> None:
+    """A name or address, an end point, or a pair of address and port; TypeError or ValueError names what is not."""
+    if isinstance(point, EndPoint):
+        return
+    address, port = point if isinstance(point, tuple) and len(point) == 2 else (point, None)
+    if not isinstance(address, str):
+        raise TypeError(f"a contact point is a name, an address, (address, port) or an EndPoint, but one is {point!r}")
+    if not address.strip():
+        raise ValueError(f"a contact point must not be empty, but one is {point!r}")
+    if port is not None and (isinstance(port, bool) or not isinstance(port, int) or not 1 <= port <= 65535):
+        raise ValueError(f"a contact point's port must be a number from 1 to 65535, but it is {point!r}")

@@ -96,12 +96,7 @@ class ControlConnection:
 
     async def _register(self, connection: Connection) -> None:
         message = RegisterMessage(list(EVENT_TYPES))
-        opcode, flags, body = await connection.request(
-            message.opcode, message.body(connection.version), self._core.settings.control_connection_timeout
-        )
-        response = decode_response(opcode, flags, body, connection.version, connection.features)
-        if hasattr(response, "to_exception"):
-            raise response.to_exception()
+        await self._core.ask(connection, message.opcode, message.body(connection.version), "REGISTER")
 
     async def _read_nodes(self, connection: Connection, endpoint: EndPoint) -> NodeList:
         local_rows, peer_rows = await asyncio.gather(

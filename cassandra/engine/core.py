@@ -12,6 +12,7 @@ import ipaddress
 import logging
 from typing import Any
 
+from cassandra.consistency import ConsistencyLevel
 from cassandra.encoder import cql_quote
 from cassandra.engine.agreement import wait_for_agreement
 from cassandra.engine.connection import Connection
@@ -28,6 +29,7 @@ from cassandra.errors import ConnectionException, OperationTimedOut, UserTypeDoe
 from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.metadata.host import Host
 from cassandra.protocol.messages.decode import decode_response
+from cassandra.protocol.messages.errors import ErrorMessage
 from cassandra.protocol.opcodes import OPTIONS, QUERY
 from cassandra.protocol.params import QueryParams
 from cassandra.query.row_factories import dict_factory
@@ -129,20 +131,24 @@ class Core:
             raise ConnectionException("the cluster is shut down", endpoint)
         return await self.opener.open(endpoint)
 
-    async def query(self, connection: Connection, query: str) -> Any:
-        """Execute a text without parameters at consistency ONE; raises the server's refusal."""
-        body = bodies.query_body(query, QueryParams(consistency=1), connection.version)
+    async def ask(self, connection: Connection, opcode: int, body: bytes, what: str) -> Any:
+        """One request of the engine's own; raises the server's refusal, or OperationTimedOut that says `what` was asked."""
         timeout = self.settings.control_connection_timeout
         try:
-            opcode, flags, answer = await connection.request(QUERY, body, timeout)
+            answer_opcode, flags, answer = await connection.request(opcode, body, timeout)
         except asyncio.TimeoutError:
             raise OperationTimedOut(
-                f"{connection.endpoint} did not answer {query!r} in time", connection.endpoint, timeout
+                f"{connection.endpoint} did not answer {what} within {timeout} seconds", connection.endpoint, timeout
             ) from None
-        response = decode_response(opcode, flags, answer, connection.version, connection.features)
-        if hasattr(response, "to_exception"):
+        response = decode_response(answer_opcode, flags, answer, connection.version, connection.features)
+        if isinstance(response, ErrorMessage):
             raise response.to_exception()
         return response
+
+    async def query(self, connection: Connection, query: str) -> Any:
+        """Execute a text without parameters at consistency ONE; raises what `ask` raises."""
+        body = bodies.query_body(query, QueryParams(consistency=ConsistencyLevel.ONE), connection.version)
+        return await self.ask(connection, QUERY, body, repr(query))
 
     async def query_rows(self, connection: Connection, query: str) -> list[dict[str, Any]]:
         """The rows of `query`, as dicts."""

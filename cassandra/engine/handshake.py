@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import socket
 import ssl
 from collections.abc import Sequence
@@ -247,5 +248,7 @@ def _only_send(actions: Sequence[Action]) -> Send:
 
 
 def _reason(error: OSError) -> str:
-    """What the system said, without asyncio's list of every address tried where there is one cause."""
+    """What the system calls the error; asyncio's own text says which call failed instead."""
+    if error.errno is not None and not isinstance(error, socket.gaierror):
+        return os.strerror(error.errno)
     return error.strerror or str(error) or type(error).__name__

@@ -39,7 +39,11 @@ def test_a_subclass_may_change_defaults() -> None:
 
 def test_contact_points(face: Any) -> None:
     cluster = face(["10.0.0.1", ("10.0.0.2", 9043), UnixSocketEndPoint("/run/node")], port=19042)
-    assert [str(endpoint) for endpoint in cluster.endpoints_resolved] == ["10.0.0.1:19042", "10.0.0.2:9043", "/run/node"]
+    assert [str(endpoint) for endpoint in cluster.endpoints_resolved] == [
+        "10.0.0.1:19042",
+        "10.0.0.2:9043",
+        "/run/node",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -48,7 +52,12 @@ def test_contact_points(face: Any) -> None:
         ("127.0.0.1", TypeError, r"list of addresses, not a single '127\.0\.0\.1'"),
         ([], ValueError, "at least one node"),
         (None, ValueError, "at least one node"),
-        ([None], ValueError, "None"),
+        ([None], TypeError, "None"),
+        ([17], TypeError, "17"),
+        ([b"127.0.0.1"], TypeError, "b'127.0.0.1'"),
+        ([""], ValueError, "must not be empty"),
+        ([("127.0.0.1", 0)], ValueError, "1 to 65535"),
+        ([("127.0.0.1", "x")], ValueError, "1 to 65535"),
     ],
 )
 def test_bad_contact_points(face: Any, points: Any, error: type[Exception], message: str) -> None:
