@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cassandra.cluster.configuration import ClusterBase, ConfigMode
 from cassandra.encoder import Encoder
 from cassandra.engine.payloads import BatchPayload, ExecutePayload, MessagePayload, Payload, QueryPayload
+from cassandra.engine.preparing import PreparingRequest
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, ExecutionProfile
 from cassandra.engine.request import Request
 from cassandra.policies.reconnection import NoSpeculativeExecutionPolicy
@@ -15,7 +16,10 @@ from cassandra.protocol.handler import ProtocolHandler
 from cassandra.protocol.messages.requests import BatchMessage, ExecuteMessage, QueryMessage
 from cassandra.protocol.params import QueryParams
 from cassandra.query.batch import BatchStatement
+from cassandra.query.markers import Parameters as MarkerKind
+from cassandra.query.markers import parameters_of
 from cassandra.query.prepared import BoundStatement, PreparedStatement
+from cassandra.query.recently_used import RecentlyUsed
 from cassandra.query.statement import (
     FETCH_SIZE_UNSET,
     HostTargetingStatement,
@@ -28,6 +32,8 @@ if TYPE_CHECKING:
     from cassandra.engine.session import EngineSession
 
 NOT_SET: Any = object()
+
+PREPARED_TEXTS = 1000  # texts with bind markers that a session keeps prepared
 
 Parameters = Sequence[Any] | Mapping[str, Any] | None
 
@@ -53,6 +59,7 @@ class SessionBase:
         if cluster.config_mode is not ConfigMode.PROFILES:
             # Old-style settings may be changed for this session alone.
             self._default_profile = self._default_profile.clone()
+        self._prepared_texts: RecentlyUsed[tuple[str | None, str], PreparedStatement] = RecentlyUsed(PREPARED_TEXTS)
         self._request_init_listeners: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = []
 
     @property
@@ -158,6 +165,34 @@ class SessionBase:
             raise TypeError(f"a query is a str or a statement, not {type(query).__name__}: {query!r}")
         return target, query
 
+    def _wants_preparing(self, query: Any, parameters: Parameters) -> bool:
+        """Whether `query` is a text with bind markers, and so is prepared before it is executed."""
+        if parameters is None or not isinstance(query, (str, SimpleStatement)):
+            return False
+        text = query if isinstance(query, str) else query.query_string
+        return parameters_of(text) is MarkerKind.MARKERS
+
+    def _prepared_for(self, query: str | SimpleStatement) -> PreparedStatement | None:
+        """What an earlier execution of the same text has prepared."""
+        text = query if isinstance(query, str) else query.query_string
+        return self._prepared_texts.get((self._keyspace_of(query), text))
+
+    def _keyspace_of(self, query: str | SimpleStatement) -> str | None:
+        own = None if isinstance(query, str) else query.keyspace
+        return own if own is not None else self.keyspace
+
+    def _bind_text(
+        self, query: str | SimpleStatement, prepared: PreparedStatement, parameters: Parameters
+    ) -> BoundStatement:
+        """`prepared` with its values and the settings of the statement that was executed."""
+        self._prepared_texts.put((self._keyspace_of(query), prepared.query_string), prepared)
+        bound = prepared.bind(parameters)
+        if isinstance(query, SimpleStatement):
+            for name in ("consistency_level", "retry_policy", "fetch_size", "custom_payload", "is_idempotent"):
+                setattr(bound, name, getattr(query, name))
+            bound.serial_consistency_level = query.serial_consistency_level
+        return bound
+
     def _payload(
         self,
         statement: Any,
@@ -211,27 +246,70 @@ class SessionBase:
             if execution_profile is EXEC_PROFILE_DEFAULT
             else self.get_execution_profile(execution_profile)
         )
+        if self._wants_preparing(query, parameters):
+            prepared = self._prepared_for(query)
+            if prepared is None:
+                return self._preparing_request(
+                    query, parameters, trace, custom_payload, timeout, profile, paging_state, host, on_done
+                ), profile
+            query, parameters = self._bind_text(query, prepared, parameters), None
         target, statement = self._statement(query, parameters)
-        payload = self._payload(statement, parameters, profile, trace, custom_payload, paging_state)
-        if self.client_protocol_handler is not ProtocolHandler or self._request_init_listeners:
-            payload = MessagePayload(message_of(payload), self.client_protocol_handler, payload)
-        else:
-            payload.prerender(self._engine.core.protocol_version)
-        speculative = profile.speculative_execution_policy
-        if type(speculative) is NoSpeculativeExecutionPolicy:
-            speculative = None
+        payload = self._encoded(self._payload(statement, parameters, profile, trace, custom_payload, paging_state))
         request = Request(
             self._engine,
             target,
             payload,
             profile.load_balancing_policy,
             statement.retry_policy or profile.retry_policy,
-            speculative,
+            _speculation_of(profile),
             profile.request_timeout if timeout is NOT_SET else timeout,
             on_done,
             target_host=host,
         )
         return request, profile
+
+    def _encoded(self, payload: Payload) -> Payload:
+        """`payload` rendered for the version to expect; or its message, where a listener or a handler may change it."""
+        if self.client_protocol_handler is not ProtocolHandler or self._request_init_listeners:
+            return MessagePayload(message_of(payload), self.client_protocol_handler, payload)
+        payload.prerender(self._engine.core.protocol_version)
+        return payload
+
+    def _preparing_request(
+        self,
+        query: str | SimpleStatement,
+        parameters: Parameters,
+        trace: bool,
+        custom_payload: Mapping[str, bytes] | None,
+        timeout: Any,
+        profile: ExecutionProfile,
+        paging_state: bytes | None,
+        host: Any,
+        on_done: Callable[[Request], None],
+    ) -> PreparingRequest:
+        statement = SimpleStatement(query) if isinstance(query, str) else query
+
+        def bind_to(prepared: PreparedStatement) -> tuple[BoundStatement, Payload]:
+            bound = self._bind_text(statement, prepared, parameters)
+            return bound, self._encoded(self._payload(bound, None, profile, trace, custom_payload, paging_state))
+
+        # Until it is prepared, the text itself stands for what is sent.
+        unprepared = self._payload(statement, None, profile, trace, custom_payload, paging_state)
+        request = PreparingRequest(
+            self._engine,
+            statement,
+            unprepared,
+            profile.load_balancing_policy,
+            statement.retry_policy or profile.retry_policy,
+            _speculation_of(profile),
+            profile.request_timeout if timeout is NOT_SET else timeout,
+            on_done,
+            target_host=host,
+        )
+        request.query = statement.query_string
+        request.keyspace = statement.keyspace
+        request.bind_to = bind_to
+        return request
 
     def encode_user_type(self, klass: Any, fields: Sequence[str]) -> None:
         """Write instances of `klass` into texts as literals of a user-defined type with these fields."""
@@ -254,6 +332,12 @@ class SessionBase:
     def get_pool_state(self) -> dict[Any, dict[str, Any]]:
         """For each host: whether its pool is shut down, how many connections are open, and the requests under way on each."""
         return {host: pool.state() for host, pool in list(self._engine.pools.items())}
+
+
+def _speculation_of(profile: ExecutionProfile) -> Any:
+    """The profile's speculative execution policy; None for the one that never speculates."""
+    policy = profile.speculative_execution_policy
+    return None if type(policy) is NoSpeculativeExecutionPolicy else policy
 
 
 def message_of(payload: Payload) -> Any:

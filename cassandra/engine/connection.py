@@ -136,8 +136,15 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def has_room(self) -> bool:
-        """Whether a request may be sent now: open, not held back by the peer, with a free stream."""
-        return not (self.closed or self._paused) and len(self._requests) < self._streams.limit
+        """Whether a request may be sent now: open, not held back by the peer, with a free stream.
+
+        What waits for the end of this loop turn counts too: the transport can hold nobody back before it has seen it.
+        """
+        return (
+            not (self.closed or self._paused)
+            and len(self._requests) < self._streams.limit
+            and self._writer.pending < WRITE_HIGH_WATER
+        )
 
     def local_address(self) -> Any:
         """The socket's own address; None before it is connected."""
@@ -186,6 +193,8 @@ class Connection(asyncio.BufferedProtocol):
         data = self._writer.take()
         if data:
             self._transport.write(data)
+            if not self._paused and self.on_room is not None and len(data) >= WRITE_HIGH_WATER:
+                self.on_room(self)
 
     async def request(self, opcode: int, body: bytes, timeout: float | None, flags: int = 0) -> tuple[int, int, bytes]:
         """Send one request and wait for its (opcode, flags, body); TimeoutError after `timeout` seconds."""

@@ -119,25 +119,20 @@ class HostPool:
             waiter = waiters.popleft()
             if not waiter.done:
                 waiter.send_to(self.host, connection)
-        if connection.orphans and connection.orphans > ORPHAN_SHARE * connection.in_flight:
-            self.replace_if_overburdened(connection)
-
-    def replace_if_overburdened(self, connection: Connection) -> None:
-        """Where abandoned requests hold too many of its streams, open another one and close this when it is idle."""
-        if connection.closed:
-            if connection in self._closing:
-                self._closing.remove(connection)
-            return
-        if connection in self._closing:
+        if self._closing and connection in self._closing:
             if connection.in_flight == connection.orphans:
                 connection.close()
-            return
-        if connection.orphans <= ORPHAN_SHARE * connection.stream_limit or connection not in self.connections:
-            return
+        elif connection.orphans > ORPHAN_SHARE * connection.stream_limit and connection in self.connections:
+            self._replace(connection)
+
+    def _replace(self, connection: Connection) -> None:
+        """Abandoned requests hold too many of its streams: open another one, and close this when it is idle."""
         log.warning("%r has %d abandoned requests: it is replaced", connection, connection.orphans)
         self.connections.remove(connection)
         self._closing.append(connection)
         self.refill()
+        if connection.in_flight == connection.orphans:
+            connection.close()
 
     def refill(self) -> None:
         if not self.closed and (self._filling is None or self._filling.done()):

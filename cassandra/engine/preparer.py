@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from cassandra._impl import bodies
 from cassandra.engine.payloads import PreparePayload
 from cassandra.engine.request import Request
-from cassandra.errors import DriverException
-from cassandra.protocol.opcodes import PREPARE
+from cassandra.errors import DriverException, ProtocolError
+from cassandra.protocol.opcodes import PREPARE, RESULT_KIND_PREPARED
 from cassandra.query.prepared import PreparedStatement
 
 if TYPE_CHECKING:
@@ -87,7 +87,10 @@ class Preparer:
             raise
         if request.error is not None:
             raise request.error
-        return request.response, request.attempts[-1].host
+        host = request.attempts[-1].host
+        if getattr(request.response, "kind", None) != RESULT_KIND_PREPARED:
+            raise ProtocolError(f"{host} answered a PREPARE with {request.response!r}")
+        return request.response, host
 
     async def _prepare_on_others(self, session: EngineSession, prepared: PreparedStatement, first: Any) -> None:
         """Prepare on the other hosts, all at once. A failure costs nothing but a round trip later."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from cassandra._impl import bodies
-from cassandra.errors import ConnectionException, InvalidRequest
+from cassandra.errors import ConnectionException, InvalidRequest, ProtocolError
 from cassandra.protocol.messages.errors import ErrorMessage
-from cassandra.protocol.opcodes import PREPARE
+from cassandra.protocol.opcodes import PREPARE, RESULT_KIND_PREPARED
 from cassandra.query.statement import query_head
 
 if TYPE_CHECKING:
@@ -42,9 +42,7 @@ class Reprepare:
             return
         try:
             response = request.session.decode_control(connection, opcode, flags, body)
-            if isinstance(response, ErrorMessage):
-                raise response.to_exception()
-            take_over(self.prepared, response)
+            take_over(self.prepared, checked_prepared(response, connection))
         except Exception as error:
             request.fail(error)
             return
@@ -52,6 +50,15 @@ class Reprepare:
 
     def on_connection_lost(self, connection: Connection, error: Exception) -> None:
         self.request.on_attempt_failed(self.attempt, error)
+
+
+def checked_prepared(response: Any, connection: Connection) -> Any:
+    """`response` where it is the answer to a PREPARE; raises the server's refusal, or ProtocolError for anything else."""
+    if isinstance(response, ErrorMessage):
+        raise response.to_exception()
+    if getattr(response, "kind", None) != RESULT_KIND_PREPARED:
+        raise ProtocolError(f"{connection.endpoint} answered a PREPARE with {response!r}")
+    return response
 
 
 def take_over(prepared: PreparedStatement, response: Any) -> None:

@@ -123,7 +123,7 @@ class Request:
             self.fail(session.closed_error())
             return
         try:
-            if self.timeout is not None:
+            if self.timeout is not None and self._timer_slot < 0:
                 self._timer_slot = session.timers.add(self.timeout, self)
             if self.target_host is not None:
                 self._plan = iter((self.target_host,))

@@ -413,3 +413,34 @@ def test_profiles_added_later(node: LocalCluster) -> None:
             session.execute("SELECT key FROM system.local", execution_profile="x")
         with pytest.raises(ValueError, match="cannot be set where execution profiles are used"):
             session.row_factory = tuple_factory
+
+
+def test_texts_with_bind_markers_are_prepared(node: LocalCluster, keyspace: str) -> None:
+    with connect(node) as cluster, cluster.connect(keyspace) as session:
+        session.execute("CREATE TABLE t (k int PRIMARY KEY, v text)")
+        for k in range(3):
+            result = session.execute("INSERT INTO t (k, v) VALUES (?, ?)", (k, "100 % sure?"))
+            assert "BoundStatement" in repr(result.response_future._request.statement)
+        session.execute("INSERT INTO t (k, v) VALUES (:k, :v)", {"k": 3, "v": "named"})
+        statement = SimpleStatement("SELECT v FROM t WHERE k = ?", consistency_level=ConsistencyLevel.QUORUM)
+        assert session.execute(statement, (1,)).one().v == "100 % sure?"
+        assert session.execute(statement, (3,)).one().v == "named"
+        with pytest.raises(TypeError, match='"k" \\(int\\)'):
+            session.execute("SELECT v FROM t WHERE k = ?", ("x",))
+        with pytest.raises(InvalidRequest):
+            session.execute("SELECT v FROM nothing WHERE k = ?", (1,))
+        with pytest.raises(ValueError, match="at once"):
+            session.execute("SELECT v FROM t WHERE k = ? AND v = %s", (1, "x"))
+
+
+def test_texts_with_bind_markers_on_asyncio(node: LocalCluster, keyspace: str) -> None:
+    async def work() -> None:
+        async with aio.Cluster(node.contact_points, port=node.port) as cluster:
+            session = await cluster.connect(keyspace)
+            await session.execute("CREATE TABLE t (k int PRIMARY KEY, v text)")
+            inserts = (session.execute("INSERT INTO t (k, v) VALUES (?, ?)", (k, str(k))) for k in range(100))
+            await asyncio.gather(*inserts)
+            result = await session.execute("SELECT v FROM t WHERE k = :k", {"k": 77})
+            assert result.one().v == "77"
+
+    asyncio.run(work())

@@ -1,0 +1,47 @@
+"""Which texts are prepared and which are formatted."""
+
+from __future__ import annotations
+
+import pytest
+
+from cassandra.query.markers import Parameters, parameters_of
+
+MARKERS, PLACEHOLDERS, NONE = Parameters.MARKERS, Parameters.PLACEHOLDERS, Parameters.NONE
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("SELECT * FROM t", NONE),
+        ("SELECT * FROM t WHERE k = ?", MARKERS),
+        ("SELECT * FROM t WHERE k=:k AND c IN :c LIMIT :n", MARKERS),
+        ('SELECT * FROM t WHERE k = :"K k"', MARKERS),
+        ("INSERT INTO t (a, b) VALUES (:a,:b)", MARKERS),
+        ("SELECT * FROM t WHERE k = %s", PLACEHOLDERS),
+        ("SELECT * FROM t WHERE k = %(k)s", PLACEHOLDERS),
+        ("SELECT '?', ':x', '%s', 'it''s ?' FROM t", NONE),
+        ('SELECT "a?b", "c:d", "e""?" FROM t', NONE),
+        ("SELECT a -- what? :b %s\nFROM t", NONE),
+        ("SELECT a // what?\nFROM t WHERE k = %s", PLACEHOLDERS),
+        ("SELECT a /* ? %s\n:x */ FROM t WHERE k = ?", MARKERS),
+        ("CREATE FUNCTION f() AS $$ return a ? b : c; $$", NONE),
+        ("INSERT INTO t (m) VALUES ({'a': 1, 'b':2})", NONE),
+        ("INSERT INTO t (u) VALUES ({street: 'x', open:true, number :7})", NONE),
+        ("INSERT INTO t (m) VALUES ({:k: :v})", MARKERS),
+        ("INSERT INTO t (m) VALUES ({'a': ?})", MARKERS),
+        ("INSERT INTO t (m) VALUES ({'a':%s})", PLACEHOLDERS),
+        ("UPDATE t SET m['a'] = :v WHERE k = 1", MARKERS),
+        ("SELECT * FROM t WHERE a LIKE '%s'", NONE),
+        ("unclosed 'string ?", NONE),
+        ("unclosed /* comment ?", NONE),
+        ("", NONE),
+    ],
+)
+def test_kinds(query: str, expected: Parameters) -> None:
+    assert parameters_of(query) is expected
+
+
+@pytest.mark.parametrize("query", ["SELECT ? FROM t WHERE k = %s", "SELECT :a, %(b)s"])
+def test_both_kinds_are_refused(query: str) -> None:
+    with pytest.raises(ValueError, match="at once"):
+        parameters_of(query)

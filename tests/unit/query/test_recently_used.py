@@ -1,0 +1,31 @@
+"""The bounded mapping of prepared texts."""
+
+from __future__ import annotations
+
+import pytest
+
+from cassandra.query.recently_used import RecentlyUsed
+
+
+def test_the_longest_unused_goes_first() -> None:
+    recent: RecentlyUsed[str, int] = RecentlyUsed(3)
+    for i, key in enumerate("abc"):
+        recent.put(key, i)
+    assert recent.get("a") == 0
+    recent.put("d", 3)
+    assert recent.get("b") is None
+    assert (recent.get("a"), recent.get("c"), recent.get("d")) == (0, 2, 3)
+    assert len(recent) == 3
+
+
+def test_a_value_is_replaced() -> None:
+    recent: RecentlyUsed[str, int] = RecentlyUsed(1)
+    recent.put("a", 1)
+    recent.put("a", 2)
+    assert recent.get("a") == 2
+    assert len(recent) == 1
+
+
+def test_size_is_checked() -> None:
+    with pytest.raises(ValueError, match="0"):
+        RecentlyUsed(0)
