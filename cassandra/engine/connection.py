@@ -93,6 +93,7 @@ class Connection(asyncio.BufferedProtocol):
         "last_activity",
         "on_closed",
         "on_event",
+        "on_orphan",
         "on_room",
         "peer_version",
         "sockopts",
@@ -112,6 +113,7 @@ class Connection(asyncio.BufferedProtocol):
         self.on_closed: Callable[[Connection, Exception | None], None] | None = None
         self.on_event: Callable[[int, int, bytes], None] | None = None
         self.on_room: Callable[[Connection], None] | None = None
+        self.on_orphan: Callable[[Connection], None] | None = None
         self._loop = loop
         self._reader: FrameReader = frame.FrameReader(0)
         self._writer: FrameWriter = frame.FrameWriter(version)
@@ -211,6 +213,8 @@ class Connection(asyncio.BufferedProtocol):
         if self._requests.get(stream) is responder:
             self._requests[stream] = _ORPHAN
             self._orphans += 1
+            if self.on_orphan is not None:
+                self.on_orphan(self)
 
     def orphan_ended(self) -> None:
         """The late answer of an abandoned request has come."""

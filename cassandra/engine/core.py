@@ -333,4 +333,5 @@ class Core:
                 )
             )
         except ConnectionException as error:
-            log.debug("a heartbeat found %s closed: %s", connection.endpoint, error)
+            # Closed meanwhile, or without a free stream: and no answer has come for a whole interval.
+            connection.close(error)

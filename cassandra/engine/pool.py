@@ -15,6 +15,9 @@ log = logging.getLogger("cassandra.pool")
 
 # Past this share of a connection's streams taken by abandoned requests, the connection is replaced.
 ORPHAN_SHARE = 0.75
+# After so many connections that lived for less than so many seconds, the next one is not opened at once.
+MOST_SHORT_LIVES = 3
+SHORT_LIFE = 0.5
 
 
 class Waiter(Protocol):
@@ -41,6 +44,8 @@ class HostPool:
         "_filling",
         "_on_failure",
         "_open",
+        "_opened_at",
+        "_short_lives",
         "_waiters",
         "closed",
         "connections",
@@ -67,6 +72,8 @@ class HostPool:
         self._filling: asyncio.Task[None] | None = None
         self._waiters: deque[Waiter] = deque()
         self._closing: list[Connection] = []
+        self._opened_at = 0.0
+        self._short_lives = 0
 
     def pick(self) -> Connection | None:
         """The open connection with the fewest streams in use that has room; None where there is none."""
@@ -110,6 +117,8 @@ class HostPool:
             return
         connection.on_closed = self._on_connection_closed
         connection.on_room = self._on_room
+        connection.on_orphan = self._on_orphan
+        self._opened_at = asyncio.get_running_loop().time()
         self.connections.append(connection)
         self._on_room(connection)
 
@@ -119,10 +128,11 @@ class HostPool:
             waiter = waiters.popleft()
             if not waiter.done:
                 waiter.send_to(self.host, connection)
-        if self._closing and connection in self._closing:
-            if connection.in_flight == connection.orphans:
-                connection.close()
-        elif connection.orphans > ORPHAN_SHARE * connection.stream_limit and connection in self.connections:
+        if self._closing and connection in self._closing and connection.in_flight == connection.orphans:
+            connection.close()
+
+    def _on_orphan(self, connection: Connection) -> None:
+        if connection.orphans > ORPHAN_SHARE * connection.stream_limit and connection in self.connections:
             self._replace(connection)
 
     def _replace(self, connection: Connection) -> None:
@@ -135,6 +145,7 @@ class HostPool:
             connection.close()
 
     def refill(self) -> None:
+        """Open what is missing, in the background."""
         if not self.closed and (self._filling is None or self._filling.done()):
             self._filling = asyncio.ensure_future(self._fill())
             self._filling.add_done_callback(self._refilled)
@@ -144,6 +155,8 @@ class HostPool:
         if isinstance(error, Exception) and not self.connections:
             self._fail_waiters(error)
             self._on_failure(self, error)
+        elif error is None and not self.closed and not self.connections:
+            self.refill()  # what was opened is gone already
 
     def _on_connection_closed(self, connection: Connection, error: Exception | None) -> None:
         if connection in self._closing:
@@ -151,9 +164,18 @@ class HostPool:
             return
         if connection in self.connections:
             self.connections.remove(connection)
-        if not self.closed:
-            log.debug("a connection to %s was lost, it is opened again: %s", self.host, error)
-            self.refill()
+        if self.closed:
+            return
+        lived = asyncio.get_running_loop().time() - self._opened_at
+        self._short_lives = self._short_lives + 1 if lived < SHORT_LIFE else 0
+        if not self.connections and self._short_lives >= MOST_SHORT_LIVES:
+            # Accepted and dropped at once, again and again, would be a storm: this goes the way of the back-off.
+            cause = error or ConnectionShutdown(f"connection to {self.host} was closed", self.host)
+            self._fail_waiters(cause)
+            self._on_failure(self, cause)
+            return
+        log.debug("a connection to %s was lost, it is opened again: %s", self.host, error)
+        self.refill()
 
     def _fail_waiters(self, error: Exception) -> None:
         waiters, self._waiters = self._waiters, deque()
