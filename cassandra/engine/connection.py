@@ -308,7 +308,10 @@ class Connection(asyncio.BufferedProtocol):
         if requests:
             cause = self._shutdown_error()
             for responder in requests.values():
-                responder.on_connection_lost(self, cause)
+                try:
+                    responder.on_connection_lost(self, cause)
+                except Exception:
+                    log.exception("a request on %s could not be told that its connection is lost", self.endpoint)
         if self.on_closed is not None:
             self.on_closed(self, error)
 

@@ -96,6 +96,7 @@ class HostPool:
         """Open what is missing, in parallel; raises the first error where not one connection is open then."""
         if self._filling is None or self._filling.done():
             self._filling = asyncio.ensure_future(self._fill())
+            self._filling.add_done_callback(_take_note)
         await asyncio.shield(self._filling)
 
     async def _fill(self) -> None:
@@ -212,3 +213,9 @@ class HostPool:
 
     def __repr__(self) -> str:
         return f"<HostPool of {self.host}: {len(self.connections)} open, {self.in_flight} in flight>"
+
+
+def _take_note(task: asyncio.Task[None]) -> None:
+    """Who waited for `task` may be gone: its error is no news then."""
+    if not task.cancelled():
+        task.exception()

@@ -260,7 +260,7 @@ class Request:
     def on_pool_closed(self, host: Any, error: Exception) -> None:
         """The host that the request waited for has no connection any more."""
         self.errors[host] = error
-        self._try_next_host()
+        self._retry(None)
 
     # -- answers -------------------------------------------------------------------------------------------------------
 
@@ -299,7 +299,7 @@ class Request:
             return
         for kind, ask in _RETRY_QUESTIONS:
             if isinstance(message, kind):
-                self._apply(attempt, error, ask(self, message, error))
+                self._ask_and_apply(attempt, error, ask, message)
                 return
         self.fail(error)
 
@@ -309,7 +309,13 @@ class Request:
             return
         attempt.latency = self.session.time() - attempt.started
         attempt.error = error
-        self._apply(attempt, error, _ask_request_error(self, None, error))
+        self._ask_and_apply(attempt, error, _ask_request_error, None)
+
+    def _ask_and_apply(self, attempt: Attempt, error: Exception, ask: Callable[..., Any], message: Any) -> None:
+        try:
+            self._apply(attempt, error, ask(self, message, error))
+        except Exception as fault:  # of the policy, or of what it decided: the request must come to its end
+            self.fail(fault)
 
     def _apply(self, attempt: Attempt, error: Exception, decision: Any) -> None:
         """Do what the retry policy decided: (decision, consistency[, delay in seconds])."""
@@ -336,6 +342,12 @@ class Request:
     def _retry(self, host: Any) -> None:
         if self.done:
             return
+        try:
+            self._send_again(host)
+        except Exception as fault:  # of a query plan
+            self.fail(fault)
+
+    def _send_again(self, host: Any) -> None:
         pool = self.session.pools.get(host) if host is not None else None
         connection = pool.pick() if pool is not None else None
         if connection is not None:
@@ -368,9 +380,13 @@ class Request:
             self._speculation_handle = self.session.loop.call_later(delay, self._speculate)
 
     def _speculate(self) -> None:
-        if not self.done:
+        if self.done:
+            return
+        try:
             self._try_next_host()
             self._schedule_speculation()
+        except Exception as fault:  # of a policy
+            self.fail(fault)
 
 
 def _over(request: Request) -> None:
