@@ -5,13 +5,14 @@ Cython counterpart in `cassandra._accel`. Consumers write ``from cassandra._impl
 that is in use; type checkers read the Python one.
 
 Environment: ``CASS_DRIVER_IMPL=python`` takes the Python modules, ``c`` insists on the compiled ones (an ImportError names
-each that is missing). Without it the compiled modules serve when every one of them can be imported, else the Python modules
-do, and `fallback_reason` says why; the two are never mixed.
+each that is missing). Without it the compiled modules serve when every one of them is there, else the Python modules do, and
+`fallback_reason` says why; the two are never mixed. A compiled module that is there and cannot be loaded is an ImportError.
 """
 
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 from typing import TYPE_CHECKING, Literal
 
@@ -51,21 +52,33 @@ fallback_reason: str | None = None
 
 
 def twin(name: str, impl: str) -> ModuleType:
-    """The module that implements `name` (a key of `TWINS`) in `impl`, "python" or "c"; ImportError where it is absent."""
+    """The module that implements `name` (a key of `TWINS`) in `impl`, "python" or "c"; ImportError where that fails."""
     if name not in TWINS:
         raise AttributeError(f"no twin modules are named {name!r}; there are {', '.join(sorted(TWINS))}")
-    return importlib.import_module(TWINS[name] if impl == "python" else f"cassandra._accel.{name}")
+    if impl == "python":
+        return importlib.import_module(TWINS[name])
+    try:
+        return importlib.import_module(f"cassandra._accel.{name}")
+    except ImportError as error:
+        raise ImportError(
+            f"the compiled module cassandra._accel.{name} cannot be loaded: {error}. "
+            "Install turbocql again for this interpreter; CASS_DRIVER_IMPL=python goes on without it."
+        ) from error
 
 
 def _missing_compiled() -> list[str]:
-    """One line for each compiled module that cannot be imported, with the reason."""
-    missing = []
-    for name in TWINS:
-        try:
-            twin(name, "c")
-        except ImportError as error:
-            missing.append(f"cassandra._accel.{name}: {error}")
-    return missing
+    """The compiled modules that are not there.
+
+    They are looked for, not imported: they import modules that may be in the middle of importing this one.
+    """
+    return [name for name in (f"cassandra._accel.{twin_name}" for twin_name in TWINS) if not _is_there(name)]
+
+
+def _is_there(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ValueError:  # a module without a spec stands in for it
+        return False
 
 
 def _choose() -> Literal["python", "c"]:
@@ -80,11 +93,11 @@ def _choose() -> Literal["python", "c"]:
         return "c"
     if wanted == "c":
         raise ImportError(
-            "CASS_DRIVER_IMPL=c asks for the compiled modules, but these cannot be imported:\n  "
+            "CASS_DRIVER_IMPL=c asks for the compiled modules, but these are not there:\n  "
             + "\n  ".join(missing)
             + "\nInstall a wheel that has them, or build with a C compiler and CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST=1."
         )
-    fallback_reason = "; ".join(missing)
+    fallback_reason = f"not built: {', '.join(missing)}"
     return "python"
 
 

@@ -6,6 +6,7 @@ from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t
 from libc.string cimport memcpy
 
+from cassandra._accel.checks cimport exact_bytes
 from cassandra._accel.codecs cimport Codec
 from cassandra._accel.wbuf cimport (
     get_be32, put_be16, put_be32, wbuf, wbuf_bytes, wbuf_close, wbuf_extend, wbuf_open, wbuf_write,
@@ -23,12 +24,13 @@ cdef object _unset = UNSET_VALUE
 cdef class ValuesBlock:
     """Bound values in the form in which they travel; immutable (see the Python twin)."""
 
+    def __cinit__(self, *arguments, **named):
+        self.data = b""
+
     def __init__(self, count, data, has_unset=False):
         self.count = count
-        self.data = data
+        self.data = exact_bytes(data, "the data of a block")
         self.has_unset = has_unset
-        if self.data is None:
-            raise TypeError("the data of a block has to be bytes")
 
     def __len__(self):
         return self.count
@@ -138,6 +140,10 @@ cdef class BindPlan:
     cdef tuple _names
     cdef bint _native
 
+    def __cinit__(self, *arguments, **named):
+        # An object whose __init__ never ran has no columns.
+        self.columns = self._codecs = self._names = ()
+
     def __init__(self, columns, routing_key_indexes=None):
         self.columns = tuple(columns)
         self.routing_key_indexes = tuple(routing_key_indexes) if routing_key_indexes else None
@@ -197,7 +203,7 @@ cdef class BindPlan:
             if self._native:
                 (<Codec> codec).write(out, value)
             else:
-                data = codec.encode(value)
+                data = exact_bytes(codec.encode(value), "what a codec made")
                 wbuf_write(out, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
         except Exception as error:
             _locate(error, column_place(self.columns[index]))

@@ -7,6 +7,7 @@ from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint8_t, uint16_t, uint3
 from libc.string cimport memcpy
 
 from cassandra._accel.bind cimport ValuesBlock
+from cassandra._accel.checks cimport exact_bytes
 from cassandra._accel.wbuf cimport (
     put_be16, put_be32, put_be64, wbuf, wbuf_bytes, wbuf_close, wbuf_extend, wbuf_open, wbuf_reserve, wbuf_write,
 )
@@ -90,7 +91,7 @@ cdef int _long_string(wbuf* out, object text) except -1:
     if isinstance(text, str):
         data = PyUnicode_AsUTF8AndSize(text, &size)
     else:
-        data = PyBytes_AS_STRING(<bytes?> text)
+        data = PyBytes_AS_STRING(exact_bytes(text, "a query"))
         size = PyBytes_GET_SIZE(text)
     p = wbuf_extend(out, size + 4)
     put_be32(p, <uint32_t> size)
@@ -144,7 +145,9 @@ cdef int _add_values(wbuf* out, object values, object names, int version) except
             block = <ValuesBlock> values
             return _add_block(out, block.count, block.data, block.has_unset, version)
         if type(values) is not list and type(values) is not tuple and hasattr(values, "has_unset"):
-            return _add_block(out, values.count, values.data, values.has_unset, version)
+            return _add_block(
+                out, values.count, exact_bytes(values.data, "the data of a block"), values.has_unset, version
+            )
     elif hasattr(values, "has_unset"):
         values = values.values()
     if names is not None:
@@ -265,15 +268,17 @@ cdef int _add_query_params(wbuf* out, object params, int version) except -1:
     value = params.paging_state
     if value is not None:
         flags |= FLAG_PAGING_STATE
-        _add_bytes(out, <bytes?> value)
+        _add_bytes(out, exact_bytes(value, "paging_state"))
     flags |= _tail(out, params, version)
     return _patch_flags(out, place, flags, version)
 
 
-cdef int _add_execute_head(wbuf* out, bytes query_id, bytes metadata_id) except -1:
+cdef int _add_execute_head(wbuf* out, object query_id, object metadata_id) except -1:
+    exact_bytes(query_id, "the id of a prepared statement")
     _count(out, PyBytes_GET_SIZE(query_id), "bytes of a statement's id")
     wbuf_write(out, PyBytes_AS_STRING(query_id), PyBytes_GET_SIZE(query_id))
     if metadata_id is not None:
+        exact_bytes(metadata_id, "a result metadata id")
         _count(out, PyBytes_GET_SIZE(metadata_id), "bytes of a result metadata id")
         wbuf_write(out, PyBytes_AS_STRING(metadata_id), PyBytes_GET_SIZE(metadata_id))
     return 0

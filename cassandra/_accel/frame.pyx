@@ -13,6 +13,7 @@ from cpython.memoryview cimport PyMemoryView_FromMemory, PyMemoryView_FromObject
 from libc.stdint cimport int16_t, int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memmove
 
+from cassandra._accel.checks cimport exact_bytes
 from cassandra._accel.segment cimport crc24_of, crc32_of, get_le, segment_of
 from cassandra._accel.wbuf cimport get_be16, get_be32, put_be16, put_be32
 
@@ -256,8 +257,11 @@ cdef class FrameReader:
             if self_contained and (self._body is not None or self._head_size):
                 raise ProtocolError("a self-contained segment came in the middle of an envelope")
             if plain_size:
-                plain = self._compression.decompress_segment(
-                    PyMemoryView_FromMemory(<char*> data + stop - size, size, PyBUF_READ), plain_size
+                plain = exact_bytes(
+                    self._compression.decompress_segment(
+                        PyMemoryView_FromMemory(<char*> data + stop - size, size, PyBUF_READ), plain_size
+                    ),
+                    "a decompressed segment",
                 )
                 self._envelopes(<const uint8_t*> PyBytes_AS_STRING(plain), PyBytes_GET_SIZE(plain), out)
             else:
@@ -383,6 +387,8 @@ cdef class FrameWriter:
         self._version = version
         self._max_body = max_body
         self._direction = 0x80 if responses else 0
+
+    def __cinit__(self, *arguments, **named):
         self._done = b""
 
     def __dealloc__(self):
@@ -442,7 +448,7 @@ cdef class FrameWriter:
 
     def add(self, stream, opcode, flags, body):
         """Queue one envelope; ValueError, with nothing queued, for a body above the limit or a stream that is no signed 16 bits."""
-        cdef bytes data = body
+        cdef bytes data = exact_bytes(body, "a body")
         cdef Py_ssize_t size = PyBytes_GET_SIZE(data)
         cdef int number = stream
         cdef int code = opcode
@@ -459,7 +465,7 @@ cdef class FrameWriter:
             self._compression is not None and not self._segmented and size >= _worth_compressing
             and code != OP_STARTUP and code != OP_OPTIONS and self._version < 5
         ):
-            packed = self._compression.compress_body(data)
+            packed = exact_bytes(self._compression.compress_body(data), "a compressed body")
             if PyBytes_GET_SIZE(packed) < size:
                 data = packed
                 size = PyBytes_GET_SIZE(data)

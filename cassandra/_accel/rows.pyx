@@ -11,6 +11,7 @@ from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_New, PyTuple_SET_ITEM
 from libc.stdint cimport int32_t, uint8_t
 from libc.string cimport memcpy
 
+from cassandra._accel.checks cimport exact_bytes
 from cassandra._accel.codecs cimport Codec
 from cassandra._accel.wbuf cimport get_be32
 
@@ -34,6 +35,10 @@ cdef class RowPlan:
     cdef bint _native
     cdef object _named
 
+    def __cinit__(self, *arguments, **named):
+        # An object whose __init__ never ran has no columns.
+        self.names = self._codecs = ()
+
     def __init__(self, names, codecs):
         if len(names) != len(codecs):
             raise ValueError(f"{len(names)} names and {len(codecs)} codecs")
@@ -45,13 +50,13 @@ cdef class RowPlan:
 
     def tuples(self, body, offset, row_count):
         """The rows at `offset` as tuples; `DecodeError` names row and column."""
-        return self._tuples(body, offset, row_count, <PyTypeObject*> tuple)
+        return self._tuples(exact_bytes(body, "a page"), offset, row_count, <PyTypeObject*> tuple)
 
     def named_tuples(self, body, offset, row_count):
         """The rows as instances of the named tuple class of these column names, which is made once."""
         if self._named is None:
             self._named = _row_class(self.names)
-        return self._tuples(body, offset, row_count, <PyTypeObject*> self._named)
+        return self._tuples(exact_bytes(body, "a page"), offset, row_count, <PyTypeObject*> self._named)
 
     cdef list _tuples(self, bytes body, object offset, object row_count, PyTypeObject* kind):
         cdef Py_ssize_t count = check_rows(body, offset, row_count, self._count)
@@ -103,7 +108,7 @@ cdef class RowPlan:
 
     def dicts(self, body, offset, row_count):
         """The rows as dicts by column name, in column order."""
-        return self._mappings(body, offset, row_count)
+        return self._mappings(exact_bytes(body, "a page"), offset, row_count)
 
     def ordered_dicts(self, body, offset, row_count):
         """The rows as `OrderedDict`s by column name."""
@@ -131,7 +136,7 @@ cdef class RowPlan:
 
     def columns(self, body, offset, row_count):
         """The page by columns: a list of values for each."""
-        return self._lists(body, offset, row_count)
+        return self._lists(exact_bytes(body, "a page"), offset, row_count)
 
     cdef list _lists(self, bytes body, object offset, object row_count):
         cdef Py_ssize_t count = check_rows(body, offset, row_count, self._count)
@@ -151,7 +156,7 @@ cdef class RowPlan:
 
     def raw_columns(self, body, offset, row_count, widths):
         """The page by columns, of which those with a width in `widths` stay in their wire form (see the Python twin)."""
-        cdef bytes page = body
+        cdef bytes page = exact_bytes(body, "a page")
         cdef Py_ssize_t count = check_rows(page, offset, row_count, self._count)
         cdef const uint8_t* start = <const uint8_t*> PyBytes_AS_STRING(page)
         cdef const uint8_t* end = start + PyBytes_GET_SIZE(page)
@@ -199,9 +204,9 @@ cdef class RowPlan:
     def iterate(self, body, offset, row_count):
         """The rows as tuples, each decoded when it is asked for."""
         cdef _Rows rows = _Rows.__new__(_Rows)
-        rows._left = check_rows(body, offset, row_count, self._count)
         rows._plan = self
-        rows._body = body
+        rows._body = exact_bytes(body, "a page")
+        rows._left = check_rows(rows._body, offset, row_count, self._count)
         rows._pos = offset
         rows._row = 0
         return rows
@@ -223,14 +228,17 @@ cdef class _Rows:
         return self
 
     def __next__(self):
-        cdef const uint8_t* start = <const uint8_t*> PyBytes_AS_STRING(self._body)
-        cdef const uint8_t* end = start + PyBytes_GET_SIZE(self._body)
-        cdef const uint8_t* p = start + self._pos
+        cdef const uint8_t* start
+        cdef const uint8_t* end
+        cdef const uint8_t* p
         cdef RowPlan plan = self._plan
         cdef Py_ssize_t column = 0
         cdef list values
         if self._left <= 0:
             raise StopIteration
+        start = <const uint8_t*> PyBytes_AS_STRING(self._body)
+        end = start + PyBytes_GET_SIZE(self._body)
+        p = start + self._pos
         values = []
         try:
             for column in range(plan._count):
@@ -245,8 +253,12 @@ cdef class _Rows:
 
 
 cdef Py_ssize_t check_rows(bytes body, object offset, object row_count, Py_ssize_t column_count) except -1:
-    check_row_count(PyBytes_GET_SIZE(body), offset, row_count, column_count)
-    return row_count
+    cdef Py_ssize_t size = PyBytes_GET_SIZE(body)
+    cdef Py_ssize_t start = offset
+    cdef Py_ssize_t count = row_count
+    if start < 0 or start > size or count < 0 or (count > 0 and (column_count == 0 or count > (size - start) / 4 / column_count)):
+        check_row_count(size, offset, row_count, column_count)
+    return count
 
 
 def check_row_count(size, offset, row_count, column_count):

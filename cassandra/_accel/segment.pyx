@@ -13,6 +13,7 @@ from cpython.buffer cimport PyBUF_READ
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
+from cassandra._accel.checks cimport exact_bytes
 from cassandra.errors import CrcException
 from cassandra.protocol.compression import WORTH_COMPRESSING as _WORTH_COMPRESSING
 
@@ -100,7 +101,9 @@ cdef bytes segment_of(const uint8_t* payload, Py_ssize_t size, bint self_contain
         head = <uint64_t> size | (<uint64_t> self_contained << 17)
         return _segment(payload, size, head, 3)
     if size >= _worth_compressing and algorithm.compress_segment is not None:
-        packed = algorithm.compress_segment(PyMemoryView_FromMemory(<char*> payload, size, PyBUF_READ))
+        packed = exact_bytes(
+            algorithm.compress_segment(PyMemoryView_FromMemory(<char*> payload, size, PyBUF_READ)), "a compressed segment"
+        )
         packed_size = PyBytes_GET_SIZE(packed)
         if packed_size < size:
             head = <uint64_t> packed_size | (<uint64_t> size << 17) | (<uint64_t> self_contained << 34)
@@ -121,13 +124,13 @@ def crc32(data):
 
 def encode_segment(payload, self_contained):
     """One uncompressed segment of at most `MAX_PAYLOAD` bytes."""
-    cdef bytes data = payload
+    cdef bytes data = exact_bytes(payload, "a payload")
     return segment_of(<const uint8_t*> PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), self_contained, None)
 
 
 def encode_lz4_segment(payload, self_contained, algorithm):
     """One segment of the LZ4 format; a payload that does not shrink is stored as is, with an uncompressed length of 0."""
-    cdef bytes data = payload
+    cdef bytes data = exact_bytes(payload, "a payload")
     return segment_of(<const uint8_t*> PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), self_contained, algorithm)
 
 
@@ -160,7 +163,8 @@ def encode_envelopes(envelopes, algorithm):
     cdef Py_ssize_t size = 0
     cdef Py_ssize_t start, length
     cdef bytes envelope
-    for envelope in envelopes:
+    for item in envelopes:
+        envelope = exact_bytes(item, "an envelope")
         length = PyBytes_GET_SIZE(envelope)
         if size + length > C_MAX_PAYLOAD and waiting:
             parts.append(encode_lz4_segment(b"".join(waiting), True, algorithm))

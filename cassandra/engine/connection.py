@@ -16,8 +16,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from cassandra._impl import frame
-from cassandra.engine.streams import StreamIds
 from cassandra.errors import ConnectionException, ConnectionShutdown, ProtocolError
+from cassandra.protocol.streams import StreamIds
 
 if TYPE_CHECKING:
     from cassandra.engine.endpoint import EndPoint

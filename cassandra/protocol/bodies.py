@@ -38,11 +38,14 @@ from cassandra.sentinels import UNSET_VALUE
 MAX_SHORT = 0xFFFF
 
 # The [int] of the lengths that most values have: looking one up is cheaper than packing it.
-_KEPT_LENGTHS = 1024
-_LENGTHS = tuple(int32_pack(size) for size in range(_KEPT_LENGTHS))
+_KEPT_SHORTS = 256
+_SHORTS = tuple(uint16_pack(count) for count in range(_KEPT_SHORTS))
+_LENGTHS = tuple(int32_pack(size) for size in range(1024))
 
 
 def _short(number: int, what: str) -> bytes:
+    if 0 <= number < _KEPT_SHORTS:
+        return _SHORTS[number]
     if not 0 <= number <= MAX_SHORT:
         raise ValueError(f"{number} {what}; the protocol has room for {MAX_SHORT}")
     return uint16_pack(number)
@@ -101,29 +104,43 @@ def _add_value(parts: list[bytes], value: Any, version: int) -> None:
         raise TypeError(f"a value is {value!r} ({type(value).__name__}); it has to be bytes, None or UNSET_VALUE")
 
 
-def add_values(parts: list[bytes], values: Any, names: Sequence[str] | None, version: int) -> None:
+def _add_values(parts: list[bytes], values: Any, names: Sequence[str] | None, version: int) -> None:
     """Append <n>[name_1]<value_1>... of a block or sequence of values."""
-    has_unset: bool | None = getattr(values, "has_unset", None)  # a block of either implementation has it
-    if has_unset is not None:
-        if names is None:
+    kind = type(values)
+    if kind is not list and kind is not tuple:
+        has_unset: bool | None = getattr(values, "has_unset", None)  # a block of either implementation has it
+        if has_unset is None:
+            values = tuple(values)
+        elif names is None:
             if has_unset and version < 4:
                 raise _unset_unsupported(version)
             parts.append(_short(values.count, "values in one statement"))
             parts.append(values.data)
             return
-        values = values.values()
-    parts.append(_short(len(values), "values in one statement"))
-    if names is None:
-        append = parts.append
-        lengths = _LENGTHS
-        for value in values:
-            if type(value) is bytes:
-                size = len(value)
-                append(lengths[size] if size < _KEPT_LENGTHS else int32_pack(size))
-                append(value)
-            else:
-                _add_value(parts, value, version)
+        else:
+            values = values.values()
+    if names is not None:
+        _add_named_values(parts, values, names, version)
         return
+    append = parts.append
+    count = len(values)
+    append(_SHORTS[count] if count < _KEPT_SHORTS else _short(count, "values in one statement"))
+    lengths = _LENGTHS
+    for value in values:
+        if type(value) is bytes:
+            try:
+                append(lengths[len(value)])
+            except IndexError:
+                append(int32_pack(len(value)))
+            append(value)
+        elif value is None:
+            append(NULL_VALUE)
+        else:
+            _add_value(parts, value, version)
+
+
+def _add_named_values(parts: list[bytes], values: Sequence[Any], names: Sequence[str], version: int) -> None:
+    parts.append(_short(len(values), "values in one statement"))
     if len(names) != len(values):
         raise ValueError(f"{len(values)} values and {len(names)} names for them")
     for name, value in zip(names, values, strict=True):
@@ -161,17 +178,18 @@ def _tail(params: QueryParams, version: int, tail: list[bytes]) -> int:
     return flags
 
 
-def add_query_params(parts: list[bytes], params: QueryParams, version: int) -> None:
+def _add_query_params(parts: list[bytes], params: QueryParams, version: int) -> None:
     """Append <query_parameters>."""
     parts.append(_short(params.consistency, "is no consistency level"))
     place = len(parts)
+    parts.append(b"")  # the flags, when they are known
     flags = 0
     # No values and an empty block are the same: without the flag, zero values need no count.
     if params.values is not None and (len(params.values) or params.value_names):
         flags |= FLAG_VALUES
         if params.value_names is not None:
             flags |= FLAG_NAMED_VALUES
-        add_values(parts, params.values, params.value_names, version)
+        _add_values(parts, params.values, params.value_names, version)
     if params.skip_metadata:
         flags |= FLAG_SKIP_METADATA
     if params.page_size is not None and params.page_size > 0:
@@ -182,20 +200,20 @@ def add_query_params(parts: list[bytes], params: QueryParams, version: int) -> N
         parts.append(int32_pack(len(params.paging_state)))
         parts.append(params.paging_state)
     flags |= _tail(params, version, parts)
-    parts.insert(place, uint32_pack(flags) if version >= 5 else uint8_pack(flags))
+    parts[place] = uint32_pack(flags) if version >= 5 else uint8_pack(flags)
 
 
 def query_body(query: str | bytes, params: QueryParams, version: int) -> bytes:
     """The body of a QUERY."""
     parts = [long_string(query)]
-    add_query_params(parts, params, version)
+    _add_query_params(parts, params, version)
     return b"".join(parts)
 
 
 def query_params_body(params: QueryParams, version: int) -> bytes:
     """<query_parameters> alone."""
     parts: list[bytes] = []
-    add_query_params(parts, params, version)
+    _add_query_params(parts, params, version)
     return b"".join(parts)
 
 
@@ -223,10 +241,20 @@ def execute_body(
     if result_metadata_id is None and version >= 5:
         result_metadata_id = b""
     parts = [execute_head(query_id, result_metadata_id)]
-    add_query_params(parts, params, version)
+    _add_query_params(parts, params, version)
     if tablet_version_block is not None:
         parts.append(_byte(tablet_version_block, "a tablet version block"))
     return b"".join(parts)
+
+
+def _statement_head(heads: dict[Any, bytes], prepared: bool | int, statement: Any) -> bytes:
+    """<kind><string_or_id>; that of a prepared statement is kept in `heads`."""
+    if not prepared:
+        return b"\x00" + long_string(statement)
+    if not isinstance(statement, bytes):
+        raise TypeError(f"the id of a prepared statement is {statement!r}; it has to be bytes")
+    head = heads[statement] = b"\x01" + _short(len(statement), "bytes of a statement's id") + statement
+    return head
 
 
 def batch_body(
@@ -240,21 +268,29 @@ def batch_body(
     if len(statements) > MAX_SHORT:
         raise ValueError(f"a batch of {len(statements)} statements; the protocol has room for {MAX_SHORT}")
     parts = [_byte(batch_type, "a batch's type"), uint16_pack(len(statements))]
-    heads: dict[bytes, bytes] = {}
+    heads: dict[Any, bytes] = {}
+    append = parts.append
+    lengths = _LENGTHS
     for prepared, statement, values in statements:
-        if prepared:
-            if not isinstance(statement, bytes):
-                raise TypeError(f"the id of a prepared statement is {statement!r}; it has to be bytes")
-            head = heads.get(statement)
-            if head is None:
-                head = heads[statement] = b"\x01" + _short(len(statement), "bytes of a statement's id") + statement
-            parts.append(head)
-        else:
-            parts.append(b"\x00" + long_string(statement))
+        # Many statements of a batch are the same one: what stands before its values is made once.
+        head = heads.get(statement) if prepared else None
+        append(head or _statement_head(heads, prepared, statement))
         if values is None:
-            parts.append(b"\x00\x00")
+            append(b"\x00\x00")
+        elif type(values) is list and len(values) < _KEPT_SHORTS:
+            # The loop of `_add_values`: to call it for each statement would cost a third of the whole.
+            append(_SHORTS[len(values)])
+            for value in values:
+                if type(value) is bytes:
+                    try:
+                        append(lengths[len(value)])
+                    except IndexError:
+                        append(int32_pack(len(value)))
+                    append(value)
+                else:
+                    _add_value(parts, value, version)
         else:
-            add_values(parts, values, None, version)
+            _add_values(parts, values, None, version)
     parts.append(_short(params.consistency, "is no consistency level"))
     tail: list[bytes] = []
     _add_flags(parts, _tail(params, version, tail), version)

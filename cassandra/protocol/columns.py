@@ -7,18 +7,22 @@ with every result).
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import cassandra._impl as implementations
 from cassandra.cqltypes.parse import lookup_casstype
 from cassandra.errors import ProtocolError
+from cassandra.protocol.opcodes import ROWS_GLOBAL_TABLES_SPEC, ROWS_NO_METADATA
 from cassandra.protocol.primitives import Cursor
 
 if TYPE_CHECKING:
     from cassandra.protocol.rows import RowPlan
 
 UserTypes = Mapping[str, Mapping[str, Any]]
+
+_FLAGS_AND_COUNT = struct.Struct(">ii")
 
 # Type nesting is as deep as people write it; a hostile server's is not.
 _MAX_DEPTH = 64
@@ -123,13 +127,13 @@ class TypeReader:
         name = cursor.string()
         fields = [(cursor.string(), self.read()) for _ in range(self._count())]
         self.has_user_types = True
-        made = lookup_casstype("UserType").make_udt_class(
-            keyspace, name, tuple(field for field, _ in fields), tuple(kind for _, kind in fields)
+        return lookup_casstype("UserType").make_udt_class(
+            keyspace,
+            name,
+            tuple(field for field, _ in fields),
+            tuple(kind for _, kind in fields),
+            self._user_types.get(keyspace, {}).get(name),
         )
-        mapped = self._user_types.get(keyspace, {}).get(name)
-        if mapped is not None:
-            made.mapped_class = mapped
-        return made
 
     def _count(self) -> int:
         count = self.cursor.short()
@@ -155,7 +159,18 @@ class ResultMetadata:
     server's id of this metadata (version 5, or ScyllaDB's extension), None elsewhere.
     """
 
-    __slots__ = ("_global", "_plan", "_user_types", "columns", "has_user_types", "metadata_id", "names", "raw")
+    __slots__ = (
+        "_global",
+        "_head",
+        "_plan",
+        "_skipped_head",
+        "_user_types",
+        "columns",
+        "has_user_types",
+        "metadata_id",
+        "names",
+        "raw",
+    )
 
     columns: tuple[ColumnMetadata, ...]
     names: tuple[str, ...]
@@ -174,7 +189,12 @@ class ResultMetadata:
         self.raw = raw
         self.metadata_id = metadata_id
         self.has_user_types = has_user_types
-        self._global = int(is_global)
+        self._global = is_global
+        # The <metadata> of a last page: as `raw` follows it, and with the No_metadata flag.
+        self._head = (
+            _FLAGS_AND_COUNT.pack(ROWS_GLOBAL_TABLES_SPEC if is_global else 0, len(self.columns)) + raw if raw else b""
+        )
+        self._skipped_head = _FLAGS_AND_COUNT.pack(ROWS_NO_METADATA, len(self.columns))
         self._user_types = user_types
         self._plan: RowPlan | None = None
 
@@ -200,34 +220,40 @@ class ResultMetadata:
             )
         return plan
 
-    def same_bytes(self, body: bytes, pos: int, is_global: int, count: int, user_types: UserTypes | None) -> bool:
-        """Whether the specs at `pos` of `body` are byte for byte those that this was read from.
+    def rows_at(self, body: bytes, pos: int, user_types: UserTypes | None) -> int:
+        """Where the row count stands if the <metadata> at `pos` of `body` is this one, byte for byte, or is left out; else 0.
 
         Specs delimit themselves, so equal bytes at the front are equal specs. Classes registered for UDTs count as well: the mapping
-        of them has to be the same object (it is replaced, not changed, when a class is registered).
+        of them has to be the same object (it is replaced, not changed, when a class is registered). Another page to come, or a changed
+        id, makes other flags, and so no match.
         """
-        raw = self.raw
+        if self.has_user_types and user_types is not self._user_types:
+            return 0
+        if self._head and body.startswith(self._head, pos):
+            return pos + len(self._head)
+        return pos + 8 if body.startswith(self._skipped_head, pos) else 0
+
+    def same_specs(self, body: bytes, pos: int, is_global: bool, count: int, user_types: UserTypes | None) -> bool:
+        """Whether the specs at `pos`, whatever flags stood before them, are those that this was read from."""
         return (
-            body.startswith(raw, pos)
+            bool(self.raw)
+            and body.startswith(self.raw, pos)
             and count == len(self.columns)
-            and is_global == self._global
+            and is_global is self._global
             and (not self.has_user_types or user_types is self._user_types)
-            and raw != b""
         )
 
     def for_user_types(self, user_types: UserTypes | None) -> ResultMetadata:
         """This, or, where it has UDTs and `user_types` is another mapping, the same columns with the classes of that one."""
         if not self.has_user_types or user_types is self._user_types or not self.raw:
             return self
-        return read_columns(Cursor(self.raw), len(self.columns), bool(self._global), user_types, self.metadata_id)
+        return read_columns(Cursor(self.raw), len(self.columns), self._global, user_types, self.metadata_id)
 
     def with_id(self, metadata_id: bytes | None) -> ResultMetadata:
         """The same columns and plan under another id."""
         if metadata_id == self.metadata_id:
             return self
-        other = ResultMetadata(
-            self.columns, self.raw, bool(self._global), metadata_id, self._user_types, self.has_user_types
-        )
+        other = ResultMetadata(self.columns, self.raw, self._global, metadata_id, self._user_types, self.has_user_types)
         other._plan = self._plan
         return other
 

@@ -28,6 +28,7 @@ from cassandra.protocol.features import ProtocolFeatures
 from cassandra.protocol.messages.control import DEFAULT_CQL_VERSION, AuthResponseMessage, StartupMessage
 from cassandra.protocol.messages.decode import decode_response
 from cassandra.protocol.messages.errors import BadCredentials, ErrorMessage, ProtocolException
+from cassandra.protocol.streams import MAX_STREAMS, StreamIds
 from cassandra.versions import ProtocolVersion
 
 
@@ -144,14 +145,14 @@ class ProtocolConnection:
         cql_version: str | None = None,
         allow_beta: bool = False,
         tablets_routing_v2: bool = False,
-        max_streams: int = 32768,
+        max_streams: int = MAX_STREAMS,
     ) -> None:
         self.version = version
         self.state = State.NEW
         self.features = ProtocolFeatures()
         self.supported: Mapping[str, Sequence[str]] = {}
         self.compression: str | None = None
-        self.streams = Streams(max_streams)
+        self.streams = StreamIds(max_streams)
         self._wanted_compression = compression
         self._tablets_routing_v2 = tablets_routing_v2
         self._startup_options = dict(startup_options or {})
@@ -285,36 +286,3 @@ _TABLE: dict[tuple[State, int], Callable[[ProtocolConnection, Any], list[Action]
     (State.AUTH_SENT, opcodes.AUTH_CHALLENGE): ProtocolConnection._on_challenge,
     (State.AUTH_SENT, opcodes.AUTH_SUCCESS): ProtocolConnection._on_auth_success,
 }
-
-
-class Streams:
-    """Which stream ids are free; ids that were used last come first, so that few distinct ones are in use."""
-
-    __slots__ = ("_free", "_limit", "_next", "in_use")
-
-    def __init__(self, limit: int = 32768) -> None:
-        if not 0 < limit <= 32768:
-            raise ValueError(f"{limit} streams; a connection has 1 to 32768")
-        self._limit = limit
-        self._free: list[int] = []
-        self._next = 0
-        self.in_use: set[int] = set()
-
-    def take(self) -> int | None:
-        """A free stream id, None where all are in use."""
-        if self._free:
-            stream = self._free.pop()
-        elif self._next < self._limit:
-            stream = self._next
-            self._next += 1
-        else:
-            return None
-        self.in_use.add(stream)
-        return stream
-
-    def release(self, stream: int) -> None:
-        """The answer on `stream` has come; `ProtocolError` where no request is under way on it."""
-        if stream not in self.in_use:
-            raise ProtocolError(f"an answer on stream {stream}, which has no request")
-        self.in_use.remove(stream)
-        self._free.append(stream)

@@ -30,7 +30,7 @@ from cassandra.protocol.opcodes import (
 from cassandra.protocol.primitives import Cursor
 
 _one_int = struct.Struct(">i").unpack_from
-_two_ints = struct.Struct(">ii").unpack_from
+_new = object.__new__
 
 
 @public
@@ -66,8 +66,7 @@ class ResultMessage(MessageType):
     # Of ROWS: the body with the rows from _offset on, and what became of them.
     _body: bytes = b""
     _offset: int = 0
-    _rows: Any = None
-    _rows_method: str = ""
+    _page: tuple[str, Any] | None = None
     _rows_error: DecodeError | None = None
 
     def __init__(self, kind: int) -> None:
@@ -123,12 +122,14 @@ class ResultMessage(MessageType):
 
     def _decoded(self, method: str) -> Any:
         """The page through one method of the row plan: decoded once where the same is asked for again."""
-        if self._rows_method == method:
-            return self._rows
+        page = self._page
+        if page is not None and page[0] == method:
+            return page[1]
         # setdefault on a dict is one step, so all threads meet at one lock; it is made when somebody wants the rows.
         with self.__dict__.setdefault("_guard", Lock()):
-            if self._rows_method == method:
-                return self._rows
+            page = self._page
+            if page is not None and page[0] == method:
+                return page[1]
             if self._rows_error is not None:
                 raise self._rows_error
             metadata = self.metadata
@@ -137,9 +138,7 @@ class ResultMessage(MessageType):
             except DecodeError as error:
                 self._rows_error = error
                 raise
-            # The rows first: who sees the method without the lock takes them.
-            self._rows_method, self._rows = "", rows
-            self._rows_method = method
+            self._page = (method, rows)
             return rows
 
 
@@ -153,11 +152,11 @@ def read_result(
 ) -> ResultMessage:
     """The RESULT at `pos` of `body`; `cached` is the metadata remembered for the prepared statement that was executed."""
     kind: int = _one_int(body, pos)[0]
-    message = ResultMessage(kind)
-    if kind == RESULT_KIND_VOID:
-        return message
     if kind == RESULT_KIND_ROWS:
-        _read_rows(message, body, pos + 4, user_types, cached)
+        return _read_rows(body, pos + 4, user_types, cached)
+    message = _new(ResultMessage)  # without the call of __init__, which a message for each request would feel
+    message.kind = kind
+    if kind == RESULT_KIND_VOID:
         return message
     cursor = Cursor(body, pos + 4)
     if kind == RESULT_KIND_PREPARED:
@@ -171,35 +170,24 @@ def read_result(
     return message
 
 
-def _read_rows(
-    message: ResultMessage, body: bytes, pos: int, user_types: UserTypes | None, cached: ResultMetadata | None
-) -> None:
+def _read_rows(body: bytes, pos: int, user_types: UserTypes | None, cached: ResultMetadata | None) -> ResultMessage:
     """<metadata><rows_count> of section 4.2.5.2; what a small answer to a prepared statement brings takes the short way."""
-    flags, count = _two_ints(body, pos)
-    if cached is not None and not flags & (ROWS_HAS_MORE_PAGES | ROWS_METADATA_CHANGED | ROWS_NO_METADATA):
-        if cached.same_bytes(body, pos + 8, flags & ROWS_GLOBAL_TABLES_SPEC, count, user_types):
-            message.metadata = cached
-            pos += 8 + len(cached.raw)
-            message.row_count = row_count = _one_int(body, pos)[0]
-            pos += 4
-        else:
-            row_count, pos = _read_rows_head(message, body, pos, user_types, cached)
+    message = _new(ResultMessage)
+    message.kind = RESULT_KIND_ROWS
+    rows = 0 if cached is None else cached.rows_at(body, pos, user_types)
+    if rows:
+        assert cached is not None
+        message.metadata = cached
     else:
-        row_count, pos = _read_rows_head(message, body, pos, user_types, cached)
+        cursor = Cursor(body, pos)
+        message.metadata = read_result_metadata(message, cursor, user_types, cached)
+        rows = cursor.pos
+    message.row_count = row_count = _one_int(body, rows)[0]
     if row_count < 0:
         raise ProtocolError(f"a result of {row_count} rows")
     message._body = body
-    message._offset = pos
-
-
-def _read_rows_head(
-    message: ResultMessage, body: bytes, pos: int, user_types: UserTypes | None, cached: ResultMetadata | None
-) -> tuple[int, int]:
-    """The same the long way: (row count, where the rows begin)."""
-    cursor = Cursor(body, pos)
-    message.metadata = read_result_metadata(message, cursor, user_types, cached)
-    message.row_count = cursor.int32()
-    return message.row_count, cursor.pos
+    message._offset = rows + 4
+    return message
 
 
 def read_result_metadata(
@@ -214,13 +202,13 @@ def read_result_metadata(
         message.result_metadata_id = cursor.short_bytes()
     if flags & ROWS_NO_METADATA:
         return _skipped_metadata(count, user_types, cached)
-    is_global = flags & ROWS_GLOBAL_TABLES_SPEC
+    is_global = bool(flags & ROWS_GLOBAL_TABLES_SPEC)
     metadata_id = message.result_metadata_id
     # A response that carries metadata is decoded by that metadata; the same bytes as last time need no parsing.
-    if cached is not None and cached.same_bytes(cursor.data, cursor.pos, is_global, count, user_types):
+    if cached is not None and cached.same_specs(cursor.data, cursor.pos, is_global, count, user_types):
         cursor.pos += len(cached.raw)
         return cached if metadata_id is None else cached.with_id(metadata_id)
-    return read_columns(cursor, count, bool(is_global), user_types, metadata_id)
+    return read_columns(cursor, count, is_global, user_types, metadata_id)
 
 
 def _skipped_metadata(count: int, user_types: UserTypes | None, cached: ResultMetadata | None) -> ResultMetadata:

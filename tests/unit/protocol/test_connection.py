@@ -18,7 +18,6 @@ from cassandra.protocol.connection import (
     Send,
     SetCompression,
     State,
-    Streams,
     VersionRefused,
     offered_versions,
 )
@@ -262,18 +261,3 @@ def test_local_misuse_is_a_runtime_error() -> None:
 def test_offered_versions() -> None:
     assert offered_versions({"PROTOCOL_VERSIONS": ["3/v3", "4/v4", "5/v5", "6/v6-beta"]}) == (5, 4, 3)
     assert offered_versions({}) == ()
-
-
-def test_streams() -> None:
-    streams = Streams(3)
-    assert [streams.take() for _ in range(4)] == [0, 1, 2, None]
-    streams.release(1)
-    assert streams.take() == 1
-    assert streams.in_use == {0, 1, 2}
-    with pytest.raises(ProtocolError, match="stream 7"):
-        streams.release(7)
-    streams.release(0)
-    with pytest.raises(ProtocolError, match="stream 0"):
-        streams.release(0)
-    with pytest.raises(ValueError, match="32769"):
-        Streams(32769)

@@ -242,6 +242,9 @@ def test_user_types_are_those_of_the_moment_of_arrival() -> None:
     assert result(body, user_types=registered, cached=mapped.metadata).metadata is mapped.metadata
     skipped = rows(4, specs=b"", content=int32(1) + value(value(int32(1)) + value(b"one")), count=1)
     assert type(result(skipped, 5, user_types=registered, cached=plain.metadata).parsed_rows[0][0]) is Pair
+    # One session's registration is not another's.
+    assert type(result(body).parsed_rows[0][0]) is type(plain.parsed_rows[0][0])
+    assert type(result(body, cached=mapped.metadata).parsed_rows[0][0]) is not Pair
 
 
 def test_every_type_code() -> None:

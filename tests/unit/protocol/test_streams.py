@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cassandra.engine.streams import MAX_STREAMS, StreamIds
+from cassandra.protocol.streams import MAX_STREAMS, StreamIds
 
 
 def test_lowest_first() -> None:
@@ -41,3 +42,9 @@ def test_no_id_is_given_twice(steps: list[int | None]) -> None:
         elif taken:
             ids.give_back(taken.pop(step % len(taken)))
         assert ids.in_use == len(taken)
+
+
+@pytest.mark.parametrize("limit", [0, -1, 32769])
+def test_the_limit_is_checked(limit: int) -> None:
+    with pytest.raises(ValueError, match="1 to 32768"):
+        StreamIds(limit)

@@ -1,4 +1,7 @@
-"""Stream ids of one connection: lowest free id first, so that the ids in use stay few and small."""
+"""Stream ids of one connection: lowest free id first, so that the ids in use stay few and small.
+
+Which request a stream belongs to is known to whoever keeps the requests; an answer on a stream that has none is found there.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,8 @@ class StreamIds:
     __slots__ = ("_free", "_next", "limit")
 
     def __init__(self, limit: int = MAX_STREAMS) -> None:
+        if not 0 < limit <= MAX_STREAMS:
+            raise ValueError(f"{limit} streams; a connection has 1 to {MAX_STREAMS}")
         self.limit = limit
         self._next = 0
         self._free: list[int] = []

@@ -1,0 +1,229 @@
+"""Times messages and rows through the API that all drivers of this family share, in whatever environment it is run.
+
+Run by `benchmarks.messages` and `benchmarks.rows`: prints one JSON object, nanoseconds by case. With ``engine`` as second argument it times
+what turbocql's engine calls instead, where that is another function.
+"""
+
+from __future__ import annotations
+
+import datetime
+import inspect
+import json
+import struct
+import sys
+import timeit
+import uuid
+from collections import namedtuple
+from collections.abc import Callable
+from io import BytesIO
+from typing import Any
+
+from cassandra import cqltypes
+from cassandra.protocol import BatchMessage, ExecuteMessage, ProtocolHandler
+from cassandra.query import BatchType, PreparedStatement, named_tuple_factory, tuple_factory
+
+Column = namedtuple("Column", "keyspace_name table_name name type")
+VERSION = 4
+PASSES = 7
+
+KINDS = [
+    ("id", "UUIDType", uuid.UUID(int=1 << 100)), ("name", "UTF8Type", "a name of some length"), ("count", "LongType", 1 << 40),
+    ("score", "DoubleType", 1.5), ("active", "BooleanType", True), ("at", "DateType", datetime.datetime(2024, 5, 17, 12, 30)),
+    ("note", "UTF8Type", "some text"), ("age", "Int32Type", 42), ("data", "BytesType", b"some bytes"), ("ratio", "FloatType", 0.5),
+]  # fmt: skip
+TWELVE = [
+    b"\x00" * 16, b"a name of some length", b"\x00" * 8, b"\x00" * 8, b"\x01", b"\x00" * 8, b"some text", b"\x00" * 4, b"some bytes",
+    None, b"\x00" * 4, b"more text",
+]  # fmt: skip
+VECTOR = struct.pack(">128f", *range(128))
+BATCHES = {
+    "BATCH 10 x 2 vec128": (10, [VECTOR] * 2),
+    "BATCH 50 x 2 vec128": (50, [VECTOR] * 2),
+    "BATCH 10 x 10 text": (10, [b"some text value"] * 10),
+    "BATCH 50 x 10 text": (50, [b"some text value"] * 10),
+}
+
+
+def best(call: Callable[[], Any], target: float = 0.02) -> float:
+    """Nanoseconds of the best pass, with calls enough in each that a pass takes `target` seconds."""
+    once = max(timeit.timeit(call, number=3) / 3, 1e-8)
+    number = max(1, int(target / once))
+    return min(timeit.repeat(call, number=number, repeat=PASSES)) / number * 1e9
+
+
+def string(text: str) -> bytes:
+    return struct.pack(">H", len(text)) + text.encode()
+
+
+def rows_body(columns: list[tuple[str, int]], rows: list[list[bytes]], metadata: bool = True) -> bytes:
+    """A RESULT of kind Rows (native_protocol_v4.spec, 4.2.5.2)."""
+    specs = string("ks") + string("t") + b"".join(string(name) + struct.pack(">H", code) for name, code in columns)
+    head = struct.pack(">iii", 2, 1 if metadata else 4, len(columns)) + (specs if metadata else b"")
+    content = b"".join(struct.pack(">i", len(item)) + item for row in rows for item in row)
+    return head + struct.pack(">i", len(rows)) + content
+
+
+def features_of(message: Any) -> tuple[Any, ...]:
+    """The third argument of this driver's `send_body`, where it has one."""
+    if len(inspect.signature(message.send_body).parameters) < 3:
+        return ()
+    from cassandra.protocol_features import ProtocolFeatures
+
+    return (ProtocolFeatures(),)
+
+
+def sends(message: Any) -> Callable[[], Any]:
+    """A call of the message's `send_body`, with the arguments that this driver's takes."""
+    features = features_of(message)
+    return lambda: message.send_body(BytesIO(), VERSION, *features)
+
+
+def decodes(body: bytes, metadata: Any = None) -> Callable[[], Any]:
+    """A call of the handler's `decode_message`, with the arguments that this driver's takes."""
+    decode = ProtocolHandler.decode_message
+    if "protocol_features" in inspect.signature(decode).parameters:
+        from cassandra.protocol_features import ProtocolFeatures
+
+        features = ProtocolFeatures()
+        return lambda: decode(VERSION, features, {}, 1, 0, 8, body, None, metadata)
+    return lambda: decode(VERSION, {}, 1, 0, 8, body, None, metadata)  # type: ignore[call-arg, arg-type]
+
+
+def prepared() -> Any:
+    columns = [Column("ks", "t", name, getattr(cqltypes, kind)) for name, kind, _ in KINDS]
+    return PreparedStatement(columns, b"i" * 16, [0], "INSERT", "ks", VERSION, None, None)
+
+
+def message_cases() -> dict[str, Callable[[], Any]]:
+    execute: Any = ExecuteMessage(b"i" * 16, TWELVE, 1, None, 5000, None, 1_700_000_000_000_000)
+    cases = {"EXECUTE 12 parameters": sends(execute)}
+    features = features_of(execute)
+    statement = prepared()
+    values = tuple(value for _, _, value in KINDS)
+
+    def bind_and_encode() -> None:
+        bound = statement.bind(values)
+        message: Any = ExecuteMessage(b"i" * 16, bound.values, 1, None, 5000, None, 1_700_000_000_000_000)
+        message.send_body(BytesIO(), VERSION, *features)
+
+    cases["bind + EXECUTE 10 columns"] = bind_and_encode
+    for name, (count, row) in BATCHES.items():
+        cases[name] = sends(BatchMessage(BatchType.UNLOGGED, [(True, b"i" * 16, row)] * count, 1))
+    cases["VOID"] = decodes(struct.pack(">i", 1))
+    return cases
+
+
+ROW_COLUMNS = [("id", 0x0C), ("name", 0x0D), ("n", 0x09), ("score", 0x07), ("at", 0x0B)]
+
+
+def page(count: int) -> bytes:
+    rows = [
+        [
+            uuid.UUID(int=i).bytes,
+            b"text %d" % i,
+            struct.pack(">i", i),
+            struct.pack(">d", i),
+            struct.pack(">q", 1_700_000_000_000 + i),
+        ]
+        for i in range(count)
+    ]
+    return rows_body(ROW_COLUMNS, rows)
+
+
+def row_cases() -> dict[str, Callable[[], Any]]:
+    whole = decodes(page(5000))
+    columns = [("a", 0x0D), ("b", 0x09), ("c", 0x07)]
+    row = [[b"text", struct.pack(">i", 1), struct.pack(">d", 1.5)]]
+    first = decodes(rows_body(columns, row))()
+    metadata = first.column_metadata
+    skipped = decodes(rows_body(columns, row, metadata=False), metadata)
+    small = decodes(rows_body(columns, row))
+
+    def named(decode: Callable[[], Any]) -> Callable[[], Any]:
+        def run() -> Any:
+            message = decode()
+            return named_tuple_factory(message.column_names, message.parsed_rows)
+
+        return run
+
+    def tuples(decode: Callable[[], Any]) -> Callable[[], Any]:
+        def run() -> Any:
+            message = decode()
+            return tuple_factory(message.column_names, message.parsed_rows)
+
+        return run
+
+    return {
+        "page 5000 x 5, tuples": tuples(whole),
+        "page 5000 x 5, named tuples": named(whole),
+        "1 x 3, tuple": tuples(small),
+        "1 x 3, named tuple": named(small),
+        "1 x 3, named tuple, metadata skipped": named(skipped),
+    }
+
+
+def engine_message_cases() -> dict[str, Callable[[], Any]]:
+    """What turbocql's engine calls: the plan and the bodies, without message objects."""
+    from cassandra._impl import bind, bodies
+    from cassandra.protocol.messages.decode import decode_response
+    from cassandra.protocol.params import QueryParams
+
+    columns: Any = [Column("ks", "t", name, getattr(cqltypes, kind)) for name, kind, _ in KINDS]
+    plan = bind.BindPlan(columns, [0])
+    values = tuple(value for _, _, value in KINDS)
+    params = QueryParams(1, TWELVE, page_size=5000, timestamp=1_700_000_000_000_000)
+    bound = QueryParams(1, None, page_size=5000, timestamp=1_700_000_000_000_000)
+    plain = QueryParams(1)
+
+    def bind_and_encode() -> bytes:
+        bound.values = plan.bind(values, VERSION)
+        return bodies.execute_body(b"i" * 16, None, bound, VERSION)
+
+    def batch(count: int, row: Any) -> Callable[[], Any]:
+        statements: Any = [(True, b"i" * 16, row)] * count
+        return lambda: bodies.batch_body(1, statements, plain, VERSION)
+
+    return {
+        "EXECUTE 12 parameters": lambda: bodies.execute_body(b"i" * 16, None, params, VERSION),
+        "bind + EXECUTE 10 columns": bind_and_encode,
+        **{name: batch(count, row) for name, (count, row) in BATCHES.items()},
+        "VOID": lambda: decode_response(8, 0, b"\x00\x00\x00\x01", VERSION),
+    }
+
+
+def engine_row_cases() -> dict[str, Callable[[], Any]]:
+    from cassandra.protocol.messages.decode import decode_response
+
+    columns = [("a", 0x0D), ("b", 0x09), ("c", 0x07)]
+    row = [[b"text", struct.pack(">i", 1), struct.pack(">d", 1.5)]]
+    small, skipped, large = rows_body(columns, row), rows_body(columns, row, metadata=False), page(5000)
+    remembered = decode_response(8, 0, small, VERSION).metadata
+    large_metadata = decode_response(8, 0, large, VERSION).metadata
+
+    def decode(body: bytes, cached: Any, factory: Any) -> Callable[[], Any]:
+        return lambda: decode_response(8, 0, body, VERSION, None, None, cached).decode(factory)
+
+    return {
+        "page 5000 x 5, tuples": decode(large, large_metadata, tuple_factory),
+        "page 5000 x 5, named tuples": decode(large, large_metadata, named_tuple_factory),
+        "1 x 3, tuple": decode(small, remembered, tuple_factory),
+        "1 x 3, named tuple": decode(small, remembered, named_tuple_factory),
+        "1 x 3, named tuple, metadata skipped": decode(skipped, remembered, named_tuple_factory),
+    }
+
+
+CASES = {
+    ("messages", "api"): message_cases,
+    ("rows", "api"): row_cases,
+    ("messages", "engine"): engine_message_cases,
+    ("rows", "engine"): engine_row_cases,
+}
+
+
+def main() -> None:
+    cases = CASES[sys.argv[1], sys.argv[2]]()
+    print(json.dumps({name: best(call) for name, call in cases.items()}))
+
+
+if __name__ == "__main__":
+    main()

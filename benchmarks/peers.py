@@ -1,0 +1,63 @@
+"""Other drivers to measure beside: each from PyPI in a virtual environment of its own, outside the tree.
+
+They own the same import package, so they can never share an environment with this driver or with each other. Environments are
+made once, under ``$TURBOCQL_BENCH_CACHE`` or ``~/.cache/turbocql/bench``. Only their public API is called.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import venv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+TREE = Path(__file__).resolve().parent.parent
+PEERS = ("cassandra-driver", "scylla-driver")
+
+
+def cache() -> Path:
+    """Where environments are kept."""
+    base = os.environ.get("TURBOCQL_BENCH_CACHE")
+    return Path(base) if base else Path.home() / ".cache" / "turbocql" / "bench"
+
+
+def environment(peer: str, extra: Sequence[str] = ("numpy",)) -> Path:
+    """The Python executable of the environment of `peer`, a distribution's name; made where it is absent."""
+    home = cache() / f"{peer}-py{sys.version_info.major}.{sys.version_info.minor}"
+    python = home / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    done = home / "installed"
+    if not done.exists():
+        print(f"installing {peer} into {home}", file=sys.stderr)
+        venv.create(home, with_pip=True, clear=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", peer, *extra], check=True)
+        done.write_text("\n".join([peer, *extra]))
+    return python
+
+
+def run(python: Path | str, script: Path, arguments: Sequence[str], settings: Mapping[str, str]) -> Any:
+    """What `script` prints as JSON on its last line, run by `python` with the environment variables `settings`."""
+    inherited = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "CASS_DRIVER_IMPL")}
+    done = subprocess.run(
+        [str(python), str(script), *arguments],
+        env={**inherited, **settings},
+        cwd=cache(),
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def run_peer(peer: str, script: Path, arguments: Sequence[str] = ()) -> Any:
+    """The same with the driver `peer`."""
+    return run(environment(peer), script, arguments, {})
+
+
+def run_ours(lane: str, script: Path, arguments: Sequence[str] = ()) -> Any:
+    """The same with this tree, in the lane "python" or "c"."""
+    cache().mkdir(parents=True, exist_ok=True)
+    return run(sys.executable, script, arguments, {"PYTHONPATH": str(TREE), "CASS_DRIVER_IMPL": lane})

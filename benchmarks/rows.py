@@ -1,0 +1,15 @@
+"""What a result costs to decode: a page of 5,000 rows and a single row, beside the drivers on PyPI (``python -m benchmarks.rows``)."""
+
+from __future__ import annotations
+
+from benchmarks._peers_messages import compare
+
+# Nanoseconds of the compiled lane (issue 4).
+TARGETS = {
+    "page 5000 x 5, tuples": 2_200_000.0,
+    "1 x 3, named tuple": 1_500.0,
+    "1 x 3, named tuple, metadata skipped": 1_500.0,
+}
+
+if __name__ == "__main__":
+    compare("rows", TARGETS, __doc__)

@@ -1,0 +1,108 @@
+"""What the fault tests share: a session on fake nodes, a policy with a known order, events of hosts as they come."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from cassandra import aio
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile
+from cassandra.policies.balancing import HostStateListener, RoundRobinPolicy
+from cassandra.policies.reconnection import ConstantReconnectionPolicy
+from cassandra.testing.fake import FakeCluster, FakeNode, Message, rows
+
+READ = "SELECT k FROM t"
+WAIT = 5.0  # seconds; what does not come until then does not come at all
+
+
+class InOrder(RoundRobinPolicy):
+    """Every plan is the live hosts in the order of their addresses."""
+
+    def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Any]:
+        return iter(sorted(super().make_query_plan(working_keyspace, query), key=lambda host: str(host.address)))
+
+
+class HostEvents(HostStateListener):
+    """Collects ("up", address) and so on; `expect` waits for one."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, str]] = []
+        self._changed = asyncio.Event()
+
+    def _note(self, kind: str, host: Any) -> None:
+        self.seen.append((kind, host.address))
+        self._changed.set()
+
+    def on_up(self, host: Any) -> None:
+        self._note("up", host)
+
+    def on_down(self, host: Any) -> None:
+        self._note("down", host)
+
+    def on_add(self, host: Any) -> None:
+        self._note("add", host)
+
+    def on_remove(self, host: Any) -> None:
+        self._note("remove", host)
+
+    async def expect(self, kind: str, address: str) -> None:
+        """Wait until it has been seen, and forget all that was seen up to then."""
+
+        async def look() -> None:
+            while (kind, address) not in self.seen:
+                self._changed.clear()
+                await self._changed.wait()
+
+        await asyncio.wait_for(look(), WAIT)
+        del self.seen[: self.seen.index((kind, address)) + 1]
+
+
+def profile(**settings: Any) -> dict[Any, ExecutionProfile]:
+    """The default profile: hosts in order, and `settings`."""
+    return {EXEC_PROFILE_DEFAULT: ExecutionProfile(**{"load_balancing_policy": InOrder(), **settings})}
+
+
+@asynccontextmanager
+async def connected(
+    nodes: FakeNode | FakeCluster, profile_settings: dict[str, Any] | None = None, **settings: Any
+) -> AsyncIterator[tuple[aio.Cluster, aio.Session]]:
+    """A cluster and a session with a pool to each node; hosts that go down are tried again every 10 ms, for ever."""
+    points = [nodes.address] if isinstance(nodes, FakeNode) else nodes.contact_points
+    defaults = {
+        "execution_profiles": profile(**(profile_settings or {})),
+        "reconnection_policy": ConstantReconnectionPolicy(0.01, None),
+        "connect_timeout": 2.0,
+    }
+    async with aio.Cluster(points, port=nodes.port, **{**defaults, **settings}) as cluster:
+        session = await cluster.connect(wait_for_all_pools=True)
+        yield cluster, session
+
+
+def number(value: int) -> Message:
+    """One row with one int."""
+    return rows([("k", "int")], [(value,)])
+
+
+def only_connection(session: aio.Session) -> Any:
+    """The engine's connection of a session on one node."""
+    (pool,) = session._engine.pools.values()
+    (connection,) = pool.connections
+    return connection
+
+
+async def thread(function: Any, *args: Any) -> Any:
+    """A blocking call of a fake node's, beside the loop."""
+    return await asyncio.wait_for(asyncio.to_thread(function, *args), WAIT + 1)
+
+
+async def fails(awaitable: Any) -> BaseException:
+    """The exception that `awaitable` ends with, in time."""
+    try:
+        result = await asyncio.wait_for(awaitable, WAIT)
+    except asyncio.TimeoutError:
+        raise AssertionError(f"no outcome within {WAIT} s") from None
+    except Exception as error:
+        return error
+    raise AssertionError(f"no error, but {result!r}")

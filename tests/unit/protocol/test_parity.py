@@ -1,0 +1,242 @@
+"""The compiled modules beside the Python ones: the same names and signatures, the same results, and nothing leaked."""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import random
+import sys
+import threading
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cassandra._impl import twin
+from cassandra.errors import DecodeError, ProtocolError
+from cassandra.protocol.params import QueryParams
+from cassandra.sentinels import UNSET_VALUE
+from tests.conftest import Twins
+from tests.unit.protocol.wire import columns, envelope, int32, value
+
+NAMES = ["bind", "bodies", "frame", "rows", "segment"]
+
+
+def public(module: ModuleType) -> dict[str, Any]:
+    """What `module` itself defines for others."""
+    return {
+        name: item
+        for name, item in vars(module).items()
+        if not name.startswith("_") and getattr(item, "__module__", None) == module.__name__
+    }
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_and_signatures(compiled: Twins, name: str) -> None:
+    python, c = twin(name, "python"), getattr(compiled, name)
+    assert c.__file__ is not None
+    assert not c.__file__.endswith(".py")
+    # The Python twin may have more: functions that its compiled counterpart has in C.
+    shared = public(c)
+    assert shared
+    for called, item in shared.items():
+        other = getattr(python, called)
+        if isinstance(item, type):
+            for method, function in vars(item).items():
+                if callable(function) and not method.startswith("_"):
+                    assert parameters(function) == parameters(getattr(other, method)), f"{called}.{method}"
+            assert {n for n in dir(other) if not n.startswith("_")} <= {n for n in dir(item) if not n.startswith("_")}
+        else:
+            assert parameters(item) == parameters(other), called
+
+
+def parameters(function: Callable[..., Any]) -> list[tuple[str, Any]]:
+    return [(parameter.name, parameter.default) for parameter in inspect.signature(function).parameters.values()]
+
+
+values = st.lists(
+    st.one_of(st.none(), st.just(UNSET_VALUE), st.binary(max_size=40), st.binary(min_size=1000, max_size=3000)),
+    max_size=20,
+)
+optional_int = st.one_of(st.none(), st.integers(-(1 << 31), (1 << 31) - 1))
+
+
+def outcome(call: Callable[[], Any]) -> Any:
+    try:
+        return call()
+    except Exception as error:
+        return type(error), str(error)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    query=st.text(max_size=30),
+    bound=values,
+    version=st.integers(3, 6),
+    page_size=optional_int,
+    state=st.one_of(st.none(), st.binary(max_size=10)),
+    timestamp=st.one_of(st.none(), st.integers(-(1 << 63), (1 << 63) - 1)),
+    keyspace=st.one_of(st.none(), st.text(max_size=5)),
+    now=optional_int,
+    skip=st.booleans(),
+)
+def test_bodies_are_equal(compiled: Twins, query: str, bound: list[Any], version: int, page_size: int | None,
+                          state: bytes | None, timestamp: int | None, keyspace: str | None, now: int | None, skip: bool) -> None:  # fmt: skip
+    params = QueryParams(1, bound, None, skip, page_size, state, None, timestamp, keyspace, now)
+    python, c = twin("bodies", "python"), compiled.bodies
+    calls: list[Callable[[Any], Any]] = [
+        lambda m: m.query_body(query, params, version),
+        lambda m: m.execute_body(b"id", b"meta" if skip else None, params, version),
+        lambda m: m.batch_body(0, [(True, b"id", bound), (False, query, bound)] * 2, params, version),
+        lambda m: m.prepare_body(query, keyspace, version),
+        lambda m: m.query_params_body(params, version),
+    ]
+    for call in calls:
+        assert outcome(lambda call=call: call(c)) == outcome(lambda call=call: call(python))  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [["x"], [1.5], [object()], "text", 5, {"a": 1}, [b"a"] * 65536, [memoryview(b"abc")[::2]]],
+    ids=lambda bad: str(type(bad)),
+)
+def test_bad_values_fail_alike(compiled: Twins, bad: Any) -> None:
+    params = QueryParams(1, bad)
+    found = [outcome(lambda m=m: m.query_body("Q", params, 4)) for m in (twin("bodies", "python"), compiled.bodies)]  # type: ignore[misc]
+    if isinstance(found[0], tuple):
+        assert found[0][0] is found[1][0]
+    else:
+        assert found[0] == found[1]
+
+
+def test_blocks_of_either_implementation_go_into_bodies_of_the_other(compiled: Twins) -> None:
+    for blocks in (twin("bind", "python"), compiled.bind):
+        block = blocks.ValuesBlock(2, value(b"a") + value(None))
+        for bodies in (twin("bodies", "python"), compiled.bodies):
+            assert bodies.query_params_body(QueryParams(1, block), 4) == b"\x00\x01\x01\x00\x02" + block.data
+
+
+def test_plans_take_codecs_of_either_implementation(twins: Twins) -> None:
+    for impl in ("python", twins.impl):
+        codecs = twin("codecs", impl)
+        plan = twins.bind.BindPlan(columns(codecs, a="int32", b="text"), None)
+        assert plan.bind([1, "x"], 4).data == value(int32(1)) + value(b"x")
+        rows = twins.rows.RowPlan(("a", "b"), [codecs.int32(), codecs.text()])
+        page = value(int32(1)) + value(b"") + value(None) + value(b"x")
+        assert rows.tuples(page, 0, 2) == [(1, ""), (None, "x")]
+
+
+def steady(call: Callable[[], Any], times: int = 300) -> int:
+    """How many memory blocks more there are after `call` has been repeated, when it has run often enough to fill its caches."""
+    for _ in range(50):
+        call()
+    gc.collect()
+    before = sys.getallocatedblocks()
+    for _ in range(times):
+        call()
+    gc.collect()
+    return sys.getallocatedblocks() - before
+
+
+def test_nothing_leaks(twins: Twins) -> None:
+    codecs = twins.codecs
+    plan = twins.bind.BindPlan(columns(codecs, a="int32", b="text"), [0])
+    rows = twins.rows.RowPlan(("a", "b"), [codecs.int32(), codecs.text()])
+    page = (value(int32(1 << 20)) + value(b"some text")) * 3
+    healthy = b"".join(envelope(0x84, 0, stream, 8, b"body" * 50) for stream in range(5))
+
+    def work() -> None:
+        block = plan.bind([1 << 20, "text"], 4)
+        block.values()
+        block.routing_key([0, 1])
+        twins.bodies.execute_body(b"id", None, QueryParams(1, block), 4)
+        twins.bodies.batch_body(0, [(True, b"id", [b"v" * 3000])] * 5, QueryParams(1), 4)
+        for method in ("tuples", "named_tuples", "dicts", "ordered_dicts", "columns"):
+            getattr(rows, method)(page, 0, 3)
+            with pytest.raises(DecodeError):
+                getattr(rows, method)(page[:-1], 0, 3)
+        list(rows.iterate(page, 0, 3))
+        with pytest.raises(TypeError):
+            plan.bind(["x", "y"], 4)
+        reader = twins.frame.FrameReader(4)
+        reader.feed(healthy[:100])
+        reader.get_buffer(-1)
+        reader.feed(healthy[100:])
+        with pytest.raises(ProtocolError):
+            reader.feed(b"\x00" * 9)
+        writer = twins.frame.FrameWriter(5)
+        writer.enable_segments()
+        writer.add(1, 7, 0, b"x" * 200_000)
+        writer.take()
+
+    # A leak of one block a call would show as 300.
+    assert steady(work) < 100
+
+
+def test_one_object_for_each_encoded_body(compiled: Twins) -> None:
+    params = QueryParams(1, [b"x" * 20] * 12, page_size=5000, timestamp=1_700_000_000_000_000)
+    execute = compiled.bodies.execute_body
+    kept = [execute(b"i" * 16, None, params, 4) for _ in range(1000)]
+    del kept
+    before = sys.getallocatedblocks()
+    kept = [execute(b"i" * 16, None, params, 4) for _ in range(1000)]
+    assert 995 <= sys.getallocatedblocks() - before <= 1010
+    assert len(kept) == 1000
+
+
+def test_plans_are_shared_by_threads(twins: Twins) -> None:
+    codecs = twins.codecs
+    plan = twins.bind.BindPlan(columns(codecs, a="int64", b="text"), [0])
+    rows = twins.rows.RowPlan(("a", "b"), [codecs.int64(), codecs.text()])
+    wrong: list[Any] = []
+
+    def work(seed: int) -> None:
+        source = random.Random(seed)
+        for _ in range(300):
+            number, text = source.randrange(1 << 40), "x" * source.randrange(3000)
+            block = plan.bind([number, text], 4)
+            if rows.tuples(block.data, 0, 1) != [(number, text)]:
+                wrong.append((number, text))
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert wrong == []
+
+
+@pytest.mark.parametrize("body", [None, "text", bytearray(8)])
+def test_a_page_has_to_be_bytes(compiled: Twins, body: Any) -> None:
+    plan = compiled.rows.RowPlan(("a",), [compiled.codecs.int32()])
+    for method in ("tuples", "named_tuples", "dicts", "ordered_dicts", "columns", "iterate"):
+        with pytest.raises(TypeError):
+            getattr(plan, method)(body, 0, 1)
+    with pytest.raises(TypeError):
+        plan.raw_columns(body, 0, 1, [4])
+    with pytest.raises(TypeError):
+        compiled.frame.FrameWriter(4).add(0, 7, 0, body)
+
+
+def test_objects_whose_init_never_ran(compiled: Twins) -> None:
+    """Nothing useful comes of them, but no crash either."""
+    for module, name in (
+        ("bind", "ValuesBlock"),
+        ("bind", "BindPlan"),
+        ("rows", "RowPlan"),
+        ("frame", "FrameReader"),
+        ("frame", "FrameWriter"),
+    ):
+        kind = getattr(getattr(compiled, module), name)
+        bare = kind.__new__(kind)
+        for method, arguments in (
+            ("values", ()), ("routing_key", ([0],)), ("bind", ((), 4)), ("bind", ((1,), 4)), ("bind_mapping", ({}, 4)), ("tuples", (b"", 0, 0)),
+            ("tuples", (b"1234", 0, 1)), ("iterate", (b"", 0, 0)), ("feed", (b"123456789",)), ("get_buffer", (-1,)), ("buffer_updated", (5,)),
+            ("add", (1, 7, 0, b"")), ("take", ()),
+        ):  # fmt: skip
+            if hasattr(bare, method):
+                outcome(lambda bare=bare, method=method, arguments=arguments: getattr(bare, method)(*arguments))  # type: ignore[misc]
+    assert compiled.bind.ValuesBlock.__new__(compiled.bind.ValuesBlock).values() == []
