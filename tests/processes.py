@@ -15,13 +15,14 @@ HOME = str(Path(cassandra.__file__).parents[1])
 
 
 def run_python(
-    code: str, env: Mapping[str, str] | None = None, timeout: float = 120
+    code: str, env: Mapping[str, str] | None = None, timeout: float = 120, as_file: bool = False
 ) -> subprocess.CompletedProcess[str]:
-    """Run `code`; neither the working directory nor the tree beside the tests decides what it imports."""
+    """Run `code`, as a program's file if asked to; neither the working directory nor the tree decides what it imports."""
     environment = {**os.environ, "PYTHONPATH": HOME, **(env or {})}
     with tempfile.TemporaryDirectory() as directory:
+        Path(directory, "program.py").write_text(code)
         return subprocess.run(
-            [sys.executable, "-c", code],
+            [sys.executable, "program.py"] if as_file else [sys.executable, "-c", code],
             capture_output=True,
             text=True,
             env=environment,

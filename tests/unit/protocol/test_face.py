@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 import cassandra.protocol
 from tests.conftest import LANE
+from tests.processes import run_python
 
 # Named by the documentation of today's drivers, or importable there and used.
 DOCUMENTED = [
@@ -153,12 +151,5 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 )
 def test_the_compiled_lane_serves_whatever_is_imported_first(first: str) -> None:
     code = f"import cassandra.{first}, cassandra._impl as i; print(i.implementation, i.fallback_reason)"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={"PYTHONPATH": ":".join(sys.path)},
-        check=False,
-    )
+    done = run_python(code)
     assert done.stdout.split() == ["c", "None"], done.stdout + done.stderr

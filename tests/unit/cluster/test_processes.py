@@ -1,0 +1,99 @@
+"""A `Cluster` and processes: fork, spawn, exit with a cluster left open."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.processes import run_python
+
+PROLOGUE = """
+import os, sys, warnings
+warnings.simplefilter("ignore", DeprecationWarning)
+from cassandra.cluster import Cluster
+from cassandra.testing import FakeNode
+
+def connect(node):
+    return Cluster([node.address], port=node.port).connect()
+"""
+
+FORK = (
+    PROLOGUE
+    + """
+with FakeNode() as node:
+    session = connect(node)
+    session.execute("SELECT 1")
+    child = os.fork()
+    if child == 0:
+        for call in (lambda: session.execute("SELECT 2"), lambda: session.prepare("SELECT 3"), lambda: session.cluster.connect()):
+            try:
+                call()
+                print("no error")
+            except Exception as error:
+                print(type(error).__name__, "after the fork" in str(error) or "shut down" in str(error))
+        own = connect(node)
+        print("own", own.execute("SELECT 4").all())
+        own.cluster.shutdown()
+        sys.stdout.flush()
+        os._exit(0)
+    os.waitpid(child, 0)
+    print("parent", session.execute("SELECT 5").all())
+    session.cluster.shutdown()
+"""
+)
+
+SPAWN = (
+    PROLOGUE
+    + """
+import multiprocessing
+
+def work(address, port):
+    with Cluster([address], port=port) as cluster:
+        print("spawned", cluster.connect().execute("SELECT 1").all(), flush=True)
+
+if __name__ == "__main__":
+    with FakeNode() as node:
+        session = connect(node)
+        process = multiprocessing.get_context("spawn").Process(target=work, args=(node.address, node.port))
+        process.start()
+        process.join(30)
+        print("parent", process.exitcode, session.execute("SELECT 1").all())
+        session.cluster.shutdown()
+"""
+)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_after_a_fork_the_child_is_told_and_can_make_its_own() -> None:
+    done = run_python(FORK)
+    assert done.stdout.splitlines() == [
+        "ConnectionShutdown True",
+        "RuntimeError True",
+        "ConnectionException True",
+        "own []",
+        "parent []",
+    ], done.stderr
+    assert done.returncode == 0
+
+
+def test_a_spawned_process_makes_its_own() -> None:
+    done = run_python(SPAWN, as_file=True)
+    assert done.stdout.splitlines() == ["spawned []", "parent 0 []"], done.stderr
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        "",
+        "session.cluster.shutdown()",
+        "session.execute_async('SELECT 1')",
+        "del session",
+        "sys.exit(3)",
+    ],
+)
+def test_the_interpreter_ends_whatever_is_left_open(ending: str) -> None:
+    code = PROLOGUE + f"node = FakeNode()\nnode.start()\nsession = connect(node)\n{ending}\nprint('end')\n"
+    done = run_python(code, timeout=30)
+    assert done.returncode == (3 if "exit" in ending else 0), done.stderr
+    assert done.stderr == ""
