@@ -20,36 +20,10 @@ if TYPE_CHECKING:
 __all__ = ["Session"]
 
 
-class ResultFuture(asyncio.Future[Any]):
-    """The awaitable of one execution. Cancelling it gives up the request, whose stream is free when the answer has come."""
+class RequestFuture(asyncio.Future[Any]):
+    """The awaitable of one request. Cancelling it gives up the request, whose stream is free when the answer has come."""
 
     # asyncio's Future has a dict, so that slots would save nothing.
-    request: Request
-    row_factory: Callable[..., Any]
-    session: Session
-
-    def cancel(self, msg: Any = None) -> bool:
-        cancelled = super().cancel(msg)
-        if cancelled:
-            self.request.cancel()
-        return cancelled
-
-    def complete(self, request: Request) -> None:
-        """The engine's call: `request` is over."""
-        if self.done():
-            return
-        if request.error is not None:
-            if isinstance(request.error, asyncio.CancelledError):
-                super().cancel()
-            else:
-                self.set_exception(request.error)
-        else:
-            self.set_result(ResultSet(self.session, request, self.row_factory))
-
-
-class PageFuture(asyncio.Future[Request]):
-    """The awaitable of a further page's request."""
-
     request: Request
 
     def cancel(self, msg: Any = None) -> bool:
@@ -63,11 +37,25 @@ class PageFuture(asyncio.Future[Request]):
         if self.done():
             return
         if request.error is None:
-            self.set_result(request)
+            self.set_result(self.outcome(request))
         elif isinstance(request.error, asyncio.CancelledError):
             super().cancel()
         else:
             self.set_exception(request.error)
+
+    def outcome(self, request: Request) -> Any:
+        """What awaiting gives."""
+        return request
+
+
+class ResultFuture(RequestFuture):
+    """The awaitable of one execution's `ResultSet`."""
+
+    row_factory: Callable[..., Any]
+    session: Session
+
+    def outcome(self, request: Request) -> ResultSet:
+        return ResultSet(self.session, request, self.row_factory)
 
 
 class Session(SessionBase):
@@ -121,22 +109,10 @@ class Session(SessionBase):
         request.start()
         return future
 
-    def send_next_page(self, request: Request, paging_state: bytes) -> PageFuture:
+    def send_next_page(self, request: Request, paging_state: bytes) -> RequestFuture:
         """Send `request` once more, for the page at `paging_state`."""
-        future = PageFuture(loop=self._loop)
-        payload = request.payload
-        payload.set_paging_state(paging_state)
-        future.request = Request(
-            self._engine,
-            request.statement,
-            payload,
-            request.policy,
-            request.retry_policy,
-            request.speculative_policy,
-            request.timeout,
-            future.complete,
-            target_host=request.target_host,
-        )
+        future = RequestFuture(loop=self._loop)
+        future.request = request.for_page(paging_state, future.complete)
         future.request.start()
         return future
 

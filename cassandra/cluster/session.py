@@ -109,19 +109,7 @@ class Session(SessionBase):
 
     def start_next_page(self, future: ResponseFuture, request: Request, paging_state: bytes) -> None:
         """Send the request of `future` once more, for the page at `paging_state`."""
-        payload = request.payload
-        payload.set_paging_state(paging_state)
-        following = Request(
-            self._engine,
-            request.statement,
-            payload,
-            request.policy,
-            request.retry_policy,
-            request.speculative_policy,
-            request.timeout,
-            future.complete,
-            target_host=request.target_host,
-        )
+        following = request.for_page(paging_state, future.complete)
         future.watch(following)
         self._start(following)
 

@@ -112,6 +112,21 @@ class Request:
         self._retry_handle: asyncio.TimerHandle | None = None
         self._timer_slot = -1
 
+    def for_page(self, paging_state: bytes, on_done: Callable[[Request], None]) -> Request:
+        """A request for another page of the same execution."""
+        self.payload.set_paging_state(paging_state)
+        return Request(
+            self.session,
+            self.statement,
+            self.payload,
+            self.policy,
+            self.retry_policy,
+            self.speculative_policy,
+            self.timeout,
+            on_done,
+            target_host=self.target_host,
+        )
+
     # -- start and end -------------------------------------------------------------------------------------------------
 
     def start(self) -> None:

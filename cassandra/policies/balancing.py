@@ -332,11 +332,11 @@ class WhiteListRoundRobinPolicy(RoundRobinPolicy):
             super().on_up(host)
 
 
-class HostFilterPolicy(LoadBalancingPolicy):
+class HostFilterPolicy(WrapperPolicy):
     """The child policy's plan without the hosts for which `predicate` is false; those are ignored."""
 
     def __init__(self, child_policy: LoadBalancingPolicy, predicate: Callable[[Host], bool]) -> None:
-        self._child_policy = child_policy
+        super().__init__(child_policy)
         self._predicate = predicate
 
     @property
@@ -347,27 +347,9 @@ class HostFilterPolicy(LoadBalancingPolicy):
     def distance(self, host: Host) -> int:
         return self._child_policy.distance(host) if self._predicate(host) else HostDistance.IGNORED
 
-    def populate(self, cluster: Any, hosts: Iterable[Host]) -> None:
-        self._child_policy.populate(cluster, hosts)
-
     def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
         plan = self._child_policy.make_query_plan(working_keyspace, query)
         return (host for host in plan if self._predicate(host))
-
-    def check_supported(self) -> None:
-        self._child_policy.check_supported()
-
-    def on_up(self, host: Host) -> None:
-        self._child_policy.on_up(host)
-
-    def on_down(self, host: Host) -> None:
-        self._child_policy.on_down(host)
-
-    def on_add(self, host: Host) -> None:
-        self._child_policy.on_add(host)
-
-    def on_remove(self, host: Host) -> None:
-        self._child_policy.on_remove(host)
 
 
 class DefaultLoadBalancingPolicy(WrapperPolicy):
