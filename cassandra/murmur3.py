@@ -8,6 +8,18 @@ from __future__ import annotations
 
 from struct import unpack_from
 
+__all__ = [
+    "INT64_MAX",
+    "INT64_MIN",
+    "INT64_OVF_DIV",
+    "INT64_OVF_OFFSET",
+    "body_and_tail",
+    "fmix",
+    "murmur3",
+    "rotl64",
+    "truncate_int64",
+]
+
 INT64_MAX = (1 << 63) - 1
 INT64_MIN = -(1 << 63)
 INT64_OVF_OFFSET = INT64_MAX + 1

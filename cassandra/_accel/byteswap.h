@@ -123,4 +123,38 @@ static inline void turbocql_copy_strided(
     }
 }
 
+/* `count` native doubles, side by side, as big-endian floats; 0 where one is finite and goes beyond a float's range. */
+TURBOCQL_CLONES static int turbocql_narrow_floats(uint8_t *to, const uint8_t *from, size_t count) {
+    unsigned beyond = 0;
+    for (size_t i = 0; i < count; i++) {
+        double wide;
+        float narrow;
+        uint32_t bits;
+        memcpy(&wide, from + 8 * i, 8);
+        narrow = (float)wide;
+        memcpy(&bits, &narrow, 4);
+        beyond |= ((bits & 0x7FFFFFFFu) == 0x7F800000u) & (wide - wide == 0.0);
+        if (TURBOCQL_LITTLE)
+            bits = turbocql_bswap32(bits);
+        memcpy(to + 4 * i, &bits, 4);
+    }
+    return !beyond;
+}
+
+/* `count` native 64-bit integers, side by side, as big-endian 32-bit ones, `gap` bytes apart; 0 where one does not fit. */
+static int turbocql_narrow_integers(uint8_t *to, ptrdiff_t gap, const uint8_t *from, size_t count) {
+    uint64_t beyond = 0;
+    for (size_t i = 0; i < count; i++) {
+        int64_t wide;
+        uint32_t bits;
+        memcpy(&wide, from + 8 * i, 8);
+        beyond |= (uint64_t)(wide ^ (int64_t)(int32_t)wide);
+        bits = (uint32_t)wide;
+        if (TURBOCQL_LITTLE)
+            bits = turbocql_bswap32(bits);
+        memcpy(to + (ptrdiff_t)i * gap, &bits, 4);
+    }
+    return beyond == 0;
+}
+
 #endif

@@ -39,6 +39,7 @@ from cpython.unicode cimport PyUnicode_AsUTF8String, PyUnicode_Check, PyUnicode_
 from libc.math cimport isinf
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memmove, strlen
+from cpython cimport array as arrays
 from cpython cimport datetime as cdatetime
 
 from cassandra._accel.wbuf cimport (
@@ -63,7 +64,7 @@ import decimal as decimal_module
 import uuid as uuid_module
 
 from cassandra.cqltypes import coerce
-from cassandra.cqltypes.codec_bulk import elements_of
+from cassandra.cqltypes.codec_bulk import check_dimension, elements_of
 from cassandra.cqltypes.failures import (
     EncodeTypeError,
     empty_or_refuse,
@@ -80,18 +81,22 @@ from cassandra.util.temporal import Date, Duration, MillisTimestamp, Time
 
 cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object, int*) except? -1
+    bint PyUnicode_CheckExact(object)
     bint PyUnicode_IS_ASCII(object)
+    bint PyUnicode_IS_COMPACT_ASCII(object)
     void* PyUnicode_DATA(object)
     Py_ssize_t PyUnicode_GET_LENGTH(object)
     int PyUnicode_READY(object) except -1
-    object PyUnicode_FromFormat(const char*, ...)
-    object PyDict_Keys(object)
-    object PyDict_Values(object)
+    object PyDict_Copy(object)
+    Py_ssize_t PyDict_Size(object) except -1
+    bint PyDict_Next(object, Py_ssize_t*, PyObject**, PyObject**)
     int PyList_Sort(object) except -1
 
 cdef extern from "byteswap.h" nogil:
     const int TURBOCQL_LITTLE
     void turbocql_copy(uint8_t*, const uint8_t*, size_t, size_t, int) noexcept
+    int turbocql_narrow_floats(uint8_t*, const uint8_t*, size_t) noexcept
+    int turbocql_narrow_integers(uint8_t*, Py_ssize_t, const uint8_t*, size_t) noexcept
     void turbocql_copy_one(uint8_t*, const uint8_t*, size_t, int) noexcept
     void turbocql_copy_strided(uint8_t*, Py_ssize_t, const uint8_t*, Py_ssize_t, size_t, size_t, int) noexcept
 
@@ -100,7 +105,9 @@ cdef extern from "objects.h":
     PyObject* turbocql_slot_get(object, Py_ssize_t) noexcept
     void turbocql_slot_set(object, Py_ssize_t, object) noexcept
     object turbocql_new(object)
-    int turbocql_int_to_16(object, uint8_t*) except -1
+    int turbocql_uuid_bytes(object, uint8_t*) except -1
+    Py_ssize_t turbocql_pack_floats(object, Py_ssize_t, Py_ssize_t, uint8_t*, Py_ssize_t, int) noexcept
+    Py_ssize_t turbocql_pack_ints(object, Py_ssize_t, Py_ssize_t, uint8_t*, Py_ssize_t, int) noexcept
     object turbocql_int_of(const uint8_t*, size_t, int)
     object turbocql_readable(object)
 
@@ -136,6 +143,8 @@ cdef class Codec:
         Raises `EncodeTypeError` (a TypeError) or `EncodeValueError` (a ValueError and OverflowError).
         """
         cdef wbuf out
+        if self.cql_name is None:
+            plan_of(self)
         wbuf_open(&out)
         try:
             self.write(&out, value)
@@ -146,6 +155,8 @@ cdef class Codec:
     def decode(self, data):
         """The value of a body. Raises `cassandra.errors.DecodeError`."""
         cdef Py_buffer view
+        if self.cql_name is None:
+            plan_of(self)
         if PyBytes_CheckExact(data):
             return self.read(<const uint8_t*> PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
         PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
@@ -177,6 +188,13 @@ cdef class Codec:
         return f"<codec of {self.cql_name}>"
 
 
+# `codec` as a codec that one of the functions of this module has made; TypeError for anything else.
+cdef Codec plan_of(object codec):
+    if not isinstance(codec, Codec) or (<Codec> codec).cql_name is None:
+        raise TypeError(f"{codec!r} is not a codec of this module")
+    return <Codec> codec
+
+
 cdef Codec describe(
     Codec codec, Kind kind, str name, Py_ssize_t fixed_size, Py_ssize_t width, bint empty_is_value, object empty
 ):
@@ -192,8 +210,17 @@ cdef Codec describe(
 
 cdef int write_bytes(Codec codec, wbuf* out, object value) except -1:
     cdef Py_ssize_t at
+    cdef Py_ssize_t size
+    cdef uint8_t* p
     if value is None:
         return wbuf_int32(out, -1)
+    if codec.kind == KIND_TEXT and PyUnicode_CheckExact(value) and PyUnicode_IS_COMPACT_ASCII(value):
+        # Most elements of most collections: length and bytes in one claim.
+        size = PyUnicode_GET_LENGTH(value)
+        p = wbuf_extend(out, size + 4)
+        put_be32(p, <uint32_t> size)
+        memcpy(p + 4, PyUnicode_DATA(value), size)
+        return 0
     at = out.size
     wbuf_extend(out, 4)
     codec.write(out, value)
@@ -244,6 +271,15 @@ cdef class Number(Codec):
         if size != self.width:
             return wrong_width(self.cql_name, self.width, size)
         return get_number(self.kind, data)
+
+
+# As many numbers of a list or tuple as need no look at each (see objects.h); the place of the first that does.
+cdef inline Py_ssize_t put_plain(
+    Number codec, object sequence, Py_ssize_t at, Py_ssize_t count, uint8_t* to, Py_ssize_t gap
+) noexcept:
+    if codec.kind <= KIND_INT64:
+        return turbocql_pack_ints(sequence, at, count, to, gap, <int> codec.width)
+    return turbocql_pack_floats(sequence, at, count, to, gap, codec.kind == KIND_FLOAT32)
 
 
 # The bytes of `item` at `p`, which has room for 8; how many they are: the width, or 0 for EMPTY.
@@ -337,3 +373,34 @@ cdef Codec number(Kind kind, str code, Py_ssize_t width, bint packed, str name, 
 include "codecs_scalars.pxi"
 include "codecs_arrays.pxi"
 include "codecs_containers.pxi"
+
+__all__ = [
+    "Codec",
+    "ascii_text",
+    "blob",
+    "boolean",
+    "date",
+    "decimal_number",
+    "duration",
+    "float32",
+    "float64",
+    "from_class",
+    "from_functions",
+    "inet",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "list_of",
+    "map_of",
+    "nothing",
+    "set_of",
+    "text",
+    "time",
+    "timestamp",
+    "tuple_of",
+    "udt",
+    "uuid",
+    "varint",
+    "vector_of",
+]

@@ -1,7 +1,5 @@
 # Arrays of numbers: anything with the buffer protocol to the wire's packed big-endian elements, and back.
 
-cdef object new_array = array_module.array
-
 cdef enum Sort:
     SORT_NONE = 0
     SORT_SIGNED = 1
@@ -73,6 +71,12 @@ cdef bint convert(Number codec, const Elements* source, uint8_t* to, Py_ssize_t 
         else:
             turbocql_copy_strided(to, gap, source.start, source.stride, source.count, codec.width, swap)
         return True
+    if source.size == 8 and source.stride == 8 and source.big != TURBOCQL_LITTLE:
+        # What NumPy makes unasked: doubles for a vector of floats, 64-bit integers for a list of ints.
+        if kind == KIND_FLOAT32 and source.sort == SORT_REAL and gap == 4:
+            return turbocql_narrow_floats(to, source.start, source.count)
+        if kind == KIND_INT32 and source.sort == SORT_SIGNED:
+            return turbocql_narrow_integers(to, gap, source.start, source.count)
     for i in range(source.count):
         turbocql_copy_one(raw, source.start + i * source.stride, source.size, swap)
         p = to + i * gap
@@ -170,7 +174,7 @@ cdef Py_ssize_t store_into(
     cdef Sort wanted = SORT_REAL if codec.kind >= KIND_FLOAT32 else SORT_SIGNED
     try:
         PyObject_GetBuffer(out, &view, PyBUF_WRITABLE | PyBUF_FORMAT | PyBUF_ND)
-    except BufferError:
+    except (BufferError, ValueError):
         raise TypeError(unsuitable(codec, name, out)) from None
     try:
         target = elements_in(&view)
@@ -194,25 +198,3 @@ cdef str unsuitable(Number codec, str name, object out):
         f"{name}: the buffer to decode into must be writable, contiguous, of one dimension and of the "
         f"format {codec.struct_code!r}; it has the format {view.format!r}, {view.ndim} dimensions"
     )
-
-
-cdef object numpy_array_of(Number codec, const uint8_t* data, Py_ssize_t count):
-    """A NumPy array of `count` packed elements."""
-    import numpy  # optional
-
-    cdef Py_buffer view
-    made = numpy.empty(count, {"b": "i1", "h": "i2", "i": "i4", "q": "i8", "f": "f4", "d": "f8"}[codec.struct_code])
-    PyObject_GetBuffer(made, &view, PyBUF_WRITABLE)
-    turbocql_copy(<uint8_t*> view.buf, data, count, codec.width, TURBOCQL_LITTLE)
-    PyBuffer_Release(&view)
-    return made
-
-
-cdef object array_of(Number codec, const uint8_t* data, Py_ssize_t count):
-    """An array.array of `count` packed elements."""
-    cdef Py_buffer view
-    made = new_array(codec.struct_code, PyBytes_FromStringAndSize(<char*> data, count * codec.width))
-    PyObject_GetBuffer(made, &view, PyBUF_WRITABLE)
-    turbocql_copy(<uint8_t*> view.buf, data, count, codec.width, TURBOCQL_LITTLE)
-    PyBuffer_Release(&view)
-    return made

@@ -7,7 +7,8 @@ cdef Py_ssize_t MAP_ENCODE = turbocql_slot(OrderedMapSerializedKey, "_encode_key
 cdef Py_ssize_t SET_ITEMS = turbocql_slot(SortedSet, "_items")
 
 
-# The length field at *p, which moves behind it; -1 for a null. Refuses what goes beyond `left`.
+# The length field at *p, which moves behind it; -1 for a null. Refuses what goes beyond `left`, and other negative lengths: [bytes]
+# calls them null (native_protocol_v5.spec 3), but servers write -1, so that another is damage.
 cdef inline Py_ssize_t take(const uint8_t** p, Py_ssize_t* left) except -2:
     cdef Py_ssize_t size
     if left[0] < 4:
@@ -58,7 +59,7 @@ cdef inline bint is_sequence(object value) noexcept:
     return PyList_CheckExact(value) or PyTuple_CheckExact(value)
 
 
-# -- list and set (native_protocol_v5.spec 5.12, 5.19) --------------------------------------------------------------------
+# -- list and set (native_protocol_v5.spec 5.12, 5.14) --------------------------------------------------------------------
 
 @cython.final
 cdef class ListCodec(Codec):
@@ -91,28 +92,38 @@ cdef class ListCodec(Codec):
             raise
         return 0
 
-    # One claim of room for all, no call per element.
+    # One claim of room for all, no call per plain element.
     cdef int write_numbers(self, wbuf* out, object sequence, Py_ssize_t count) except -1:
         cdef Number element = <Number> self.element
         cdef Py_ssize_t i = 0
         cdef Py_ssize_t size
-        cdef Py_ssize_t width = element.width
+        cdef Py_ssize_t gap = 4 + element.width
         cdef uint8_t* p
-        if count > 0x7FFFFFFF // (4 + width):
+        if count > 0x7FFFFFFF // gap:
             raise OverflowError(f"{self.cql_name}: {count} elements go beyond the protocol's limit of 2 GiB")
-        p = wbuf_extend(out, 4 + count * (4 + width))
+        p = wbuf_extend(out, 4 + count * gap)
         put_be32(p, <uint32_t> count)
         p += 4
         try:
-            for i in range(count):
+            while True:
+                # The elements before `i` may have taken less than `gap`: the address of "element 0" is such that `i` fits.
+                size = put_plain(element, sequence, i, count, p - i * gap, gap) - i
+                i += size
+                p += size * gap
+                if i == count:
+                    break
                 item = element_at(sequence, i, count)
-                if item is None:
+                if item is not None:
+                    size = put_number(element, p + 4, item)
+                    put_be32(p, <uint32_t> size)
+                    p += 4 + size
+                    i += 1
+                    if size_of(sequence) != count:
+                        element_at(sequence, 0, count)
+                while i < count and element_at(sequence, i, count) is None:
                     put_be32(p, 0xFFFFFFFF)
                     p += 4
-                    continue
-                size = put_number(element, p + 4, item)
-                put_be32(p, <uint32_t> size)
-                p += 4 + size
+                    i += 1
         except Exception as error:
             locate(error, f"element {i} of {self.cql_name}")
             raise
@@ -239,17 +250,30 @@ cdef class MapCodec(Codec):
     cdef int write(self, wbuf* out, object value) except -1:
         cdef Py_ssize_t count
         cdef Py_ssize_t i = 0
+        cdef Py_ssize_t place = 0
         cdef bint at_key = True
+        cdef PyObject* key
+        cdef PyObject* item
         if PyDict_CheckExact(value):
-            keys = PyDict_Keys(value)
-            values = PyDict_Values(value)
-        elif value is EMPTY:
+            # A copy of our own: what elements' code does to the original does not matter.
+            pairs = PyDict_Copy(value)
+            count = PyDict_Size(pairs)
+            wbuf_int32(out, count)
+            try:
+                while PyDict_Next(pairs, &place, &key, &item):
+                    at_key = True
+                    write_bytes(self.key, out, <object> key)
+                    at_key = False
+                    write_bytes(self.value, out, <object> item)
+                    i += 1
+            except Exception as error:
+                locate(error, f"{'key' if at_key else 'value'} {i} of {self.cql_name}")
+                raise
             return 0
-        else:
-            keys, values = coerce.pairs(value, self.cql_name)
+        if value is EMPTY:
+            return 0
+        keys, values = coerce.pairs(value, self.cql_name)
         count = PyList_GET_SIZE(keys)
-        if PyList_GET_SIZE(values) != count:
-            refuse_value(value, "changed while it was being encoded")
         wbuf_int32(out, count)
         try:
             for i in range(count):
@@ -304,7 +328,7 @@ cdef class MapCodec(Codec):
         return made
 
 
-# -- tuple and user-defined types (native_protocol_v5.spec 5.22, 5.25) ----------------------------------------------------
+# -- tuple and user-defined types (native_protocol_v5.spec 5.21, 6) -------------------------------------------------------
 
 @cython.final
 cdef class TupleCodec(Codec):
@@ -369,6 +393,11 @@ cdef class TupleCodec(Codec):
         return found if self.make is None else self.make(found)
 
 
+# Vectors of more bytes than this have their elements counted before room is made for them.
+cdef enum:
+    COUNTED_FIRST = 65536
+
+
 # -- vector ---------------------------------------------------------------------------------------------------------------
 
 @cython.final
@@ -378,7 +407,9 @@ cdef class VectorCodec(Codec):
     cdef Codec element
     cdef Py_ssize_t dimension
     cdef bint numbers       # plain numbers, packed
-    cdef object read_as     # "list", "array" or "numpy"
+    cdef object read_as     # None for a list, else "array" or "numpy"
+    cdef object model       # an empty array.array to clone, or numpy.empty
+    cdef object dtype       # of the NumPy array
 
     cdef int refuse_count(self, object value, Py_ssize_t count) except -1:
         refuse_value(value, f"has {count} elements, {self.cql_name} takes {self.dimension}")
@@ -387,6 +418,8 @@ cdef class VectorCodec(Codec):
         """The body of any iterable of the right length without nulls."""
         if not self.numbers:
             return Codec.encode(self, value)
+        if self.fixed_size > COUNTED_FIRST:
+            value = self.counted(value)
         # The size is known: straight into the result, which nobody else sees before it is full.
         result = PyBytes_FromStringAndSize(NULL, self.fixed_size)
         self.fill(<uint8_t*> PyBytes_AS_STRING(result), value)
@@ -398,6 +431,8 @@ cdef class VectorCodec(Codec):
         cdef Py_ssize_t size
         cdef Codec element = self.element
         if self.numbers:
+            if self.fixed_size > COUNTED_FIRST:
+                value = self.counted(value)
             return self.fill(wbuf_extend(out, self.fixed_size), value)
         sequence = self.sequence_of(value)
         try:
@@ -429,6 +464,18 @@ cdef class VectorCodec(Codec):
         memcpy(p, length, taken)
         return 0
 
+    # `value`, or its elements, once their number is known to be right: so that no large vector is made room for in vain.
+    cdef object counted(self, object value):
+        items = value if hasattr(value, "__len__") else elements_of(value, self.cql_name)
+        try:
+            count = len(items)
+        except TypeError:  # an array without dimensions
+            items = elements_of(value, self.cql_name)
+            count = len(items)
+        if count != self.dimension:
+            self.refuse_count(value, count)
+        return items
+
     cdef object sequence_of(self, object value):
         items = value if is_sequence(value) else elements_of(value, self.cql_name)
         items = turbocql_readable(items)
@@ -446,13 +493,18 @@ cdef class VectorCodec(Codec):
             return 0
         sequence = self.sequence_of(value)
         try:
-            for i in range(count):
+            while True:
+                i = put_plain(element, sequence, i, count, p, width)
+                if i == count:
+                    break
                 item = element_at(sequence, i, count)
                 if item is None:
                     raise EncodeTypeError("null is not allowed in a vector")
-                if put_number(element, p, item) != width:
+                if put_number(element, p + i * width, item) != width:
                     raise EncodeTypeError("an empty value is not allowed in a vector")
-                p += width
+                if size_of(sequence) != count:
+                    element_at(sequence, 0, count)
+                i += 1
         except Exception as error:
             locate(error, f"element {i} of {self.cql_name}")
             raise
@@ -527,9 +579,7 @@ cdef class VectorCodec(Codec):
         cdef Py_ssize_t width = self.element.width
         cdef Kind kind = self.element.kind
         if self.read_as is not None:
-            if self.read_as == "array":
-                return array_of(<Number> self.element, data, self.dimension)
-            return numpy_array_of(<Number> self.element, data, self.dimension)
+            return self.read_array(data, width)
         found = PyList_New(self.dimension)
         for i in range(self.dimension):
             item = get_number(kind, data)
@@ -537,6 +587,18 @@ cdef class VectorCodec(Codec):
             Py_INCREF(item)
             PyList_SET_ITEM(found, i, item)
         return found
+
+    cdef object read_array(self, const uint8_t* data, Py_ssize_t width):
+        cdef Py_buffer view
+        if self.read_as == "array":
+            made = arrays.clone(self.model, self.dimension, False)
+            turbocql_copy(<uint8_t*> (<arrays.array> made).data.as_chars, data, self.dimension, width, TURBOCQL_LITTLE)
+            return made
+        made = self.model(self.dimension, self.dtype)
+        PyObject_GetBuffer(made, &view, PyBUF_WRITABLE)
+        turbocql_copy(<uint8_t*> view.buf, data, self.dimension, width, TURBOCQL_LITTLE)
+        PyBuffer_Release(&view)
+        return made
 
     def deserialize_into(self, data, out):
         """Decode plain numbers into `out`; see `Codec.deserialize_into`."""
@@ -565,19 +627,21 @@ cdef Codec list_codec(Codec element, str name, bint is_set, object empty):
 
 def list_of(element, name="", empty=None):
     """list<element>, read as a list."""
+    element = plan_of(element)
     return list_codec(element, name or f"list<{element.cql_name}>", False, empty)
 
 
 def set_of(element, name="", empty=None):
     """set<element>, read as a SortedSet."""
+    element = plan_of(element)
     return list_codec(element, name or f"set<{element.cql_name}>", True, empty)
 
 
 def map_of(key, value, name="", empty=None):
     """map<key, value>, read as an OrderedMapSerializedKey."""
     cdef MapCodec made = MapCodec.__new__(MapCodec)
-    made.key = key
-    made.value = value
+    made.key = plan_of(key)
+    made.value = plan_of(value)
     made.encode_key = key.encode
     return describe(made, KIND_OTHER, name or f"map<{key.cql_name}, {value.cql_name}>", -1, -1, False, empty)
 
@@ -588,13 +652,13 @@ cdef Codec tuple_codec(object name, object names, object fields, object make, ob
     made.names = names
     made.make = make
     for field in made.fields:
-        if not isinstance(field, Codec):
-            raise TypeError(f"{name}: {field!r} is not a codec of this module")
+        plan_of(field)
     return describe(made, KIND_OTHER, name, -1, -1, False, empty)
 
 
 def tuple_of(fields, name="", empty=None):
     """tuple<fields...>, read as a tuple."""
+    fields = tuple(fields)
     return tuple_codec(
         name or f"tuple<{', '.join([field.cql_name for field in fields])}>", None, fields, None, empty
     )
@@ -602,53 +666,33 @@ def tuple_of(fields, name="", empty=None):
 
 def udt(name, names, fields, make, empty=None):
     """The user-defined type `name` with fields `names`; reading gives ``make(field values)``."""
-    return tuple_codec(name, tuple(names), fields, make, empty)
+    names = tuple(names)
+    fields = tuple(fields)
+    if len(names) != len(fields):
+        raise ValueError(f"{name} has {len(names)} names of fields and {len(fields)} fields")
+    return tuple_codec(name, names, fields, make, empty)
 
 
 def vector_of(element, dimension, as_="list", name="", empty=None):
     """vector<element, dimension>, read as "list", "array" (array.array) or "numpy" where the elements are numbers."""
-    cdef Codec inner = element
+    cdef Codec inner = plan_of(element)
     cdef VectorCodec made = VectorCodec.__new__(VectorCodec)
     cdef Py_ssize_t size
+    check_dimension(inner.cql_name, inner.fixed_size, dimension)
     if as_ not in ("list", "array", "numpy"):
         raise ValueError(f"vectors are read as 'list', 'array' or 'numpy', not as {as_!r}")
     made.element = inner
     made.dimension = dimension
     made.numbers = KIND_INT8 <= inner.kind <= KIND_FLOAT64 and inner.fixed_size >= 0
     made.read_as = None if as_ == "list" or not made.numbers else as_
+    if made.read_as == "array":
+        made.model = array_module.array(inner.struct_code)
+    elif made.read_as == "numpy":
+        import numpy  # optional
+
+        made.model = numpy.empty
+        made.dtype = numpy.dtype(inner.struct_code)
     size = inner.fixed_size * made.dimension if inner.fixed_size >= 0 else -1
     return describe(
         made, KIND_OTHER, name or f"vector<{inner.cql_name}, {dimension}>", size, size, False, empty
     )
-
-
-__all__ = [
-    "Codec",
-    "ascii_text",
-    "blob",
-    "boolean",
-    "date",
-    "decimal_number",
-    "duration",
-    "float32",
-    "float64",
-    "from_class",
-    "from_functions",
-    "inet",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "list_of",
-    "map_of",
-    "nothing",
-    "set_of",
-    "text",
-    "time",
-    "timestamp",
-    "tuple_of",
-    "udt",
-    "uuid",
-    "varint",
-    "vector_of",
-]

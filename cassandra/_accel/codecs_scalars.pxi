@@ -97,12 +97,11 @@ cdef class Uuid(Codec):
 
     cdef int write(self, wbuf* out, object value) except -1:
         cdef PyObject* held
-        cdef uint8_t[16] number
         if type(value) is UUID and UUID_INT >= 0:
             held = turbocql_slot_get(value, UUID_INT)
             if held != NULL and PyLong_Check(<object> held):
-                turbocql_int_to_16(<object> held, number)
-                return wbuf_write(out, number, 16)
+                turbocql_uuid_bytes(<object> held, wbuf_extend(out, 16))
+                return 0
         elif value is EMPTY:
             return 0
         return write_object(out, coerce.uuid_bytes(value))
@@ -372,18 +371,61 @@ cdef class DurationCodec(Codec):
         return made
 
 
+# Four bytes of plain dotted decimals without leading zeros; anything else is left to inet_pton, which decides.
+cdef bint parse_ipv4(object text, uint8_t* address) noexcept:
+    cdef const char* p = <const char*> PyUnicode_DATA(text)
+    cdef Py_ssize_t size = PyUnicode_GET_LENGTH(text)
+    cdef Py_ssize_t i = 0
+    cdef int part
+    cdef int digits
+    cdef int number
+    for part in range(4):
+        digits = 0
+        number = 0
+        while i < size and c"0" <= p[i] <= c"9" and digits < 3:
+            number = number * 10 + (p[i] - c"0")
+            digits += 1
+            i += 1
+        if digits == 0 or number > 255 or (digits > 1 and number < (10 if digits == 2 else 100)):
+            return False
+        address[part] = <uint8_t> number
+        if part < 3:
+            if i >= size or p[i] != c".":
+                return False
+            i += 1
+    return i == size
+
+
 @cython.final
 cdef class Inet(Codec):
     """inet."""
 
     cdef int write(self, wbuf* out, object value) except -1:
+        cdef uint8_t[4] address
+        if PyUnicode_CheckExact(value) and PyUnicode_IS_COMPACT_ASCII(value) and parse_ipv4(value, address):
+            return wbuf_write(out, address, 4)
         if value is EMPTY:
             return 0
         return write_object(out, coerce.inet_bytes(value))
 
     cdef object read(self, const uint8_t* data, Py_ssize_t size):
+        cdef char[16] shown
+        cdef Py_ssize_t length = 0
+        cdef Py_ssize_t part
+        cdef int number
         if size == 4:
-            return PyUnicode_FromFormat("%d.%d.%d.%d", <int> data[0], <int> data[1], <int> data[2], <int> data[3])
+            for part in range(4):
+                number = data[part]
+                if number >= 100:
+                    shown[length] = <char> (c"0" + number // 100)
+                    length += 1
+                if number >= 10:
+                    shown[length] = <char> (c"0" + number // 10 % 10)
+                    length += 1
+                shown[length] = <char> (c"0" + number % 10)
+                shown[length + 1] = c"."
+                length += 2
+            return PyUnicode_DecodeASCII(shown, length - 1, NULL)
         return coerce.inet_text(PyBytes_FromStringAndSize(<char*> data, size))
 
 

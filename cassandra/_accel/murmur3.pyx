@@ -78,3 +78,16 @@ def murmur3(data):
         return murmur3_of(<const uint8_t*> view.buf, view.len)
     finally:
         PyBuffer_Release(&view)
+
+
+__all__ = [
+    "INT64_MAX",
+    "INT64_MIN",
+    "INT64_OVF_DIV",
+    "INT64_OVF_OFFSET",
+    "body_and_tail",
+    "fmix",
+    "murmur3",
+    "rotl64",
+    "truncate_int64",
+]

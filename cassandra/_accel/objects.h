@@ -7,6 +7,9 @@
 #include <Python.h>
 #include <stdint.h>
 #include <structmember.h>
+#include <math.h>
+
+#include "byteswap.h"
 
 /* Where instances of exactly `type` keep the slot `name`, or -1: a class changed meanwhile, or without such a slot. */
 static Py_ssize_t turbocql_slot(PyObject *type, const char *name) {
@@ -70,6 +73,142 @@ static inline PyObject *turbocql_int_of(const uint8_t *from, size_t size, int is
 #else
     return _PyLong_FromByteArray(from, size, 0, is_signed);
 #endif
+}
+
+#if PYLONG_BITS_IN_DIGIT == 30 && PY_VERSION_HEX < 0x030E0000
+#define TURBOCQL_DIGITS 1
+#if PY_VERSION_HEX >= 0x030C0000
+#define TURBOCQL_DIGIT(number, i) (((PyLongObject *)(number))->long_value.ob_digit[i])
+#define TURBOCQL_DIGIT_COUNT(number) ((Py_ssize_t)(((PyLongObject *)(number))->long_value.lv_tag >> 3))
+#define TURBOCQL_NEGATIVE(number) ((((PyLongObject *)(number))->long_value.lv_tag & 3) == 2)
+#else
+#define TURBOCQL_DIGIT(number, i) (((PyLongObject *)(number))->ob_digit[i])
+#define TURBOCQL_DIGIT_COUNT(number) Py_ABS(Py_SIZE(number))
+#define TURBOCQL_NEGATIVE(number) (Py_SIZE(number) < 0)
+#endif
+#endif
+
+/* The 16 bytes of a UUID's number, out of the digits where their layout is known. */
+static inline int turbocql_uuid_bytes(PyObject *number, uint8_t *to) {
+#ifdef TURBOCQL_DIGITS
+    Py_ssize_t digits = TURBOCQL_DIGIT_COUNT(number);
+    if (digits <= 5 && !TURBOCQL_NEGATIVE(number)) {
+        uint64_t d[5] = {0, 0, 0, 0, 0}, low, high;
+        Py_ssize_t i;
+        for (i = 0; i < digits; i++)
+            d[i] = TURBOCQL_DIGIT(number, i);
+        if (d[4] <= 0xFF) {
+            low = d[0] | d[1] << 30 | d[2] << 60;
+            high = d[2] >> 4 | d[3] << 26 | d[4] << 56;
+            for (i = 0; i < 8; i++) {
+                to[7 - i] = (uint8_t)(high >> (8 * i));
+                to[15 - i] = (uint8_t)(low >> (8 * i));
+            }
+            return 0;
+        }
+    }
+#endif
+    return turbocql_int_to_16(number, to);
+}
+
+/* Plain numbers of a list or tuple, from place `at` on, for as long as they are exact floats (or exact ints) within range: no
+ * code of anybody's runs meanwhile. Each goes to `to + i * gap`; where `gap` is wider than the number, its length goes in front.
+ * Gives the place of the first that is something else, or `count`.
+ */
+#define TURBOCQL_STORE(type, bits, swap)                       \
+    do {                                                       \
+        type stored = (bits);                                  \
+        if (TURBOCQL_LITTLE)                                   \
+            stored = swap(stored);                             \
+        memcpy(p, &stored, sizeof(stored));                    \
+    } while (0)
+
+#define TURBOCQL_LENGTH(width)                                 \
+    do {                                                       \
+        if (gap != (width)) {                                  \
+            uint32_t length = (width);                         \
+            if (TURBOCQL_LITTLE)                               \
+                length = turbocql_bswap32(length);             \
+            memcpy(p, &length, 4);                             \
+            p += 4;                                            \
+        }                                                      \
+    } while (0)
+
+static Py_ssize_t turbocql_pack_floats(
+    PyObject *sequence, Py_ssize_t at, Py_ssize_t count, uint8_t *to, Py_ssize_t gap, int single) {
+    PyObject **items = PySequence_Fast_ITEMS(sequence);
+    for (; at < count; at++) {
+        uint8_t *p = to + at * gap;
+        double real;
+        if (!PyFloat_CheckExact(items[at]))
+            break;
+        real = PyFloat_AS_DOUBLE(items[at]);
+        if (single) {
+            float narrow = (float)real;
+            uint32_t bits;
+            if (isinf(narrow) && !isinf(real))
+                break;
+            memcpy(&bits, &narrow, 4);
+            TURBOCQL_LENGTH(4);
+            TURBOCQL_STORE(uint32_t, bits, turbocql_bswap32);
+        } else {
+            uint64_t bits;
+            memcpy(&bits, &real, 8);
+            TURBOCQL_LENGTH(8);
+            TURBOCQL_STORE(uint64_t, bits, turbocql_bswap64);
+        }
+    }
+    return at;
+}
+
+/* An exact int as 64 bits; 0 where it does not fit. */
+static inline int turbocql_int64(PyObject *item, long long *number) {
+    int overflow;
+#ifdef TURBOCQL_DIGITS
+    Py_ssize_t digits = TURBOCQL_DIGIT_COUNT(item);
+    if (digits <= 2) {
+        long long magnitude = 0;
+        if (digits > 0)
+            magnitude = (long long)TURBOCQL_DIGIT(item, 0);
+        if (digits > 1)
+            magnitude |= (long long)TURBOCQL_DIGIT(item, 1) << 30;
+        *number = TURBOCQL_NEGATIVE(item) ? -magnitude : magnitude;
+        return 1;
+    }
+#endif
+    *number = PyLong_AsLongLongAndOverflow(item, &overflow);
+    return overflow == 0;
+}
+
+static Py_ssize_t turbocql_pack_ints(
+    PyObject *sequence, Py_ssize_t at, Py_ssize_t count, uint8_t *to, Py_ssize_t gap, int width) {
+    PyObject **items = PySequence_Fast_ITEMS(sequence);
+    for (; at < count; at++) {
+        uint8_t *p = to + at * gap;
+        long long number;
+        if (!PyLong_CheckExact(items[at]) || !turbocql_int64(items[at], &number))
+            break;
+        if (width == 4) {
+            if (number != (int32_t)number)
+                break;
+            TURBOCQL_LENGTH(4);
+            TURBOCQL_STORE(uint32_t, (uint32_t)number, turbocql_bswap32);
+        } else if (width == 8) {
+            TURBOCQL_LENGTH(8);
+            TURBOCQL_STORE(uint64_t, (uint64_t)number, turbocql_bswap64);
+        } else if (width == 2) {
+            if (number != (int16_t)number)
+                break;
+            TURBOCQL_LENGTH(2);
+            TURBOCQL_STORE(uint16_t, (uint16_t)number, turbocql_bswap16);
+        } else {
+            if (number != (int8_t)number)
+                break;
+            TURBOCQL_LENGTH(1);
+            *p = (uint8_t)number;
+        }
+    }
+    return at;
 }
 
 /* A list or tuple to read from while its elements' own code may run. With the GIL the list itself serves: its size is looked at

@@ -161,7 +161,7 @@ def take(data: bytes, offset: int) -> tuple[int, int]:
     if size > left:
         truncated(f"truncated: an item claims {size} bytes, {left} are left")
     if size < -1:
-        # Null is -1 (native_protocol_v5.spec 3); nothing else may be negative in a value.
+        # [bytes] calls every negative length null (native_protocol_v5.spec 3), but servers write -1: another is damage.
         truncated(f"an item has the negative length {size}")
     return start, size
 

@@ -168,6 +168,12 @@ def numpy_array(packed: bytes | bytearray, code: str) -> Any:
 _NUMPY_CODES = {"b": "i1", "h": "i2", "i": "i4", "q": "i8", "f": "f4", "d": "f8"}
 
 
+def check_dimension(element: str, width: int, dimension: int) -> None:
+    """Raise ValueError unless a vector may have `dimension` elements of `width` bytes (-1: of any number)."""
+    if not 1 <= dimension <= 0x7FFFFFFF or dimension * width > 1 << 60:
+        raise ValueError(f"a vector of {element} cannot have {dimension} elements")
+
+
 def check_multiple(name: str, size: int, width: int, dimension: int) -> None:
     """Raise `DecodeError` unless `size` bytes are `dimension` elements of `width`."""
     if size != width * dimension:

@@ -10,6 +10,7 @@ from cassandra.cqltypes import coerce
 from cassandra.cqltypes.codec_base import Codec, Data, encode_nullable, read_element, take
 from cassandra.cqltypes.codec_bulk import (
     buffer_of,
+    check_dimension,
     check_multiple,
     elements_of,
     native_array,
@@ -25,6 +26,8 @@ from cassandra.sentinels import EMPTY
 from cassandra.util.orderedmap import OrderedMapSerializedKey
 from cassandra.util.sortedset import SortedSet
 
+_length = struct.Struct(">i").unpack_from
+_pack_length = struct.Struct(">i").pack
 _NULL = b"\xff\xff\xff\xff"  # made once, for every null element
 
 
@@ -55,7 +58,7 @@ def _count(name: str, data: bytes, smallest: int) -> int:
 
 
 class ListCodec(Codec):
-    """list and set: [int] n, then n times [bytes] (native_protocol_v5.spec 5.12, 5.19)."""
+    """list and set: [int] n, then n times [bytes] (native_protocol_v5.spec 5.12, 5.14)."""
 
     __slots__ = ("_element", "_finish")
 
@@ -83,7 +86,7 @@ class ListCodec(Codec):
                     parts.append(_NULL)
                 else:
                     body = encode(item)
-                    parts.append(len(body).to_bytes(4, "big"))
+                    parts.append(_pack_length(len(body)))
                     parts.append(body)
                 at += 1
         except Exception as error:
@@ -104,11 +107,19 @@ class ListCodec(Codec):
                 return found if self._finish is None else self._finish(found)
         found = []
         offset = 4
+        decode, total = element.decode, len(data)
         try:
             for _ in range(count):
-                start, size = take(data, offset)
-                offset = start + size if size > 0 else start
-                found.append(read_element(element, data[start:offset], size))
+                # The ordinary case in line: a list of a thousand pays for each call a thousand times.
+                start = offset + 4
+                size = _length(data, offset)[0] if start <= total else -2
+                offset = start + size
+                if size > 0 and offset <= total:
+                    found.append(decode(data[start:offset]))
+                    continue
+                start, size = take(data, start - 4)  # null, empty, or malformed: then it says how
+                offset = start
+                found.append(read_element(element, b"", size))
         except Exception as error:
             locate(error, f"element {len(found)} of {name}")
             raise
@@ -168,12 +179,23 @@ class MapCodec(Codec):
         keys: list[Any] = []
         values: list[Any] = []
         offset = 4
+        total = len(data)
+        sides = (
+            (self._key, self._key.decode, keys.append),
+            (self._value, self._value.decode, values.append),
+        )
         try:
             for _ in range(count):
-                for codec, into in ((self._key, keys), (self._value, values)):
-                    start, size = take(data, offset)
-                    offset = start + size if size > 0 else start
-                    into.append(read_element(codec, data[start:offset], size))
+                for codec, decode, append in sides:
+                    start = offset + 4
+                    size = _length(data, offset)[0] if start <= total else -2
+                    offset = start + size
+                    if size > 0 and offset <= total:
+                        append(decode(data[start:offset]))
+                        continue
+                    start, size = take(data, start - 4)  # null, empty, or malformed: then it says how
+                    offset = start
+                    append(read_element(codec, b"", size))
         except Exception as error:
             locate(error, f"{'key' if len(keys) == len(values) else 'value'} {len(values)} of {name}")
             raise
@@ -183,7 +205,7 @@ class MapCodec(Codec):
 
 
 class TupleCodec(Codec):
-    """tuple: [bytes] of each field; the value may end early (native_protocol_v5.spec 5.22)."""
+    """tuple: [bytes] of each field; the value may end early (native_protocol_v5.spec 5.21)."""
 
     __slots__ = ("_fields",)
 
@@ -236,7 +258,7 @@ class TupleCodec(Codec):
 
 
 class UdtCodec(TupleCodec):
-    """A user-defined type: as tuple (native_protocol_v5.spec 5.25), `make` turns the list of fields into the value."""
+    """A user-defined type: as tuple (native_protocol_v5.spec 6), `make` turns the list of fields into the value."""
 
     __slots__ = ("_make", "_names")
 
@@ -386,11 +408,14 @@ def udt(
     name: str, names: Sequence[str], fields: Sequence[Codec], make: Callable[[list[Any]], Any], empty: object = None
 ) -> Codec:
     """The user-defined type `name` with fields `names`; reading gives ``make([field values])``."""
+    if len(names) != len(fields):
+        raise ValueError(f"{name} has {len(names)} names of fields and {len(fields)} fields")
     return UdtCodec(name, names, fields, make, empty)
 
 
 def vector_of(element: Codec, dimension: int, as_: str = "list", name: str = "", empty: object = None) -> Codec:
     """vector<element, dimension>, read as "list", "array" (array.array) or "numpy" where the elements are numbers."""
+    check_dimension(element.cql_name, element.fixed_size, dimension)
     if as_ not in ("list", "array", "numpy"):
         raise ValueError(f"vectors are read as 'list', 'array' or 'numpy', not as {as_!r}")
     return VectorCodec(name or f"vector<{element.cql_name}, {dimension}>", element, dimension, as_, empty)

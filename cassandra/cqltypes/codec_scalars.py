@@ -6,7 +6,7 @@ import decimal
 from struct import Struct
 from struct import error as struct_error
 from typing import Any
-from uuid import UUID
+from uuid import UUID, SafeUUID
 
 from cassandra.cqltypes import coerce
 from cassandra.cqltypes.codec_base import Codec, Data
@@ -15,6 +15,8 @@ from cassandra.marshal import vints_pack, vints_unpack
 from cassandra.sentinels import EMPTY
 from cassandra.util.temporal import Date, Duration, Time, datetime_or_millis
 
+_new = object.__new__
+_set = object.__setattr__
 _uint32 = Struct(">I")
 _int64 = Struct(">q")
 _int32 = Struct(">i")
@@ -167,7 +169,11 @@ class Uuid(Codec):
         """The UUID."""
         if len(data) != 16:
             wrong_width(self.cql_name, 16, len(data))
-        return UUID(bytes=bytes(data))
+        # Past UUID's constructor, which checks its many kinds of arguments for a microsecond.
+        made = _new(UUID)
+        _set(made, "int", int.from_bytes(data, "big"))
+        _set(made, "is_safe", SafeUUID.unknown)
+        return made
 
 
 class Timestamp(Codec):

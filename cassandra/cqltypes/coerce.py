@@ -17,7 +17,7 @@ from cassandra.cqltypes.failures import malformed, refuse_type, refuse_value
 from cassandra.errors import DecodeError
 from cassandra.util.temporal import Date, Duration, Time, ms_timestamp_from_datetime
 
-DATE_OFFSET = 1 << 31  # native_protocol_v5.spec 5.8: the epoch lies in the centre of the range
+DATE_OFFSET = 1 << 31  # native_protocol_v5.spec 5.5: the epoch lies in the centre of the range
 _EPOCH_ORDINAL = 719163
 _INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
 _INT32_MIN, _INT32_MAX = -(1 << 31), (1 << 31) - 1
@@ -38,7 +38,12 @@ def integer_out_of_place(value: Any, name: str, low: int, high: int) -> NoReturn
 def real_number(value: Any, name: str) -> float:
     """The float of a number; an error of the number's own conversion goes out as it is."""
     kind = type(value)
-    if not hasattr(kind, "__float__") and not hasattr(kind, "__index__"):
+    # NumPy's text has a __float__ that parses, its arrays one that fails without saying at which element.
+    if (
+        isinstance(value, (str, bytes))
+        or getattr(value, "ndim", False)
+        or not (hasattr(kind, "__float__") or hasattr(kind, "__index__"))
+    ):
         refuse_type(value, "a number")
     try:
         return float(value)
@@ -198,7 +203,7 @@ def duration_parts(value: Any) -> tuple[int, int, int]:
         refuse_value(value, "has months or days out of the range of 32 bits")
     if not _INT64_MIN <= nanos <= _INT64_MAX:
         refuse_value(value, "has nanoseconds out of the range of 64 bits")
-    # native_protocol_v5.spec 5.9: the three are all positive (or zero), or all negative (or zero).
+    # native_protocol_v5.spec 5.8: the three are all positive (or zero), or all negative (or zero).
     if (months < 0 or days < 0 or nanos < 0) and (months > 0 or days > 0 or nanos > 0):
         refuse_value(value, "mixes positive and negative parts")
     return months, days, nanos

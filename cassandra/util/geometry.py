@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,8 +29,6 @@ def _of_kind(found: Mapping[str, Any], kind: str, shown: object) -> dict[str, An
 
 def _loads_geojson(source: str | Mapping[str, Any], kind: str) -> dict[str, Any]:
     if isinstance(source, str):
-        import json
-
         source = json.loads(source)
     if not isinstance(source, Mapping):
         raise ValueError(f"{source!r} is not a GeoJSON object")

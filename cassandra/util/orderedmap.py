@@ -67,10 +67,11 @@ class OrderedMap(Mapping[Any, Any]):
 
     def __getitem__(self, key: Any) -> Any:
         try:
-            return self._values[self._places()[self._serialize_key(key)]]
+            place = self._places()[self._serialize_key(key)]
         except (KeyError, TypeError, ValueError, OverflowError):
             # A key that cannot be serialized as this map's key type is not in the map.
             raise KeyError(str(key)) from None
+        return self._values[place]
 
     def __delitem__(self, key: Any) -> None:
         index = self._places()

@@ -11,7 +11,6 @@ UTC_DATETIME_EPOC = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 _EPOCH_ORDINAL = DATETIME_EPOC.toordinal()
 _DAY_SECONDS = 86400
-_DAY_MILLIS = 86_400_000
 _MILLIS_MIN = -62_135_596_800_000  # 0001-01-01T00:00:00.000
 _MILLIS_MAX = 253_402_300_799_999  # 9999-12-31T23:59:59.999
 
@@ -33,15 +32,13 @@ class MillisTimestamp(int):
 
 def datetime_from_ms_timestamp(timestamp_ms: int) -> datetime.datetime:
     """The naive UTC datetime of `timestamp_ms` milliseconds since 1970, exactly; OverflowError outside years 1 to 9999."""
-    days, millis = divmod(timestamp_ms, _DAY_MILLIS)
-    return DATETIME_EPOC + _timedelta(days, 0, 0, millis)
+    return DATETIME_EPOC + _timedelta(0, 0, 0, timestamp_ms)
 
 
 def datetime_or_millis(timestamp_ms: int) -> datetime.datetime | MillisTimestamp:
     """The naive UTC datetime of `timestamp_ms`, or a `MillisTimestamp` where no datetime can hold it."""
     if _MILLIS_MIN <= timestamp_ms <= _MILLIS_MAX:
-        days, millis = divmod(timestamp_ms, _DAY_MILLIS)
-        return DATETIME_EPOC + _timedelta(days, 0, 0, millis)
+        return DATETIME_EPOC + _timedelta(0, 0, 0, timestamp_ms)  # integers: exact
     return MillisTimestamp(timestamp_ms)
 
 

@@ -11,6 +11,8 @@ from typing import Any
 import numpy
 import pytest
 
+from cassandra import murmur3 as python_murmur3
+from cassandra._impl import murmur3
 from cassandra.cluster import Session
 from cassandra.encoder import Encoder
 from cassandra.testing import LocalCluster
@@ -201,6 +203,20 @@ def test_arrays_into_vectors_and_lists(session: Session) -> None:
     row = session.execute("SELECT v, l FROM arrays WHERE id = 1").one()
     assert row.v == numbers.tolist()
     assert row.l == list(range(10))
+
+
+def test_the_servers_tokens_are_our_hashes(session: Session) -> None:
+    """The bytes of the tail are sign-extended: blobs of every length, with high bytes."""
+    session.execute("CREATE TABLE tokens (id blob PRIMARY KEY)")
+    insert = session.prepare("INSERT INTO tokens (id) VALUES (?)")
+    keys = {bytes((at * 37 + size * 101) % 256 for at in range(size)) for size in range(1, 40)}
+    for key in keys:
+        session.execute(insert, [key])
+    rows = list(session.execute("SELECT id, token(id) FROM tokens"))
+    assert {row[0] for row in rows} == keys
+    for key, token in rows:
+        assert python_murmur3.murmur3(key) == token
+        assert murmur3.murmur3(key) == token
 
 
 def test_nulls_and_empty_values(session: Session) -> None:

@@ -1,0 +1,237 @@
+"""Plans under threads, values whose own code changes the container or encodes something else, and reference counts."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from cassandra import cqltypes as t
+from tests.conftest import Twins
+from tests.unit.cqltypes.test_wire import ADDRESS, CONTAINERS, INT, SCALARS, TEXT, list_of, map_of, set_of, vector_of
+
+
+def test_a_hundred_threads_on_shared_plans(twins: Twins) -> None:
+    cases = [
+        (cqltype.build_codec(twins.codecs), value, bytes.fromhex(expected))
+        for cqltype, value, expected in [*SCALARS[::4], *CONTAINERS]
+    ]
+    start = threading.Barrier(100)
+    wrong: list[Any] = []
+
+    def work(offset: int) -> None:
+        start.wait()
+        for turn in range(1000):
+            codec, value, body = cases[(offset + turn) % len(cases)]
+            if codec.encode(value) != body or codec.decode(body) != value:
+                wrong.append((codec, value))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(100)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+class Acting:
+    """A number whose conversion first does something."""
+
+    def __init__(self, action: Callable[[], Any]) -> None:
+        self.action = action
+
+    def __index__(self) -> int:
+        self.action()
+        return 7
+
+    def __float__(self) -> float:
+        self.action()
+        return 7.0
+
+
+NUMBERS = [
+    list_of(t.Int32Type),
+    list_of(t.FloatType),
+    set_of(t.LongType),
+    vector_of(t.FloatType, 50),
+    vector_of(t.LongType, 50),
+]
+
+
+@pytest.mark.parametrize("cqltype", NUMBERS)
+@pytest.mark.parametrize("change", ["clear", "grow", "replace", "shrink"])
+def test_a_list_that_changes_while_it_is_encoded(twins: Twins, cqltype: Any, change: str) -> None:
+    codec = cqltype.build_codec(twins.codecs)
+    values: list[Any] = []
+    actions: dict[str, Callable[[], Any]] = {
+        "clear": values.clear,
+        "grow": lambda: values.extend(range(1000)),
+        "replace": lambda: values.__setitem__(slice(None), [3] * len(values)),
+        "shrink": lambda: values.pop(),
+    }
+    values.extend([Acting(actions[change]) if number == 10 else number for number in range(50)])
+    # A consistent value, or an error that says what happened; never a stale pointer.
+    message, body = "", b""
+    try:
+        body = codec.encode(values)
+    except ValueError as error:
+        message = str(error)
+    if message:
+        assert "changed its size from 50" in message
+        assert change != "replace"
+    else:
+        assert len(codec.decode(body)) > 1
+
+
+@pytest.mark.parametrize("cqltype", NUMBERS)
+def test_a_value_that_encodes_in_its_conversion(twins: Twins, cqltype: Any) -> None:
+    codec = cqltype.build_codec(twins.codecs)
+    plain = [7.0 if "float" in codec.cql_name else 7] * 50
+    inner: list[bytes] = []
+    acting = Acting(lambda: inner.append(codec.encode(plain)))
+    assert codec.encode([acting] * 50) == codec.encode(plain)
+    assert set(inner) == {codec.encode(plain)}
+
+
+@pytest.mark.parametrize("cqltype", [*NUMBERS, list_of(list_of(INT)), list_of(t.IntegerType)])
+def test_an_error_in_a_conversion_goes_out_as_it_is(twins: Twins, cqltype: Any) -> None:
+    def fail() -> None:
+        raise RuntimeError("mine")
+
+    codec = cqltype.build_codec(twins.codecs)
+    value: Any = [Acting(fail)] * 50
+    if cqltype == list_of(list_of(INT)):
+        value = [value]
+    with pytest.raises(RuntimeError, match=r"^mine") as caught:
+        codec.encode(value)
+    if sys.version_info >= (3, 11):
+        assert any("element 0 of" in note for note in caught.value.__notes__)
+
+
+class Failing:
+    def __iter__(self) -> Iterator[Any]:
+        yield 1
+        raise RuntimeError("mine")
+
+
+def test_an_iterator_that_fails(twins: Twins) -> None:
+    with pytest.raises(RuntimeError, match="mine"):
+        list_of(INT).build_codec(twins.codecs).encode(Failing())
+    assert list_of(INT).build_codec(twins.codecs).encode(iter([1])).hex() == "000000010000000400000001"
+
+
+def test_an_exporter_cannot_be_resized_under_the_encoder(twins: Twins) -> None:
+    """Nested user code runs while no buffer is held; a buffer that is held refuses to be resized."""
+    data = bytearray(b"\x01\x02\x03")
+    codec = list_of(list_of(t.ByteType)).build_codec(twins.codecs)
+    body = codec.encode([data, Resizing(data), data])
+    assert codec.decode(body) == [[1, 2, 3], [5], [1, 2, 3, 4]]
+    data.append(9)  # nobody holds it
+
+
+class Resizing:
+    def __init__(self, data: bytearray) -> None:
+        self.data = data
+
+    def __iter__(self) -> Iterator[int]:
+        self.data.append(4)
+        yield 5
+
+
+def test_a_dict_that_changes_while_it_is_encoded(twins: Twins) -> None:
+    source: dict[str, Any] = {"a": 1}
+    source["b"] = Acting(source.clear)
+    source["c"] = 3
+    codec = map_of(TEXT, INT).build_codec(twins.codecs)
+    assert dict(codec.decode(codec.encode(source)).items()) == {"a": 1, "b": 7, "c": 3}
+
+
+def test_a_list_changed_by_another_thread(twins: Twins) -> None:
+    shared: list[Any] = list(range(500))
+    stop = threading.Event()
+
+    def change() -> None:
+        while not stop.is_set():
+            shared.append(1)
+            shared.pop()
+            shared[:] = shared[:400]
+            shared.extend(range(100))
+
+    codecs = [list_of(one).build_codec(twins.codecs) for one in (INT, t.DoubleType, t.IntegerType)]
+    thread = threading.Thread(target=change)
+    messages: set[str] = set()
+    thread.start()
+    try:
+        for turn in range(300):
+            codec = codecs[turn % 3]
+            try:
+                found = codec.decode(codec.encode(shared))
+            except ValueError as error:
+                messages.add(str(error))
+            else:
+                assert len(found) >= 400
+    finally:
+        stop.set()
+        thread.join()
+    assert all("changed its size" in message for message in messages)
+
+
+REPEATED: list[tuple[Any, Any]] = [
+    *[(cqltype, value) for cqltype, value, _ in [*SCALARS, *CONTAINERS]],
+    (list_of(INT), "refused"),
+    (list_of(INT), [1, "refused"]),
+    (list_of(TEXT), ["a", 5]),
+    (map_of(TEXT, INT), {"a": "refused"}),
+    (ADDRESS, ("a", "refused")),
+    (vector_of(INT, 3), [1, 2]),
+    (vector_of(t.UUIDType, 2), [uuid.UUID(int=1), "refused"]),
+]
+
+
+@pytest.mark.skipif(
+    not hasattr(sys, "gettotalrefcount") and sys.implementation.name != "cpython", reason="counts blocks of CPython"
+)
+def test_nothing_is_left_behind(twins: Twins) -> None:
+    plans = [(cqltype.build_codec(twins.codecs), value) for cqltype, value in REPEATED]
+
+    def once() -> None:
+        for codec, value in plans:
+            try:
+                body = codec.encode(value)
+            except (TypeError, ValueError):
+                continue
+            codec.decode(body)
+            try:
+                codec.decode(body[:-1])
+            except ValueError:
+                continue
+
+    def blocks(turns: int) -> int:
+        for _ in range(turns):
+            once()
+        gc.collect()
+        return sys.getallocatedblocks()
+
+    blocks(5)
+    before = blocks(5)
+    after = blocks(50)
+    # A leak of one object in one of some hundred calls a turn would be 50 blocks.
+    assert after - before < 40
+
+
+def test_reference_counts_of_the_arguments(twins: Twins) -> None:
+    for cqltype, value in REPEATED:
+        codec = cqltype.build_codec(twins.codecs)
+        subject = value if not isinstance(value, (list, tuple)) or not value else value[0]
+        before = sys.getrefcount(subject)
+        for _ in range(100):
+            try:
+                codec.encode(value)
+            except (TypeError, ValueError):
+                continue
+        assert abs(sys.getrefcount(subject) - before) < 10, cqltype

@@ -1,0 +1,133 @@
+"""SortedSet and OrderedMap."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import random
+from typing import Any
+
+import pytest
+
+from cassandra import cqltypes, util
+
+Pool = list[Any]
+
+
+def test_a_sorted_set_is_a_set() -> None:
+    source = random.Random(7)
+    for _ in range(300):
+        a = [source.randrange(12) for _ in range(source.randrange(9))]
+        b = [source.randrange(12) for _ in range(source.randrange(9))]
+        x, y, one, other = util.SortedSet(a), util.SortedSet(b), set(a), set(b)
+        assert list(x) == sorted(one)
+        assert x == one
+        assert (x == y) == (one == other)
+        for name in ("__and__", "__or__", "__sub__", "__xor__"):
+            expected = sorted(getattr(one, name)(other))
+            assert list(getattr(x, name)(y)) == expected
+            assert list(getattr(x, name)(other)) == expected
+        assert list(other - x) == sorted(other - one)
+        assert (x <= y, x < y, x >= y, x > y) == (one <= other, one < other, one >= other, one > other)
+        assert x.isdisjoint(b) == one.isdisjoint(b)
+        assert list(x.union(b, [99])) == sorted(one.union(b, [99]))
+        x |= y
+        assert list(x) == sorted(one | other)
+        x &= util.SortedSet(a)
+        assert list(x) == sorted(one)
+        x -= y
+        assert list(x) == sorted(one - other)
+        x ^= y
+        assert list(x) == sorted((one - other) ^ other)
+
+
+@pytest.mark.parametrize("items", [[[2], [1], [2]], [{"a": 1}, {"b": 2}], [1, "a", None], [{1}, {2}, {1, 2}]])
+def test_elements_of_any_kind(items: Pool) -> None:
+    found = util.SortedSet(items)
+    assert len(found) == len([item for number, item in enumerate(items) if item not in items[:number]])
+    assert all(item in found for item in items)
+    assert [0] not in found
+    for item in list(found):
+        found.remove(item)
+    assert not found
+
+
+def test_changes() -> None:
+    found = util.SortedSet([3, 1])
+    found.add(2)
+    found.add(2)
+    assert list(found) == [1, 2, 3]
+    assert found[0] == 1
+    assert list(reversed(found)) == [3, 2, 1]
+    found.discard(9)
+    with pytest.raises(KeyError):
+        found.remove(9)
+    assert found.pop() == 3
+    twin = found.copy()
+    found.clear()
+    assert list(twin) == [1, 2]
+    with pytest.raises(KeyError):
+        found.pop()
+    assert repr(twin) == "SortedSet([1, 2])"
+    assert pickle.loads(pickle.dumps(twin)) == twin
+    assert copy.deepcopy(twin) == twin
+    with pytest.raises(TypeError):
+        hash(twin)
+    assert util.sortedset is util.SortedSet
+
+
+def test_ordered_map() -> None:
+    found = util.OrderedMap([([1], "a"), ({"x": 1}, "b"), ([1], "c")])
+    assert list(found.items()) == [([1], "c"), ({"x": 1}, "b")]
+    assert found[[1]] == "c"
+    assert {"x": 1} in found
+    assert found.get([2]) is None
+    with pytest.raises(KeyError):
+        found[[2]]
+    del found[[1]]
+    assert list(found) == [{"x": 1}]
+    assert util.OrderedMap({"a": 1}, b=2) == {"b": 2, "a": 1}
+    assert util.OrderedMap([(1, 2), (3, 4)]) != util.OrderedMap([(3, 4), (1, 2)])
+    assert str(util.OrderedMap([(1, 2)])) == "{1: 2}"
+    assert repr(util.OrderedMap([(1, 2)])) == "OrderedMap([(1, 2)])"
+    assert found.popitem() == ({"x": 1}, "b")
+    with pytest.raises(KeyError):
+        found.popitem()
+    with pytest.raises(TypeError, match="at most 1"):
+        util.OrderedMap([], [])
+
+
+def test_maps_off_the_wire() -> None:
+    cqltype = cqltypes.lookup_casstype("MapType(ListType(Int32Type), UTF8Type)")
+    body = cqltype.codec().encode(util.OrderedMap([([1], "a"), ([2], "b")]))
+    found = cqltype.codec().decode(body)
+    assert type(found) is util.OrderedMapSerializedKey
+    assert list(found.items()) == [([1], "a"), ([2], "b")]
+    assert found[(1,)] == "a"
+    assert found.get("no list of ints") is None
+    found[[3]] = "c"
+    found[[1]] = "A"
+    assert list(found.values()) == ["A", "b", "c"]
+    del found[[2]]
+    assert len(found) == 2
+    again = pickle.loads(pickle.dumps(found))
+    assert type(again) is util.OrderedMapSerializedKey
+    assert again == found
+    assert again[[3]] == "c"
+    assert copy.copy(found) == found
+
+
+def test_a_key_that_the_wire_repeats() -> None:
+    cqltype = cqltypes.lookup_casstype("MapType(Int32Type, Int32Type)")
+    pair = "00000004" + "00000001" + "00000004"
+    found = cqltype.codec().decode(bytes.fromhex("00000002" + pair + "00000005" + pair + "00000006"))
+    assert found[1] == 6
+    assert list(found.items()) == [(1, 6)]
+
+
+def test_serialized_keys_by_type() -> None:
+    found = util.OrderedMapSerializedKey(cqltypes.UTF8Type, 4)
+    found._insert("a", 1)
+    found._insert_unchecked("b", b"b", 2)
+    assert (found["a"], found["b"], len(found)) == (1, 2, 2)
+    assert 5 not in found

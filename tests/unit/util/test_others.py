@@ -1,0 +1,125 @@
+"""Geometry, date ranges, versions, and the small helpers."""
+
+from __future__ import annotations
+
+import datetime
+import pickle
+from typing import Any
+
+import pytest
+
+from cassandra import util
+
+SHAPES = [
+    (util.Point(1.0, -2.5), "POINT (1.0 -2.5)", {"type": "Point", "coordinates": [1.0, -2.5]}),
+    (
+        util.LineString([(0.0, 1.0), (2.0, 3.0)]),
+        "LINESTRING (0.0 1.0, 2.0 3.0)",
+        {"type": "LineString", "coordinates": [[0.0, 1.0], [2.0, 3.0]]},
+    ),
+    (
+        util.Polygon([(0.0, 0.0), (9.0, 0.0), (0.0, 0.0)], [[(1.0, 1.0), (2.0, 1.0), (1.0, 1.0)]]),
+        "POLYGON ((0.0 0.0, 9.0 0.0, 0.0 0.0), (1.0 1.0, 2.0 1.0, 1.0 1.0))",
+        {"type": "Polygon", "coordinates": [[[0, 0], [9, 0], [0, 0]], [[1, 1], [2, 1], [1, 1]]]},
+    ),
+]
+
+
+@pytest.mark.parametrize(("shape", "wkt", "geojson"), SHAPES)
+def test_shapes(shape: Any, wkt: str, geojson: dict[str, Any]) -> None:
+    assert str(shape) == wkt
+    assert type(shape).from_wkt(wkt) == shape
+    assert type(shape).from_geojson(geojson) == shape
+    assert hash(shape) == hash(type(shape).from_wkt(wkt))
+    assert pickle.loads(pickle.dumps(shape)) == shape
+    with pytest.raises(ValueError, match=r"is not well-known text|is a "):
+        type(shape).from_wkt("CIRCLE (1 2)")
+    with pytest.raises(ValueError, match="is a MultiPoint"):
+        type(shape).from_geojson('{"type": "MultiPoint", "coordinates": []}')
+    with pytest.raises(ValueError, match="not a GeoJSON object"):
+        type(shape).from_geojson("[1]")
+
+
+def test_wrong_kind_of_shape() -> None:
+    with pytest.raises(ValueError, match="is a Point, not a Polygon"):
+        util.Polygon.from_wkt("POINT (1 2)")
+
+
+def test_empty_shapes() -> None:
+    assert str(util.LineString()) == "LINESTRING EMPTY"
+    assert str(util.Polygon()) == "POLYGON EMPTY"
+    assert str(util.Point()) == "POINT EMPTY"
+
+
+def test_distance() -> None:
+    found = util.Distance.from_wkt("DISTANCE ((1.5 -2) 3e1)")
+    assert (found.x, found.y, found.radius) == (1.5, -2.0, 30.0)
+    assert str(found) == "DISTANCE ((1.5 -2.0) 30.0)"
+    assert util.Distance.from_wkt(str(found)) == found
+    with pytest.raises(ValueError, match="DISTANCE"):
+        util.Distance.from_wkt("DISTANCE (1 2 3)")
+
+
+def test_date_ranges() -> None:
+    low = util.DateRangeBound(datetime.datetime(2017, 1, 2, 3, 4, 5, 678000), "month")
+    assert str(low) == "2017-01"
+    assert low.datetime() == datetime.datetime(2017, 1, 2, 3, 4, 5, 678000)
+    found = util.DateRange(low, util.OPEN_BOUND)
+    assert str(found) == "[2017-01 TO *]"
+    assert found == util.DateRange((low.milliseconds, "MONTH"), util.OPEN_BOUND)
+    shown = {
+        precision: str(util.DateRangeBound(low.milliseconds, precision))
+        for precision in util.DateRangePrecision.PRECISIONS
+    }
+    assert shown["MILLISECOND"] == "2017-01-02T03:04:05.678Z"
+    assert shown["MINUTE"] == "2017-01-02T03:04Z"
+    assert util.OPEN_BOUND.datetime() is None
+    for wrong in ({}, {"value": low, "lower_bound": low}, {"lower_bound": low}):
+        with pytest.raises(ValueError, match="date range"):
+            util.DateRange(**wrong)
+    with pytest.raises(ValueError, match="precision"):
+        util.DateRangeBound(1, "CENTURY")
+    with pytest.raises(ValueError, match="both a value and a precision"):
+        util.DateRangeBound(1, None)
+
+
+def test_versions() -> None:
+    names = [
+        "2.2.0",
+        "3.11.4",
+        "4.0-alpha1",
+        "4.0-beta2",
+        "4.0-beta10",
+        "4.0-rc1",
+        "4.0",
+        "4.0.1-SNAPSHOT",
+        "4.0.1",
+        "4.0.1.5",
+        "4.1",
+        "10",
+    ]
+    versions = [util.Version(name) for name in names]
+    assert sorted([versions[at] for at in (7, 3, 0, 11, 5, 1, 9, 2, 10, 4, 8, 6)]) == versions
+    assert [str(version) for version in versions] == names
+    assert util.Version("4") == util.Version("4.0.0")
+    assert hash(util.Version("4")) == hash(util.Version("4.0.0"))
+    found = util.Version("6.8.1.2-rc3")
+    assert (found.major, found.minor, found.patch, found.build, found.prerelease) == (6, 8, 1, 2, "rc3")
+    for wrong in ("", "x", "4.x", "1.2.3.4.5"):
+        with pytest.raises(ValueError, match="is not a version"):
+            util.Version(wrong)
+
+
+def test_small_helpers() -> None:
+    assert util.list_contents_to_tuple([[1, 2], 3]) == ((1, 2), 3)
+    assert util.maybe_add_timeout_to_query("SELECT", None) == "SELECT"
+    timeout = datetime.timedelta(seconds=1.5)
+    assert util.maybe_add_timeout_to_query("SELECT", timeout) == "SELECT USING TIMEOUT 1500ms"
+    assert util.is_little_endian in (True, False)
+
+
+def test_public_paths() -> None:
+    for name in util.__all__:
+        value = getattr(util, name)
+        if isinstance(value, type) and name != "WeakSet":
+            assert value.__module__ == "cassandra.util", name

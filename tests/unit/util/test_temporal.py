@@ -1,0 +1,104 @@
+"""Dates, times and durations."""
+
+from __future__ import annotations
+
+import datetime
+import pickle
+import uuid
+
+import pytest
+
+from cassandra import util
+
+UTC = datetime.timezone.utc
+
+
+def test_time() -> None:
+    moment = util.Time("01:02:03.000000004")
+    assert (moment.hour, moment.minute, moment.second, moment.nanosecond) == (1, 2, 3, 4)
+    assert moment.nanosecond_time == 3723000000004
+    assert str(moment) == "01:02:03.000000004"
+    assert repr(moment) == "Time(3723000000004)"
+    assert util.Time(datetime.time(1, 2, 3, 4)).time() == datetime.time(1, 2, 3, 4)
+    assert util.Time(5) == 5
+    assert util.Time(5000) == datetime.time(0, 0, 0, 5)
+    assert util.Time(5001) != datetime.time(0, 0, 0, 5)
+    assert util.Time(1) < util.Time(2) <= util.Time(2) > util.Time(1) >= util.Time(0)
+    assert len({util.Time(1), util.Time(1)}) == 1
+    assert util.Time(util.Time(3)) == util.Time(3)
+
+
+@pytest.mark.parametrize("wrong", [-1, util.Time.DAY, "24:00:00", "1:2", "00:60:00", "abc"])
+def test_no_time(wrong: int | str) -> None:
+    with pytest.raises(ValueError, match="time of day"):
+        util.Time(wrong)
+
+
+def test_date() -> None:
+    day = util.Date("2020-02-29")
+    assert day.days_from_epoch == 18321
+    assert day.seconds == 18321 * 86400
+    assert day.date() == datetime.date(2020, 2, 29)
+    assert day == datetime.date(2020, 2, 29)
+    assert day == 18321
+    assert str(day) == "2020-02-29"
+    assert util.Date(datetime.datetime(1970, 1, 2, 3)) == 1
+    assert util.Date(1) < util.Date(2) <= util.Date(2) > util.Date(1) >= util.Date(1)
+    far = util.Date(2**31 - 1)
+    assert str(far) == "2147483647"
+    with pytest.raises(ValueError, match="outside the years"):
+        far.date()
+    for wrong in ("2023-02-29", "1.1.2020", ""):
+        with pytest.raises(ValueError, match="is not a date"):
+            util.Date(wrong)
+
+
+def test_wrong_types() -> None:
+    with pytest.raises(TypeError, match="is made of"):
+        util.Date(1.5)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="is made of"):
+        util.Time(1.5)  # type: ignore[arg-type]
+
+
+def test_duration() -> None:
+    assert util.Duration(1, 2, 3) == util.Duration(1, 2, 3)
+    assert util.Duration(1, 2, 3) != util.Duration(1, 2, 4)
+    assert str(util.Duration(-1, -2, -3)) == "-1mo2d3ns"
+    assert hash(util.Duration(1)) == hash(util.Duration(1, 0, 0))
+
+
+@pytest.mark.parametrize("value", [util.Date(3), util.Time(3), util.Duration(1, 2, 3), util.MillisTimestamp(1 << 60)])
+def test_pickles(value: object) -> None:
+    assert pickle.loads(pickle.dumps(value)) == value
+    assert type(value).__module__ == "cassandra.util"
+
+
+def test_timestamps() -> None:
+    assert util.datetime_from_ms_timestamp(-1) == datetime.datetime(1969, 12, 31, 23, 59, 59, 999000)
+    assert util.datetime_from_timestamp(-0.5) == datetime.datetime(1969, 12, 31, 23, 59, 59, 500000)
+    assert util.utc_datetime_from_ms_timestamp(1) == datetime.datetime(1970, 1, 1, 0, 0, 0, 1000, UTC)
+    assert util.ms_timestamp_from_datetime(datetime.datetime(9999, 12, 31, 23, 59, 59, 999999)) == 253402300799999
+    zone = datetime.timezone(datetime.timedelta(hours=-3, microseconds=1))
+    assert util.ms_timestamp_from_datetime(datetime.datetime(1970, 1, 1, tzinfo=zone)) == 3 * 3600 * 1000 - 1
+    with pytest.raises(OverflowError):
+        util.datetime_from_ms_timestamp(1 << 60)
+
+
+def test_time_uuids() -> None:
+    moment = datetime.datetime(2020, 2, 29, 1, 2, 3, 456789)
+    made = util.uuid_from_time(moment, node=5, clock_seq=6)
+    assert made.version == 1
+    assert (made.node, made.clock_seq) == (5, 6)
+    assert util.datetime_from_uuid1(made) == moment
+    assert util.unix_time_from_uuid1(made) == pytest.approx(1582938123.456789)
+    assert util.uuid_from_time(0, 0, 0) == uuid.UUID("13814000-1dd2-11b2-8000-000000000000")
+    aware = moment.replace(tzinfo=datetime.timezone(datetime.timedelta(hours=1)))
+    assert util.datetime_from_uuid1(util.uuid_from_time(aware)) == moment - datetime.timedelta(hours=1)
+    assert str(util.min_uuid_from_time(0)).endswith("-8080-808080808080")
+    assert str(util.max_uuid_from_time(0)).endswith("-bf7f-7f7f7f7f7f7f")
+    assert util.uuid_from_time(1) != util.uuid_from_time(1)
+    for wrong in ({"clock_seq": 1 << 14}, {"node": 1 << 48}):
+        with pytest.raises(ValueError, match="bits"):
+            util.uuid_from_time(0, **wrong)
+    with pytest.raises(ValueError, match="outside the times"):
+        util.uuid_from_time(-(10**12))
