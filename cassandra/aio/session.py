@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra.aio.concurrent import execute_concurrent
 from cassandra.aio.result import ResultSet
-from cassandra.cluster.execution import NOT_SET, Parameters, SessionBase
+from cassandra.cluster.execution import NOT_SET, Parameters, SessionBase, list_of_queries
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.engine.request import Request
 from cassandra.query.prepared import PreparedStatement
@@ -126,6 +126,17 @@ class Session(SessionBase):
             query,
             keyspace,
             custom_payload,
+            profile.load_balancing_policy,
+            profile.retry_policy,
+            profile.request_timeout,
+        )
+
+    async def prepare_all(self, queries: Sequence[str]) -> list[PreparedStatement]:
+        """`prepare` of each query, all at the same time; the statements in the order of the queries."""
+        profile = self._default_profile
+        return await self._engine.core.preparer.prepare_all(
+            self._engine,
+            list_of_queries(queries),
             profile.load_balancing_policy,
             profile.retry_policy,
             profile.request_timeout,

@@ -334,6 +334,17 @@ class SessionBase:
         return {host: pool.state() for host, pool in list(self._engine.pools.items())}
 
 
+def list_of_queries(queries: Sequence[str]) -> list[str]:
+    """`queries` as a list of texts; TypeError for a single text, and for what is no text."""
+    if isinstance(queries, str):
+        raise TypeError(f"queries must be a list of texts, not a single text: {queries!r}")
+    found = list(queries)
+    for query in found:
+        if not isinstance(query, str):
+            raise TypeError(f"a query to prepare is a str, not {type(query).__name__}: {query!r}")
+    return found
+
+
 def _speculation_of(profile: ExecutionProfile) -> Any:
     """The profile's speculative execution policy; None for the one that never speculates."""
     policy = profile.speculative_execution_policy

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cassandra.cluster.execution import NOT_SET, Parameters, SessionBase, message_of
+from cassandra.cluster.execution import NOT_SET, Parameters, SessionBase, list_of_queries, message_of
 from cassandra.cluster.response_future import ResponseFuture
 from cassandra.cluster.result_set import ResultSet
 from cassandra.engine.payloads import MessagePayload
@@ -145,6 +145,20 @@ class Session(SessionBase):
                 query,
                 keyspace,
                 custom_payload,
+                profile.load_balancing_policy,
+                profile.retry_policy,
+                profile.request_timeout,
+            )
+        )
+
+    def prepare_all(self, queries: Sequence[str]) -> list[PreparedStatement]:
+        """`prepare` of each query, all at the same time; the statements in the order of the queries."""
+        self.refuse_on_loop("Session.prepare_all()", "the session of cassandra.aio")
+        profile = self._default_profile
+        return self.cluster.run(
+            self._engine.core.preparer.prepare_all(
+                self._engine,
+                list_of_queries(queries),
                 profile.load_balancing_policy,
                 profile.retry_policy,
                 profile.request_timeout,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._impl import bodies
@@ -67,6 +67,20 @@ class Preparer:
         self._known[response.query_id] = prepared
         if self._core.settings.prepare_on_all_hosts and len(session.pools) > 1:
             await self._prepare_on_others(session, prepared, host)
+        return prepared
+
+    async def prepare_all(
+        self, session: EngineSession, queries: Sequence[str], policy: Any, retry_policy: Any, timeout: float | None
+    ) -> list[PreparedStatement]:
+        """Prepare all of them at the same time; the first error is raised when the rest is over too."""
+        outcomes = await asyncio.gather(
+            *(self.prepare(session, query, None, None, policy, retry_policy, timeout) for query in queries),
+            return_exceptions=True,
+        )
+        prepared = [outcome for outcome in outcomes if isinstance(outcome, PreparedStatement)]
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException):
+                raise outcome
         return prepared
 
     async def _send(

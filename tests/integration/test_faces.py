@@ -444,3 +444,22 @@ def test_texts_with_bind_markers_on_asyncio(node: LocalCluster, keyspace: str) -
             assert result.one().v == "77"
 
     asyncio.run(work())
+
+
+def test_preparing_many_at_once(node: LocalCluster, keyspace: str) -> None:
+    queries = [f"SELECT key FROM system.local WHERE key = ? LIMIT {i}" for i in range(1, 21)]
+    with connect(node) as cluster, cluster.connect(keyspace) as session:
+        statements = session.prepare_all(queries)
+        assert [statement.query_string for statement in statements] == queries
+        assert session.execute(statements[7], ("local",)).one().key == "local"
+        with pytest.raises(InvalidRequest, match="nothing"):
+            session.prepare_all([queries[0], "SELECT * FROM nothing"])
+        with pytest.raises(TypeError, match="list of texts"):
+            session.prepare_all(queries[0])
+
+    async def work() -> None:
+        async with aio.Cluster(node.contact_points, port=node.port) as other:
+            connected = await other.connect()
+            assert len(await connected.prepare_all(queries)) == 20
+
+    asyncio.run(work())
