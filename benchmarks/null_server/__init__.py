@@ -80,7 +80,13 @@ FIVE_VALUES = [
     struct.pack(">d", 1.5),
     b"\x01",
 ]
-PAGE_VALUES = [uuid.UUID(int=77).bytes, b"hello world", struct.pack(">i", 7), struct.pack(">d", 1.5), struct.pack(">q", 10**12)]
+PAGE_VALUES = [
+    uuid.UUID(int=77).bytes,
+    b"hello world",
+    struct.pack(">i", 7),
+    struct.pack(">d", 1.5),
+    struct.pack(">q", 10**12),
+]
 
 Rule = tuple[int, bytes, int, bytes]
 
@@ -114,7 +120,12 @@ def canned() -> list[Rule]:
 
 def script(rules: Sequence[Rule]) -> bytes:
     return b"".join(
-        bytes([request]) + struct.pack(">I", len(needle)) + needle + bytes([answer]) + struct.pack(">I", len(body)) + body
+        bytes([request])
+        + struct.pack(">I", len(needle))
+        + needle
+        + bytes([answer])
+        + struct.pack(">I", len(body))
+        + body
         for request, needle, answer, body in rules
     )
 

@@ -25,6 +25,7 @@ class Cluster(ClusterBase):
         self.is_shutdown = False
         self._core: Core | None = None
         self._connecting: asyncio.Task[Core] | None = None
+        self._waiting = 0
         self._sessions: list[Session] = []
 
     async def connect(self, keyspace: str | None = None, wait_for_all_pools: bool = False) -> Session:
@@ -57,15 +58,17 @@ class Cluster(ClusterBase):
             return self._core
         if self._connecting is None:
             self._connecting = asyncio.ensure_future(self._make_core())
+            self._connecting.add_done_callback(_take_note)
+        connecting = self._connecting
+        self._waiting += 1
         try:
-            return await asyncio.shield(self._connecting)
-        except asyncio.CancelledError:
-            if self._connecting is not None and not self._connecting.done():
-                self._connecting.cancel()
-            raise
+            return await asyncio.shield(connecting)
         finally:
-            if self._connecting is not None and self._connecting.done():
+            self._waiting -= 1
+            # The attempt is given up when the last one that waits for it is cancelled, and not before.
+            if self._connecting is connecting and (connecting.done() or not self._waiting):
                 self._connecting = None
+                connecting.cancel()
 
     async def _make_core(self) -> Core:
         core = Core(self._settings(), self.metadata, asyncio.get_running_loop())
@@ -136,6 +139,12 @@ class Cluster(ClusterBase):
 
     async def __aexit__(self, *args: object) -> None:
         await self.shutdown()
+
+
+def _take_note(task: asyncio.Task[Core]) -> None:
+    """Who waited for `task` may be gone: its error is no news then."""
+    if not task.cancelled():
+        task.exception()
 
 
 Cluster.__module__ = "cassandra.aio"

@@ -120,6 +120,7 @@ class Session(SessionBase):
         self, query: str, custom_payload: Mapping[str, bytes] | None = None, keyspace: str | None = None
     ) -> PreparedStatement:
         """Have the servers prepare `query`, with ``?`` or ``:name`` for its parameters. Raises what `execute` raises."""
+        list_of_queries([query])
         profile = self._default_profile
         return await self._engine.core.preparer.prepare(
             self._engine,

@@ -138,6 +138,7 @@ class Session(SessionBase):
         keyspace: for names without one (protocol v5; else the session's). Raises what `execute` raises.
         """
         self.refuse_on_loop("Session.prepare()", "the session of cassandra.aio")
+        list_of_queries([query])
         profile = self._default_profile
         return self.cluster.run(
             self._engine.core.preparer.prepare(

@@ -53,7 +53,7 @@ def test_by_page() -> None:
     assert rows.has_more_pages
     rows.fetch_next_page()
     assert rows.current_rows == [3, 4]
-    assert not rows.has_more_pages
+    assert rows.response_future.has_more_pages is False
     rows.fetch_next_page()
     assert rows.current_rows == []
 
@@ -97,7 +97,7 @@ NOT_APPLIED = bytes.fromhex("00000001 00 00000004 00000007")
 @pytest.mark.parametrize(("body", "expected"), [(APPLIED, True), (NOT_APPLIED, False)])
 def test_was_applied_with_every_row_factory(factory: Any, body: bytes, expected: bool) -> None:
     future = FakeFuture()
-    future.row_factory = factory  # type: ignore[method-assign]
+    future.row_factory = factory
     message = rows_message(["[applied]", "v"], [BooleanType, Int32Type], body, 1)
     assert ResultSet(future, message).was_applied is expected
 

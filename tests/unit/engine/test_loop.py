@@ -48,10 +48,12 @@ def test_nothing_is_lost_between_many_threads() -> None:
     try:
         inbox = Inbox(thread.loop)
         seen: list[int] = []
-        senders = [
-            threading.Thread(target=lambda start=n: [inbox.put(Work(seen, start + i)) for i in range(2000)])  # type: ignore[misc]
-            for n in range(0, 16000, 2000)
-        ]
+
+        def send(start: int) -> None:
+            for i in range(start, start + 2000):
+                inbox.put(Work(seen, i))
+
+        senders = [threading.Thread(target=send, args=(start,)) for start in range(0, 16000, 2000)]
         for sender in senders:
             sender.start()
         for sender in senders:
