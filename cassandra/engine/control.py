@@ -174,7 +174,7 @@ class ControlConnection:
         if self._refreshing is not None and not self._refreshing.done():
             self.schedule_refresh()
             return
-        self._refreshing = asyncio.ensure_future(self._refresh_quietly())
+        self._refreshing = self._core.spawn(self._refresh_quietly())
 
     async def _refresh_quietly(self) -> None:
         try:
@@ -195,7 +195,7 @@ class ControlConnection:
         if self.host is not None and error is not None:
             self._core.on_connection_failure(self.host, error)
         if self._reconnecting is None or self._reconnecting.done():
-            self._reconnecting = asyncio.ensure_future(self._reconnect())
+            self._reconnecting = self._core.spawn(self._reconnect())
 
     async def _reconnect(self) -> None:
         schedule = self._core.settings.reconnection_policy.new_schedule()

@@ -25,7 +25,7 @@ from cassandra.engine.session import EngineSession
 from cassandra.engine.settings import Settings
 from cassandra.engine.timers import TimerWheel
 from cassandra.engine.topology import NodeList
-from cassandra.errors import ConnectionException, OperationTimedOut, UserTypeDoesNotExist
+from cassandra.errors import ConnectionException, DriverException, OperationTimedOut, UserTypeDoesNotExist
 from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.metadata.host import Host
 from cassandra.protocol.messages.decode import decode_response
@@ -56,7 +56,6 @@ class Core:
         self.closed = False
         self._reconnectors: dict[Host, Reconnector] = {}
         self._background: set[asyncio.Task[Any]] = set()
-        self._heartbeats: asyncio.Task[None] | None = None
 
     @property
     def protocol_version(self) -> int:
@@ -73,7 +72,7 @@ class Core:
             await self.close()
             raise
         if self.settings.idle_heartbeat_interval > 0:
-            self._heartbeats = asyncio.ensure_future(self._beat())
+            self.spawn(self._beat())
 
     async def close(self) -> None:
         """Close everything; what is under way gets an error that says so."""
@@ -85,16 +84,22 @@ class Core:
             reconnector.stop()
         for session in list(self.sessions):
             session.close()
-        tasks = [task for task in (self._heartbeats, *self._background) if task is not None]
-        for task in tasks:
-            task.cancel()
         self.timers.close()
         self.opener.close()
-        if tasks:
-            await asyncio.wait(tasks, timeout=1.0)
+        await self._end_background()
         # Transports that were told to close do so in the loop's next turns.
         await asyncio.sleep(0)
         await asyncio.sleep(0)
+
+    async def _end_background(self) -> None:
+        """Cancel what runs, and wait for its end; what that starts in turn is cancelled too."""
+        for _ in range(3):
+            tasks = [task for task in self._background if not task.done() and task is not asyncio.current_task()]
+            if not tasks:
+                return
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks, timeout=1.0)
 
     def spawn(self, coroutine: Any) -> asyncio.Task[Any]:
         """Run `coroutine` in the background, at the longest until `close`."""
@@ -102,8 +107,15 @@ class Core:
         if self.closed:
             task.cancel()
         self._background.add(task)
-        task.add_done_callback(self._background.discard)
+        task.add_done_callback(self._background_ended)
         return task
+
+    def _background_ended(self, task: asyncio.Task[Any]) -> None:
+        self._background.discard(task)
+        error = None if task.cancelled() else task.exception()
+        # Errors of servers and networks are for whoever waits for the task, if anybody still does.
+        if error is not None and not isinstance(error, (DriverException, OSError)):
+            log.error("a task of the engine failed: %r", error, exc_info=error)
 
     # -- sessions ------------------------------------------------------------------------------------------------------
 

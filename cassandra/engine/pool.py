@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Protocol
 
 from cassandra.engine.connection import Connection
@@ -36,7 +36,8 @@ class HostPool:
     """Open connections to one host, filled up to `size`; requests wait here when all of them are full.
 
     `open_connection` makes one ready to use (handshake done, keyspace set). A connection that breaks is opened again at once:
-    requests that have no other host wait for it. `on_failure` is told, with the cause, when that fails and none is left.
+    requests that have no other host wait for it. `on_failure` is told, with the cause, when that fails and none is left. `spawn`
+    runs what goes on in the background, and sees to its end.
     """
 
     __slots__ = (
@@ -46,6 +47,7 @@ class HostPool:
         "_open",
         "_opened_at",
         "_short_lives",
+        "_spawn",
         "_waiters",
         "closed",
         "connections",
@@ -61,6 +63,7 @@ class HostPool:
         size: int,
         open_connection: Callable[[Any], Awaitable[Connection]],
         on_failure: Callable[[HostPool, Exception], None],
+        spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
     ) -> None:
         self.host = host
         self.distance = distance
@@ -69,6 +72,7 @@ class HostPool:
         self.closed = False
         self._open = open_connection
         self._on_failure = on_failure
+        self._spawn = spawn
         self._filling: asyncio.Task[None] | None = None
         self._waiters: deque[Waiter] = deque()
         self._closing: list[Connection] = []
@@ -95,8 +99,7 @@ class HostPool:
     async def fill(self) -> None:
         """Open what is missing, in parallel; raises the first error where not one connection is open then."""
         if self._filling is None or self._filling.done():
-            self._filling = asyncio.ensure_future(self._fill())
-            self._filling.add_done_callback(_take_note)
+            self._filling = self._spawn(self._fill())
         await asyncio.shield(self._filling)
 
     async def _fill(self) -> None:
@@ -148,7 +151,7 @@ class HostPool:
     def refill(self) -> None:
         """Open what is missing, in the background."""
         if not self.closed and (self._filling is None or self._filling.done()):
-            self._filling = asyncio.ensure_future(self._fill())
+            self._filling = self._spawn(self._fill())
             self._filling.add_done_callback(self._refilled)
 
     def _refilled(self, task: asyncio.Task[None]) -> None:
@@ -213,9 +216,3 @@ class HostPool:
 
     def __repr__(self) -> str:
         return f"<HostPool of {self.host}: {len(self.connections)} open, {self.in_flight} in flight>"
-
-
-def _take_note(task: asyncio.Task[None]) -> None:
-    """Who waited for `task` may be gone: its error is no news then."""
-    if not task.cancelled():
-        task.exception()

@@ -48,7 +48,7 @@ class Preparer:
         task = self._under_way.get(key) if not custom_payload else None
         if task is None:
             payload = PreparePayload(query, keyspace, custom_payload)
-            task = asyncio.ensure_future(self._send(session, payload, policy, retry_policy, timeout))
+            task = self._core.spawn(self._send(session, payload, policy, retry_policy, timeout))
             self._under_way[key] = task
             task.add_done_callback(lambda _: self._under_way.pop(key, None))
         response, host = await asyncio.shield(task)

@@ -23,7 +23,7 @@ class Reconnector:
         self._core = core
         self.host = host
         self._hurry = asyncio.Event()
-        self._task = asyncio.ensure_future(self._run())
+        self._task = core.spawn(self._run())
 
     def hurry(self) -> None:
         """Do not wait for the delay's end."""

@@ -60,7 +60,7 @@ class EngineSession:
         Raises NoHostAvailable with each host's error where not one pool could be opened.
         """
         hosts = [host for host in self.core.metadata.all_hosts() if host.is_up is not False]
-        tasks = {asyncio.ensure_future(self.add_pool(host)): host for host in hosts if self._wanted(host)}
+        tasks = {self.core.spawn(self.add_pool(host)) for host in hosts if self._wanted(host)}
         if not tasks:
             raise NoHostAvailable("no host is up and not ignored by the load balancing policy", {})
         self._background.update(tasks)
@@ -85,7 +85,12 @@ class EngineSession:
         if self.closed or host in self.pools or not self._wanted(host):
             return
         pool = HostPool(
-            host, self.distance(host), self.core.settings.connections_per_host, self._open_connection, self._on_failure
+            host,
+            self.distance(host),
+            self.core.settings.connections_per_host,
+            self._open_connection,
+            self._on_failure,
+            self.core.spawn,
         )
         try:
             await pool.fill()
@@ -94,6 +99,9 @@ class EngineSession:
             self._pool_errors[host] = error
             self.core.on_connection_failure(host, error)
             return
+        except BaseException:  # cancelled: nobody else knows this pool
+            pool.close()
+            raise
         if self.closed or host in self.pools:
             pool.close()
             return
@@ -204,7 +212,7 @@ class EngineSession:
         request.finish(response)
 
     def _spawn(self, coroutine: Any) -> None:
-        task = asyncio.ensure_future(coroutine)
+        task = self.core.spawn(coroutine)
         self._background.add(task)
         task.add_done_callback(self._background.discard)
 
