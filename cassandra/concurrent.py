@@ -109,6 +109,10 @@ class _Run:
         self._under_way += 1
         try:
             future = self._session.execute_async(statement, parameters, **self._options)
+            when_done = getattr(future, "when_done", None)
+            if when_done is not None:  # rows stay undecoded until somebody reads them, in the reader's thread
+                when_done(self._on_done, position)
+                return True
             arguments = (future, position)
             future.add_callbacks(
                 callback=self._on_success,
@@ -119,6 +123,11 @@ class _Run:
         except Exception as error:
             self._complete(position, ExecutionResult(False, error))
         return True
+
+    def _on_done(self, future: Any, position: int) -> None:
+        error = future.error
+        outcome = ExecutionResult(True, future.result()) if error is None else ExecutionResult(False, error)
+        self._complete(position, outcome)
 
     def _on_success(self, rows: Any, future: Any, position: int) -> None:
         future.clear_callbacks()

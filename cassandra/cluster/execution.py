@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from cassandra.engine.payloads import BatchPayload, ExecutePayload, MessagePaylo
 from cassandra.engine.preparing import PreparingRequest
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, ExecutionProfile
 from cassandra.engine.request import Request
+from cassandra.errors import DependencyException
 from cassandra.policies.reconnection import NoSpeculativeExecutionPolicy
 from cassandra.protocol.handler import ProtocolHandler
 from cassandra.protocol.messages.requests import BatchMessage, ExecuteMessage, QueryMessage
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
 NOT_SET: Any = object()
 
+VECTOR_TYPES = ("list", "array", "numpy")
 PREPARED_TEXTS = 1000  # texts with bind markers that a session keeps prepared
 
 Parameters = Sequence[Any] | Mapping[str, Any] | None
@@ -43,6 +46,9 @@ class SessionBase:
 
     default_fetch_size: int | None = 5000
     """Rows a page; None turns paging off."""
+
+    default_vector_type: str = "list"
+    """What vectors of numbers are read as: "list", "array" (array.array) or "numpy" (a NumPy array)."""
 
     use_client_timestamp: bool = True
     """Whether requests carry a timestamp from `timestamp_generator`."""
@@ -266,7 +272,15 @@ class SessionBase:
             on_done,
             target_host=host,
         )
+        request.vector_type = self._vector_type(statement)
         return request, profile
+
+    def _vector_type(self, statement: Any) -> str:
+        """What the vectors of the statement's rows are read as, checked."""
+        chosen: str = statement.vector_type or self.default_vector_type
+        if chosen != "list":
+            check_vector_type(chosen)
+        return chosen
 
     def _encoded(self, payload: Payload) -> Payload:
         """`payload` rendered for the version to expect; or its message, where a listener or a handler may change it."""
@@ -306,6 +320,7 @@ class SessionBase:
             on_done,
             target_host=host,
         )
+        request.vector_type = self._vector_type(statement)
         request.query = statement.query_string
         request.keyspace = statement.keyspace
         request.bind_to = bind_to
@@ -332,6 +347,14 @@ class SessionBase:
     def get_pool_state(self) -> dict[Any, dict[str, Any]]:
         """For each host: whether its pool is shut down, how many connections are open, and the requests under way on each."""
         return {host: pool.state() for host, pool in list(self._engine.pools.items())}
+
+
+def check_vector_type(vector_type: str) -> None:
+    """ValueError for what is no kind of vector, DependencyException where its package is missing."""
+    if vector_type not in VECTOR_TYPES:
+        raise ValueError(f"vectors are read as one of {', '.join(map(repr, VECTOR_TYPES))}, not as {vector_type!r}")
+    if vector_type == "numpy" and importlib.util.find_spec("numpy") is None:
+        raise DependencyException("vectors as NumPy arrays need the package 'numpy': pip install turbocql[numpy]")
 
 
 def list_of_queries(queries: Sequence[str]) -> list[str]:

@@ -47,6 +47,7 @@ class ResponseFuture:
         "_response",
         "_trace_ids",
         "_waiter",
+        "_watcher",
         "is_schema_agreed",
         "query",
         "row_factory",
@@ -63,6 +64,7 @@ class ResponseFuture:
         self._error: BaseException | None = None
         self._done = False
         self._waiter: Any = None
+        self._watcher: tuple[Callable[..., Any], Any] | None = None
         self._callbacks: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] | None = None
         self._errbacks: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] | None = None
         self._history: list[Attempt] = []
@@ -91,9 +93,12 @@ class ResponseFuture:
             self._error = error
             self._done = True
             waiter = self._waiter
+            watcher = self._watcher
             callbacks = self._callbacks if error is None else self._errbacks
         if waiter is not None:
             waiter.release()
+        if watcher is not None:
+            watcher[0](self, watcher[1])
         if callbacks:
             self._call_all(list(callbacks))
 
@@ -188,6 +193,19 @@ class ResponseFuture:
             self._callbacks = None
             self._errbacks = None
 
+    def when_done(self, fn: Callable[[ResponseFuture, Any], Any], argument: Any) -> None:
+        """Call ``fn(self, argument)`` when it is over, well or badly; at once where it is. Unlike callbacks, it decodes no rows."""
+        with _hand_over:
+            if not self._done:
+                self._watcher = (fn, argument)
+                return
+        fn(self, argument)
+
+    @property
+    def error(self) -> BaseException | None:
+        """What it failed with; None where it did not, or is not over."""
+        return self._error
+
     # -- paging ------------------------------------------------------------------------------------------------------------
 
     @property
@@ -208,6 +226,7 @@ class ResponseFuture:
         with _hand_over:
             self._done = False
             self._waiter = None
+            self._watcher = None
             self._response = None
         self.session.start_next_page(self, self._request, state)
 
