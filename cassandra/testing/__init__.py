@@ -1,5 +1,5 @@
 """Real Cassandra nodes on this machine, for tests: :class:`LocalCluster`, a command line (``python -m
-cassandra.testing``), a pytest plugin.
+cassandra.testing``), a pytest plugin; and :class:`FakeCluster`, scriptable nodes inside the process, for tests of faults.
 
 Names are looked up when they are first used: pytest imports this package at every start, for the plugin alone.
 """
@@ -18,12 +18,15 @@ if TYPE_CHECKING:
         NotReady,
         StartCancelled,
     )
+    from cassandra.testing.fake import FakeCluster, FakeNode
     from cassandra.testing.local import LocalCluster
     from cassandra.testing.node import LocalNode
     from cassandra.testing.tls import TlsMaterial
 
 _HOMES = {
     "CommandFailed": "errors",
+    "FakeCluster": "fake",
+    "FakeNode": "fake",
     "LocalCluster": "local",
     "LocalClusterError": "errors",
     "LocalNode": "node",
@@ -36,6 +39,8 @@ _HOMES = {
 
 __all__ = [
     "CommandFailed",
+    "FakeCluster",
+    "FakeNode",
     "LocalCluster",
     "LocalClusterError",
     "LocalNode",

@@ -91,7 +91,9 @@ def test_getting_started(node: LocalCluster, shop: Session, capsys: pytest.Captu
         run_block(blocks[3], node, names)
         run_block(blocks[4], node, names)
         assert shop.execute("SELECT total FROM orders WHERE id = 19").one().total == 3.5
-        run_block(blocks[5], node, {**names, "rows": [(i, float(i)) for i in range(500, 600)]})
+        run_block(blocks[5], node, names)
+        assert (names["session"].default_vector_type, names["insert"].vector_type) == ("numpy", "list")
+        run_block(blocks[6], node, {**names, "rows": [(i, float(i)) for i in range(500, 600)]})
         assert shop.execute("SELECT total FROM orders WHERE id = 599").one().total == 599.0
     finally:
         names["cluster"].shutdown()

@@ -7,8 +7,10 @@ import datetime
 import decimal
 import threading
 import uuid
+from array import array
 from typing import Any
 
+import numpy
 import pytest
 
 from cassandra import ConsistencyLevel, InvalidRequest, aio
@@ -463,3 +465,29 @@ def test_preparing_many_at_once(node: LocalCluster, keyspace: str) -> None:
             assert len(await connected.prepare_all(queries)) == 20
 
     asyncio.run(work())
+
+
+def test_vectors_as_arrays(node: LocalCluster, keyspace: str) -> None:
+    with connect(node) as cluster, cluster.connect(keyspace) as session:
+        session.execute("CREATE TABLE t (k int PRIMARY KEY, v vector<float, 3>)")
+        insert = session.prepare("INSERT INTO t (k, v) VALUES (?, ?)")
+        session.execute(insert, (1, array("f", [1, 2, 3])))
+        session.execute(insert, (2, numpy.array([4, 5, 6], dtype="f4")))
+        select = session.prepare("SELECT v FROM t WHERE k = ?")
+        assert session.execute(select, (1,)).one().v == [1.0, 2.0, 3.0]
+        select.vector_type = "array"
+        assert session.execute(select, (2,)).one().v == array("f", [4, 5, 6])
+        session.default_vector_type = "numpy"
+        for result in (
+            session.execute("SELECT v FROM t WHERE k = 2"),
+            session.execute("SELECT v FROM t WHERE k = ?", (2,)),
+        ):
+            (vector,) = result.one()
+            assert isinstance(vector, numpy.ndarray)
+            assert vector.tolist() == [4.0, 5.0, 6.0]
+        plain = SimpleStatement("SELECT v FROM t")
+        plain.vector_type = "list"
+        assert sorted(row.v for row in session.execute(plain)) == [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
+        session.default_vector_type = "tuple"
+        with pytest.raises(ValueError, match="'list', 'array', 'numpy', not as 'tuple'"):
+            session.execute("SELECT v FROM t")

@@ -30,6 +30,7 @@ from cassandra.testing.fake import (
     Opcode,
     close,
     corrupted,
+    dribble,
     duplicate,
     error,
     garbage,
@@ -123,6 +124,15 @@ async def test_pages_of_all_sizes_come_whole(node: FakeNode) -> None:
         for size in (1000, 999, 300):
             result = await session.execute(SimpleStatement(READ, fetch_size=size))
             assert [tuple(row) async for row in result] == wide
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+async def test_answers_that_come_in_pieces(node: FakeNode, size: int) -> None:
+    values = [(value, "x" * value) for value in range(50)]
+    node.prime(READ, dribble(rows([("k", "int"), ("v", "text")], values), size))
+    async with connected(node) as (_, session):
+        assert [tuple(row) for row in (await session.execute(READ)).all()] == values
+        assert (await session.execute(OTHER)).one().k == 1
 
 
 # -- bytes that mean nothing ---------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import uuid
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -40,6 +41,7 @@ from cassandra.testing.fake import (
     garbage,
     half_frame,
     hold,
+    message,
     reset,
     schema_change,
     sequence,
@@ -279,7 +281,6 @@ async def test_an_error_that_a_policy_ignores_is_an_empty_result(
         assert sent(nodes) == [0]
 
 
-@pytest.mark.xfail(strict=True, reason="the error of a retry policy escapes, and the request has no end")
 @pytest.mark.parametrize(("answer", "question"), QUESTIONS)
 async def test_a_policy_that_fails_itself(nodes: FakeCluster, answer: Answer, question: str) -> None:
     """Its own error comes out, not dressed up as NoHostAvailable; and nothing hangs."""
@@ -452,6 +453,26 @@ async def test_statements_are_prepared_on_a_host_that_comes_back(nodes: FakeClus
         assert statement.query_string == query
 
 
+async def test_shutdown_while_the_pool_of_a_host_that_came_back_is_opened(nodes: FakeCluster) -> None:
+    """The connection that is being opened then belongs to nobody but the engine, and goes with it."""
+    async with connected(nodes) as (cluster, _):
+        events = HostEvents()
+        cluster.register_listener(events)
+        await thread(nodes[1].stop)
+        await events.expect("down", nodes[1].address)
+        nodes[1].forget_requests()
+        held = hold(message(Opcode.READY, b""))
+        # The first one only looks whether the host answers; the pool's comes then.
+        nodes[1].prime(
+            lambda request: request.opcode == Opcode.STARTUP and nodes[1].count(Opcode.STARTUP) == 2, held, times=1
+        )
+        await thread(nodes[1].start)
+        await thread(held.wait)
+        await cluster.shutdown()
+        held.release()
+        await thread(nodes[1].wait_for, lambda node: not node.connections)
+
+
 # -- the control connection -----------------------------------------------------------------------------------------------------
 
 
@@ -491,6 +512,49 @@ async def until(predicate: Any) -> None:
             await asyncio.sleep(0.001)
 
     await asyncio.wait_for(look(), WAIT)
+
+
+async def test_a_control_connection_that_does_not_answer_is_left(nodes: FakeCluster) -> None:
+    """It took the event, but the node list cannot be read over it: the next host has to tell."""
+    async with connected(nodes, control_connection_timeout=0.1) as (cluster, _):
+        events = HostEvents()
+        cluster.register_listener(events)
+        node = control_node(nodes)
+        assert node is not None
+        node.prime("SELECT * FROM system.peers_v2", silence())
+        added = await thread(nodes.add_node)
+        await events.expect("add", added.address)
+        await until(lambda: control_node(nodes) not in (None, node))
+
+
+async def test_a_node_that_is_replaced_at_its_address(nodes: FakeCluster) -> None:
+    """Another host id is another node, whatever its address."""
+    async with connected(nodes) as (cluster, session):
+        events = HostEvents()
+        cluster.register_listener(events)
+        node = next(node for node in nodes.nodes if node is not control_node(nodes))
+        await thread(nodes.stop_node, node)
+        await events.expect("down", node.address)
+        node.host_id = uuid.UUID(int=77)
+        await thread(nodes.start_node, node)
+        await thread(nodes.tell, "TOPOLOGY_CHANGE", "NEW_NODE", node)
+
+        def is_known() -> bool:
+            host = cluster.metadata.get_host(node.address, node.port)
+            return host is not None and host.host_id == node.host_id and bool(host.is_up)
+
+        await until(is_known)
+        assert len(cluster.metadata.all_hosts()) == 3
+        assert (await session.execute(SAFE)) is not None
+
+
+async def test_rows_of_half_a_node_are_ignored(nodes: FakeCluster) -> None:
+    """A node that is joining or gone leaves a row without tokens behind."""
+    for node in nodes.nodes:
+        node.peers = [*node.peers, FakeNode("127.0.0.99", nodes.port, tokens=())]
+    async with connected(nodes) as (cluster, session):
+        assert {host.address for host in cluster.metadata.all_hosts()} == set(nodes.contact_points)
+        assert (await session.execute(SAFE)).one().k == 0
 
 
 async def test_what_happened_while_there_was_no_control_connection_is_found(nodes: FakeCluster) -> None:

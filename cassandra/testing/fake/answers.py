@@ -1,0 +1,335 @@
+"""What a node answers: results and refusals. Faults, which break the rules, are in `faults`.
+
+An `Answer` is told to answer one request. It may be given for any number of requests, and keeps no state of them but where
+it says so (`sequence`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cassandra.testing.fake.primitives import Opcode, bytes_map, long_bytes, short_bytes, string, string_list
+from cassandra.testing.fake.refusals import check_fields, error_body
+from cassandra.testing.fake.values import Columns, Type, encode_row, parse_type
+
+if TYPE_CHECKING:
+    from cassandra.testing.fake.requests import Request
+
+__all__ = [
+    "Answer",
+    "Answerable",
+    "Message",
+    "Prepared",
+    "error",
+    "message",
+    "metadata_id_of",
+    "paged",
+    "rows",
+    "schema_change",
+    "sequence",
+    "set_keyspace",
+    "void",
+]
+
+_TRACING, _CUSTOM_PAYLOAD, _WARNING = 0x02, 0x04, 0x08  # 2.4.1.2
+_GLOBAL_TABLE, _MORE_PAGES, _NO_METADATA, _METADATA_CHANGED = 0x1, 0x2, 0x4, 0x8  # 4.2.5.2
+
+
+class Answer:
+    """Answers a request, by `perform`, on the node's own thread."""
+
+    __slots__ = ()
+
+    def perform(self, request: Request) -> None:
+        """Answer `request`, now or later."""
+        raise NotImplementedError
+
+    def envelope(self, request: Request) -> tuple[int, int, bytes]:
+        """(opcode, flags, body) where it is one message; TypeError where it is not."""
+        raise TypeError(f"{type(self).__name__} is no single message: it cannot be wrapped")
+
+
+Answerable = Answer | Callable[["Request"], Answer]
+
+
+class _Computed(Answer):
+    __slots__ = ("_function",)
+
+    def __init__(self, function: Callable[[Request], Answer]) -> None:
+        self._function = function
+
+    def perform(self, request: Request) -> None:
+        self._function(request).perform(request)
+
+    def envelope(self, request: Request) -> tuple[int, int, bytes]:
+        return self._function(request).envelope(request)
+
+
+def as_answer(answer: Answerable) -> Answer:
+    """`answer`, or one that asks the function `answer` for each request."""
+    if isinstance(answer, Answer):
+        return answer
+    if callable(answer):
+        return _Computed(answer)
+    raise TypeError(f"{answer!r} is neither an answer nor a function of a request")
+
+
+class Message(Answer):
+    """One message. `extras` are what may stand before its body: tracing id, warnings, custom payload."""
+
+    __slots__ = ("_encode", "_opcode", "_payload", "_tracing_id", "_warnings")
+
+    def __init__(self, opcode: int, encode: Callable[[Request], bytes]) -> None:
+        self._opcode = opcode
+        self._encode = encode
+        self._tracing_id: uuid.UUID | None = None
+        self._warnings: Sequence[str] = ()
+        self._payload: Mapping[str, bytes | None] = {}
+
+    def having(
+        self,
+        warnings: Sequence[str] = (),
+        tracing_id: uuid.UUID | None = None,
+        custom_payload: Mapping[str, bytes | None] | None = None,
+    ) -> Message:
+        """The same message with a tracing id, warnings, a custom payload."""
+        other = Message(self._opcode, self._encode)
+        other._warnings = warnings
+        other._tracing_id = tracing_id
+        other._payload = custom_payload or {}
+        return other
+
+    def perform(self, request: Request) -> None:
+        opcode, flags, body = self.envelope(request)
+        request.connection.send(request.stream, opcode, flags, body)
+
+    def envelope(self, request: Request) -> tuple[int, int, bytes]:
+        body = self._encode(request)
+        tracing_id = self._tracing_id
+        if tracing_id is None and not request.flags & _TRACING and not self._warnings and not self._payload:
+            return self._opcode, 0, body
+        # 4: [<tracing_id>][<warnings>][<custom_payload>]<message>
+        flags, parts = 0, []
+        if tracing_id is not None or request.flags & _TRACING:
+            flags |= _TRACING
+            parts.append((tracing_id or uuid.uuid4()).bytes)
+        if self._warnings:
+            flags |= _WARNING
+            parts.append(string_list(self._warnings))
+        if self._payload:
+            flags |= _CUSTOM_PAYLOAD
+            parts.append(bytes_map(self._payload))
+        return self._opcode, flags, b"".join([*parts, body])
+
+
+def message(opcode: int, body: bytes) -> Message:
+    """Any message at all."""
+    return Message(opcode, lambda request: body)
+
+
+_VOID = message(Opcode.RESULT, b"\0\0\0\x01")
+
+
+def void() -> Message:
+    """4.2.5.1: it worked."""
+    return _VOID
+
+
+def set_keyspace(keyspace: str) -> Message:
+    """4.2.5.3: the answer to USE."""
+    return message(Opcode.RESULT, b"\0\0\0\x03" + string(keyspace))
+
+
+def schema_change_body(
+    change: str, target: str, keyspace: str, name: str | None, arguments: Sequence[str] | None
+) -> bytes:
+    """4.2.6: <change_type><target><options>."""
+    body = string(change) + string(target) + string(keyspace)
+    if name is not None:
+        body += string(name)
+    if arguments is not None:
+        body += string_list(arguments)
+    return body
+
+
+def schema_change(
+    change: str, target: str, keyspace: str, name: str | None = None, arguments: Sequence[str] | None = None
+) -> Message:
+    """4.2.5.5: the answer to DDL, ``schema_change("CREATED", "TABLE", "ks", "t")`` say."""
+    return message(Opcode.RESULT, b"\0\0\0\x05" + schema_change_body(change, target, keyspace, name, arguments))
+
+
+def error(code: int, message: str = "primed", **fields: Any) -> Message:
+    """8: a refusal. Fields that the code has and that are not given get plain values; TypeError for others.
+
+    consistency (default: the request's), required, alive, received, blockfor, data_present, write_type, contentions, failures
+    (address -> reason code), keyspace, function, arg_types, table, query_id (default: the request's), op_type,
+    rejected_by_coordinator.
+    """
+    check_fields(code, fields)
+    return Message(Opcode.ERROR, lambda request: error_body(code, message, fields, request))
+
+
+def _column_specs(names: Sequence[str], kinds: Sequence[Type], version: int) -> bytes:
+    return b"".join(string(name) + kind.option(version) for name, kind in zip(names, kinds, strict=True))
+
+
+def _table(keyspace: str, table: str) -> bytes:
+    return string(keyspace) + string(table)
+
+
+def metadata_id_of(columns: Columns) -> bytes:
+    """What a node calls these result columns in version 5."""
+    return hashlib.md5(repr([(name, str(kind)) for name, kind in columns]).encode()).digest()
+
+
+class _Rows:
+    """Encodes a Rows result: whole, or in pages."""
+
+    __slots__ = ("_columns", "_encoded", "_kinds", "_metadata_id", "_names", "_specs", "_table")
+
+    def __init__(
+        self, columns: Columns, rows: Sequence[Any], metadata_id: bytes | None, keyspace: str, table: str
+    ) -> None:
+        self._names = [name for name, _ in columns]
+        self._kinds = [parse_type(kind) for _, kind in columns]
+        self._encoded = [encode_row(self._kinds, self._names, row) for row in rows]
+        self._metadata_id = metadata_id if metadata_id is not None else metadata_id_of(columns)
+        self._table = _table(keyspace, table)
+        self._specs: dict[int, bytes] = {}
+
+    def whole(self, request: Request, paging_state: bytes | None) -> bytes:
+        return self._body(request, self._encoded, paging_state)
+
+    def page(self, request: Request) -> bytes:
+        start = int.from_bytes(request.paging_state or b"", "big")
+        end = start + (request.page_size or len(self._encoded))
+        more = end < len(self._encoded)
+        return self._body(request, self._encoded[start:end], end.to_bytes(4, "big") if more else None)
+
+    def _body(self, request: Request, encoded: Sequence[bytes], paging_state: bytes | None) -> bytes:
+        flags, count = 0, len(self._kinds).to_bytes(4, "big")
+        parts: list[bytes] = []
+        if paging_state is not None:
+            flags |= _MORE_PAGES
+            parts.append(long_bytes(paging_state))
+        # 4.2.5.2: from version 5 on the client learns of changed columns by their id; before that it has to trust its own.
+        theirs = request.result_metadata_id
+        if theirs is not None and theirs != self._metadata_id:
+            flags |= _METADATA_CHANGED
+            parts.append(short_bytes(self._metadata_id))
+        elif request.skip_metadata:
+            flags |= _NO_METADATA
+        if not flags & _NO_METADATA:
+            flags |= _GLOBAL_TABLE
+            specs = self._specs.get(request.version)
+            if specs is None:
+                specs = self._table + _column_specs(self._names, self._kinds, request.version)
+                self._specs[request.version] = specs
+            parts.append(specs)
+        head = b"\0\0\0\x02" + flags.to_bytes(4, "big") + count
+        return b"".join([head, *parts, len(encoded).to_bytes(4, "big"), *encoded])
+
+
+def rows(
+    columns: Columns,
+    rows: Sequence[Any] = (),
+    *,
+    paging_state: bytes | None = None,
+    metadata_id: bytes | None = None,
+    keyspace: str = "ks",
+    table: str = "t",
+) -> Message:
+    """4.2.5.2: rows, as sequences or mappings; `columns` are (name, type) pairs, the types texts as in CQL, or `Udt`.
+
+    paging_state: announces that there are more pages. metadata_id: what the columns are called in version 5; default: their
+    digest, so that a client that knows other columns is told.
+    """
+    content = _Rows(columns, rows, metadata_id, keyspace, table)
+    return Message(Opcode.RESULT, lambda request: content.whole(request, paging_state))
+
+
+def paged(columns: Columns, rows: Sequence[Any], *, keyspace: str = "ks", table: str = "t") -> Message:
+    """Rows in pages of the size that each request asks for; the paging state is the place of the next row."""
+    content = _Rows(columns, rows, None, keyspace, table)
+    return Message(Opcode.RESULT, content.page)
+
+
+class Prepared:
+    """A prepared statement: its text, its bind columns, the columns of its result."""
+
+    __slots__ = ("_keyspace", "_table", "columns", "metadata_id", "pk_indexes", "query", "query_id", "result")
+
+    def __init__(
+        self,
+        query: str,
+        columns: Columns,
+        result: Columns = (),
+        pk_indexes: Sequence[int] = (),
+        query_id: bytes | None = None,
+        metadata_id: bytes | None = None,
+        keyspace: str = "ks",
+        table: str = "t",
+    ) -> None:
+        self.query = query
+        self.columns = columns
+        self.result = result
+        self.pk_indexes = pk_indexes
+        self.query_id = query_id if query_id is not None else hashlib.md5(query.encode()).digest()
+        self.metadata_id = metadata_id if metadata_id is not None else metadata_id_of(result)
+        self._keyspace = keyspace
+        self._table = table
+
+    def body(self, request: Request) -> bytes:
+        """4.2.5.4: the result of PREPARE."""
+        version = request.version
+        parts = [b"\0\0\0\x04", short_bytes(self.query_id)]
+        if version >= 5:
+            parts.append(short_bytes(self.metadata_id))
+        table = _table(self._keyspace, self._table)
+        flags = _GLOBAL_TABLE if self.columns else 0
+        parts += (flags.to_bytes(4, "big"), len(self.columns).to_bytes(4, "big"))
+        if version >= 4:
+            parts.append(len(self.pk_indexes).to_bytes(4, "big"))
+            parts += [index.to_bytes(2, "big") for index in self.pk_indexes]
+        if self.columns:
+            parts += (table, self._specs(self.columns, version))
+        if self.result:
+            parts += (_GLOBAL_TABLE.to_bytes(4, "big"), len(self.result).to_bytes(4, "big"), table)
+            parts.append(self._specs(self.result, version))
+        else:
+            parts.append(_NO_METADATA.to_bytes(4, "big") + b"\0\0\0\0")
+        return b"".join(parts)
+
+    @staticmethod
+    def _specs(columns: Columns, version: int) -> bytes:
+        return _column_specs([name for name, _ in columns], [parse_type(kind) for _, kind in columns], version)
+
+
+class _Sequence(Answer):
+    __slots__ = ("_answers", "_next")
+
+    def __init__(self, answers: Sequence[Answerable]) -> None:
+        self._answers = [as_answer(answer) for answer in answers]
+        self._next = 0
+
+    def _take(self) -> Answer:
+        answer = self._answers[min(self._next, len(self._answers) - 1)]
+        self._next += 1
+        return answer
+
+    def perform(self, request: Request) -> None:
+        self._take().perform(request)
+
+    def envelope(self, request: Request) -> tuple[int, int, bytes]:
+        return self._take().envelope(request)
+
+
+def sequence(*answers: Answerable) -> Answer:
+    """The first answer to the first request, the second to the second, the last to all that come after it."""
+    if not answers:
+        raise ValueError("a sequence of no answers")
+    return _Sequence(answers)

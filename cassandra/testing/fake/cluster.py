@@ -1,0 +1,201 @@
+"""`FakeCluster`: several fake nodes that know of each other, on addresses 127.0.z.1, .2, .3 ... with one port."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from cassandra.testing.fake.answers import Answerable
+from cassandra.testing.fake.looping import NodeThread
+from cassandra.testing.fake.node import FakeNode
+from cassandra.testing.fake.requests import Request
+from cassandra.testing.fake.script import Match, Prime
+
+__all__ = ["FakeCluster"]
+
+_TRIES = 50
+_RING = 1 << 64
+
+
+class FakeCluster:
+    """`nodes` fake nodes, or so many in each data centre of a mapping. Use it as a context manager.
+
+    `cluster[0]` is the first node. Further keywords are handed to each `FakeNode`. Tokens are spread evenly over the ring.
+    """
+
+    def __init__(self, nodes: int | Mapping[str, int] = 3, racks: int = 1, **settings: Any) -> None:
+        datacenters = {"datacenter1": nodes} if isinstance(nodes, int) else dict(nodes)
+        self._places = [
+            (datacenter, f"rack{number % racks + 1}")
+            for datacenter, count in datacenters.items()
+            for number in range(count)
+        ]
+        self._racks = racks
+        self._settings = settings
+        self._thread: NodeThread | None = None
+        self._prefix = ""
+        self._numbered = 0
+        self._primes: list[tuple[Match, Answerable]] = []
+        self.nodes: list[FakeNode] = []
+        self.port = 0
+
+    # -- life ----------------------------------------------------------------------------------------------------------
+
+    def start(self) -> FakeCluster:
+        """Start all nodes."""
+        if self._thread is not None:
+            return self
+        self._thread = NodeThread("fake-cluster")
+        try:
+            self._find_addresses()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def _find_addresses(self) -> None:
+        """Take a third byte and a port that are free for all nodes."""
+        fault: OSError | None = None
+        for third in random.sample(range(100, 250), _TRIES):
+            self._prefix, self.port, self._numbered = f"127.0.{third}.", 0, 0
+            try:
+                for place, (datacenter, rack) in enumerate(self._places):
+                    token = place * _RING // len(self._places) - _RING // 2
+                    self._start_new(datacenter, rack, token)
+            except OSError as error:
+                fault = error
+                for node in self.nodes:
+                    node.stop()
+                self.nodes = []
+            else:
+                return
+        raise OSError(f"no free loopback addresses were found for {len(self._places)} nodes") from fault
+
+    def _start_new(self, datacenter: str, rack: str, token: int) -> FakeNode:
+        self._numbered += 1
+        node = FakeNode(
+            f"{self._prefix}{self._numbered}",
+            self.port,
+            datacenter=datacenter,
+            rack=rack,
+            tokens=(str(token),),
+            host_id=uuid.UUID(int=self._numbered),
+            thread=self._thread,
+            **self._settings,
+        )
+        node.start()
+        self.port = node.port
+        for match, answer in self._primes:
+            node.prime(match, answer)
+        self.nodes = [*self.nodes, node]
+        self._introduce()
+        return node
+
+    def _introduce(self) -> None:
+        for node in self.nodes:
+            node.peers = [other for other in self.nodes if other is not node]
+
+    def stop(self) -> None:
+        """Stop all nodes, and wait until it is done."""
+        for node in self.nodes:
+            node.stop()
+        if self._thread is not None:
+            self._thread.stop()
+            self._thread = None
+
+    def __enter__(self) -> FakeCluster:
+        return self.start()
+
+    def __exit__(self, *args: object) -> None:
+        self.stop()
+
+    async def __aenter__(self) -> FakeCluster:
+        return self.start()
+
+    async def __aexit__(self, *args: object) -> None:
+        self.stop()
+
+    # -- what a test looks at --------------------------------------------------------------------------------------------
+
+    @property
+    def contact_points(self) -> list[str]:
+        """The addresses of the nodes."""
+        return [node.address for node in self.nodes]
+
+    def __getitem__(self, place: int) -> FakeNode:
+        return self.nodes[place]
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def node_at(self, address: str) -> FakeNode:
+        """The node with that address; KeyError where there is none."""
+        for node in self.nodes:
+            if node.address == address:
+                return node
+        raise KeyError(address)
+
+    @property
+    def requests(self) -> list[Request]:
+        """The requests of all nodes, in the order of their arrival."""
+        return sorted((request for node in self.nodes for request in node.requests), key=_number)
+
+    def queries(self, text: str | None = None) -> list[Request]:
+        """As `FakeNode.queries`, of all nodes."""
+        return sorted((request for node in self.nodes for request in node.queries(text)), key=_number)
+
+    # -- scripts ---------------------------------------------------------------------------------------------------------
+
+    def prime(self, match: Match, answer: Answerable, times: int | None = None) -> list[Prime]:
+        """`FakeNode.prime` on each node (`times` counts on each by itself); without `times` also on nodes added later."""
+        if times is None:
+            self._primes.append((match, answer))
+        return [node.prime(match, answer, times) for node in self.nodes]
+
+    # -- topology --------------------------------------------------------------------------------------------------------
+
+    def tell(self, event_type: str, change: str, about: FakeNode) -> None:
+        """Have the other nodes send an event about one: ``("STATUS_CHANGE", "UP", node)`` say."""
+        for node in self.nodes:
+            if node is not about and node.is_running:
+                node.send_event(event_type, change, about.address, about.port)
+
+    def add_node(self, datacenter: str | None = None, rack: str = "rack1", token: int | None = None) -> FakeNode:
+        """A new node joins: the others send NEW_NODE and UP."""
+        taken = {int(node.tokens[0]) for node in self.nodes}
+        chosen = token if token is not None else next(number for number in range(1, 1 << 20) if number not in taken)
+        node = self._start_new(datacenter or self.nodes[0].datacenter, rack, chosen)
+        self.tell("TOPOLOGY_CHANGE", "NEW_NODE", node)
+        self.tell("STATUS_CHANGE", "UP", node)
+        return node
+
+    def remove_node(self, node: FakeNode) -> None:
+        """A node leaves for good: it stops, and the others send REMOVED_NODE."""
+        node.stop()
+        self.nodes = [other for other in self.nodes if other is not node]
+        self._introduce()
+        self.tell("TOPOLOGY_CHANGE", "REMOVED_NODE", node)
+
+    def stop_node(self, node: FakeNode, tell: bool = True) -> None:
+        """A node stops, its port refuses connections; the others send DOWN (unless `tell` is false)."""
+        node.stop()
+        if tell:
+            self.tell("STATUS_CHANGE", "DOWN", node)
+
+    def start_node(self, node: FakeNode, tell: bool = True) -> None:
+        """A stopped node is back; the others send UP (unless `tell` is false)."""
+        node.start()
+        if tell:
+            self.tell("STATUS_CHANGE", "UP", node)
+
+    def __repr__(self) -> str:
+        return f"<FakeCluster {', '.join(node.endpoint for node in self.nodes)}>"
+
+
+def _number(request: Request) -> int:
+    return request.number
+
+
+FakeCluster.__module__ = "cassandra.testing"

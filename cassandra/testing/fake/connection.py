@@ -1,0 +1,221 @@
+"""One client's connection, as the node sees it: bytes in, requests parsed, answers packed together and written.
+
+Until STARTUP is answered envelopes travel bare; from then on a version 5 connection has frames around them, both ways
+(native_protocol_v5.spec, section 2.3.1).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, cast
+
+from cassandra.testing.fake.primitives import Opcode, WireError
+from cassandra.testing.fake.requests import Request
+from cassandra.testing.fake.segments import SegmentReader, lz4_compress, lz4_decompress, pack
+
+if TYPE_CHECKING:
+    from cassandra.testing.fake.node import FakeNode
+
+__all__ = ["ServerConnection"]
+
+_HEADER = struct.Struct(">BBhBi")
+_HEADER_LENGTH = 9
+_COMPRESSED = 0x01
+_LONGEST_BODY = 256 << 20
+_REQUEST_OPCODES = frozenset(
+    {
+        Opcode.STARTUP,
+        Opcode.OPTIONS,
+        Opcode.QUERY,
+        Opcode.PREPARE,
+        Opcode.EXECUTE,
+        Opcode.REGISTER,
+        Opcode.BATCH,
+        Opcode.AUTH_RESPONSE,
+    }
+)
+
+
+class ServerConnection(asyncio.Protocol):
+    """An open connection. `version` is that of STARTUP (before it, of the last request), `compression` what STARTUP asked for."""
+
+    def __init__(self, node: FakeNode) -> None:
+        self.node = node
+        self.loop = node.loop
+        self.version = 0
+        self.compression: str | None = None
+        self.started = False
+        self.ready = False
+        self.event_types: Sequence[str] = ()
+        self.options: Mapping[str, str] = {}
+        self.keyspace: str | None = None
+        self.peer: tuple[str, int] | None = None
+        self._transport: asyncio.Transport | None = None
+        self._segments: SegmentReader | None = None
+        self._framed = False
+        self._hanging = False
+        self._ended = False
+        self._buffer = b""
+        self._out: list[bytes] = []
+        self._flushing = False
+
+    # -- the transport's life ------------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        sock = transport.get_extra_info("socket")
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.peer = transport.get_extra_info("peername")
+        self.node.connection_opened(self)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._ended = True
+        self.node.connection_closed(self)
+
+    def hang(self) -> None:
+        """From now on read everything, and answer nothing."""
+        self.flush()
+        self._hanging = True
+
+    def end(self, reset: bool = False) -> None:
+        """Close it after what was written: orderly (FIN), or at once (RST)."""
+        if self._ended or self._transport is None:
+            return
+        if reset:
+            # SO_LINGER of zero seconds makes close() send RST.
+            sock = self._transport.get_extra_info("socket")
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self._ended = True
+            self._transport.abort()
+        else:
+            self.flush()
+            self._ended = True
+            self._transport.close()
+
+    def abort(self) -> None:
+        """Close it now; what has not been written is dropped."""
+        if self._transport is not None:
+            self._ended = True
+            self._transport.abort()
+
+    def pause_reading(self) -> None:
+        """Leave what comes in the socket's buffer."""
+        if self._transport is not None and not self._transport.is_closing() and self._transport.is_reading():
+            self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Read again."""
+        if self._transport is not None and not self._transport.is_closing() and not self._transport.is_reading():
+            self._transport.resume_reading()
+
+    # -- receiving -----------------------------------------------------------------------------------------------------
+
+    def data_received(self, data: bytes) -> None:
+        if self._hanging or self._ended:
+            return
+        self._flushing = True  # one flush at the end of what came together
+        try:
+            self._receive(data)
+        except WireError as error:
+            self.node.on_malformed(self, error)
+        finally:
+            self._flushing = False
+            self.flush()
+
+    def _receive(self, data: bytes) -> None:
+        segments = self._segments
+        if segments is not None:
+            data = segments.feed(data)
+        if self._buffer:
+            data = self._buffer + data
+            self._buffer = b""
+        position, end = 0, len(data)
+        while end - position >= _HEADER_LENGTH:
+            version, flags, stream, opcode, length = _HEADER.unpack_from(data, position)
+            start = position + _HEADER_LENGTH
+            if not 0 <= length <= _LONGEST_BODY:
+                raise WireError(f"an envelope with a body of {length} bytes")
+            if end - start < length:
+                break
+            position = start + length
+            self._on_envelope(version, flags, stream, opcode, data[start:position])
+            if self._ended or self._hanging:
+                return
+            if segments is not self._segments:
+                # STARTUP was answered: what follows has frames around it.
+                segments = self._segments
+                assert segments is not None
+                data = segments.feed(data[position:])
+                position, end = 0, len(data)
+        self._buffer = data[position:]
+
+    def _on_envelope(self, version: int, flags: int, stream: int, opcode: int, body: bytes) -> None:
+        if flags & _COMPRESSED and not self._framed:
+            if self.compression != "lz4":
+                raise WireError("a compressed body on a connection without compression")
+            body = lz4_decompress(body[4:], int.from_bytes(body[:4], "big"))
+        if opcode not in _REQUEST_OPCODES or version & 0x80:
+            raise WireError(f"an envelope of version 0x{version:02x} and opcode 0x{opcode:02x} is no request")
+        self.node.on_request(self, version, flags, stream, opcode, body)
+
+    def start(self, request: Request) -> None:
+        """STARTUP is being answered: the version and the compression hold from the next byte on."""
+        self.flush()
+        self.started = True
+        self.version = request.version
+        self.options = request.options
+        self.compression = request.options.get("COMPRESSION")
+        if request.version >= 5:
+            self._framed = True
+            self._segments = SegmentReader(self.compression == "lz4")
+
+    # -- sending -------------------------------------------------------------------------------------------------------
+
+    def send(self, stream: int, opcode: int, flags: int, body: bytes) -> None:
+        """Queue one message."""
+        self.send_envelope(self._envelope(stream, opcode, flags, body))
+
+    def send_envelope(self, envelope: bytes) -> None:
+        """Queue bytes in an envelope's place."""
+        if self._ended or self._hanging:
+            return
+        self._out.append(envelope)
+        if not self._flushing:
+            self._flushing = True
+            self.loop.call_soon(self._flush_later)
+
+    def _flush_later(self) -> None:
+        self._flushing = False
+        self.flush()
+
+    def flush(self) -> None:
+        """Write what is queued."""
+        out = self._out
+        if out and self._transport is not None and not self._ended:
+            self._out = []
+            self._transport.write(pack(out, self.compression == "lz4") if self._framed else b"".join(out))
+
+    def write_raw(self, data: bytes) -> None:
+        """Write bytes as they are, behind what is queued."""
+        self.flush()
+        if self._transport is not None and not self._ended and not self._hanging:
+            self._transport.write(data)
+
+    def wire_bytes(self, stream: int, opcode: int, flags: int, body: bytes) -> bytes:
+        """A message as it would travel, with its frame."""
+        envelope = self._envelope(stream, opcode, flags, body)
+        return pack([envelope], self.compression == "lz4") if self._framed else envelope
+
+    def _envelope(self, stream: int, opcode: int, flags: int, body: bytes) -> bytes:
+        version = self.version
+        if self.compression == "lz4" and not self._framed and body and self.started and version < 5:
+            body = len(body).to_bytes(4, "big") + lz4_compress(body)
+            flags |= _COMPRESSED
+        return _HEADER.pack(0x80 | version, flags, stream, opcode, len(body)) + body
+
+    def __repr__(self) -> str:
+        state = "ended" if self._ended else f"v{self.version}" if self.started else "not started"
+        return f"<ServerConnection from {self.peer}: {state}>"

@@ -1,0 +1,323 @@
+"""Answers that come late, come twice, come in pieces, or do not come."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from cassandra.testing.fake.answers import Answer, Answerable, as_answer, void
+
+if TYPE_CHECKING:
+    from cassandra.testing.fake.connection import ServerConnection
+    from cassandra.testing.fake.requests import Request
+
+__all__ = [
+    "Held",
+    "Hold",
+    "close",
+    "corrupted",
+    "delay",
+    "dribble",
+    "duplicate",
+    "garbage",
+    "half_frame",
+    "hold",
+    "on_stream",
+    "out_of_order",
+    "raw",
+    "reset",
+    "silence",
+]
+
+
+class _Silence(Answer):
+    __slots__ = ()
+
+    def perform(self, request: Request) -> None:
+        pass
+
+
+_SILENCE = _Silence()
+
+
+def silence() -> Answer:
+    """No answer, ever."""
+    return _SILENCE
+
+
+class _Delay(Answer):
+    __slots__ = ("_answer", "_seconds")
+
+    def __init__(self, seconds: float, answer: Answer) -> None:
+        self._seconds = seconds
+        self._answer = answer
+
+    def perform(self, request: Request) -> None:
+        request.connection.loop.call_later(self._seconds, self._answer.perform, request)
+
+
+def delay(seconds: float, answer: Answerable) -> Answer:
+    """`answer` after `seconds`. Tests that must not depend on time use `hold`."""
+    return _Delay(seconds, as_answer(answer))
+
+
+class Held:
+    """One request whose answer is held back; `released` once it was answered."""
+
+    __slots__ = ("_default", "released", "request")
+
+    def __init__(self, request: Request, default: Answer) -> None:
+        self.request = request
+        self._default = default
+        self.released = False
+
+    def release(self, answer: Answerable | None = None) -> None:
+        """Answer it now; any thread. RuntimeError the second time."""
+        self.request.connection.node.post(self._chosen(answer).perform, self.request)
+
+    def _chosen(self, answer: Answerable | None) -> Answer:
+        if self.released:
+            raise RuntimeError(f"{self.request!r} was answered already")
+        self.released = True
+        return self._default if answer is None else as_answer(answer)
+
+    @staticmethod
+    def release_together(held: Sequence[Held], answer: Answerable | None = None) -> None:
+        """Answer all of `held`, which are requests to one node, in one go: the answers are written together."""
+        chosen = [(one._chosen(answer), one.request) for one in held]
+
+        def work() -> None:
+            for kind, request in chosen:
+                kind.perform(request)
+
+        if held:
+            held[0].request.connection.node.post(work)
+
+
+class Hold(Answer):
+    """Holds answers back until they are released. Requests are kept in the order of their arrival."""
+
+    def __init__(self, default: Answer) -> None:
+        self._default = default
+        self._held: deque[Held] = deque()
+        self._arrived = threading.Condition()
+        self._open = False
+
+    def perform(self, request: Request) -> None:
+        with self._arrived:
+            if not self._open:
+                self._held.append(Held(request, self._default))
+                self._arrived.notify_all()
+                return
+        self._default.perform(request)
+
+    @property
+    def held(self) -> list[Held]:
+        """Those that wait now, the oldest one first."""
+        with self._arrived:
+            return list(self._held)
+
+    def wait(self, count: int = 1, timeout: float = 5.0) -> list[Held]:
+        """Wait until `count` requests are held, and give them all; AssertionError after `timeout` seconds."""
+        with self._arrived:
+            if not self._arrived.wait_for(lambda: len(self._held) >= count, timeout):
+                raise AssertionError(f"{len(self._held)} requests were held back within {timeout} s, not {count}")
+            return list(self._held)
+
+    def take(self, count: int = 1, timeout: float = 5.0) -> list[Held]:
+        """Wait for `count` requests, and take them out of the hold: the caller releases each of them."""
+        with self._arrived:
+            if not self._arrived.wait_for(lambda: len(self._held) >= count, timeout):
+                raise AssertionError(f"{len(self._held)} requests were held back within {timeout} s, not {count}")
+            return [self._held.popleft() for _ in range(count)]
+
+    def release(self, answer: Answerable | None = None, timeout: float = 5.0) -> None:
+        """Wait for a request to be held, and answer the oldest one; default: with the hold's own answer."""
+        self.take(1, timeout)[0].release(answer)
+
+    def release_all(self, answer: Answerable | None = None) -> None:
+        """Answer all that wait now, node by node in one go."""
+        with self._arrived:
+            held, self._held = [one for one in self._held if not one.released], deque()
+        for node in {one.request.connection.node for one in held}:
+            Held.release_together([one for one in held if one.request.connection.node is node], answer)
+
+    def open(self) -> None:
+        """Answer all that wait, and hold nothing back from now on."""
+        with self._arrived:
+            self._open = True
+        self.release_all()
+
+
+def hold(answer: Answerable | None = None) -> Hold:
+    """Hold answers back; `answer` is what `release` sends where it is told nothing else (default: a Void result)."""
+    return Hold(void() if answer is None else as_answer(answer))
+
+
+class _Ending(Answer):
+    __slots__ = ("_reset",)
+
+    def __init__(self, reset: bool) -> None:
+        self._reset = reset
+
+    def perform(self, request: Request) -> None:
+        request.connection.end(self._reset)
+
+
+def close() -> Answer:
+    """The connection ends in an orderly way (FIN), with no answer."""
+    return _Ending(False)
+
+
+def reset() -> Answer:
+    """The connection is torn down (RST)."""
+    return _Ending(True)
+
+
+class _HalfFrame(Answer):
+    __slots__ = ("_answer", "_cut", "_then")
+
+    def __init__(self, answer: Answer, cut: int, then: str) -> None:
+        self._answer = answer
+        self._cut = cut
+        self._then = then
+
+    def perform(self, request: Request) -> None:
+        connection = request.connection
+        whole = connection.wire_bytes(request.stream, *self._answer.envelope(request))
+        connection.write_raw(whole[: self._cut])
+        if self._then == "hang":
+            connection.hang()
+        else:
+            connection.end(self._then == "reset")
+
+
+def half_frame(answer: Answerable, cut: int, then: str = "close") -> Answer:
+    """The first `cut` bytes of an answer (negative: all but so many), then "close" (FIN), "reset" (RST) or "hang"."""
+    if then not in ("close", "reset", "hang"):
+        raise ValueError(f"then is 'close', 'reset' or 'hang', not {then!r}")
+    return _HalfFrame(as_answer(answer), cut, then)
+
+
+class _Corrupted(Answer):
+    __slots__ = ("_answer", "_at")
+
+    def __init__(self, answer: Answer, at: int) -> None:
+        self._answer = answer
+        self._at = at
+
+    def perform(self, request: Request) -> None:
+        connection = request.connection
+        damaged = bytearray(connection.wire_bytes(request.stream, *self._answer.envelope(request)))
+        damaged[self._at] ^= 0x01
+        connection.write_raw(bytes(damaged))
+
+
+def corrupted(answer: Answerable, at: int = -5) -> Answer:
+    """An answer with one bit of byte `at` of its frame turned over; the default is the last one that a CRC32 protects."""
+    return _Corrupted(as_answer(answer), at)
+
+
+class _Bytes(Answer):
+    __slots__ = ("_data", "_framed")
+
+    def __init__(self, data: bytes, framed: bool) -> None:
+        self._data = data
+        self._framed = framed
+
+    def perform(self, request: Request) -> None:
+        if self._framed:
+            request.connection.send_envelope(self._data)
+        else:
+            request.connection.write_raw(self._data)
+
+
+def garbage(data: bytes = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n") -> Answer:
+    """Bytes straight into the socket."""
+    return _Bytes(data, False)
+
+
+def raw(data: bytes) -> Answer:
+    """Bytes in an envelope's place: in version 5 with a proper frame around them."""
+    return _Bytes(data, True)
+
+
+class _Dribble(Answer):
+    __slots__ = ("_answer", "_size")
+
+    def __init__(self, answer: Answer, size: int) -> None:
+        self._answer = answer
+        self._size = size
+
+    def perform(self, request: Request) -> None:
+        connection = request.connection
+        whole = connection.wire_bytes(request.stream, *self._answer.envelope(request))
+        self._next(connection, whole, 0)
+
+    def _next(self, connection: ServerConnection, whole: bytes, start: int) -> None:
+        end = start + self._size
+        connection.write_raw(whole[start:end])
+        if end < len(whole):
+            # Another turn of the loop is another write, which the client may read by itself.
+            connection.loop.call_soon(self._next, connection, whole, end)
+
+
+def dribble(answer: Answerable, size: int = 1) -> Answer:
+    """An answer in pieces of `size` bytes. Give the connection nothing else to send meanwhile."""
+    return _Dribble(as_answer(answer), size)
+
+
+class _OnStream(Answer):
+    __slots__ = ("_answer", "_stream")
+
+    def __init__(self, answer: Answer, stream: int) -> None:
+        self._answer = answer
+        self._stream = stream
+
+    def perform(self, request: Request) -> None:
+        request.connection.send(self._stream, *self._answer.envelope(request))
+
+
+def on_stream(answer: Answerable, stream: int) -> Answer:
+    """An answer on another stream than the request's."""
+    return _OnStream(as_answer(answer), stream)
+
+
+class _Duplicate(Answer):
+    __slots__ = ("_answer", "_times")
+
+    def __init__(self, answer: Answer, times: int) -> None:
+        self._answer = answer
+        self._times = times
+
+    def perform(self, request: Request) -> None:
+        for _ in range(self._times):
+            self._answer.perform(request)
+
+
+def duplicate(answer: Answerable, times: int = 2) -> Answer:
+    """The same answer more than once."""
+    return _Duplicate(as_answer(answer), times)
+
+
+class _OutOfOrder(Answer):
+    __slots__ = ("_answer", "_count", "_waiting")
+
+    def __init__(self, answer: Answer, count: int) -> None:
+        self._answer = answer
+        self._count = count
+        self._waiting: list[Request] = []
+
+    def perform(self, request: Request) -> None:
+        self._waiting.append(request)
+        if len(self._waiting) >= self._count:
+            waiting, self._waiting = self._waiting, []
+            for one in reversed(waiting):
+                self._answer.perform(one)
+
+
+def out_of_order(answer: Answerable, count: int = 2) -> Answer:
+    """Waits for `count` requests, then answers the last one first."""
+    return _OutOfOrder(as_answer(answer), count)

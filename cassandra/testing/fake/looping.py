@@ -1,0 +1,84 @@
+"""The thread that nodes run on: one event loop, for one node or for all nodes of a cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+__all__ = ["NodeThread"]
+
+T = TypeVar("T")
+
+
+class NodeThread:
+    """Runs an asyncio loop from its making until `stop`. Other threads hand it work by `call` and `post`.
+
+    `number` counts the requests of all its nodes.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.loop = asyncio.SelectorEventLoop()
+        self.number = itertools.count().__next__
+        self._posted: deque[tuple[Callable[..., Any], tuple[Any, ...]]] = deque()
+        self._armed = False
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        try:
+            self.loop.run_forever()
+        finally:
+            asyncio.set_event_loop(None)
+            self.loop.close()
+
+    def call(self, function: Callable[..., T], *args: Any) -> T:
+        """Run ``function(*args)`` on the loop, and wait for what it returns or raises. At once where this is its thread."""
+        if threading.get_ident() == self._thread.ident:
+            return function(*args)
+        done = threading.Event()
+        outcome: list[Any] = []
+
+        def work() -> None:
+            try:
+                outcome.append((True, function(*args)))
+            except BaseException as error:  # handed to the caller
+                outcome.append((False, error))
+            done.set()
+
+        self.loop.call_soon_threadsafe(work)
+        done.wait()
+        succeeded, value = outcome[0]
+        if not succeeded:
+            raise value
+        result: T = value
+        return result
+
+    def post(self, function: Callable[..., Any], *args: Any) -> None:
+        """Run ``function(*args)`` on the loop soon; many posts cost one wake-up."""
+        self._posted.append((function, args))
+        if not self._armed:
+            self._armed = True
+            self.loop.call_soon_threadsafe(self._drain)
+
+    def _drain(self) -> None:
+        self._armed = False
+        posted = self._posted
+        while posted:
+            function, args = posted.popleft()
+            function(*args)
+
+    def settle(self) -> None:
+        """Let the loop close what it was told to close."""
+        for _ in range(5):  # each is at least one turn of the loop
+            self.call(lambda: None)
+
+    def stop(self) -> None:
+        """End the loop and wait for the thread."""
+        self.settle()
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join()

@@ -1,0 +1,600 @@
+"""`FakeNode`: a node in this process that speaks the native protocol on a real socket, and does what a test tells it to.
+
+The node runs on a thread of its own, so that blocking tests and asyncio tests use it alike. Its methods may be called from
+any thread; where they change what the socket does they return when it is done. Nothing here is shared with the driver.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import itertools
+import re
+import socket
+import ssl
+import threading
+import uuid
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from cassandra.testing.fake import system_tables
+from cassandra.testing.fake.answers import (
+    Answerable,
+    Message,
+    Prepared,
+    error,
+    message,
+    schema_change_body,
+    set_keyspace,
+    void,
+)
+from cassandra.testing.fake.connection import ServerConnection
+from cassandra.testing.fake.looping import NodeThread
+from cassandra.testing.fake.primitives import Opcode, WireError, inet, long_bytes, string, string_multimap
+from cassandra.testing.fake.refusals import ErrorCode
+from cassandra.testing.fake.requests import Request
+from cassandra.testing.fake.script import Match, Prime, Script
+from cassandra.testing.fake.segments import HAVE_LZ4
+from cassandra.testing.fake.values import Columns
+
+__all__ = ["FakeNode"]
+
+_USE = re.compile(r'^\s*use\s+("(?:[^"]|"")+"|\w+)\s*;?\s*$', re.IGNORECASE)
+_QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"")
+_AUTHENTICATOR = "org.apache.cassandra.auth.PasswordAuthenticator"
+_OLDEST_VERSION = 3
+_RECORDED = 100_000
+_BEFORE_READY = frozenset({Opcode.STARTUP, Opcode.OPTIONS, Opcode.AUTH_RESPONSE})
+
+
+class FakeNode:
+    """A scriptable node on ``address:port`` (port 0: a free one). Use it as a context manager, or call `start` and `stop`.
+
+    Without a script it answers as a real node does: the handshake, the system tables, USE, PREPARE; any other statement gets
+    a Void result. `prime` changes that for the requests that match. `requests` are those that came in, `connections` the open
+    ones.
+
+    max_version: the newest protocol version it speaks (3, 4 or 5). username, password: wanted where they are given.
+    ssl_context: for TLS. datacenter, rack, tokens, host_id, release_version, cluster_name: what the system tables say.
+    """
+
+    address: str
+    port: int
+    max_version: int
+    datacenter: str
+    rack: str
+    tokens: tuple[str, ...]
+    host_id: uuid.UUID
+    schema_version: uuid.UUID
+    release_version: str
+    cluster_name: str
+
+    def __init__(
+        self,
+        address: str = "127.0.0.1",
+        port: int = 0,
+        *,
+        max_version: int = 5,
+        username: str | None = None,
+        password: str | None = None,
+        ssl_context: ssl.SSLContext | None = None,
+        datacenter: str = "datacenter1",
+        rack: str = "rack1",
+        tokens: Sequence[str] = ("0",),
+        host_id: uuid.UUID | None = None,
+        release_version: str | None = None,
+        cluster_name: str = "Fake Cluster",
+        thread: NodeThread | None = None,
+    ) -> None:
+        self.address = address
+        self.port = port
+        self.max_version = max_version
+        self.datacenter = datacenter
+        self.rack = rack
+        self.tokens = tuple(tokens)
+        self.host_id = host_id or uuid.uuid4()
+        self.release_version = release_version or ("5.0.9" if max_version >= 5 else "3.11.19")
+        self.schema_version = uuid.UUID("59adb24e-f3cd-3e02-97f0-5b395827453f")
+        self.cluster_name = cluster_name
+        self.has_peers_v2 = max_version >= 5
+        self.keyspaces: set[str] | None = None
+        self.peers: list[FakeNode] = []
+        self.supported: dict[str, list[str]] = {"CQL_VERSION": ["3.4.7"], "COMPRESSION": ["lz4"] if HAVE_LZ4 else []}
+        self.opened = 0
+        self.malformed: list[WireError] = []
+        self._credentials = (username, password) if username is not None else None
+        self._ssl_context = ssl_context
+        self._shared_thread = thread
+        self._thread: NodeThread | None = thread
+        self._reservation: socket.socket | None = None
+        self._listener: socket.socket | None = None
+        self._connections: list[ServerConnection] = []
+        self._accepting: set[asyncio.Task[Any]] = set()
+        self._script = Script()
+        self._statements: dict[str, Prepared] = {}
+        self._prepared: dict[bytes, Prepared] = {}
+        self._requests: deque[Request] = deque(maxlen=_RECORDED)
+        self._arrivals = 0
+        self._number: Callable[[], int] = thread.number if thread is not None else itertools.count().__next__
+        self._waiters = 0
+        self._changed = threading.Condition()
+        self._reading = True
+        self._hanging = False
+        self._paused = False
+        self._closed = False
+        self._parked: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
+
+    # -- life ----------------------------------------------------------------------------------------------------------
+
+    @property
+    def endpoint(self) -> str:
+        """``address:port``, as messages name it."""
+        return f"{self.address}:{self.port}"
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The loop that it runs on; RuntimeError where it does not run."""
+        return self._running().loop
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it was started, and not stopped."""
+        return self._listener is not None or self._reservation is not None
+
+    def _running(self) -> NodeThread:
+        if self._thread is None:
+            raise RuntimeError(f"the node {self.endpoint} is not running")
+        return self._thread
+
+    def start(self) -> FakeNode:
+        """Listen. The port stays the same when it is started again."""
+        if self.is_running:
+            return self
+        self._reserve()
+        if self._thread is None:
+            self._thread = NodeThread(f"fake-node-{self.endpoint}")
+        self._hanging = self._paused = self._closed = False
+        self._reading = True
+        self._thread.call(self._listen)
+        return self
+
+    def stop(self) -> None:
+        """Close all connections, stop listening, forget what was prepared; wait until it is done."""
+        if not self.is_running:
+            return
+        thread = self._running()
+        thread.call(self._close)
+        thread.settle()
+        if self._reservation is not None:
+            self._reservation.close()
+            self._reservation = None
+        if self._shared_thread is None:
+            thread.stop()
+            self._thread = None
+
+    def __enter__(self) -> FakeNode:
+        return self.start()
+
+    def __exit__(self, *args: object) -> None:
+        self.stop()
+
+    async def __aenter__(self) -> FakeNode:
+        return self.start()
+
+    async def __aexit__(self, *args: object) -> None:
+        self.stop()
+
+    def _bound_socket(self) -> socket.socket:
+        sock = socket.socket(socket.AF_INET6 if ":" in self.address else socket.AF_INET)
+        try:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            sock.bind((self.address, self.port))
+        except BaseException:
+            sock.close()
+            raise
+        return sock
+
+    def _reserve(self) -> None:
+        """Hold the port by a socket that does not listen: connections are refused, and nobody else can take it."""
+        self._reservation = self._bound_socket()
+        self.port = self._reservation.getsockname()[1]
+
+    def _listen(self) -> None:
+        if self._listener is not None:
+            return
+        listener = self._bound_socket()
+        listener.setblocking(False)
+        listener.listen(1024)
+        self._listener = listener
+        self.loop.add_reader(listener, self._accept)
+
+    def _stop_listening(self) -> None:
+        if self._listener is not None:
+            self.loop.remove_reader(self._listener)
+            self._listener.close()
+            self._listener = None
+
+    def _accept(self) -> None:
+        listener = self._listener
+        for _ in range(64):
+            if listener is None:
+                return
+            try:
+                sock, _peer = listener.accept()
+            except (BlockingIOError, ConnectionAbortedError):
+                return
+            sock.setblocking(False)
+            adopting = self.loop.connect_accepted_socket(lambda: ServerConnection(self), sock, ssl=self._ssl_context)
+            task = self.loop.create_task(adopting)
+            self._accepting.add(task)
+            task.add_done_callback(functools.partial(self._adopted, sock))
+
+    def _adopted(self, sock: socket.socket, task: asyncio.Task[Any]) -> None:
+        self._accepting.discard(task)
+        # The node was stopped, the client has gone, or TLS failed.
+        if task.cancelled() or task.exception() is not None:
+            sock.close()
+
+    def _close(self) -> None:
+        self._closed = True
+        self._stop_listening()
+        for task in list(self._accepting):
+            task.cancel()
+        for connection in list(self._connections):
+            connection.abort()
+        self._prepared.clear()
+        self._parked.clear()
+
+    # -- what a test looks at --------------------------------------------------------------------------------------------
+
+    @property
+    def requests(self) -> list[Request]:
+        """The last 100,000 requests, in the order of their arrival."""
+        return list(self._requests)
+
+    def queries(self, text: str | None = None) -> list[Request]:
+        """The QUERY, EXECUTE and BATCH requests that are not for system tables; with `text` those of that text."""
+        kinds = (Opcode.QUERY, Opcode.EXECUTE, Opcode.BATCH)
+        found = [request for request in self.requests if request.opcode in kinds]
+        if text is not None:
+            return [request for request in found if text in request.queries]
+        return [request for request in found if not any("system" in query.lower() for query in request.queries)]
+
+    def count(self, opcode: Opcode) -> int:
+        """How many of the recorded requests are of that kind."""
+        return sum(request.opcode == opcode for request in self.requests)
+
+    def forget_requests(self) -> None:
+        """Empty `requests`."""
+        self._requests.clear()
+
+    @property
+    def connections(self) -> list[ServerConnection]:
+        """The open ones, the oldest first. `opened` counts all there ever were."""
+        return list(self._connections)
+
+    def wait_for(self, predicate: Callable[[FakeNode], Any], timeout: float = 5.0) -> Any:
+        """Wait until ``predicate(node)`` is true, which is asked after each request and each connection; returns what it gave.
+
+        AssertionError after `timeout` seconds.
+        """
+        with self._changed:
+            self._waiters += 1
+            try:
+                result = self._changed.wait_for(lambda: predicate(self), timeout)
+            finally:
+                self._waiters -= 1
+        if not result:
+            raise AssertionError(f"{self!r} did not come to that within {timeout} s; last: {self.requests[-5:]}")
+        return result
+
+    async def wait_until(self, predicate: Callable[[FakeNode], Any], timeout: float = 5.0) -> Any:
+        """`wait_for` for asyncio tests."""
+        return await asyncio.to_thread(self.wait_for, predicate, timeout)
+
+    def _notify(self) -> None:
+        if self._waiters:
+            with self._changed:
+                self._changed.notify_all()
+
+    # -- the script ------------------------------------------------------------------------------------------------------
+
+    def prime(self, match: Match, answer: Answerable, times: int | None = None) -> Prime:
+        """Answer requests that match with `answer`: the next `times` of them, or all.
+
+        match: the text of a statement (of a QUERY, of the statement that an EXECUTE names, of one in a BATCH), a compiled
+        regular expression that is searched in it, an `Opcode`, or a function of a `Request`. answer: an answer, or a function
+        of a `Request` that returns one. What is primed later goes before what was primed earlier.
+        """
+        return self._script.prime(match, answer, times)
+
+    def clear_primes(self) -> None:
+        """Answer as without a script."""
+        self._script.clear()
+
+    def prime_prepare(
+        self,
+        query: str,
+        columns: Columns,
+        result: Columns = (),
+        pk_indexes: Sequence[int] = (),
+        query_id: bytes | None = None,
+        metadata_id: bytes | None = None,
+    ) -> Prepared:
+        """What PREPARE of `query` answers: bind columns, result columns, places of the partition key, ids."""
+        prepared = Prepared(query, columns, result, pk_indexes, query_id, metadata_id)
+        self._statements[query] = prepared
+        return prepared
+
+    def forget_prepared(self) -> None:
+        """Forget all prepared statements, as a restart does: their ids are UNPREPARED."""
+        self._prepared.clear()
+
+    @property
+    def prepared(self) -> list[str]:
+        """The texts that are prepared on this node."""
+        return [prepared.query for prepared in self._prepared.values()]
+
+    def text_of(self, query_id: bytes) -> str | None:
+        """The text that was prepared under `query_id`."""
+        prepared = self._prepared.get(query_id)
+        return None if prepared is None else prepared.query
+
+    # -- switches --------------------------------------------------------------------------------------------------------
+
+    def refuse_connections(self) -> None:
+        """New connections are refused (RST to SYN); those that are open stay."""
+        self._running().call(self._stop_listening)
+
+    def accept_connections(self) -> None:
+        """Take back `refuse_connections` and `accept_but_hang`."""
+        self._hanging = False
+        self._running().call(self._listen)
+
+    def accept_but_hang(self) -> None:
+        """New connections are accepted, and nothing is answered on them."""
+        self._hanging = True
+
+    def require_password(self, username: str, password: str) -> None:
+        """Ask new connections for credentials."""
+        self._credentials = (username, password)
+
+    def require_no_password(self) -> None:
+        """Take back `require_password`."""
+        self._credentials = None
+
+    def stop_reading(self) -> None:
+        """Read nothing more: the clients' bytes pile up in the sockets' buffers."""
+        self._reading = False
+        self._running().call(self._apply_reading)
+
+    def start_reading(self) -> None:
+        """Read again."""
+        self._reading = True
+        self._running().call(self._apply_reading)
+
+    def _apply_reading(self) -> None:
+        for connection in list(self._connections):
+            if self._reading:
+                connection.resume_reading()
+            else:
+                connection.pause_reading()
+
+    def pause(self) -> None:
+        """As if its process were stopped: connections stay open, and are even accepted by the system; nothing is answered."""
+        self._paused = True
+        self.stop_reading()
+
+    def resume(self) -> None:
+        """Take back `pause`; what has come in meanwhile is answered."""
+        self._paused = False
+        parked, self._parked = self._parked, []
+        for function, args in parked:
+            self._running().post(function, *args)
+        self.start_reading()
+
+    def drop_connections(self, reset: bool = False) -> int:
+        """Close all open connections (FIN, or RST); returns how many."""
+        return self._running().call(self._drop, reset)
+
+    def _drop(self, reset: bool) -> int:
+        connections = list(self._connections)
+        for connection in connections:
+            connection.end(reset)
+        return len(connections)
+
+    def post(self, function: Callable[..., Any], *args: Any) -> None:
+        """Run something on the node's thread; later while the node is paused."""
+        if self._paused:
+            self._parked.append((function, args))
+        else:
+            self._running().post(function, *args)
+
+    # -- events ------------------------------------------------------------------------------------------------------------
+
+    def send_event(self, event_type: str, change: str, *details: Any) -> int:
+        """Push an EVENT to the connections that are registered for its type; returns to how many.
+
+        ``("STATUS_CHANGE", "UP", address, port)``, ``("TOPOLOGY_CHANGE", "NEW_NODE", address, port)``,
+        ``("SCHEMA_CHANGE", "CREATED", "TABLE", keyspace, name)``.
+        """
+        if event_type == "SCHEMA_CHANGE":
+            target, keyspace, *rest = details
+            name, arguments = (*rest, None, None)[:2]
+            body = string(event_type) + schema_change_body(change, target, keyspace, name, arguments)
+        else:
+            address, port = details
+            body = string(event_type) + string(change) + inet(address, port)
+        return self._running().call(self._push, event_type, body)
+
+    def _push(self, event_type: str, body: bytes) -> int:
+        registered = [connection for connection in self._connections if event_type in connection.event_types]
+        for connection in registered:
+            connection.send(-1, Opcode.EVENT, 0, body)
+        return len(registered)
+
+    # -- called by connections, on the node's thread -------------------------------------------------------------------------
+
+    def connection_opened(self, connection: ServerConnection) -> None:
+        """A client has connected."""
+        self.opened += 1
+        self._connections.append(connection)
+        if self._hanging:
+            connection.hang()
+        if not self._reading:
+            connection.pause_reading()
+        if self._closed:
+            connection.abort()
+        self._notify()
+
+    def connection_closed(self, connection: ServerConnection) -> None:
+        """A connection has come to its end."""
+        self._connections.remove(connection)
+        self._notify()
+
+    def on_malformed(self, connection: ServerConnection, fault: WireError) -> None:
+        """A client does not speak the protocol: a real node answers so, and closes."""
+        self.malformed.append(fault)
+        connection.version = connection.version or self.max_version
+        connection.send(0, *self._protocol_error(str(fault)))
+        connection.end()
+        self._notify()
+
+    def _protocol_error(self, text: str) -> tuple[int, int, bytes]:
+        return Opcode.ERROR, 0, int(ErrorCode.PROTOCOL_ERROR).to_bytes(4, "big") + string(text)
+
+    def on_request(
+        self, connection: ServerConnection, version: int, flags: int, stream: int, opcode: int, body: bytes
+    ) -> None:
+        """A request has come in whole."""
+        if connection.started:
+            if version != connection.version:
+                text = (
+                    f"Invalid message version. Got {version}/v{version} but previous messages were of another version"
+                )
+                connection.send(stream, *self._protocol_error(text))
+                return
+        elif not _OLDEST_VERSION <= version <= self.max_version:
+            self._refuse_version(connection, version, stream)
+            return
+        else:
+            connection.version = version
+        request = Request(connection, version, flags, stream, opcode, body, self._number())
+        request.parse()
+        self._arrivals += 1
+        self._requests.append(request)
+        self._answer(request)
+        if self._waiters:
+            self._notify()
+
+    def _refuse_version(self, connection: ServerConnection, version: int, stream: int) -> None:
+        """As a real node does: a protocol error in the newest version that it speaks."""
+        connection.version = min(self.max_version, max(version, _OLDEST_VERSION))
+        spoken = ", ".join(f"{number}/v{number}" for number in range(_OLDEST_VERSION, self.max_version + 1))
+        text = f"Invalid or unsupported protocol version ({version}); supported versions are ({spoken})"
+        connection.send(stream, *self._protocol_error(text))
+
+    def _answer(self, request: Request) -> None:
+        primed = self._script.answer_to(request)
+        if primed is not None:
+            primed.perform(request)
+            return
+        if not request.connection.ready and request.opcode not in _BEFORE_READY:
+            name = Opcode(request.opcode).name
+            text = f"Unexpected message {name}, expecting STARTUP or OPTIONS"
+            request.connection.send(request.stream, *self._protocol_error(text))
+            return
+        _DEFAULTS[request.opcode](self, request).perform(request)
+        if request.opcode == Opcode.STARTUP and not request.connection.started:
+            request.connection.start(request)
+
+    # -- the answers of a node without a script ------------------------------------------------------------------------------
+
+    def _on_options(self, request: Request) -> Message:
+        versions = [f"{number}/v{number}" for number in range(_OLDEST_VERSION, self.max_version + 1)]
+        supported = {"PROTOCOL_VERSIONS": versions, **self.supported}
+        return message(Opcode.SUPPORTED, string_multimap(supported))
+
+    def _on_startup(self, request: Request) -> Message:
+        compression = request.options.get("COMPRESSION")
+        if compression is not None and compression not in self.supported.get("COMPRESSION", ()):
+            return error(ErrorCode.PROTOCOL_ERROR, f"Unknown compression algorithm: {compression}")
+        if self._credentials is not None:
+            return message(Opcode.AUTHENTICATE, string(_AUTHENTICATOR))
+        request.connection.ready = True
+        return message(Opcode.READY, b"")
+
+    def _on_auth_response(self, request: Request) -> Message:
+        if self._credentials is None:
+            return error(ErrorCode.PROTOCOL_ERROR, "Unexpected message AUTH_RESPONSE")
+        username, password = self._credentials
+        given = (request.token or b"").split(b"\0")
+        if given[-2:] != [str(username).encode(), str(password).encode()]:
+            return error(ErrorCode.BAD_CREDENTIALS, f"Provided username {username} and/or password are incorrect")
+        request.connection.ready = True
+        return message(Opcode.AUTH_SUCCESS, long_bytes(None))
+
+    def _on_register(self, request: Request) -> Message:
+        request.connection.event_types = request.event_types
+        return message(Opcode.READY, b"")
+
+    def _on_query(self, request: Request) -> Message:
+        text = request.query or ""
+        use = _USE.match(text)
+        if use is not None:
+            return self._use(request, use[1])
+        if "system" in text:
+            found = system_tables.answer_to(self, request)
+            if found is not None:
+                return found
+        return void()
+
+    def _use(self, request: Request, name: str) -> Message:
+        keyspace = name[1:-1].replace('""', '"') if name.startswith('"') else name.lower()
+        if self.keyspaces is not None and keyspace not in self.keyspaces:
+            return error(ErrorCode.INVALID, f"Keyspace '{keyspace}' does not exist")
+        request.connection.keyspace = keyspace
+        return set_keyspace(keyspace)
+
+    def _on_prepare(self, request: Request) -> Message:
+        text = request.query or ""
+        prepared = self._statements.get(text)
+        if prepared is None:
+            markers = _QUOTED.sub("", text).count("?")
+            prepared = Prepared(text, [(f"k{place + 1}" if place else "k", "int") for place in range(markers)])
+        self._prepared[prepared.query_id] = prepared
+        return Message(Opcode.RESULT, prepared.body)
+
+    def _on_execute(self, request: Request) -> Message:
+        if request.query is None:
+            return self._unprepared(request.query_id or b"")
+        return self._on_query(request)
+
+    def _on_batch(self, request: Request) -> Message:
+        for statement in request.statements:
+            if statement.query is None:
+                return self._unprepared(statement.query_id or b"")
+        return void()
+
+    def _unprepared(self, query_id: bytes) -> Message:
+        text = f"Prepared query with ID {query_id.hex()} not found (either the query was not prepared on this host)"
+        return error(ErrorCode.UNPREPARED, text, query_id=query_id)
+
+    def __repr__(self) -> str:
+        state = f"{len(self._connections)} connections, {self._arrivals} requests" if self.is_running else "stopped"
+        return f"<FakeNode {self.endpoint}: {state}>"
+
+
+_DEFAULTS: dict[int, Callable[[FakeNode, Request], Message]] = {
+    Opcode.OPTIONS: FakeNode._on_options,
+    Opcode.STARTUP: FakeNode._on_startup,
+    Opcode.AUTH_RESPONSE: FakeNode._on_auth_response,
+    Opcode.REGISTER: FakeNode._on_register,
+    Opcode.QUERY: FakeNode._on_query,
+    Opcode.PREPARE: FakeNode._on_prepare,
+    Opcode.EXECUTE: FakeNode._on_execute,
+    Opcode.BATCH: FakeNode._on_batch,
+}
+
+FakeNode.__module__ = "cassandra.testing"

@@ -1,0 +1,177 @@
+"""The notations of native_protocol_v5.spec, section 3, and the names of section 2.4.1.4: what a node reads and writes."""
+
+from __future__ import annotations
+
+import ipaddress
+import struct
+from collections.abc import Mapping, Sequence
+from enum import IntEnum
+
+from cassandra.testing.wire import Reader, WireError
+
+__all__ = [
+    "NOT_SET",
+    "BodyReader",
+    "NotSet",
+    "Opcode",
+    "WireError",
+    "bytes_map",
+    "inet",
+    "inetaddr",
+    "long_bytes",
+    "long_string",
+    "short_bytes",
+    "string",
+    "string_list",
+    "string_multimap",
+    "unsigned_vint",
+    "vint",
+]
+
+
+class Opcode(IntEnum):
+    """2.4.1.4: the messages."""
+
+    ERROR = 0x00
+    STARTUP = 0x01
+    READY = 0x02
+    AUTHENTICATE = 0x03
+    OPTIONS = 0x05
+    SUPPORTED = 0x06
+    QUERY = 0x07
+    RESULT = 0x08
+    PREPARE = 0x09
+    EXECUTE = 0x0A
+    REGISTER = 0x0B
+    EVENT = 0x0C
+    BATCH = 0x0D
+    AUTH_CHALLENGE = 0x0E
+    AUTH_RESPONSE = 0x0F
+    AUTH_SUCCESS = 0x10
+
+
+class NotSet:
+    """The type of `NOT_SET`, a [value] of length -2."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "NOT_SET"
+
+
+NOT_SET = NotSet()
+
+_SHORT = struct.Struct(">H")
+_INT = struct.Struct(">i")
+
+
+class BodyReader(Reader):
+    """Walks over a request's body."""
+
+    __slots__ = ()
+
+    def byte(self) -> int:
+        """[byte]"""
+        return self.take(1)[0]
+
+    def long(self) -> int:
+        """[long]"""
+        return int.from_bytes(self.take(8), "big", signed=True)
+
+    def long_string(self) -> str:
+        """[long string]"""
+        return self.take(self.int32()).decode()
+
+    def short_bytes(self) -> bytes:
+        """[short bytes]"""
+        return self.take(self.short())
+
+    def value(self) -> bytes | NotSet | None:
+        """[value]: bytes, null or not set."""
+        length = self.int32()
+        if length >= 0:
+            return self.take(length)
+        if length == -1:
+            return None
+        if length == -2:
+            return NOT_SET
+        raise WireError(f"a [value] of length {length}")
+
+    def string_list(self) -> list[str]:
+        """[string list]"""
+        return [self.string() for _ in range(self.short())]
+
+    def string_map(self) -> dict[str, str]:
+        """[string map]"""
+        return {self.string(): self.string() for _ in range(self.short())}
+
+    def bytes_map(self) -> dict[str, bytes | None]:
+        """[bytes map]"""
+        return {self.string(): self.blob() for _ in range(self.short())}
+
+    @property
+    def at_end(self) -> bool:
+        """Whether all has been read."""
+        return self._position == len(self._data)
+
+
+def string(text: str) -> bytes:
+    """[string]"""
+    data = text.encode()
+    return _SHORT.pack(len(data)) + data
+
+
+def long_string(text: str) -> bytes:
+    """[long string]"""
+    return long_bytes(text.encode())
+
+
+def long_bytes(data: bytes | None) -> bytes:
+    """[bytes]"""
+    return b"\xff\xff\xff\xff" if data is None else _INT.pack(len(data)) + data
+
+
+def short_bytes(data: bytes) -> bytes:
+    """[short bytes]"""
+    return _SHORT.pack(len(data)) + data
+
+
+def string_list(items: Sequence[str]) -> bytes:
+    """[string list]"""
+    return _SHORT.pack(len(items)) + b"".join(map(string, items))
+
+
+def string_multimap(items: Mapping[str, Sequence[str]]) -> bytes:
+    """[string multimap]"""
+    return _SHORT.pack(len(items)) + b"".join(string(key) + string_list(values) for key, values in items.items())
+
+
+def bytes_map(items: Mapping[str, bytes | None]) -> bytes:
+    """[bytes map]"""
+    return _SHORT.pack(len(items)) + b"".join(string(key) + long_bytes(value) for key, value in items.items())
+
+
+def inetaddr(address: str) -> bytes:
+    """[inetaddr]"""
+    packed = ipaddress.ip_address(address).packed
+    return bytes([len(packed)]) + packed
+
+
+def inet(address: str, port: int) -> bytes:
+    """[inet]"""
+    return inetaddr(address) + _INT.pack(port)
+
+
+def unsigned_vint(number: int) -> bytes:
+    """[unsigned vint]: as many leading 1 bits as bytes follow the first one."""
+    for extra in range(8):
+        if number < 1 << (7 * (extra + 1)):
+            mark = 0xFF00 >> extra & 0xFF
+            data = number.to_bytes(extra + 1, "big")
+            return bytes([data[0] | mark]) + data[1:]
+    return b"\xff" + number.to_bytes(8, "big")
+
+
+def vint(number: int) -> bytes:
+    """[vint]: zig-zag over 64 bits, then as the unsigned one."""
+    return unsigned_vint((number << 1) ^ (number >> 63))

@@ -1,0 +1,122 @@
+"""ERROR messages: every code of native_protocol_v5.spec, section 8, with the fields that follow its message."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+
+from cassandra.testing.fake.primitives import inetaddr, short_bytes, string, string_list
+
+if TYPE_CHECKING:
+    from cassandra.testing.fake.requests import Request
+
+__all__ = ["ErrorCode", "error_body"]
+
+
+class ErrorCode(IntEnum):
+    """8: why a request fails. `RATE_LIMITED` is ScyllaDB's; its number is agreed on in SUPPORTED."""
+
+    SERVER_ERROR = 0x0000
+    PROTOCOL_ERROR = 0x000A
+    BAD_CREDENTIALS = 0x0100
+    UNAVAILABLE = 0x1000
+    OVERLOADED = 0x1001
+    IS_BOOTSTRAPPING = 0x1002
+    TRUNCATE_ERROR = 0x1003
+    WRITE_TIMEOUT = 0x1100
+    READ_TIMEOUT = 0x1200
+    READ_FAILURE = 0x1300
+    FUNCTION_FAILURE = 0x1400
+    WRITE_FAILURE = 0x1500
+    CDC_WRITE_FAILURE = 0x1600
+    CAS_WRITE_UNKNOWN = 0x1700
+    SYNTAX_ERROR = 0x2000
+    UNAUTHORIZED = 0x2100
+    INVALID = 0x2200
+    CONFIG_ERROR = 0x2300
+    ALREADY_EXISTS = 0x2400
+    UNPREPARED = 0x2500
+    RATE_LIMITED = 0x4321
+
+
+def _short(number: int) -> bytes:
+    return number.to_bytes(2, "big")
+
+
+def _int(number: int) -> bytes:
+    return number.to_bytes(4, "big", signed=True)
+
+
+def _byte(number: int) -> bytes:
+    return bytes([number])
+
+
+def _reasons(failures: Mapping[str, int], request: Request) -> bytes:
+    """<reasonmap> from version 5 on; before that <numfailures>."""
+    if request.version < 5:
+        return _int(len(failures))
+    return _int(len(failures)) + b"".join(inetaddr(address) + _short(code) for address, code in failures.items())
+
+
+# Field: (its value where none is given, its bytes)
+_Field = tuple[Any, Callable[[Any], bytes]]
+_FIELDS: dict[str, _Field] = {
+    "consistency": (None, _short),
+    "required": (1, _int),
+    "alive": (0, _int),
+    "received": (0, _int),
+    "blockfor": (1, _int),
+    "data_present": (False, _byte),
+    "write_type": ("SIMPLE", string),
+    "contentions": (0, _short),
+    "keyspace": ("ks", string),
+    "function": ("f", string),
+    "arg_types": ((), string_list),
+    "table": ("", string),
+    "query_id": (None, short_bytes),
+    "op_type": (0, _byte),
+    "rejected_by_coordinator": (False, _byte),
+    "failures": ({}, bytes),
+}
+
+# Code: its fields in their order. <contentions> is there for CAS writes of version 5 alone.
+_LAYOUTS: dict[int, tuple[str, ...]] = {
+    ErrorCode.UNAVAILABLE: ("consistency", "required", "alive"),
+    ErrorCode.WRITE_TIMEOUT: ("consistency", "received", "blockfor", "write_type", "contentions"),
+    ErrorCode.READ_TIMEOUT: ("consistency", "received", "blockfor", "data_present"),
+    ErrorCode.READ_FAILURE: ("consistency", "received", "blockfor", "failures", "data_present"),
+    ErrorCode.FUNCTION_FAILURE: ("keyspace", "function", "arg_types"),
+    ErrorCode.WRITE_FAILURE: ("consistency", "received", "blockfor", "failures", "write_type"),
+    ErrorCode.CAS_WRITE_UNKNOWN: ("consistency", "received", "blockfor"),
+    ErrorCode.ALREADY_EXISTS: ("keyspace", "table"),
+    ErrorCode.UNPREPARED: ("query_id",),
+    ErrorCode.RATE_LIMITED: ("op_type", "rejected_by_coordinator"),
+}
+
+
+def check_fields(code: int, fields: Mapping[str, Any]) -> None:
+    """TypeError where `code` has no such fields."""
+    known = _LAYOUTS.get(code, ())
+    unknown = [name for name in fields if name not in known]
+    if unknown:
+        raise TypeError(f"error 0x{code:04x} has no field {', '.join(unknown)}; it has {', '.join(known) or 'none'}")
+
+
+def error_body(code: int, message: str, fields: Mapping[str, Any], request: Request) -> bytes:
+    """4.2.1: the body of an ERROR. Consistency and query id are those of `request` where they are not given."""
+    parts = [_int(code), string(message)]
+    for name in _LAYOUTS.get(code, ()):
+        default, encode = _FIELDS[name]
+        value = fields.get(name, default)
+        if name == "contentions" and (request.version < 5 or fields.get("write_type") != "CAS"):
+            continue
+        if name == "failures":
+            parts.append(_reasons(value, request))
+            continue
+        if name == "consistency" and value is None:
+            value = request.consistency or 0
+        elif name == "query_id" and value is None:
+            value = request.query_id or b""
+        parts.append(encode(value))
+    return b"".join(parts)

@@ -1,0 +1,200 @@
+"""What a client has asked: one `Request` for each envelope, parsed by native_protocol_v3, v4 and v5.spec, section 4.1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+from cassandra.testing.fake.primitives import BodyReader, NotSet, Opcode, WireError
+
+if TYPE_CHECKING:
+    from cassandra.testing.fake.connection import ServerConnection
+
+__all__ = ["BatchStatement", "Request"]
+
+TRACING, CUSTOM_PAYLOAD = 0x02, 0x04  # 2.4.1.2
+_VALUES, _SKIP_METADATA, _PAGE_SIZE, _PAGING_STATE = 0x01, 0x02, 0x04, 0x08  # 4.1.4
+_SERIAL, _TIMESTAMP, _NAMES, _KEYSPACE, _NOW = 0x10, 0x20, 0x40, 0x80, 0x100
+
+Value = bytes | NotSet | None
+
+
+class BatchStatement(NamedTuple):
+    """4.1.7: one statement of a batch: a text, or a prepared statement's id (its text where the node knows it)."""
+
+    query: str | None
+    query_id: bytes | None
+    values: list[Value]
+
+
+class Request:
+    """One request as it came in. What its kind does not have is None, or empty.
+
+    query: the text; for an EXECUTE that of the prepared statement, where the node knows it. values: the bytes of the bound
+    values (None: null, `NOT_SET`). number: the place in the order of arrival at the node, or at all nodes of its cluster, from 0.
+    """
+
+    # Most requests have few of these: the others cost nothing where they stand on the class.
+    query: str | None = None
+    query_id: bytes | None = None
+    result_metadata_id: bytes | None = None
+    values: Sequence[Value] = ()
+    names: Sequence[str] = ()
+    consistency: int | None = None
+    query_flags: int = 0
+    page_size: int | None = None
+    paging_state: bytes | None = None
+    serial_consistency: int | None = None
+    timestamp: int | None = None
+    keyspace: str | None = None
+    now_in_seconds: int | None = None
+    custom_payload: Mapping[str, bytes | None] | None = None
+    options: Mapping[str, str] = MappingProxyType({})
+    event_types: Sequence[str] = ()
+    token: bytes | None = None
+    batch_type: int | None = None
+    statements: Sequence[BatchStatement] = ()
+
+    def __init__(
+        self, connection: ServerConnection, version: int, flags: int, stream: int, opcode: int, body: bytes, number: int
+    ) -> None:
+        self.connection = connection
+        self.version = version
+        self.flags = flags
+        self.stream = stream
+        self.opcode = opcode
+        self.body = body
+        self.number = number
+
+    @property
+    def skip_metadata(self) -> bool:
+        """Whether a result without column metadata is asked for."""
+        return bool(self.query_flags & _SKIP_METADATA)
+
+    @property
+    def traced(self) -> bool:
+        """Whether it is to be traced."""
+        return bool(self.flags & TRACING)
+
+    @property
+    def queries(self) -> list[str]:
+        """The text, or all texts of a batch."""
+        if self.statements:
+            return [statement.query for statement in self.statements if statement.query is not None]
+        return [] if self.query is None else [self.query]
+
+    def parse(self) -> None:
+        """Read the body; WireError where it is not what the specification says."""
+        parser = _PARSERS.get(self.opcode)
+        if parser is None:
+            return
+        reader = BodyReader(self.body)
+        try:
+            if self.flags & CUSTOM_PAYLOAD:
+                self.custom_payload = reader.bytes_map()
+            parser(self, reader)
+        except UnicodeDecodeError as error:
+            raise WireError(f"a text that is not UTF-8: {error}") from error
+        if not reader.at_end:
+            raise WireError(f"{len(reader.rest())} bytes are left behind the body of {self!r}")
+
+    def __repr__(self) -> str:
+        shown = self.query if self.query is not None else self.query_id or ""
+        return f"<{Opcode(self.opcode).name} v{self.version} on stream {self.stream}: {shown!r}>"
+
+
+def _startup(request: Request, reader: BodyReader) -> None:
+    request.options = reader.string_map()
+
+
+def _auth_response(request: Request, reader: BodyReader) -> None:
+    request.token = reader.blob()
+
+
+def _register(request: Request, reader: BodyReader) -> None:
+    request.event_types = reader.string_list()
+
+
+def _query(request: Request, reader: BodyReader) -> None:
+    request.query = reader.long_string()
+    _parameters(request, reader)
+
+
+def _prepare(request: Request, reader: BodyReader) -> None:
+    request.query = reader.long_string()
+    if request.version >= 5:
+        request.query_flags = reader.int32()
+        if request.query_flags & 0x01:
+            request.keyspace = reader.string()
+
+
+def _execute(request: Request, reader: BodyReader) -> None:
+    query_id = request.query_id = reader.short_bytes()
+    if request.version >= 5:
+        request.result_metadata_id = reader.short_bytes()
+    request.query = request.connection.node.text_of(query_id)
+    _parameters(request, reader)
+
+
+def _parameters(request: Request, reader: BodyReader) -> None:
+    request.consistency = reader.short()
+    flags = request.query_flags = reader.int32() if request.version >= 5 else reader.byte()
+    if not flags:
+        return
+    if flags & _VALUES:
+        if flags & _NAMES:
+            pairs = [(reader.string(), reader.value()) for _ in range(reader.short())]
+            request.names, request.values = [name for name, _ in pairs], [value for _, value in pairs]
+        else:
+            request.values = [reader.value() for _ in range(reader.short())]
+    if flags & _PAGE_SIZE:
+        request.page_size = reader.int32()
+    if flags & _PAGING_STATE:
+        request.paging_state = reader.blob()
+    _last_parameters(request, reader, flags)
+
+
+def _last_parameters(request: Request, reader: BodyReader, flags: int) -> None:
+    if flags & _SERIAL:
+        request.serial_consistency = reader.short()
+    if flags & _TIMESTAMP:
+        request.timestamp = reader.long()
+    if request.version >= 5:
+        if flags & _KEYSPACE:
+            request.keyspace = reader.string()
+        if flags & _NOW:
+            request.now_in_seconds = reader.int32()
+
+
+def _batch(request: Request, reader: BodyReader) -> None:
+    request.batch_type = reader.byte()
+    text_of = request.connection.node.text_of
+    statements: list[BatchStatement] = []
+    request.statements = statements
+    for _ in range(reader.short()):
+        kind = reader.byte()
+        if kind == 0:
+            query: str | None = reader.long_string()
+            query_id = None
+        elif kind == 1:
+            query_id = reader.short_bytes()
+            query = text_of(query_id)
+        else:
+            raise WireError(f"a batch's statement of kind {kind}")
+        values = [reader.value() for _ in range(reader.short())]
+        statements.append(BatchStatement(query, query_id, values))
+    request.consistency = reader.short()
+    flags = request.query_flags = reader.int32() if request.version >= 5 else reader.byte()
+    _last_parameters(request, reader, flags)
+
+
+_PARSERS: dict[int, Callable[[Request, BodyReader], None]] = {
+    Opcode.STARTUP: _startup,
+    Opcode.AUTH_RESPONSE: _auth_response,
+    Opcode.REGISTER: _register,
+    Opcode.QUERY: _query,
+    Opcode.PREPARE: _prepare,
+    Opcode.EXECUTE: _execute,
+    Opcode.BATCH: _batch,
+}

@@ -1,0 +1,136 @@
+"""Version 5's outer frames (native_protocol_v5.spec, section 2): lengths and checksums around envelopes.
+
+The checksums are written out here and shared with nobody, so that a fault in the driver's cannot go unnoticed.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+
+from cassandra.testing.fake.primitives import WireError
+
+try:
+    import lz4.block as lz4
+except ImportError:  # pragma: no cover - nodes then do not offer compression
+    lz4 = None
+
+__all__ = [
+    "HAVE_LZ4",
+    "MAX_PAYLOAD",
+    "SegmentReader",
+    "crc24",
+    "encode_segment",
+    "lz4_compress",
+    "lz4_decompress",
+    "pack",
+]
+
+HAVE_LZ4 = lz4 is not None
+MAX_PAYLOAD = (1 << 17) - 1
+_CRC24_START, _CRC24_POLYNOMIAL = 0x875060, 0x1974F0B
+_CRC32_START = zlib.crc32(b"\xfa\x2d\x55\xca")
+
+
+def crc24(data: bytes) -> int:
+    """2.1: the header's checksum, the least significant byte first."""
+    crc = _CRC24_START
+    for byte in data:
+        crc ^= byte << 16
+        for _ in range(8):
+            crc <<= 1
+            if crc & 0x1000000:
+                crc ^= _CRC24_POLYNOMIAL
+    return crc
+
+
+def lz4_compress(data: bytes) -> bytes:
+    """One LZ4 block without a length in front."""
+    compressed: bytes = lz4.compress(data, store_size=False)
+    return compressed
+
+
+def lz4_decompress(data: bytes, size: int) -> bytes:
+    """Back to `size` bytes."""
+    try:
+        plain: bytes = lz4.decompress(data, uncompressed_size=size)
+    except lz4.LZ4BlockError as error:
+        raise WireError(f"an LZ4 block of {len(data)} bytes that is none: {error}") from error
+    if len(plain) != size:
+        raise WireError(f"an LZ4 block of {len(plain)} bytes where {size} were announced")
+    return plain
+
+
+def encode_segment(payload: bytes, self_contained: bool, compressed: bool) -> bytes:
+    """2.1, 2.2: one frame around `payload`, at most `MAX_PAYLOAD` bytes."""
+    if compressed:
+        block = lz4_compress(payload)
+        size = len(payload)
+        if len(block) >= size:
+            block, size = payload, 0  # stored as it is
+        fields = (len(block) | size << 17 | self_contained << 34).to_bytes(5, "little")
+    else:
+        block = payload
+        fields = (len(payload) | self_contained << 17).to_bytes(3, "little")
+    trailer = zlib.crc32(block, _CRC32_START).to_bytes(4, "little")
+    return fields + crc24(fields).to_bytes(3, "little") + block + trailer
+
+
+def pack(envelopes: Sequence[bytes], compressed: bool) -> bytes:
+    """Frames around `envelopes`: small ones together, one that is too large cut into frames that are not self-contained."""
+    frames: list[bytes] = []
+    waiting: list[bytes] = []
+    size = 0
+    for envelope in envelopes:
+        if size + len(envelope) > MAX_PAYLOAD and waiting:
+            frames.append(encode_segment(b"".join(waiting), True, compressed))
+            waiting, size = [], 0
+        if len(envelope) > MAX_PAYLOAD:
+            frames += [
+                encode_segment(envelope[start : start + MAX_PAYLOAD], False, compressed)
+                for start in range(0, len(envelope), MAX_PAYLOAD)
+            ]
+        else:
+            waiting.append(envelope)
+            size += len(envelope)
+    if waiting:
+        frames.append(encode_segment(b"".join(waiting), True, compressed))
+    return b"".join(frames)
+
+
+class SegmentReader:
+    """Takes bytes in any portions, gives payloads; WireError for a wrong checksum or length."""
+
+    __slots__ = ("_buffer", "_compressed", "_header")
+
+    def __init__(self, compressed: bool) -> None:
+        self._compressed = compressed
+        self._header = 8 if compressed else 6
+        self._buffer = b""
+
+    def feed(self, data: bytes) -> bytes:
+        """The payloads that are whole now, one after the other."""
+        buffer = self._buffer + data if self._buffer else data
+        payloads: list[bytes] = []
+        position, end, size = 0, len(buffer), self._header
+        while end - position >= size:
+            header = buffer[position : position + size]
+            length, plain = self._lengths(header)
+            start = position + size
+            if end - start < length + 4:
+                break
+            block = buffer[start : start + length]
+            position = start + length + 4
+            if zlib.crc32(block, _CRC32_START) != int.from_bytes(buffer[start + length : position], "little"):
+                raise WireError("the CRC32 of a frame's payload does not match")
+            payloads.append(lz4_decompress(block, plain) if plain else block)
+        self._buffer = buffer[position:]
+        return payloads[0] if len(payloads) == 1 else b"".join(payloads)
+
+    def _lengths(self, header: bytes) -> tuple[int, int]:
+        """(length on the wire, length once decompressed or 0)"""
+        fields, checksum = header[:-3], int.from_bytes(header[-3:], "little")
+        if crc24(fields) != checksum:
+            raise WireError(f"the CRC24 of a frame's header does not match: {header.hex()}")
+        number = int.from_bytes(fields, "little")
+        return number & MAX_PAYLOAD, number >> 17 & MAX_PAYLOAD if self._compressed else 0

@@ -1,0 +1,259 @@
+"""CQL types as texts, and values in their wire formats (native_protocol_v5.spec, sections 4.2.5.2, 5 and 6)."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import ipaddress
+import struct
+import uuid
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from cassandra.testing.fake.primitives import long_bytes, string, unsigned_vint, vint
+
+__all__ = ["Column", "Columns", "Encoded", "Type", "Udt", "encode_row", "parse_type"]
+
+_MARSHAL = "org.apache.cassandra.db.marshal."
+_EPOCH_DATE = datetime.date(1970, 1, 1)
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+
+
+class Encoded(NamedTuple):
+    """Bytes that are sent as they are in a value's place, whatever the column's type."""
+
+    data: bytes
+
+
+class Udt(NamedTuple):
+    """A user defined type; `fields` are (name, type) pairs. Values are dicts, or sequences in the fields' order."""
+
+    keyspace: str
+    name: str
+    fields: tuple[tuple[str, Any], ...]
+
+
+Column = tuple[str, "str | Udt"]
+Columns = Sequence[Column]
+
+
+class Type(NamedTuple):
+    """One type: the option that announces it for a protocol version, its encoder, its class name, its width in a vector."""
+
+    option: Callable[[int], bytes]
+    encode: Callable[[Any], bytes]
+    class_name: str
+    width: int | None
+
+
+def _packed(layout: str) -> Callable[[Any], bytes]:
+    return struct.Struct(layout).pack
+
+
+def _varint(number: int) -> bytes:
+    length = (number + (number < 0)).bit_length() // 8 + 1
+    return number.to_bytes(length, "big", signed=True)
+
+
+def _decimal(number: Any) -> bytes:
+    sign, digits, exponent = decimal.Decimal(number).as_tuple()
+    assert isinstance(exponent, int)
+    unscaled = int("".join(map(str, digits)))
+    return struct.pack(">i", -exponent) + _varint(-unscaled if sign else unscaled)
+
+
+def _timestamp(moment: Any) -> bytes:
+    if isinstance(moment, datetime.datetime):
+        aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=datetime.timezone.utc)
+        moment = (aware - _EPOCH) // datetime.timedelta(milliseconds=1)
+    return struct.pack(">q", moment)
+
+
+def _date(day: Any) -> bytes:
+    days = (day - _EPOCH_DATE).days if isinstance(day, datetime.date) else day
+    return struct.pack(">I", days + (1 << 31))
+
+
+def _time(moment: Any) -> bytes:
+    if isinstance(moment, datetime.time):
+        seconds = (moment.hour * 60 + moment.minute) * 60 + moment.second
+        moment = (seconds * 1_000_000 + moment.microsecond) * 1000
+    return struct.pack(">q", moment)
+
+
+def _inet(address: Any) -> bytes:
+    return ipaddress.ip_address(address).packed
+
+
+def _uuid(value: Any) -> bytes:
+    return (value if isinstance(value, uuid.UUID) else uuid.UUID(value)).bytes
+
+
+def _duration(value: Any) -> bytes:
+    months, days, nanoseconds = value
+    return vint(months) + vint(days) + vint(nanoseconds)
+
+
+class _Scalar(NamedTuple):
+    option: int
+    encode: Callable[[Any], bytes]
+    class_name: str
+    width: int | None = None  # in a vector; None where each element has its length before it
+    since: int = 3  # the protocol version that has an option of its own for it
+
+
+_SCALARS = {
+    "ascii": _Scalar(0x01, lambda value: value.encode("ascii"), "AsciiType"),
+    "bigint": _Scalar(0x02, _packed(">q"), "LongType", 8),
+    "blob": _Scalar(0x03, bytes, "BytesType"),
+    "boolean": _Scalar(0x04, _packed(">?"), "BooleanType", 1),
+    "counter": _Scalar(0x05, _packed(">q"), "CounterColumnType"),
+    "decimal": _Scalar(0x06, _decimal, "DecimalType"),
+    "double": _Scalar(0x07, _packed(">d"), "DoubleType", 8),
+    "float": _Scalar(0x08, _packed(">f"), "FloatType", 4),
+    "int": _Scalar(0x09, _packed(">i"), "Int32Type", 4),
+    "timestamp": _Scalar(0x0B, _timestamp, "TimestampType", 8),
+    "uuid": _Scalar(0x0C, _uuid, "UUIDType", 16),
+    "text": _Scalar(0x0D, str.encode, "UTF8Type"),
+    "varchar": _Scalar(0x0D, str.encode, "UTF8Type"),
+    "varint": _Scalar(0x0E, _varint, "IntegerType"),
+    "timeuuid": _Scalar(0x0F, _uuid, "TimeUUIDType", 16),
+    "inet": _Scalar(0x10, _inet, "InetAddressType"),
+    "date": _Scalar(0x11, _date, "SimpleDateType", None, 4),
+    "time": _Scalar(0x12, _time, "TimeType", None, 4),
+    "smallint": _Scalar(0x13, _packed(">h"), "ShortType", None, 4),
+    "tinyint": _Scalar(0x14, _packed(">b"), "ByteType", None, 4),
+    "duration": _Scalar(0x15, _duration, "DurationType", None, 5),
+}
+
+
+def _custom(class_name: str) -> bytes:
+    return b"\0\0" + string(class_name)
+
+
+def _scalar(name: str) -> Type:
+    scalar = _SCALARS.get(name)
+    if scalar is None:
+        raise ValueError(f"no CQL type is called {name!r}")
+    own, custom = scalar.option.to_bytes(2, "big"), _custom(_MARSHAL + scalar.class_name)
+    return Type(
+        lambda version: own if version >= scalar.since else custom,
+        scalar.encode,
+        _MARSHAL + scalar.class_name,
+        scalar.width,
+    )
+
+
+def _cell(kind: Type, value: Any) -> bytes:
+    if value is None:
+        return b"\xff\xff\xff\xff"
+    return long_bytes(value.data if isinstance(value, Encoded) else kind.encode(value))
+
+
+def _sequence(element: Type, option: int, class_name: str) -> Type:
+    def encode(values: Any) -> bytes:
+        return len(values).to_bytes(4, "big") + b"".join(_cell(element, value) for value in values)
+
+    def announce(version: int) -> bytes:
+        return option.to_bytes(2, "big") + element.option(version)
+
+    return Type(announce, encode, f"{_MARSHAL}{class_name}({element.class_name})", None)
+
+
+def _map(key: Type, value: Type) -> Type:
+    def encode(values: Any) -> bytes:
+        items = values.items() if hasattr(values, "items") else values
+        return len(values).to_bytes(4, "big") + b"".join(_cell(key, k) + _cell(value, v) for k, v in items)
+
+    def announce(version: int) -> bytes:
+        return b"\0\x21" + key.option(version) + value.option(version)
+
+    return Type(announce, encode, f"{_MARSHAL}MapType({key.class_name},{value.class_name})", None)
+
+
+def _tuple(fields: Sequence[Type]) -> Type:
+    def encode(values: Any) -> bytes:
+        return b"".join(_cell(field, value) for field, value in zip(fields, values, strict=False))
+
+    def announce(version: int) -> bytes:
+        return b"\0\x31" + len(fields).to_bytes(2, "big") + b"".join(field.option(version) for field in fields)
+
+    return Type(announce, encode, f"{_MARSHAL}TupleType({','.join(field.class_name for field in fields)})", None)
+
+
+def _udt(udt: Udt) -> Type:
+    names = [name for name, _ in udt.fields]
+    kinds = [parse_type(kind) for _, kind in udt.fields]
+
+    def encode(value: Any) -> bytes:
+        values = [value.get(name) for name in names] if hasattr(value, "get") else value
+        return b"".join(_cell(kind, item) for kind, item in zip(kinds, values, strict=False))
+
+    def announce(version: int) -> bytes:
+        fields = b"".join(string(name) + kind.option(version) for name, kind in zip(names, kinds, strict=True))
+        return b"\0\x30" + string(udt.keyspace) + string(udt.name) + len(names).to_bytes(2, "big") + fields
+
+    hexed = ",".join(f"{name.encode().hex()}:{kind.class_name}" for name, kind in zip(names, kinds, strict=True))
+    return Type(announce, encode, f"{_MARSHAL}UserType({udt.keyspace},{udt.name.encode().hex()},{hexed})", None)
+
+
+def _vector(element: Type, dimensions: int) -> Type:
+    """It travels as a custom type; elements of fixed length are packed, others have an unsigned vint before them."""
+
+    def encode(values: Any) -> bytes:
+        if len(values) != dimensions:
+            raise ValueError(f"{len(values)} elements for a vector of {dimensions}")
+        parts = [element.encode(value) for value in values]
+        return b"".join(parts if element.width else [unsigned_vint(len(part)) + part for part in parts])
+
+    class_name = f"{_MARSHAL}VectorType({element.class_name} , {dimensions})"
+    width = element.width * dimensions if element.width else None
+    return Type(lambda version: _custom(class_name), encode, class_name, width)
+
+
+def _split(text: str) -> list[str]:
+    """What stands between the commas that are in no angle brackets."""
+    parts, depth, start = [], 0, 0
+    for position, character in enumerate(text):
+        depth += (character == "<") - (character == ">")
+        if character == "," and depth == 0:
+            parts.append(text[start:position])
+            start = position + 1
+    return [*parts, text[start:]]
+
+
+@lru_cache(maxsize=1024)
+def parse_type(kind: str | Udt) -> Type:
+    """The type that a text as in CQL, ``map<text, frozen<list<int>>>`` say, or a `Udt` describes."""
+    if isinstance(kind, Udt):
+        return _udt(kind)
+    text = kind.strip()
+    head, bracket, rest = text.partition("<")
+    if not bracket:
+        return _scalar(text.lower())
+    if not rest.endswith(">"):
+        raise ValueError(f"{kind!r} is no CQL type: a bracket is open")
+    parts, head = _split(rest[:-1]), head.strip().lower()
+    if head == "vector":
+        return _vector(parse_type(parts[0]), int(parts[1]))
+    inner = [parse_type(part) for part in parts]
+    if head == "frozen":
+        return inner[0]
+    if head == "list":
+        return _sequence(inner[0], 0x20, "ListType")
+    if head == "set":
+        return _sequence(inner[0], 0x22, "SetType")
+    if head == "map":
+        return _map(inner[0], inner[1])
+    if head == "tuple":
+        return _tuple(inner)
+    raise ValueError(f"no CQL type is called {head!r}")
+
+
+def encode_row(kinds: Sequence[Type], names: Sequence[str], row: Any) -> bytes:
+    """4.2.5.2: one row, a sequence in the columns' order or a mapping by name."""
+    values = [row.get(name) for name in names] if hasattr(row, "get") else row
+    if len(values) != len(kinds):
+        raise ValueError(f"a row of {len(values)} values for the {len(kinds)} columns {', '.join(names)}: {row!r}")
+    return b"".join(_cell(kind, value) for kind, value in zip(kinds, values, strict=True))

@@ -1,0 +1,390 @@
+"""What goes wrong at connect and in a call: each a specific exception that says where and what, and nothing is left behind.
+
+Each case runs on the blocking and on the asyncio face, against a fake node or a bare socket.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.auth import PlainTextAuthProvider
+from cassandra.cluster import Cluster
+from cassandra.errors import (
+    AuthenticationFailed,
+    ConnectionException,
+    InvalidRequest,
+    NoHostAvailable,
+    OperationTimedOut,
+    ProtocolError,
+    ProtocolVersionUnsupported,
+)
+from cassandra.protocol import SyntaxException
+from cassandra.testing.fake import (
+    ErrorCode,
+    FakeNode,
+    Opcode,
+    close,
+    error,
+    garbage,
+    half_frame,
+    message,
+    on_stream,
+    reset,
+    silence,
+)
+
+TIMEOUT = 0.5
+
+
+def sockets() -> set[str]:
+    """The sockets that this process has open."""
+    found = set()
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            target = os.readlink(f"/proc/self/fd/{name}")
+        except FileNotFoundError:  # the one that listdir itself had open
+            continue
+        if target.startswith("socket:"):
+            found.add(target)
+    return found
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left() -> Iterator[None]:
+    """No thread and no socket more than before."""
+    threads, open_sockets = set(threading.enumerate()), sockets()
+    yield
+    assert [thread.name for thread in threading.enumerate() if thread not in threads] == []
+    assert sockets() - open_sockets == set()
+
+
+Connect = Callable[..., Any]
+
+
+def connect_blocking(points: Any, port: int, work: Any = None, keyspace: str | None = None, **settings: Any) -> Any:
+    settings = {"connect_timeout": TIMEOUT, **settings}
+    with Cluster(points, port=port, **settings) as cluster:
+        session = cluster.connect(keyspace)
+        return None if work is None else work(session)
+
+
+def connect_aio(points: Any, port: int, work: Any = None, keyspace: str | None = None, **settings: Any) -> Any:
+    settings = {"connect_timeout": TIMEOUT, **settings}
+
+    async def run() -> Any:
+        async with aio.Cluster(points, port=port, **settings) as cluster:
+            session = await cluster.connect(keyspace)
+            return None if work is None else await work(session)
+
+    return asyncio.run(run())
+
+
+@pytest.fixture(params=[connect_blocking, connect_aio], ids=["blocking", "aio"])
+def connect(request: pytest.FixtureRequest) -> Connect:
+    face: Connect = request.param
+    return face
+
+
+@pytest.fixture
+def node() -> Iterator[FakeNode]:
+    with FakeNode() as running:
+        yield running
+
+
+def only_error(caught: pytest.ExceptionInfo[NoHostAvailable]) -> Exception:
+    (one,) = caught.value.errors.values()
+    assert isinstance(one, Exception)
+    return one
+
+
+# -- where to connect to -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("points", "pattern"),
+    [
+        ([None], "None"),
+        ([b"127.0.0.1"], "127"),
+        ([17], "17"),
+        ([""], "contact"),
+    ],
+)
+def test_what_is_no_contact_point(connect: Connect, points: Any, pattern: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=pattern):
+        connect(points, 9042)
+
+
+def test_a_name_that_cannot_be_resolved(connect: Connect) -> None:
+    with pytest.raises(NoHostAvailable, match=r"no-such-host\.invalid") as caught:
+        connect(["no-such-host.invalid"], 9042)
+    assert isinstance(only_error(caught), ConnectionException)
+
+
+def test_nobody_listens(connect: Connect, node: FakeNode) -> None:
+    node.refuse_connections()
+    with pytest.raises(NoHostAvailable, match=rf"{node.endpoint}.*refused") as caught:
+        connect([node.address], node.port)
+    assert isinstance(only_error(caught), ConnectionException)
+
+
+def test_several_contact_points_each_with_its_own_error(connect: Connect, node: FakeNode) -> None:
+    node.refuse_connections()
+    with FakeNode("127.0.0.2", node.port) as other:
+        other.prime(Opcode.OPTIONS, garbage())
+        with pytest.raises(NoHostAvailable) as caught:
+            connect([node.address, other.address], node.port)
+    assert set(caught.value.errors) == {node.endpoint, other.endpoint}
+    assert node.endpoint in str(caught.value)
+    assert other.endpoint in str(caught.value)
+
+
+# -- what is no Cassandra ----------------------------------------------------------------------------------------------
+
+
+def test_a_web_server(connect: Connect, node: FakeNode) -> None:
+    node.prime(Opcode.OPTIONS, garbage())
+    with pytest.raises(NoHostAvailable, match=node.endpoint) as caught:
+        connect([node.address], node.port)
+    assert isinstance(only_error(caught), ConnectionException)
+    assert not isinstance(only_error(caught), OperationTimedOut)
+    assert "HTTP" in str(only_error(caught))
+
+
+def test_a_server_that_speaks_first(connect: Connect) -> None:
+    """SMTP, SSH and MySQL greet before they are asked anything."""
+    with greeting(b"SSH-2.0-OpenSSH_9.9\r\n") as (address, port):  # noqa: SIM117 - the address is in the pattern
+        with pytest.raises(NoHostAvailable, match=f"{address}:{port}") as caught:
+            connect([address], port)
+    assert isinstance(only_error(caught), ConnectionException)
+    assert not isinstance(only_error(caught), OperationTimedOut)
+
+
+class greeting:
+    """A server that sends `data` to whoever connects, and then waits for the end."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._thread = threading.Thread(target=self._serve)
+
+    def _serve(self) -> None:
+        while True:
+            connection, _ = self._listener.accept()
+            with connection:
+                connection.sendall(self._data)
+                try:
+                    while connection.recv(4096):
+                        pass
+                except ConnectionResetError:
+                    pass
+                if self._closing.is_set():
+                    return
+
+    def __enter__(self) -> tuple[str, int]:
+        self._closing = threading.Event()
+        self._thread.start()
+        address, port = self._listener.getsockname()
+        return address, port
+
+    def __exit__(self, *args: object) -> None:
+        self._closing.set()
+        socket.create_connection(self._listener.getsockname()).close()
+        self._thread.join()
+        self._listener.close()
+
+
+def test_a_server_that_accepts_and_says_nothing(connect: Connect, node: FakeNode) -> None:
+    node.accept_but_hang()
+    with pytest.raises(NoHostAvailable, match=rf"{node.endpoint}.*{TIMEOUT} seconds") as caught:
+        connect([node.address], node.port)
+    assert isinstance(only_error(caught), OperationTimedOut)
+
+
+@pytest.mark.parametrize(
+    "opcode",
+    [
+        Opcode.OPTIONS,
+        Opcode.STARTUP,
+        Opcode.REGISTER,
+    ],
+)
+def test_a_server_that_falls_silent(connect: Connect, node: FakeNode, opcode: Opcode) -> None:
+    node.prime(opcode, silence())
+    with pytest.raises(NoHostAvailable, match=node.endpoint) as caught:
+        connect([node.address], node.port, control_connection_timeout=TIMEOUT)
+    assert isinstance(only_error(caught), (OperationTimedOut, asyncio.TimeoutError))
+    assert str(only_error(caught))
+
+
+def test_a_server_whose_system_tables_do_not_answer(connect: Connect, node: FakeNode) -> None:
+    node.prime(Opcode.QUERY, silence())
+    with pytest.raises(NoHostAvailable, match=rf"{node.endpoint}.*system\.") as caught:
+        connect([node.address], node.port, control_connection_timeout=TIMEOUT)
+    assert isinstance(only_error(caught), OperationTimedOut)
+
+
+@pytest.mark.parametrize("opcode", [Opcode.OPTIONS, Opcode.STARTUP, Opcode.REGISTER, Opcode.QUERY])
+@pytest.mark.parametrize("ending", [close, reset])
+def test_a_server_that_closes_at_once(connect: Connect, node: FakeNode, opcode: Opcode, ending: Any) -> None:
+    node.prime(opcode, ending())
+    with pytest.raises(NoHostAvailable, match=node.endpoint) as caught:
+        connect([node.address], node.port)
+    assert isinstance(only_error(caught), ConnectionException)
+
+
+@pytest.mark.parametrize("opcode", [Opcode.OPTIONS, Opcode.STARTUP])
+def test_half_an_answer(connect: Connect, node: FakeNode, opcode: Opcode) -> None:
+    answer = message(Opcode.SUPPORTED if opcode == Opcode.OPTIONS else Opcode.READY, b"\0\0")
+    node.prime(opcode, half_frame(answer, 5))
+    with pytest.raises(NoHostAvailable, match=node.endpoint) as caught:
+        connect([node.address], node.port)
+    assert isinstance(only_error(caught), ConnectionException)
+
+
+@pytest.mark.parametrize("opcode", [Opcode.OPTIONS, Opcode.STARTUP])
+def test_an_answer_on_another_stream(connect: Connect, node: FakeNode, opcode: Opcode) -> None:
+    node.prime(opcode, on_stream(message(Opcode.READY, b""), 77))
+    with pytest.raises(NoHostAvailable, match=f"{node.endpoint}.*77") as caught:
+        connect([node.address], node.port)
+    assert isinstance(only_error(caught), ConnectionException)
+
+
+@pytest.mark.parametrize(
+    ("opcode", "answer"),
+    [
+        (Opcode.OPTIONS, message(Opcode.RESULT, b"\0\0\0\1")),
+        (Opcode.OPTIONS, message(Opcode.SUPPORTED, b"\xff")),
+        (Opcode.STARTUP, message(Opcode.SUPPORTED, b"\0\0")),
+        (Opcode.STARTUP, message(Opcode.AUTHENTICATE, b"\0\x09x")),
+        (Opcode.STARTUP, message(0x7F, b"")),
+        (Opcode.REGISTER, message(Opcode.AUTH_SUCCESS, b"")),
+        (Opcode.QUERY, message(Opcode.RESULT, b"\0\0\0\x63")),
+        (Opcode.QUERY, message(Opcode.RESULT, b"\0\0\0\x02\0\0\0\x01\xff\xff\xff\xff")),
+    ],
+    ids=["result", "short", "supported", "cut", "unknown", "auth", "kind", "columns"],
+)
+def test_messages_that_make_no_sense(connect: Connect, node: FakeNode, opcode: Opcode, answer: Any) -> None:
+    node.prime(opcode, answer)
+    with pytest.raises(NoHostAvailable, match=node.endpoint) as caught:
+        connect([node.address], node.port)
+    assert isinstance(only_error(caught), (ConnectionException, ProtocolError))
+
+
+def test_a_refusal_of_startup_in_the_server_s_words(connect: Connect, node: FakeNode) -> None:
+    node.prime(Opcode.STARTUP, error(ErrorCode.SERVER_ERROR, "out of tea"))
+    with pytest.raises(NoHostAvailable, match=f"{node.endpoint}.*out of tea"):
+        connect([node.address], node.port)
+
+
+# -- who connects, and in which version ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", [3, 4, 5])
+def test_a_wrong_password(connect: Connect, version: int) -> None:
+    with FakeNode(max_version=version, username="al", password="right") as node:
+        with pytest.raises(NoHostAvailable, match=rf"{node.endpoint}.*incorrect") as caught:
+            connect([node.address], node.port, auth_provider=PlainTextAuthProvider("al", "wrong"))
+        assert isinstance(only_error(caught), AuthenticationFailed)
+        connect([node.address], node.port, auth_provider=PlainTextAuthProvider("al", "right"))
+
+
+def test_no_credentials_where_some_are_wanted(connect: Connect) -> None:
+    with FakeNode(username="al", password="right") as node:
+        with pytest.raises(NoHostAvailable, match=rf"{node.endpoint}.*PasswordAuthenticator") as caught:
+            connect([node.address], node.port)
+        assert isinstance(only_error(caught), AuthenticationFailed)
+
+
+def test_wrong_credentials_are_offered_once(connect: Connect, node: FakeNode) -> None:
+    """Some servers count the tries, and lock the role."""
+    with FakeNode("127.0.0.2", node.port, username="al", password="right") as other:
+        node.require_password("al", "right")
+        with pytest.raises(NoHostAvailable):
+            connect([node.address, other.address], node.port, auth_provider=PlainTextAuthProvider("al", "wrong"))
+        assert node.count(Opcode.AUTH_RESPONSE) + other.count(Opcode.AUTH_RESPONSE) == 1
+
+
+@pytest.mark.parametrize("version", [3, 4])
+def test_an_old_server_is_spoken_to_in_its_version(connect: Connect, version: int) -> None:
+    with FakeNode(max_version=version) as node:
+        connect([node.address], node.port)
+        assert {request.version for request in node.requests if request.opcode == Opcode.REGISTER} == {version}
+        assert node.malformed == []
+
+
+def test_a_version_that_was_asked_for_and_is_not_spoken(connect: Connect) -> None:
+    with FakeNode(max_version=3) as node:
+        with pytest.raises(NoHostAvailable, match=rf"{node.endpoint}.*5") as caught:
+            connect([node.address], node.port, protocol_version=5)
+        assert isinstance(only_error(caught), ProtocolVersionUnsupported)
+        assert node.opened == 1
+
+
+# -- what is asked for ----------------------------------------------------------------------------------------------------
+
+
+def test_a_keyspace_that_does_not_exist(connect: Connect, node: FakeNode) -> None:
+    node.keyspaces = {"somewhere"}
+    with pytest.raises(InvalidRequest, match="nowhere"):
+        connect([node.address], node.port, keyspace="nowhere")
+    connect([node.address], node.port, keyspace="somewhere")
+
+
+def test_a_syntax_error_in_the_server_s_words(connect: Connect, node: FakeNode) -> None:
+    refusal = error(ErrorCode.SYNTAX_ERROR, "line 1:0 no viable alternative at input 'SELEC'")
+    node.prime("SELEC 1", refusal)
+    node.prime(lambda request: request.opcode == Opcode.PREPARE, refusal)
+    with pytest.raises(SyntaxException, match="SELEC"):
+        connect([node.address], node.port, lambda session: session.execute("SELEC 1"))
+    with pytest.raises(SyntaxException, match="SELEC"):
+        connect([node.address], node.port, lambda session: session.prepare("SELEC ?"))
+
+
+INSERT = "INSERT INTO t (k, v) VALUES (?, ?)"
+
+
+def bind(connect: Connect, node: FakeNode, values: Any) -> None:
+    """Prepare `INSERT` and execute it with `values`, which have to be refused."""
+    node.prime_prepare(INSERT, [("k", "int"), ("v", "list<int>")])
+
+    def blocking(session: Any) -> Any:
+        return session.execute(session.prepare(INSERT), values)
+
+    async def awaiting(session: Any) -> Any:
+        return await session.execute(await session.prepare(INSERT), values)
+
+    connect([node.address], node.port, blocking if connect is connect_blocking else awaiting)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "pattern"),
+    [
+        ((1, [2], 3), ValueError, r"(?s)3.*2.*INSERT INTO t"),
+        ({"k": 1, "v": [], "nobody": 2}, ValueError, "nobody"),
+        (("one", []), TypeError, r"(?s)\"k\" \(int\).*'one'.*INSERT INTO t"),
+        ((1 << 40, []), (ValueError, OverflowError), r"(?s)\"k\".*INSERT INTO t"),
+        ((1, [1, "x"]), TypeError, r"(?s)\"v\" \(list<int>\).*'x'.*INSERT INTO t"),
+        ((1, 5), TypeError, r"(?s)\"v\" \(list<int>\).*5.*INSERT INTO t"),
+    ],
+    ids=["too many", "unknown name", "text", "too large", "element", "no list"],
+)
+def test_values_that_do_not_fit(connect: Connect, node: FakeNode, values: Any, kind: Any, pattern: str) -> None:
+    with pytest.raises(kind, match=pattern):
+        bind(connect, node, values)
+    assert node.count(Opcode.EXECUTE) == 0
+
+
+def test_a_wrong_number_of_parameters_for_a_text(connect: Connect, node: FakeNode) -> None:
+    with pytest.raises(TypeError, match="INSERT INTO t"):
+        connect(
+            [node.address], node.port, lambda session: session.execute("INSERT INTO t (k, v) VALUES (%s, %s)", (1,))
+        )
+    assert node.queries() == []

@@ -1,0 +1,114 @@
+"""FakeCluster: addresses, what the nodes tell of each other, and the events when they come and go."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from cassandra.testing import FakeCluster as PublicCluster
+from cassandra.testing import FakeNode as PublicNode
+from cassandra.testing import wire
+from cassandra.testing.fake import FakeCluster, FakeNode, set_keyspace
+
+from .client import RawClient, envelope, query
+
+REGISTER = bytes.fromhex("0002 000d") + b"STATUS_CHANGE" + bytes.fromhex("000f") + b"TOPOLOGY_CHANGE"
+
+
+@pytest.fixture
+def nodes() -> Iterator[FakeCluster]:
+    with FakeCluster(3) as running:
+        yield running
+
+
+def peers(node: FakeNode, table: str = "system.peers_v2") -> list[dict[str, bytes | None]]:
+    with RawClient(node) as client:
+        client.start(4)
+        return wire.decode_rows(client.ask(query(f"SELECT * FROM {table}", 4))[4])
+
+
+def test_the_public_names() -> None:
+    assert (PublicCluster, PublicNode) == (FakeCluster, FakeNode)
+
+
+def test_addresses_and_one_port(nodes: FakeCluster) -> None:
+    prefixes = {address.rpartition(".")[0] for address in nodes.contact_points}
+    assert len(prefixes) == 1
+    assert [address.rpartition(".")[2] for address in nodes.contact_points] == ["1", "2", "3"]
+    assert {node.port for node in nodes.nodes} == {nodes.port}
+    assert nodes.node_at(nodes.contact_points[1]) is nodes[1]
+    with pytest.raises(KeyError):
+        nodes.node_at("127.0.0.250")
+
+
+def test_each_node_knows_the_others(nodes: FakeCluster) -> None:
+    for node in nodes.nodes:
+        others = [other for other in nodes.nodes if other is not node]
+        rows = peers(node)
+        assert [row["host_id"] for row in rows] == [other.host_id.bytes for other in others]
+        assert {row["native_port"] for row in rows} == {nodes.port.to_bytes(4, "big")}
+        assert [row["rpc_address"] for row in peers(node, "system.peers")] == [row["native_address"] for row in rows]
+    assert len({node.tokens for node in nodes.nodes}) == 3
+
+
+def test_datacenters_and_racks() -> None:
+    with FakeCluster({"east": 2, "west": 1}, racks=2) as nodes:
+        assert [(node.datacenter, node.rack) for node in nodes.nodes] == [
+            ("east", "rack1"),
+            ("east", "rack2"),
+            ("west", "rack1"),
+        ]
+
+
+def test_two_clusters_side_by_side(nodes: FakeCluster) -> None:
+    with FakeCluster(3) as others:
+        first = {(node.address, node.port) for node in nodes.nodes}
+        assert not first & {(node.address, node.port) for node in others.nodes}
+
+
+def test_events_and_rows_when_nodes_come_and_go(nodes: FakeCluster) -> None:
+    with RawClient(nodes[0]) as client:
+        client.start(4)
+        client.ask(envelope(4, 0x0B, REGISTER))
+
+        def told() -> tuple[str, str, bytes]:
+            reader = wire.Reader(client.envelope()[4])
+            return reader.string(), reader.string(), reader.take(reader.take(1)[0])
+
+        added = nodes.add_node()
+        address = bytes(map(int, added.address.split(".")))
+        assert [told(), told()] == [("TOPOLOGY_CHANGE", "NEW_NODE", address), ("STATUS_CHANGE", "UP", address)]
+        assert len(peers(nodes[0])) == 3
+        nodes.stop_node(added)
+        assert told() == ("STATUS_CHANGE", "DOWN", address)
+        assert len(peers(nodes[0])) == 3
+        with pytest.raises(ConnectionRefusedError):
+            RawClient(added)
+        nodes.start_node(added)
+        assert told() == ("STATUS_CHANGE", "UP", address)
+        nodes.remove_node(added)
+        assert told() == ("TOPOLOGY_CHANGE", "REMOVED_NODE", address)
+        assert len(peers(nodes[0])) == 2
+
+
+def test_one_script_for_all(nodes: FakeCluster) -> None:
+    nodes.prime("Q", set_keyspace("primed"))
+    added = nodes.add_node()
+    for node in (nodes[2], added, nodes[0]):
+        with RawClient(node) as client:
+            client.start(4)
+            assert client.ask(query("Q", 4))[4].endswith(b"primed")
+    assert [request.connection.node for request in nodes.queries("Q")] == [nodes[2], added, nodes[0]]
+    assert len(nodes.requests) == 6
+
+
+async def test_on_a_loop_and_nothing_left() -> None:
+    before = set(threading.enumerate())
+    async with FakeCluster(5) as nodes:
+        assert len(nodes) == 5
+        assert len(set(threading.enumerate()) - before) == 1
+    async with FakeNode() as node:
+        assert node.is_running
+    assert set(threading.enumerate()) == before

@@ -1,0 +1,692 @@
+"""FakeNode on the wire: what a client sends and what it gets, in bytes written out by hand from the specifications."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import socket
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cassandra.testing import wire
+from cassandra.testing.fake import (
+    NOT_SET,
+    ErrorCode,
+    FakeNode,
+    Message,
+    Opcode,
+    Request,
+    close,
+    corrupted,
+    delay,
+    dribble,
+    duplicate,
+    error,
+    garbage,
+    half_frame,
+    hold,
+    message,
+    on_stream,
+    out_of_order,
+    paged,
+    raw,
+    reset,
+    rows,
+    schema_change,
+    sequence,
+    set_keyspace,
+    silence,
+    void,
+)
+from cassandra.testing.fake.segments import HAVE_LZ4, SegmentReader, encode_segment
+
+from .client import STARTUP_BODY, RawClient, envelope, query
+
+VOID = bytes.fromhex("00000001")
+
+
+@pytest.fixture
+def node() -> Iterator[FakeNode]:
+    with FakeNode() as running:
+        yield running
+
+
+@pytest.fixture
+def client(node: FakeNode) -> Iterator[RawClient]:
+    """A client of version 4, whose STARTUP is done."""
+    with RawClient(node) as connected:
+        connected.start(4)
+        yield connected
+
+
+def ask(client: RawClient, text: str, stream: int = 0) -> tuple[int, int, int, int, bytes]:
+    return client.ask(query(text, 4, stream))
+
+
+# -- the handshake -----------------------------------------------------------------------------------------------------------
+
+
+def test_options(node: FakeNode) -> None:
+    node.supported = {"COMPRESSION": [], "CQL_VERSION": ["3.4.7"], "SCYLLA_SHARD": ["1"]}
+    with RawClient(node) as client:
+        version, flags, stream, opcode, body = client.ask(envelope(5, 0x05, b"", 3))
+    assert (version, flags, stream, opcode) == (0x85, 0, 3, 0x06)
+    assert body == (
+        bytes.fromhex("0004 0011") + b"PROTOCOL_VERSIONS" + bytes.fromhex("0003 0004 332f7633 0004 342f7634 0004 352f7635")
+        + bytes.fromhex("000b") + b"COMPRESSION" + bytes.fromhex("0000")
+        + bytes.fromhex("000b") + b"CQL_VERSION" + bytes.fromhex("0001 0005 332e342e37")
+        + bytes.fromhex("000c") + b"SCYLLA_SHARD" + bytes.fromhex("0001 0001 31")
+    )  # fmt: skip
+
+
+def test_version_4_without_frames(client: RawClient) -> None:
+    assert ask(client, "anything", 0x0102) == (0x84, 0, 0x0102, 0x08, VOID)
+
+
+def test_version_5_with_frames(node: FakeNode) -> None:
+    with RawClient(node) as client:
+        client.start(5)
+        client.send(encode_segment(query("one", 5, 1) + query("two", 5, 2), True, False))
+        answers = bytes.fromhex("85 00 0001 08 00000004 00000001") + bytes.fromhex("85 00 0002 08 00000004 00000001")
+        assert client.segment() == answers
+    assert [request.query for request in node.queries()] == ["one", "two"]
+
+
+def test_a_request_in_many_frames_and_pieces(node: FakeNode) -> None:
+    text = "x" * 200_000
+    whole = query(text, 5)
+    data = b"".join(encode_segment(whole[start : start + 131_071], False, False) for start in (0, 131_071))
+    with RawClient(node) as client:
+        client.start(5)
+        for start in range(0, len(data), 50_001):
+            client.send(data[start : start + 50_001])
+        assert client.segment()[9:] == VOID
+    assert node.queries()[0].query == text
+
+
+@pytest.mark.skipif(not HAVE_LZ4, reason="needs lz4")
+def test_version_5_with_lz4(node: FakeNode) -> None:
+    startup = bytes.fromhex("0002 000b") + b"CQL_VERSION" + bytes.fromhex("0005") + b"3.0.0"
+    startup += bytes.fromhex("000b") + b"COMPRESSION" + bytes.fromhex("0003") + b"lz4"
+    text = "SELECT " + "x" * 1000
+    node.prime(text, rows([("v", "text")], [("y" * 5000,)]))
+    with RawClient(node) as client:
+        client.start(5, startup)
+        client.send(encode_segment(query(text, 5), True, True))
+        reader = SegmentReader(True)
+        payload = b""
+        while not payload:
+            payload = reader.feed(client.recv(65536))
+        assert payload.endswith(b"y" * 5000)
+
+
+@pytest.mark.skipif(not HAVE_LZ4, reason="needs lz4")
+def test_version_4_with_lz4(node: FakeNode) -> None:
+    """native_protocol_v4.spec, 2.2: flag 0x01; the length in front of the block; both ways, each body by itself."""
+    startup = bytes.fromhex("0001 000b") + b"COMPRESSION" + bytes.fromhex("0003") + b"lz4"
+    body = bytes.fromhex("00000004") + b"USE " + bytes.fromhex("0001 00")
+    block = bytes([len(body) << 4]) + body  # one run of literals
+    with RawClient(node) as client:
+        client.start(4, startup)
+        client.send(envelope(4, 0x07, len(body).to_bytes(4, "big") + block, 0, flags=0x01))
+        _, flags, _, opcode, answer = client.envelope()
+        assert (flags, opcode) == (0x01, 0x08)
+        assert answer == bytes.fromhex("00000004 40 00000001")
+    assert node.queries()[0].query == "USE "
+
+
+def test_unknown_compression_is_refused(node: FakeNode) -> None:
+    startup = bytes.fromhex("0001 000b") + b"COMPRESSION" + bytes.fromhex("0003") + b"zip"
+    with RawClient(node) as client:
+        _, _, _, opcode, body = client.ask(envelope(4, 0x01, startup))
+    assert opcode == 0x00
+    assert wire.decode_error(body) == (0x000A, "Unknown compression algorithm: zip")
+
+
+@pytest.mark.parametrize("opcode", [0x01, 0x05])
+def test_a_newer_version_is_refused_in_its_own(opcode: int) -> None:
+    with FakeNode(max_version=4) as node, RawClient(node) as client:
+        version, _, stream, answer, body = client.ask(envelope(5, opcode, STARTUP_BODY if opcode == 1 else b"", 9))
+        assert (version, stream, answer) == (0x84, 9, 0x00)
+        code, text = wire.decode_error(body)
+        assert code == 0x000A
+        assert text == "Invalid or unsupported protocol version (5); supported versions are (3/v3, 4/v4)"
+        assert node.requests == []
+        client.start(4)
+
+
+@pytest.mark.parametrize("version", [4, 5])
+def test_passwords(version: int) -> None:
+    right, wrong = bytes.fromhex("00000006 00 616c 00 7077"), bytes.fromhex("00000006 00 616c 00 7078")
+    with FakeNode(username="al", password="pw") as node:
+        for token, answer in ((right, 0x10), (wrong, 0x00)):
+            with RawClient(node) as client:
+                _, _, _, opcode, body = client.ask(envelope(version, 0x01, STARTUP_BODY))
+                assert opcode == 0x03
+                assert body[2:] == b"org.apache.cassandra.auth.PasswordAuthenticator"
+                request = envelope(version, 0x0F, token)
+                client.send(request if version == 4 else encode_segment(request, True, False))
+                got = client.segment() if version == 5 else b"".join((client.read(9), b""))
+                assert got[4] == answer
+
+
+def test_queries_have_to_wait_for_the_handshake(node: FakeNode) -> None:
+    with RawClient(node) as client:
+        _, _, _, opcode, body = client.ask(query("SELECT 1", 4))
+    assert opcode == 0x00
+    assert wire.decode_error(body) == (0x000A, "Unexpected message QUERY, expecting STARTUP or OPTIONS")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        envelope(4, 0x07, b"\0\0\0\x05ab"),
+        envelope(4, 0x07, b"\0\0\0\x01a\0\1\0 and more"),
+        envelope(4, 0x08, b""),
+        envelope(0x84, 0x07, b""),
+        envelope(4, 0x07, b"", flags=0x01),
+        b"\4\0\0\0\7\xff\xff\xff\xff",
+    ],
+    ids=["short", "long", "response", "direction", "compressed", "length"],
+)
+def test_malformed_requests_are_noticed(node: FakeNode, client: RawClient, data: bytes) -> None:
+    _, _, _, opcode, body = client.ask(data)
+    assert opcode == 0x00
+    assert wire.decode_error(body)[0] == 0x000A
+    assert client.at_end()
+    assert len(node.malformed) == 1
+
+
+# -- what requests say --------------------------------------------------------------------------------------------------------
+
+
+def test_all_parameters_of_a_query(node: FakeNode) -> None:
+    """4.1.4, version 5: every flag but names."""
+    body = bytes.fromhex(
+        "00000001 51 0006 000001bf"
+        "0003 00000001 07 ffffffff fffffffe"  # values
+        "00000064"  # page size
+        "00000002 abcd"  # paging state
+        "0009"  # serial consistency
+        "0000000000000005"  # timestamp
+        "0002 6b73"  # keyspace
+        "00000009"  # now
+    )
+    with RawClient(node) as client:
+        client.start(5)
+        client.send(encode_segment(envelope(5, 0x07, body, 5), True, False))
+        client.segment()
+    request = node.queries()[0]
+    assert (request.query, request.consistency, request.version, request.stream) == ("Q", 6, 5, 5)
+    assert (list(request.values), request.page_size, request.paging_state) == ([b"\7", None, NOT_SET], 100, b"\xab\xcd")
+    assert (request.serial_consistency, request.timestamp, request.keyspace, request.now_in_seconds) == (9, 5, "ks", 9)
+    assert request.skip_metadata
+
+
+def test_named_values_payload_and_tracing(node: FakeNode, client: RawClient) -> None:
+    payload = bytes.fromhex("0001 0001 61 00000001 62")
+    body = payload + bytes.fromhex("00000001 51 0001 41 0001 0001 6b 00000001 07")
+    _, flags, _, _, answer = client.ask(envelope(4, 0x07, body, 0, flags=0x06))
+    request = node.queries()[0]
+    assert (request.names, request.values, request.custom_payload) == (["k"], [b"\7"], {"a": b"b"})
+    assert request.traced
+    assert flags == 0x02
+    assert (len(answer), answer[16:]) == (20, VOID)
+
+
+def test_prepare_execute_and_batch(node: FakeNode, client: RawClient) -> None:
+    text = "INSERT INTO t (k, v) VALUES (?, '?')"
+    query_id = hashlib.md5(text.encode()).digest()
+    prepare = envelope(4, 0x09, len(text).to_bytes(4, "big") + text.encode())
+    _, _, _, opcode, body = client.ask(prepare)
+    assert opcode == 0x08
+    # 4.2.5.4 of version 4: kind, id, one bind column k int of ks.t, no partition key index; no result columns.
+    assert body == bytes.fromhex("00000004 0010") + query_id + bytes.fromhex(
+        "00000001 00000001 00000000 0002 6b73 0001 74 0001 6b 0009 00000004 00000000"
+    )
+    execute = envelope(4, 0x0A, b"\0\x10" + query_id + bytes.fromhex("0001 01 0001 00000004 00000007"))
+    assert client.ask(execute)[3:] == (0x08, VOID)
+    batch = (
+        bytes.fromhex("01 0002 00 00000001 51 0000 01 0010")
+        + query_id
+        + bytes.fromhex("0001 00000004 00000008 0004 00")
+    )
+    assert client.ask(envelope(4, 0x0D, batch))[3:] == (0x08, VOID)
+    executed, batched = node.queries(text)
+    assert (executed.opcode, executed.values, executed.query_id) == (Opcode.EXECUTE, [b"\0\0\0\7"], query_id)
+    assert (batched.opcode, batched.batch_type, batched.consistency, batched.queries) == (
+        Opcode.BATCH,
+        1,
+        4,
+        ["Q", text],
+    )
+    assert [statement.values for statement in batched.statements] == [[], [b"\0\0\0\x08"]]
+    assert node.prepared == [text]
+    node.forget_prepared()
+    for request in (execute, envelope(4, 0x0D, batch)):
+        _, _, _, opcode, body = client.ask(request)
+        assert opcode == 0x00
+        assert body[:4] == bytes.fromhex("00002500")
+        assert body.endswith(b"\0\x10" + query_id)
+
+
+def test_a_primed_prepare_in_version_5(node: FakeNode) -> None:
+    node.prime_prepare("S", [("k", "int")], [("v", "text")], pk_indexes=[0], query_id=b"i", metadata_id=b"m")
+    with RawClient(node) as client:
+        client.start(5)
+        client.send(encode_segment(envelope(5, 0x09, bytes.fromhex("00000001 53 00000000")), True, False))
+        body = client.segment()[9:]
+    assert body == bytes.fromhex(
+        "00000004 0001 69 0001 6d 00000001 00000001 00000001 0000 0002 6b73 0001 74 0001 6b 0009"
+        "00000001 00000001 0002 6b73 0001 74 0001 76 000d"
+    )
+
+
+# -- what is answered -----------------------------------------------------------------------------------------------------------
+
+
+def answer_body(node: FakeNode, client: RawClient, answer: Any) -> tuple[int, bytes]:
+    node.prime("Q", answer, times=1)
+    _, _, _, opcode, body = ask(client, "Q")
+    return opcode, body
+
+
+def test_results(node: FakeNode, client: RawClient) -> None:
+    assert answer_body(node, client, set_keyspace("ks")) == (0x08, bytes.fromhex("00000003 0002 6b73"))
+    change = schema_change("CREATED", "TABLE", "ks", "t")
+    assert answer_body(node, client, change) == (
+        0x08,
+        bytes.fromhex("00000005 0007")
+        + b"CREATED"
+        + bytes.fromhex("0005")
+        + b"TABLE"
+        + bytes.fromhex("0002 6b73 0001 74"),
+    )
+    opcode, body = answer_body(node, client, rows([("k", "int")], [(7,), (None,)], paging_state=b"\xaa"))
+    assert opcode == 0x08
+    assert body == bytes.fromhex(
+        "00000002 00000003 00000001 00000001 aa 0002 6b73 0001 74 0001 6b 0009 00000002 00000004 00000007 ffffffff"
+    )
+
+
+def test_rows_without_metadata_and_with_changed_metadata(node: FakeNode) -> None:
+    """4.2.5.2: No_metadata where the id that the client names is right, Metadata_changed with the new one where it is not."""
+    node.prime_prepare("S", [], [("k", "int")], query_id=b"i")
+    node.prime("S", rows([("k", "int")], [(7,)], metadata_id=b"new"))
+    prepare = encode_segment(envelope(5, 0x09, bytes.fromhex("00000001 53 00000000")), True, False)
+
+    def execute(client: RawClient, metadata_id: bytes) -> bytes:
+        body = b"\0\1i" + bytes((0, len(metadata_id))) + metadata_id + bytes.fromhex("0001 00000002")
+        client.send(encode_segment(envelope(5, 0x0A, body), True, False))
+        return client.segment()[9:]
+
+    with RawClient(node) as client:
+        client.start(5)
+        client.send(prepare)
+        client.segment()
+        assert execute(client, b"new") == bytes.fromhex("00000002 00000004 00000001 00000001 00000004 00000007")
+        assert execute(client, b"old") == bytes.fromhex(
+            "00000002 00000009 00000001 0003 6e6577 0002 6b73 0001 74 0001 6b 0009 00000001 00000004 00000007"
+        )
+
+
+def test_pages(node: FakeNode, client: RawClient) -> None:
+    node.prime("Q", paged([("k", "tinyint")], [(value,) for value in range(5)]))
+
+    def page(state: bytes | None) -> tuple[list[bytes | None], bytes | None]:
+        flags = b"\x0c" if state is not None else b"\x04"
+        body = (
+            b"\0\0\0\1Q\0\1"
+            + flags
+            + b"\0\0\0\2"
+            + (len(state).to_bytes(4, "big") + state if state is not None else b"")
+        )
+        answer = client.ask(envelope(4, 0x07, body))[4]
+        reader = wire.Reader(answer[4:])
+        has_more = reader.int32() & 0x2
+        reader.int32()
+        following = reader.blob() if has_more else None
+        return [row["k"] for row in wire.decode_rows(answer)], following
+
+    seen, state = page(None)
+    while state is not None:
+        more, state = page(state)
+        seen += more
+    assert seen == [b"\0", b"\1", b"\2", b"\3", b"\4"]
+
+
+def test_extras(node: FakeNode, client: RawClient) -> None:
+    node.prime("Q", void().having(warnings=["w"], custom_payload={"a": b"b"}))
+    assert ask(client, "Q")[1:] == (0x0C, 0, 0x08, bytes.fromhex("0001 0001 77 0001 0001 61 00000001 62") + VOID)
+
+
+ERRORS = [
+    (error(ErrorCode.SYNTAX_ERROR, "m"), "00002000 0001 6d", "00002000 0001 6d"),
+    (error(ErrorCode.UNAVAILABLE, "m", consistency=4, required=3, alive=1),
+     "00001000 0001 6d 0004 00000003 00000001", "00001000 0001 6d 0004 00000003 00000001"),
+    (error(ErrorCode.WRITE_TIMEOUT, "m", received=1, blockfor=2, write_type="CAS", contentions=5),
+     "00001100 0001 6d 0001 00000001 00000002 0003 434153", "00001100 0001 6d 0001 00000001 00000002 0003 434153 0005"),
+    (error(ErrorCode.READ_TIMEOUT, "m", data_present=True),
+     "00001200 0001 6d 0001 00000000 00000001 01", "00001200 0001 6d 0001 00000000 00000001 01"),
+    (error(ErrorCode.READ_FAILURE, "m", failures={"1.2.3.4": 2}),
+     "00001300 0001 6d 0001 00000000 00000001 00000001 00",
+     "00001300 0001 6d 0001 00000000 00000001 00000001 04 01020304 0002 00"),
+    (error(ErrorCode.WRITE_FAILURE, "m", write_type="BATCH"),
+     "00001500 0001 6d 0001 00000000 00000001 00000000 0005 4241544348",
+     "00001500 0001 6d 0001 00000000 00000001 00000000 0005 4241544348"),
+    (error(ErrorCode.FUNCTION_FAILURE, "m", keyspace="k", function="f", arg_types=["int"]),
+     "00001400 0001 6d 0001 6b 0001 66 0001 0003 696e74", "00001400 0001 6d 0001 6b 0001 66 0001 0003 696e74"),
+    (error(ErrorCode.CAS_WRITE_UNKNOWN, "m"), "00001700 0001 6d 0001 00000000 00000001",
+     "00001700 0001 6d 0001 00000000 00000001"),
+    (error(ErrorCode.ALREADY_EXISTS, "m", keyspace="k", table="t"),
+     "00002400 0001 6d 0001 6b 0001 74", "00002400 0001 6d 0001 6b 0001 74"),
+    (error(ErrorCode.UNPREPARED, "m", query_id=b"i"), "00002500 0001 6d 0001 69", "00002500 0001 6d 0001 69"),
+    (error(ErrorCode.RATE_LIMITED, "m", op_type=1, rejected_by_coordinator=True), "00004321 0001 6d 01 01",
+     "00004321 0001 6d 01 01"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("answer", "in_4", "in_5"), ERRORS)
+def test_errors(node: FakeNode, answer: Message, in_4: str, in_5: str) -> None:
+    node.prime("Q", answer)
+    with RawClient(node) as client:
+        client.start(4)
+        assert ask(client, "Q")[3:] == (0x00, bytes.fromhex(in_4))
+    with RawClient(node) as client:
+        client.start(5)
+        client.send(encode_segment(query("Q", 5), True, False))
+        assert client.segment()[9:] == bytes.fromhex(in_5)
+
+
+def test_an_error_has_no_other_fields() -> None:
+    with pytest.raises(TypeError, match=r"0x1000 has no field table; it has consistency, required, alive"):
+        error(ErrorCode.UNAVAILABLE, "m", table="t")
+
+
+def test_system_tables() -> None:
+    with FakeNode("127.0.0.2", datacenter="east", rack="r7", tokens=["-5", "9"]) as node, RawClient(node) as client:
+        client.start(4)
+        (row,) = wire.decode_rows(ask(client, "SELECT * FROM system.local WHERE key = 'local'")[4])
+        assert (row["data_center"], row["rack"], row["host_id"]) == (b"east", b"r7", node.host_id.bytes)
+        assert row["tokens"] == bytes.fromhex("00000002 00000002 2d35 00000001 39")
+        assert (row["rpc_address"], row["rpc_port"]) == (b"\x7f\0\0\2", node.port.to_bytes(4, "big"))
+        (row,) = wire.decode_rows(ask(client, "select key, schema_version from system.local")[4])
+        assert list(row) == ["key", "schema_version"]
+        assert wire.decode_rows(ask(client, "SELECT * FROM system.peers_v2")[4]) == []
+        assert wire.decode_rows(ask(client, "SELECT * FROM system_schema.keyspaces")[4]) == []
+        assert wire.decode_error(ask(client, "SELECT * FROM system.nothing")[4]) == (
+            0x2200,
+            "unconfigured table nothing",
+        )
+        assert wire.decode_error(ask(client, "SELECT x FROM system.local")[4])[0] == 0x2200
+        node.has_peers_v2 = False
+        assert wire.decode_error(ask(client, "SELECT * FROM system.peers_v2")[4])[0] == 0x2200
+
+
+def test_use(node: FakeNode, client: RawClient) -> None:
+    assert ask(client, 'USE "Mine"')[4] == bytes.fromhex("00000003 0004") + b"Mine"
+    assert ask(client, "use Mine;")[4] == bytes.fromhex("00000003 0004") + b"mine"
+    node.keyspaces = {"ks"}
+    assert wire.decode_error(ask(client, "USE mine")[4]) == (0x2200, "Keyspace 'mine' does not exist")
+
+
+# -- the script -----------------------------------------------------------------------------------------------------------------
+
+
+def first_byte(client: RawClient, text: str) -> int:
+    return ask(client, text)[4][3]
+
+
+def test_what_is_primed_later_goes_first_and_is_used_up(node: FakeNode, client: RawClient) -> None:
+    node.prime(re.compile("^SELECT"), set_keyspace("regex"))
+    node.prime("SELECT 1", set_keyspace("text"))
+    used = node.prime(lambda request: request.stream == 5, set_keyspace("function"), times=1)
+    names = [ask(client, "SELECT 1", 5)[4][6:], ask(client, "SELECT 1", 5)[4][6:], ask(client, "SELECT 2", 5)[4][6:]]
+    assert names == [b"function", b"text", b"regex"]
+    assert used.used == 1
+    assert first_byte(client, "INSERT") == 1
+    node.prime(Opcode.QUERY, set_keyspace("opcode")).remove()
+    assert ask(client, "SELECT 2")[4][6:] == b"regex"
+    node.clear_primes()
+    assert first_byte(client, "SELECT 1") == 1
+
+
+def test_sequences_and_functions(node: FakeNode, client: RawClient) -> None:
+    def by_stream(request: Request) -> Message:
+        return set_keyspace(str(request.stream))
+
+    node.prime("Q", sequence(error(ErrorCode.OVERLOADED), by_stream))
+    assert [ask(client, "Q", stream)[4][-1:] for stream in (1, 2, 3)] == [b"d", b"2", b"3"]
+    with pytest.raises(TypeError, match="neither"):
+        node.prime("Q", "an answer")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="no answers"):
+        sequence()
+
+
+def test_held_answers(node: FakeNode, client: RawClient) -> None:
+    held = hold(set_keyspace("default"))
+    node.prime("Q", held)
+    client.send(query("Q", 4, 1) + query("Q", 4, 2) + query("Q", 4, 3) + query("other", 4, 4))
+    assert client.envelope()[2] == 4
+    assert [one.request.stream for one in held.wait(3)] == [1, 2, 3]
+    held.held[1].release(set_keyspace("second"))
+    assert client.envelope()[2:] == (2, 0x08, bytes.fromhex("00000003 0006") + b"second")
+    with pytest.raises(RuntimeError, match="answered already"):
+        held.held[1].release()
+    held.release()
+    assert client.envelope()[2:] == (1, 0x08, bytes.fromhex("00000003 0007") + b"default")
+    with pytest.raises(AssertionError, match=r"2 requests were held back within 0\.01 s, not 5"):
+        held.take(5, 0.01)
+    held.take(1)
+    held.open()
+    assert client.envelope()[2] == 3
+    assert ask(client, "Q", 7)[2] == 7
+
+
+# -- faults ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_silence_delay_order_and_copies(node: FakeNode, client: RawClient) -> None:
+    node.prime("silent", silence())
+    node.prime("late", delay(0.001, void()))
+    node.prime("turned", out_of_order(void(), 3))
+    node.prime("twice", duplicate(void()))
+    node.prime("elsewhere", on_stream(void(), -7))
+    client.send(query("silent", 4, 1))
+    assert ask(client, "late", 2)[2] == 2
+    client.send(b"".join(query("turned", 4, stream) for stream in (1, 2, 3)))
+    assert [client.envelope()[2] for _ in range(3)] == [3, 2, 1]
+    assert (ask(client, "twice", 4)[2], client.envelope()[2]) == (4, 4)
+    assert ask(client, "elsewhere", 5)[2] == -7
+
+
+def test_bytes_as_they_are(node: FakeNode, client: RawClient) -> None:
+    node.prime("garbage", garbage(b"123456789"))
+    node.prime("raw", raw(b"abc"))
+    client.send(query("garbage", 4))
+    assert client.read(9) == b"123456789"
+    client.send(query("raw", 4))
+    assert client.read(3) == b"abc"
+    with RawClient(node) as framed:
+        framed.start(5)
+        framed.send(encode_segment(query("garbage", 5), True, False))
+        assert framed.read(9) == b"123456789"
+        framed.send(encode_segment(query("raw", 5), True, False))
+        assert framed.segment() == b"abc"
+
+
+def test_answers_in_pieces(node: FakeNode, client: RawClient) -> None:
+    node.prime("Q", dribble(void()))
+    assert ask(client, "Q", 3) == (0x84, 0, 3, 0x08, VOID)
+    with RawClient(node) as framed:
+        framed.start(5)
+        framed.send(encode_segment(query("Q", 5), True, False))
+        assert framed.segment()[9:] == VOID
+
+
+def test_damaged_frames(node: FakeNode) -> None:
+    node.prime("Q", corrupted(void()))
+    with RawClient(node) as client:
+        client.start(5)
+        client.send(encode_segment(query("Q", 5), True, False))
+        whole = client.read(6 + 13 + 4)
+    intact = encode_segment(bytes.fromhex("85 00 0000 08 00000004 00000001"), True, False)
+    assert [place for place in range(23) if whole[place] != intact[place]] == [18]
+
+
+def test_endings(node: FakeNode) -> None:
+    node.prime("close", close())
+    node.prime("half", half_frame(void(), 5))
+    node.prime("hang", half_frame(void(), -1, "hang"))
+    node.prime("reset", reset())
+    with RawClient(node) as client:
+        client.start(4)
+        client.send(query("close", 4))
+        assert client.at_end()
+    with RawClient(node) as client:
+        client.start(4)
+        client.send(query("half", 4))
+        assert client.read(100) == bytes.fromhex("84 00 0000 08")
+    with RawClient(node) as client:
+        client.start(4)
+        client.send(query("hang", 4) + query("other", 4))
+        assert client.read(12) == bytes.fromhex("84 00 0000 08 00000004 000000")
+        node.wait_for(lambda node: node.queries("hang"))
+        assert node.queries("other") == []
+    with RawClient(node) as client:
+        client.start(4)
+        client.send(query("reset", 4))
+        with pytest.raises(ConnectionResetError):
+            client.read(1)
+    with pytest.raises(ValueError, match="maybe"):
+        half_frame(void(), 1, "maybe")
+
+
+# -- switches -------------------------------------------------------------------------------------------------------------------
+
+
+def test_refusing_and_accepting(node: FakeNode) -> None:
+    node.refuse_connections()
+    with pytest.raises(ConnectionRefusedError):
+        RawClient(node)
+    node.accept_connections()
+    with RawClient(node) as client:
+        client.start(4)
+
+
+def test_accepting_and_hanging(node: FakeNode) -> None:
+    node.accept_but_hang()
+    with RawClient(node) as client:
+        client.send(envelope(4, 0x05, b""))
+        client.settimeout(0.02)
+        with pytest.raises(TimeoutError):
+            client.read(1)
+    node.accept_connections()
+    with RawClient(node) as client:
+        client.start(4)
+
+
+@pytest.mark.parametrize("way", ["reading", "pause"])
+def test_a_node_that_does_not_read(node: FakeNode, client: RawClient, way: str) -> None:
+    (node.stop_reading if way == "reading" else node.pause)()
+    client.settimeout(0.2)
+    with pytest.raises(TimeoutError):
+        client.send(bytes(64 << 20))  # more than the sockets' buffers hold
+    assert node.queries() == []
+
+
+def test_what_came_in_while_paused_is_answered_then(node: FakeNode, client: RawClient) -> None:
+    held = hold()
+    node.prime("held", held)
+    client.send(query("held", 4, 1))
+    held.wait()
+    node.pause()
+    held.release()
+    client.send(query("Q", 4, 2))
+    node.resume()
+    assert sorted((client.envelope()[2], client.envelope()[2])) == [1, 2]
+
+
+def test_dropping(node: FakeNode, client: RawClient) -> None:
+    assert node.drop_connections() == 1
+    assert client.at_end()
+    node.wait_for(lambda node: not node.connections)
+    with RawClient(node) as other:
+        other.start(4)
+        assert node.drop_connections(reset=True) == 1
+        with pytest.raises(ConnectionResetError):
+            other.read(1)
+    assert node.opened == 2
+
+
+def test_events(node: FakeNode, client: RawClient) -> None:
+    assert node.send_event("STATUS_CHANGE", "UP", "127.0.0.1", 9042) == 0
+    types = bytes.fromhex("0002 000d") + b"STATUS_CHANGE" + bytes.fromhex("000d") + b"SCHEMA_CHANGE"
+    assert client.ask(envelope(4, 0x0B, types))[3] == 0x02
+    assert node.send_event("STATUS_CHANGE", "UP", "127.0.0.1", 9042) == 1
+    assert node.send_event("TOPOLOGY_CHANGE", "NEW_NODE", "127.0.0.1", 9042) == 0
+    assert client.envelope() == (
+        0x84, 0, -1, 0x0C,
+        bytes.fromhex("000d") + b"STATUS_CHANGE" + bytes.fromhex("0002 5550 04 7f000001 00002352"),
+    )  # fmt: skip
+    node.send_event("SCHEMA_CHANGE", "DROPPED", "FUNCTION", "ks", "f", ["int"])
+    assert client.envelope()[4] == (
+        bytes.fromhex("000d") + b"SCHEMA_CHANGE" + bytes.fromhex("0007") + b"DROPPED" + bytes.fromhex("0008")
+        + b"FUNCTION" + bytes.fromhex("0002 6b73 0001 66 0001 0003 696e74")
+    )  # fmt: skip
+
+
+# -- life -----------------------------------------------------------------------------------------------------------------------
+
+
+def test_waiting(node: FakeNode, client: RawClient) -> None:
+    client.send(query("Q", 4))
+    assert node.wait_for(lambda node: node.queries("Q"))[0].query == "Q"
+    with pytest.raises(AssertionError, match="did not come to that"):
+        node.wait_for(lambda node: node.count(Opcode.BATCH), 0.01)
+    node.forget_requests()
+    assert node.requests == []
+
+
+async def test_waiting_on_a_loop(node: FakeNode) -> None:
+    with RawClient(node) as client:
+        client.send(envelope(4, 0x05, b""))
+        assert await node.wait_until(lambda node: node.count(Opcode.OPTIONS)) == 1
+
+
+def test_nothing_is_left_behind() -> None:
+    before = set(threading.enumerate())
+    node = FakeNode()
+    with node:
+        client = RawClient(node)
+        client.start(4)
+        port = node.port
+        assert [thread.name for thread in threading.enumerate() if thread not in before] == [
+            f"fake-node-127.0.0.1:{port}"
+        ]
+    assert set(threading.enumerate()) == before
+    assert not node.is_running
+    with client:
+        assert client.read(1) == b""
+    with pytest.raises(ConnectionRefusedError):
+        RawClient(node)
+    with pytest.raises(RuntimeError, match="is not running"):
+        node.drop_connections()
+    node.stop()
+    with node:  # it comes back at the same port
+        assert node.port == port
+        with RawClient(node) as again:
+            again.start(5)
+
+
+def test_a_port_that_is_taken() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(OSError, match="in use"):
+        FakeNode(port=taken.getsockname()[1]).start()
+
+
+def test_any_message_at_all(node: FakeNode, client: RawClient) -> None:
+    node.prime("Q", message(0x7F, b"?"))
+    assert ask(client, "Q")[3:] == (0x7F, b"?")
