@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime
 import decimal
-import ipaddress
 import math
 import types
 import uuid
@@ -57,8 +56,6 @@ class Encoder:
             Date: self.cql_encode_date_ext,
             Time: self.cql_encode_time,
             Duration: self.cql_encode_object,
-            ipaddress.IPv4Address: self.cql_encode_ipaddress,
-            ipaddress.IPv6Address: self.cql_encode_ipaddress,
             dict: self.cql_encode_map_collection,
             OrderedDict: self.cql_encode_map_collection,
             OrderedMap: self.cql_encode_map_collection,
@@ -81,9 +78,11 @@ class Encoder:
         found = mapping.get(kind)
         if found is not None:
             return found
-        for parent in kind.__mro__[1:]:
+        for parent in kind.__mro__:
             if parent in mapping:
                 return mapping[parent]
+            if parent.__module__ == "ipaddress":
+                return self.cql_encode_ipaddress
         if issubclass(kind, Mapping):
             return self.cql_encode_map_collection
         return self.cql_encode_object
@@ -144,8 +143,8 @@ class Encoder:
         """A quoted ``HH:MM:SS.nnnnnnnnn``."""
         return f"'{Time(val)}'"
 
-    def cql_encode_ipaddress(self, val: ipaddress.IPv4Address | ipaddress.IPv6Address) -> str:
-        """A quoted address."""
+    def cql_encode_ipaddress(self, val: Any) -> str:
+        """A quoted address: of the module `ipaddress`, which is not imported for the sake of those who never use it."""
         return f"'{val.compressed}'"
 
     def cql_encode_sequence(self, val: Iterable[Any]) -> str:

@@ -1,16 +1,22 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True, binding=True
-"""Bodies of QUERY, EXECUTE, BATCH and PREPARE: the compiled twin of `cassandra.protocol.bodies`, through one C buffer."""
+"""Bodies of QUERY, EXECUTE, BATCH and PREPARE: the compiled twin of `cassandra.protocol.bodies`.
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+A small body is gathered on the stack and becomes a bytes object at its end. A larger one is written straight into the bytes object that
+will be handed on, which grows as it has to and is cut to size: a second copy of a batch of vectors would cost as much as the first.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_XDECREF
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize
 from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from cassandra._accel.bind cimport ValuesBlock
 from cassandra._accel.checks cimport exact_bytes
-from cassandra._accel.wbuf cimport (
-    put_be16, put_be32, put_be64, wbuf, wbuf_bytes, wbuf_close, wbuf_extend, wbuf_open, wbuf_reserve, wbuf_write,
-)
+from cassandra._accel.wbuf cimport put_be16, put_be32, put_be64
+
+from operator import index as _index
 
 from cassandra.errors import UnsupportedOperation
 from cassandra.sentinels import UNSET_VALUE
@@ -34,9 +40,87 @@ cdef enum:
     FLAG_NOW_IN_SECONDS = 0x100
 
 
+cdef extern from "Python.h":
+    # As pointers: a bytes object that is still written must not be counted, or it cannot be resized.
+    PyObject* new_bytes "PyBytes_FromStringAndSize"(const char* data, Py_ssize_t size) except NULL
+    int resize_bytes "_PyBytes_Resize"(PyObject** made, Py_ssize_t size) except -1
+    char* start_of "PyBytes_AS_STRING"(PyObject* made)
+
+cdef enum:
+    OBUF_INLINE = 2048
+    OBUF_LIMIT = 0x7FFFFFFF
+
+cdef struct obuf:
+    uint8_t* data
+    Py_ssize_t size
+    Py_ssize_t capacity
+    PyObject* made              # the bytes object that `data` is in, or NULL while that is inline_data
+    uint8_t inline_data[OBUF_INLINE]
+
+
+cdef inline void obuf_open(obuf* b) noexcept:
+    b.data = b.inline_data
+    b.size = 0
+    b.capacity = OBUF_INLINE
+    b.made = NULL
+
+
+cdef inline void obuf_close(obuf* b) noexcept:
+    Py_XDECREF(b.made)
+    b.made = NULL
+
+
+cdef int obuf_grow(obuf* b, Py_ssize_t extra) except -1:
+    cdef Py_ssize_t wanted
+    cdef Py_ssize_t capacity = b.capacity * 2
+    if extra < 0 or extra > OBUF_LIMIT - b.size:
+        raise OverflowError(f"a body of {b.size} + {extra} bytes is longer than the protocol's limit of 2 GiB")
+    wanted = b.size + extra
+    if capacity < wanted:
+        capacity = wanted
+    if b.made == NULL:
+        b.made = new_bytes(NULL, capacity)
+        memcpy(start_of(b.made), b.inline_data, b.size)
+    else:
+        resize_bytes(&b.made, capacity)
+    b.data = <uint8_t*> start_of(b.made)
+    b.capacity = capacity
+    return 0
+
+
+cdef inline int obuf_reserve(obuf* b, Py_ssize_t extra) except -1:
+    if b.capacity - b.size < extra:
+        obuf_grow(b, extra)
+    return 0
+
+
+cdef inline uint8_t* obuf_extend(obuf* b, Py_ssize_t extra) except NULL:
+    """Claims `extra` bytes; their address is good until the next call."""
+    cdef uint8_t* start
+    if b.capacity - b.size < extra or extra < 0:
+        obuf_grow(b, extra)
+    start = b.data + b.size
+    b.size += extra
+    return start
+
+
+cdef inline int obuf_write(obuf* b, const void* source, Py_ssize_t size) except -1:
+    memcpy(obuf_extend(b, size), source, size)
+    return 0
+
+
+cdef bytes obuf_bytes(obuf* b):
+    if b.made == NULL:
+        return PyBytes_FromStringAndSize(<char*> b.data, b.size)
+    resize_bytes(&b.made, b.size)
+    return <bytes> b.made
+
+
 cdef int64_t _number(object number, int64_t low, int64_t high, str message) except? -1:
     """`number` as a C number of its range; ValueError with `message`, in which {} stands for it."""
     cdef int64_t value
+    if type(number) is not int:
+        number = _whole(number, message)
     try:
         value = number
     except OverflowError:
@@ -46,20 +130,28 @@ cdef int64_t _number(object number, int64_t low, int64_t high, str message) exce
     return value
 
 
-cdef int _short(wbuf* out, object number, str what) except -1:
+cdef object _whole(object number, str message):
+    """`number` as an int; a float is none, not even a whole one."""
+    try:
+        return _index(number)
+    except TypeError:
+        raise TypeError(f"{message.partition(';')[0].format(repr(number))}; it has to be an integer") from None
+
+
+cdef int _short(obuf* out, object number, str what) except -1:
     cdef int64_t value = _number(number, 0, 0xFFFF, "{} " + what + "; the protocol has room for 65535")
-    put_be16(wbuf_extend(out, 2), <uint16_t> value)
+    put_be16(obuf_extend(out, 2), <uint16_t> value)
     return 0
 
 
-cdef int _count(wbuf* out, Py_ssize_t count, str what) except -1:
+cdef int _count(obuf* out, Py_ssize_t count, str what) except -1:
     if count > 0xFFFF:
         raise ValueError(f"{count} {what}; the protocol has room for 65535")
-    put_be16(wbuf_extend(out, 2), <uint16_t> count)
+    put_be16(obuf_extend(out, 2), <uint16_t> count)
     return 0
 
 
-cdef int _consistency(wbuf* out, object level, str what) except -1:
+cdef int _consistency(obuf* out, object level, str what) except -1:
     cdef int64_t value = -1
     if type(level) is int:
         try:
@@ -67,41 +159,54 @@ cdef int _consistency(wbuf* out, object level, str what) except -1:
         except OverflowError:
             pass
         if 0 <= value <= 0xFFFF:
-            put_be16(wbuf_extend(out, 2), <uint16_t> value)
+            put_be16(obuf_extend(out, 2), <uint16_t> value)
             return 0
     return _short(out, level, what)
 
 
-cdef int _string(wbuf* out, str text, str what) except -1:
+cdef int _string(obuf* out, object text, str what) except -1:
     cdef Py_ssize_t size
-    cdef const char* data = PyUnicode_AsUTF8AndSize(text, &size)
+    cdef const char* data
     cdef uint8_t* p
+    if not isinstance(text, str):
+        raise TypeError(f"{what} is {text!r} ({type(text).__name__}); it has to be a str")
+    data = PyUnicode_AsUTF8AndSize(text, &size)
     if size > 0xFFFF:
         raise ValueError(f"{what} of {size} bytes; the protocol has room for 65535")
-    p = wbuf_extend(out, size + 2)
+    p = obuf_extend(out, size + 2)
     put_be16(p, <uint16_t> size)
     memcpy(p + 2, data, size)
     return 0
 
 
-cdef int _long_string(wbuf* out, object text) except -1:
+cdef object _bytes_of(object value, str what):
+    """`value`, a bytes object of whatever class, or the bytes of another buffer."""
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, (bytearray, memoryview)):
+        return bytes(value)
+    raise TypeError(f"{what} is {value!r} ({type(value).__name__}); it has to be bytes")
+
+
+cdef int _long_string(obuf* out, object text) except -1:
     cdef Py_ssize_t size
     cdef const char* data
     cdef uint8_t* p
     if isinstance(text, str):
         data = PyUnicode_AsUTF8AndSize(text, &size)
     else:
-        data = PyBytes_AS_STRING(exact_bytes(text, "a query"))
+        text = _bytes_of(text, "a query")
+        data = PyBytes_AS_STRING(text)
         size = PyBytes_GET_SIZE(text)
-    p = wbuf_extend(out, size + 4)
+    p = obuf_extend(out, size + 4)
     put_be32(p, <uint32_t> size)
     memcpy(p + 4, data, size)
     return 0
 
 
-cdef int _add_bytes(wbuf* out, bytes data) except -1:
+cdef int _add_bytes(obuf* out, object data) except -1:
     cdef Py_ssize_t size = PyBytes_GET_SIZE(data)
-    cdef uint8_t* p = wbuf_extend(out, size + 4)
+    cdef uint8_t* p = obuf_extend(out, size + 4)
     put_be32(p, <uint32_t> size)
     memcpy(p + 4, PyBytes_AS_STRING(data), size)
     return 0
@@ -113,15 +218,15 @@ cdef object _unset_unsupported(int version):
     )
 
 
-cdef int _add_value(wbuf* out, object value, int version) except -1:
+cdef int _add_value(obuf* out, object value, int version) except -1:
     if type(value) is bytes:
-        return _add_bytes(out, <bytes> value)
+        return _add_bytes(out, value)
     if value is None:
-        put_be32(wbuf_extend(out, 4), NULL_MARK)
+        put_be32(obuf_extend(out, 4), NULL_MARK)
     elif value is _unset:
         if version < 4:
             raise _unset_unsupported(version)
-        put_be32(wbuf_extend(out, 4), UNSET_MARK)
+        put_be32(obuf_extend(out, 4), UNSET_MARK)
     elif isinstance(value, (bytes, bytearray, memoryview)):
         _add_bytes(out, bytes(value))
     else:
@@ -129,14 +234,14 @@ cdef int _add_value(wbuf* out, object value, int version) except -1:
     return 0
 
 
-cdef int _add_block(wbuf* out, Py_ssize_t count, bytes data, bint has_unset, int version) except -1:
+cdef int _add_block(obuf* out, Py_ssize_t count, bytes data, bint has_unset, int version) except -1:
     if has_unset and version < 4:
         raise _unset_unsupported(version)
     _count(out, count, "values in one statement")
-    return wbuf_write(out, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
+    return obuf_write(out, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
 
 
-cdef int _add_values(wbuf* out, object values, object names, int version) except -1:
+cdef int _add_values(obuf* out, object values, object names, int version) except -1:
     """Append <n>[name_1]<value_1>... of a block or sequence of values."""
     cdef ValuesBlock block
     cdef Py_ssize_t place, count
@@ -154,7 +259,7 @@ cdef int _add_values(wbuf* out, object values, object names, int version) except
         return _add_named(out, values, names, version)
     # The number is written when it is known: a value's own code could change the list.
     place = out.size
-    wbuf_extend(out, 2)
+    obuf_extend(out, 2)
     count = 0
     if type(values) is list:
         for value in <list> values:
@@ -170,7 +275,7 @@ cdef int _add_values(wbuf* out, object values, object names, int version) except
     return 0
 
 
-cdef int _add_named(wbuf* out, object values, object names, int version) except -1:
+cdef int _add_named(obuf* out, object values, object names, int version) except -1:
     cdef list given = list(values)
     cdef list called = list(names)
     cdef Py_ssize_t index
@@ -183,7 +288,7 @@ cdef int _add_named(wbuf* out, object values, object names, int version) except 
     return 0
 
 
-cdef int _tail(wbuf* out, object params, int version) except -1:
+cdef int _tail(obuf* out, object params, int version) except -1:
     """Append what QUERY and BATCH both end with; its flags."""
     cdef int flags = 0
     cdef object value = params.serial_consistency
@@ -194,7 +299,7 @@ cdef int _tail(wbuf* out, object params, int version) except -1:
     if value is not None:
         flags |= FLAG_TIMESTAMP
         put_be64(
-            wbuf_extend(out, 8),
+            obuf_extend(out, 8),
             <uint64_t> _number(
                 value, INT64_MIN, INT64_MAX,
                 "timestamp is {}; the protocol has a signed number of 64 bits",
@@ -223,18 +328,18 @@ cdef object _keyspace_unsupported(int version):
     )
 
 
-cdef int _int32(wbuf* out, object value, str message) except -1:
-    put_be32(wbuf_extend(out, 4), <uint32_t> _number(value, -0x80000000, 0x7FFFFFFF, message))
+cdef int _int32(obuf* out, object value, str message) except -1:
+    put_be32(obuf_extend(out, 4), <uint32_t> _number(value, -0x80000000, 0x7FFFFFFF, message))
     return 0
 
 
-cdef int _byte(wbuf* out, object value, str message) except -1:
+cdef int _byte(obuf* out, object value, str message) except -1:
     cdef int64_t number = _number(value, 0, 0xFF, message)
-    wbuf_extend(out, 1)[0] = <uint8_t> number
+    obuf_extend(out, 1)[0] = <uint8_t> number
     return 0
 
 
-cdef int _patch_flags(wbuf* out, Py_ssize_t place, int flags, int version) except -1:
+cdef int _patch_flags(obuf* out, Py_ssize_t place, int flags, int version) except -1:
     if version >= 5:
         put_be32(out.data + place, <uint32_t> flags)
     else:
@@ -242,14 +347,14 @@ cdef int _patch_flags(wbuf* out, Py_ssize_t place, int flags, int version) excep
     return 0
 
 
-cdef int _add_query_params(wbuf* out, object params, int version) except -1:
+cdef int _add_query_params(obuf* out, object params, int version) except -1:
     """Append <query_parameters>."""
     cdef int flags = 0
     cdef Py_ssize_t place
     cdef object value, names
     _consistency(out, params.consistency, "is no consistency level")
     place = out.size
-    wbuf_extend(out, 4 if version >= 5 else 1)
+    obuf_extend(out, 4 if version >= 5 else 1)
     value = params.values
     # No values and an empty block are the same: without the flag, zero values need no count.
     if value is not None:
@@ -268,96 +373,96 @@ cdef int _add_query_params(wbuf* out, object params, int version) except -1:
     value = params.paging_state
     if value is not None:
         flags |= FLAG_PAGING_STATE
-        _add_bytes(out, exact_bytes(value, "paging_state"))
+        _add_bytes(out, _bytes_of(value, "paging_state"))
     flags |= _tail(out, params, version)
     return _patch_flags(out, place, flags, version)
 
 
-cdef int _add_execute_head(wbuf* out, object query_id, object metadata_id) except -1:
-    exact_bytes(query_id, "the id of a prepared statement")
+cdef int _add_execute_head(obuf* out, object query_id, object metadata_id) except -1:
+    query_id = _bytes_of(query_id, "the id of a prepared statement")
     _count(out, PyBytes_GET_SIZE(query_id), "bytes of a statement's id")
-    wbuf_write(out, PyBytes_AS_STRING(query_id), PyBytes_GET_SIZE(query_id))
+    obuf_write(out, PyBytes_AS_STRING(query_id), PyBytes_GET_SIZE(query_id))
     if metadata_id is not None:
-        exact_bytes(metadata_id, "a result metadata id")
+        metadata_id = _bytes_of(metadata_id, "a result metadata id")
         _count(out, PyBytes_GET_SIZE(metadata_id), "bytes of a result metadata id")
-        wbuf_write(out, PyBytes_AS_STRING(metadata_id), PyBytes_GET_SIZE(metadata_id))
+        obuf_write(out, PyBytes_AS_STRING(metadata_id), PyBytes_GET_SIZE(metadata_id))
     return 0
 
 
 def long_string(text):
     """A [long string]."""
-    cdef wbuf out
-    wbuf_open(&out)
+    cdef obuf out
+    obuf_open(&out)
     try:
         _long_string(&out, text)
-        return wbuf_bytes(&out)
+        return obuf_bytes(&out)
     finally:
-        wbuf_close(&out)
+        obuf_close(&out)
 
 
 def query_params_body(params, version):
     """<query_parameters> alone."""
-    cdef wbuf out
-    wbuf_open(&out)
+    cdef obuf out
+    obuf_open(&out)
     try:
         _add_query_params(&out, params, version)
-        return wbuf_bytes(&out)
+        return obuf_bytes(&out)
     finally:
-        wbuf_close(&out)
+        obuf_close(&out)
 
 
 def query_body(query, params, version):
     """The body of a QUERY."""
-    cdef wbuf out
-    wbuf_open(&out)
+    cdef obuf out
+    obuf_open(&out)
     try:
         _long_string(&out, query)
         _add_query_params(&out, params, version)
-        return wbuf_bytes(&out)
+        return obuf_bytes(&out)
     finally:
-        wbuf_close(&out)
+        obuf_close(&out)
 
 
 def execute_head(query_id, result_metadata_id):
     """What stands before the <query_parameters> of an EXECUTE."""
-    cdef wbuf out
-    wbuf_open(&out)
+    cdef obuf out
+    obuf_open(&out)
     try:
         _add_execute_head(&out, query_id, result_metadata_id)
-        return wbuf_bytes(&out)
+        return obuf_bytes(&out)
     finally:
-        wbuf_close(&out)
+        obuf_close(&out)
 
 
 def execute_body(query_id, result_metadata_id, params, version, tablet_version_block=None):
     """The body of an EXECUTE (see the Python twin)."""
     cdef int protocol = version
-    cdef wbuf out
+    cdef obuf out
     if result_metadata_id is None and protocol >= 5:
         result_metadata_id = b""
-    wbuf_open(&out)
+    obuf_open(&out)
     try:
         _add_execute_head(&out, query_id, result_metadata_id)
         _add_query_params(&out, params, protocol)
         if tablet_version_block is not None:
             _byte(&out, tablet_version_block, "a tablet version block is {}; the protocol has an unsigned number of 8 bits")
-        return wbuf_bytes(&out)
+        return obuf_bytes(&out)
     finally:
-        wbuf_close(&out)
+        obuf_close(&out)
 
 
-cdef int _add_statement(wbuf* out, object prepared, object statement, object values, int version) except -1:
+cdef int _add_statement(obuf* out, object prepared, object statement, object values, int version) except -1:
     if prepared:
         if type(statement) is not bytes:
-            raise TypeError(f"the id of a prepared statement is {statement!r}; it has to be bytes")
-        wbuf_extend(out, 1)[0] = 1
+            statement = _bytes_of(statement, "the id of a prepared statement")
+        obuf_extend(out, 1)[0] = 1
         _count(out, PyBytes_GET_SIZE(statement), "bytes of a statement's id")
-        wbuf_write(out, PyBytes_AS_STRING(statement), PyBytes_GET_SIZE(statement))
+        obuf_write(out, PyBytes_AS_STRING(statement), PyBytes_GET_SIZE(statement))
     else:
-        wbuf_extend(out, 1)[0] = 0
+        obuf_extend(out, 1)[0] = 0
         _long_string(out, statement)
     if values is None:
-        put_be16(wbuf_extend(out, 2), 0)
+        put_be16(obuf_extend(out, 2), 0)
     else:
         _add_values(out, values, None, version)
     return 0
@@ -368,49 +473,49 @@ def batch_body(batch_type, statements, params, version):
     cdef int protocol = version
     cdef Py_ssize_t place
     cdef int flags
-    cdef wbuf out
+    cdef obuf out
     cdef Py_ssize_t count = len(statements)
     cdef Py_ssize_t total = count
     if count > 0xFFFF:
         raise ValueError(f"a batch of {count} statements; the protocol has room for 65535")
-    wbuf_open(&out)
+    obuf_open(&out)
     try:
         _byte(&out, batch_type, "a batch's type is {}; the protocol has an unsigned number of 8 bits")
         place = out.size
-        wbuf_extend(&out, 2)
+        obuf_extend(&out, 2)
         count = 0
         for prepared, statement, values in statements:
             _add_statement(&out, prepared, statement, values, protocol)
             count += 1
             if count == 1 and out.size > 256:
                 # Statements of a batch are mostly of one size: room for all of them, so that what is written is not moved about.
-                wbuf_reserve(&out, min((out.size + 16) * (total - 1) + 64, MOST_RESERVED))
+                obuf_reserve(&out, min((out.size + 16) * (total - 1) + 64, MOST_RESERVED))
         if count > 0xFFFF:
             raise ValueError(f"a batch of {count} statements; the protocol has room for 65535")
         put_be16(out.data + place, <uint16_t> count)
         _consistency(&out, params.consistency, "is no consistency level")
         place = out.size
-        wbuf_extend(&out, 4 if protocol >= 5 else 1)
+        obuf_extend(&out, 4 if protocol >= 5 else 1)
         flags = _tail(&out, params, protocol)
         _patch_flags(&out, place, flags, protocol)
-        return wbuf_bytes(&out)
+        return obuf_bytes(&out)
     finally:
-        wbuf_close(&out)
+        obuf_close(&out)
 
 
 def prepare_body(query, keyspace, version):
     """The body of a PREPARE; `keyspace` needs version 5."""
     cdef int protocol = version
-    cdef wbuf out
+    cdef obuf out
     if keyspace is not None and protocol < 5:
         raise _keyspace_unsupported(protocol)
-    wbuf_open(&out)
+    obuf_open(&out)
     try:
         _long_string(&out, query)
         if protocol >= 5:
-            put_be32(wbuf_extend(&out, 4), 0 if keyspace is None else 1)
+            put_be32(obuf_extend(&out, 4), 0 if keyspace is None else 1)
             if keyspace is not None:
                 _string(&out, keyspace, "a keyspace name")
-        return wbuf_bytes(&out)
+        return obuf_bytes(&out)
     finally:
-        wbuf_close(&out)
+        obuf_close(&out)

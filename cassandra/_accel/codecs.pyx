@@ -32,7 +32,7 @@ from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_AsDouble, PyFloat_Check, P
 from cpython.list cimport PyList_CheckExact, PyList_GET_ITEM, PyList_GET_SIZE, PyList_New, PyList_SET_ITEM
 from cpython.long cimport PyLong_Check, PyLong_FromLong, PyLong_FromLongLong
 from cpython.number cimport PyIndex_Check, PyNumber_Index
-from cpython.object cimport Py_EQ, PyObject, PyObject_RichCompareBool
+from cpython.object cimport Py_LT, PyObject, PyObject_RichCompareBool
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_Check, PyTuple_CheckExact, PyTuple_GET_ITEM, PyTuple_GET_SIZE, PyTuple_New, PyTuple_SET_ITEM
 from cpython.unicode cimport PyUnicode_AsUTF8String, PyUnicode_Check, PyUnicode_DecodeASCII, PyUnicode_DecodeUTF8
@@ -91,6 +91,8 @@ cdef extern from "Python.h":
     Py_ssize_t PyDict_Size(object) except -1
     bint PyDict_Next(object, Py_ssize_t*, PyObject**, PyObject**)
     int PyList_Sort(object) except -1
+    object PyList_GetSlice(object, Py_ssize_t, Py_ssize_t)
+    void Py_LeaveRecursiveCall()
 
 cdef extern from "byteswap.h" nogil:
     const int TURBOCQL_LITTLE
@@ -110,6 +112,7 @@ cdef extern from "objects.h":
     Py_ssize_t turbocql_pack_ints(object, Py_ssize_t, Py_ssize_t, uint8_t*, Py_ssize_t, int) noexcept
     object turbocql_int_of(const uint8_t*, size_t, int)
     object turbocql_readable(object)
+    int turbocql_enter(const char*) except -1
 
 cdatetime.import_datetime()
 

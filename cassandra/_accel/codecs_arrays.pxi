@@ -183,6 +183,10 @@ cdef Py_ssize_t store_into(
         if target.count < count:
             raise ValueError(f"{name}: {count} elements do not fit a buffer of {target.count}")
         swap = not target.big
+        if data < target.start + count * codec.width and target.start < data + count * gap:
+            # `out` lies in the very memory that is read: the loops may not meet themselves.
+            apart = PyBytes_FromStringAndSize(<const char*> data, (count - 1) * gap + codec.width)
+            data = <const uint8_t*> PyBytes_AS_STRING(apart)
         if gap == codec.width:
             turbocql_copy(target.start, data, count, codec.width, swap)
         else:

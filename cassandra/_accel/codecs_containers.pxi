@@ -7,6 +7,11 @@ cdef Py_ssize_t MAP_ENCODE = turbocql_slot(OrderedMapSerializedKey, "_encode_key
 cdef Py_ssize_t SET_ITEMS = turbocql_slot(SortedSet, "_items")
 
 
+# A plan is as deep as its type; C's stack is not: a RecursionError comes first, as in Python.
+cdef const char* ENCODING = " while encoding a nested value"
+cdef const char* DECODING = " while decoding a nested value"
+
+
 # The length field at *p, which moves behind it; -1 for a null. Refuses what goes beyond `left`, and other negative lengths: [bytes]
 # calls them null (native_protocol_v5.spec 3), but servers write -1, so that another is damage.
 cdef inline Py_ssize_t take(const uint8_t** p, Py_ssize_t* left) except -2:
@@ -84,12 +89,15 @@ cdef class ListCodec(Codec):
             return self.write_numbers(out, sequence, count)
         wbuf_int32(out, count)
         i = 0
+        turbocql_enter(ENCODING)
         try:
             for i in range(count):
                 write_bytes(element, out, element_at(sequence, i, count))
         except Exception as error:
             locate(error, f"element {i} of {self.cql_name}")
             raise
+        finally:
+            Py_LeaveRecursiveCall()
         return 0
 
     # One claim of room for all, no call per plain element.
@@ -169,6 +177,7 @@ cdef class ListCodec(Codec):
         cdef bint numbers = self.numbers
         cdef const uint8_t* p = data + 4
         found = PyList_New(count)
+        turbocql_enter(DECODING)
         try:
             for i in range(count):
                 if numbers and left >= 4 + width and get_be32(p) == <uint32_t> width:
@@ -186,6 +195,8 @@ cdef class ListCodec(Codec):
         except Exception as error:
             locate(error, f"element {i} of {self.cql_name}")
             raise
+        finally:
+            Py_LeaveRecursiveCall()
         if left:
             return malformed(self.cql_name, f"{left} bytes left over after {count} elements")
         return sorted_set(found) if self.is_set else found
@@ -223,15 +234,16 @@ cdef object sorted_set(object items):
     cdef Py_ssize_t i
     if SET_ITEMS < 0:
         return SortedSet(items)
+    arrived = PyList_GetSlice(items, 0, count)
     try:
         PyList_Sort(items)
         for i in range(1, count):
-            if PyList_GET_SIZE(items) != count or PyObject_RichCompareBool(
-                <object> PyList_GET_ITEM(items, i - 1), <object> PyList_GET_ITEM(items, i), Py_EQ
+            if PyList_GET_SIZE(items) != count or not PyObject_RichCompareBool(
+                <object> PyList_GET_ITEM(items, i - 1), <object> PyList_GET_ITEM(items, i), Py_LT
             ):
-                return SortedSet(items)
+                return SortedSet(arrived)
     except TypeError:
-        return SortedSet(items)
+        return SortedSet(arrived)
     made = turbocql_new(SortedSet)
     turbocql_slot_set(made, SET_ITEMS, items)
     return made
@@ -259,6 +271,7 @@ cdef class MapCodec(Codec):
             pairs = PyDict_Copy(value)
             count = PyDict_Size(pairs)
             wbuf_int32(out, count)
+            turbocql_enter(ENCODING)
             try:
                 while PyDict_Next(pairs, &place, &key, &item):
                     at_key = True
@@ -269,12 +282,15 @@ cdef class MapCodec(Codec):
             except Exception as error:
                 locate(error, f"{'key' if at_key else 'value'} {i} of {self.cql_name}")
                 raise
+            finally:
+                Py_LeaveRecursiveCall()
             return 0
         if value is EMPTY:
             return 0
         keys, values = coerce.pairs(value, self.cql_name)
         count = PyList_GET_SIZE(keys)
         wbuf_int32(out, count)
+        turbocql_enter(ENCODING)
         try:
             for i in range(count):
                 at_key = True
@@ -284,6 +300,8 @@ cdef class MapCodec(Codec):
         except Exception as error:
             locate(error, f"{'key' if at_key else 'value'} {i} of {self.cql_name}")
             raise
+        finally:
+            Py_LeaveRecursiveCall()
         return 0
 
     cdef object read(self, const uint8_t* data, Py_ssize_t size):
@@ -295,6 +313,7 @@ cdef class MapCodec(Codec):
         cdef const uint8_t* p = data + 4
         keys = PyList_New(count)
         values = PyList_New(count)
+        turbocql_enter(DECODING)
         try:
             for i in range(count):
                 at_key = True
@@ -316,6 +335,8 @@ cdef class MapCodec(Codec):
         except Exception as error:
             locate(error, f"{'key' if at_key else 'value'} {i} of {self.cql_name}")
             raise
+        finally:
+            Py_LeaveRecursiveCall()
         if left:
             return malformed(self.cql_name, f"{left} bytes left over after {count} pairs")
         if MAP_KEYS < 0 or MAP_VALUES < 0 or MAP_INDEX < 0 or MAP_ENCODE < 0:
@@ -355,6 +376,7 @@ cdef class TupleCodec(Codec):
             else:
                 value = tuple(coerce.udt_items(value, self.cql_name, self.names))
         given = PyTuple_GET_SIZE(value)
+        turbocql_enter(ENCODING)
         try:
             for i in range(count):
                 if i < given:
@@ -364,6 +386,8 @@ cdef class TupleCodec(Codec):
         except Exception as error:
             locate(error, self.where(i))
             raise
+        finally:
+            Py_LeaveRecursiveCall()
         return 0
 
     cdef object read(self, const uint8_t* data, Py_ssize_t size):
@@ -373,6 +397,7 @@ cdef class TupleCodec(Codec):
         cdef Py_ssize_t i = 0
         cdef const uint8_t* p = data
         found = PyTuple_New(count)
+        turbocql_enter(DECODING)
         try:
             for i in range(count):
                 if left == 0:
@@ -388,6 +413,8 @@ cdef class TupleCodec(Codec):
         except Exception as error:
             locate(error, self.where(i))
             raise
+        finally:
+            Py_LeaveRecursiveCall()
         if left:
             return malformed(self.cql_name, f"{left} bytes left over after {count} fields")
         return found if self.make is None else self.make(found)
@@ -435,6 +462,7 @@ cdef class VectorCodec(Codec):
                 value = self.counted(value)
             return self.fill(wbuf_extend(out, self.fixed_size), value)
         sequence = self.sequence_of(value)
+        turbocql_enter(ENCODING)
         try:
             for i in range(self.dimension):
                 item = element_at(sequence, i, self.dimension)
@@ -450,6 +478,8 @@ cdef class VectorCodec(Codec):
         except Exception as error:
             locate(error, f"element {i} of {self.cql_name}")
             raise
+        finally:
+            Py_LeaveRecursiveCall()
         return 0
 
     # Puts the length in front of the `size` bytes at `at`: its own size is known only now.
@@ -466,7 +496,10 @@ cdef class VectorCodec(Codec):
 
     # `value`, or its elements, once their number is known to be right: so that no large vector is made room for in vain.
     cdef object counted(self, object value):
-        items = value if hasattr(value, "__len__") else elements_of(value, self.cql_name)
+        if isinstance(value, (str, bytes, dict)) or not hasattr(type(value), "__len__"):
+            items = elements_of(value, self.cql_name)
+        else:
+            items = value
         try:
             count = len(items)
         except TypeError:  # an array without dimensions
@@ -547,6 +580,7 @@ cdef class VectorCodec(Codec):
             # Each element of variable size takes its length byte at least.
             return malformed(self.cql_name, f"{size} bytes cannot hold {self.dimension} elements")
         found = PyList_New(self.dimension)
+        turbocql_enter(DECODING)
         try:
             for i in range(self.dimension):
                 if not packed:
@@ -559,6 +593,8 @@ cdef class VectorCodec(Codec):
         except Exception as error:
             locate(error, f"element {i} of {self.cql_name}")
             raise
+        finally:
+            Py_LeaveRecursiveCall()
         if left:
             return malformed(self.cql_name, f"{left} bytes left over after {self.dimension} elements")
         return found

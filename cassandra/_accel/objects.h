@@ -211,6 +211,11 @@ static Py_ssize_t turbocql_pack_ints(
     return at;
 }
 
+/* One level deeper; -1 with RecursionError where that is too deep (Py_EnterRecursiveCall says only that it failed). */
+static inline int turbocql_enter(const char *where) {
+    return Py_EnterRecursiveCall(where) ? -1 : 0;
+}
+
 /* A list or tuple to read from while its elements' own code may run. With the GIL the list itself serves: its size is looked at
  * before each element. Without a GIL other threads may change it at any moment: a tuple of it serves. */
 static inline PyObject *turbocql_readable(PyObject *sequence) {

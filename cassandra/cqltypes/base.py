@@ -80,7 +80,7 @@ class CassandraTypeType(type):
         super().__setattr__(name, value)
 
     def __repr__(cls) -> str:
-        return f"<class {cls.__module__}.{cls.__name__}>"
+        return f"<class '{cls.__module__}.{cls.__name__}'>"
 
 
 class _CassandraType(metaclass=CassandraTypeType):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+import operator
 from struct import Struct
 from struct import error as struct_error
 from typing import Any
@@ -16,7 +17,10 @@ from cassandra.sentinels import EMPTY
 from cassandra.util.temporal import Date, Duration, Time, datetime_or_millis
 
 _new = object.__new__
-_set = object.__setattr__
+# UUIDs refuse assignments; their slots do not.
+_set_uuid_int = UUID.__dict__["int"].__set__
+_set_uuid_safety = UUID.__dict__["is_safe"].__set__
+_UNKNOWN = SafeUUID.unknown
 _uint32 = Struct(">I")
 _int64 = Struct(">q")
 _int32 = Struct(">i")
@@ -66,6 +70,8 @@ class Integer(_Number):
     def _refuse(self, value: Any) -> bytes:
         if value is EMPTY:
             return b""
+        if not isinstance(value, int) and hasattr(type(value), "__index__"):
+            operator.index(value)  # an error of the value's own conversion goes out as it is
         limit = 1 << (8 * self.width - 1)
         return coerce.integer_out_of_place(value, self.cql_name, -limit, limit - 1)
 
@@ -171,8 +177,8 @@ class Uuid(Codec):
             wrong_width(self.cql_name, 16, len(data))
         # Past UUID's constructor, which checks its many kinds of arguments for a microsecond.
         made = _new(UUID)
-        _set(made, "int", int.from_bytes(data, "big"))
-        _set(made, "is_safe", SafeUUID.unknown)
+        _set_uuid_int(made, int.from_bytes(data, "big"))
+        _set_uuid_safety(made, _UNKNOWN)
         return made
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import operator
 import re
 import socket
 import uuid as uuid_module
@@ -136,11 +137,11 @@ def timestamp_millis(value: Any) -> int:
     if isinstance(value, datetime.date):
         return (value.toordinal() - _EPOCH_ORDINAL) * 86_400_000
     if isinstance(value, Date):
-        millis = value.days_from_epoch * 86_400_000
+        millis = operator.index(value.days_from_epoch) * 86_400_000
     elif isinstance(value, str):
         millis = _timestamp_of_text(value)
     elif hasattr(type(value), "__index__"):
-        millis = value.__index__()
+        millis = operator.index(value)
     elif isinstance(value, float):
         try:
             millis = int(value)
@@ -156,7 +157,7 @@ def timestamp_millis(value: Any) -> int:
 def date_number(value: Any) -> int:
     """The unsigned 32 bits of a day: a `Date`, date, datetime or string, or an int that is taken as it is on the wire."""
     if isinstance(value, Date):
-        number = value.days_from_epoch + DATE_OFFSET
+        number = operator.index(value.days_from_epoch) + DATE_OFFSET
     elif isinstance(value, datetime.date):
         number = value.toordinal() - _EPOCH_ORDINAL + DATE_OFFSET
     elif isinstance(value, str):
@@ -165,7 +166,7 @@ def date_number(value: Any) -> int:
         except ValueError as error:
             refuse_value(value, f"is not a date: {error}")
     elif hasattr(type(value), "__index__"):
-        number = value.__index__()
+        number = operator.index(value)
     else:
         refuse_type(value, "a date")
     if not 0 <= number <= 0xFFFFFFFF:
@@ -176,14 +177,14 @@ def date_number(value: Any) -> int:
 def time_nanos(value: Any) -> int:
     """Nanoseconds since midnight of a `Time`, a `datetime.time`, a string, or an int."""
     if isinstance(value, Time):
-        nanos = value.nanosecond_time
+        nanos = operator.index(value.nanosecond_time)
     elif isinstance(value, (datetime.time, str)):
         try:
             nanos = Time(value).nanosecond_time
         except ValueError as error:
             refuse_value(value, f"is not a time: {error}")
     elif hasattr(type(value), "__index__"):
-        nanos = value.__index__()
+        nanos = operator.index(value)
     else:
         refuse_type(value, "a time of day")
     if not 0 <= nanos < Time.DAY:
@@ -196,8 +197,8 @@ def duration_parts(value: Any) -> tuple[int, int, int]:
     if not isinstance(value, Duration):
         refuse_type(value, "a cassandra.util.Duration")
     try:
-        months, days, nanos = value.months.__index__(), value.days.__index__(), value.nanoseconds.__index__()
-    except AttributeError:
+        months, days, nanos = map(operator.index, (value.months, value.days, value.nanoseconds))
+    except (AttributeError, TypeError):
         refuse_type(value, "a Duration of three integers")
     if not _INT32_MIN <= months <= _INT32_MAX or not _INT32_MIN <= days <= _INT32_MAX:
         refuse_value(value, "has months or days out of the range of 32 bits")
@@ -214,10 +215,9 @@ def duration_parts(value: Any) -> tuple[int, int, int]:
 
 def varint_bytes(value: Any) -> bytes:
     """The shortest two's complement of an integer (native_protocol_v5.spec 5.24)."""
-    try:
-        number = value.__index__()
-    except AttributeError:
+    if not hasattr(type(value), "__index__"):
         refuse_type(value, "an integer")
+    number = operator.index(value)
     magnitude = number if number >= 0 else ~number
     size: int = (magnitude.bit_length() >> 3) + 1
     encoded: bytes = number.to_bytes(size, "big", signed=True)
@@ -230,7 +230,7 @@ def decimal_parts(value: Any) -> tuple[int, int]:
         if isinstance(value, bool) or not (isinstance(value, (int, float, str)) or hasattr(type(value), "__index__")):
             refuse_type(value, "a decimal")
         try:
-            value = decimal.Decimal(value if isinstance(value, (int, float, str)) else value.__index__())
+            value = decimal.Decimal(value if isinstance(value, (int, float, str)) else operator.index(value))
         except (decimal.InvalidOperation, ValueError):
             refuse_value(value, "does not spell a decimal")
     exponent = value.as_tuple().exponent
@@ -316,6 +316,8 @@ def tuple_items(value: Any, name: str, count: int) -> list[Any] | tuple[Any, ...
 def udt_items(value: Any, name: str, fields: tuple[str, ...]) -> list[Any] | tuple[Any, ...]:
     """The fields of a user-defined type's value: from a mapping, a sequence, or an object's attributes. Missing: null."""
     if isinstance(value, (tuple, list)):
+        if len(value) == len(fields):
+            return tuple(value)
         if len(value) > len(fields):
             refuse_value(value, f"has {len(value)} fields, {name} takes {len(fields)} ({', '.join(fields)})")
         return [*value, *[None] * (len(fields) - len(value))]

@@ -27,8 +27,12 @@ EncodeValueError.__module__ = "cassandra.cqltypes"
 
 def shown(value: object) -> str:
     """`value` and its type for an error message, cut to a readable length."""
+    cut: Any = value
     try:
-        text = repr(value)
+        # A refused value may have millions of elements; the message has room for few.
+        if type(value) in (list, tuple, str, bytes, bytearray) and len(cut) > _SHOWN_LENGTH:
+            cut = cut[:_SHOWN_LENGTH]
+        text = repr(cut)
     except Exception:  # a user's own __repr__, or an int of more digits than str() allows
         text = "a value"
     if len(text) > _SHOWN_LENGTH:

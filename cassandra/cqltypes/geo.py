@@ -234,7 +234,7 @@ class PolygonType(_PythonType):
 class DateRangeType(_PythonType):
     """A `cassandra.util.DateRange`."""
 
-    typename = "DateRangeType"
+    typename = "daterange"
     _coding = (_encode_range, _decode_range)
 
 

@@ -223,8 +223,8 @@ def _without_frozen(types: list[Any]) -> list[Any]:
 
 
 def cql_types_from_string(cql_type: str) -> list[str]:
-    """All the names in a CQL type, one after the other: ``map<text, frozen<a>>`` to ``['map', 'text', 'frozen', 'a']``."""
-    return [token for token in _CQL_TOKEN.findall(cql_type) if token not in ("<", ">", ",")]
+    """The names in a CQL type but ``frozen``, one after the other: ``map<text, frozen<a>>`` to ``['map', 'text', 'a']``."""
+    return [token for token in _CQL_TOKEN.findall(cql_type) if token not in ("<", ">", ",", FrozenType.typename)]
 
 
 public(

@@ -126,9 +126,13 @@ def quoted(name: str) -> str:
 
 
 def make_named_tuple(name: str, names: tuple[str, ...]) -> Any:
-    """The named-tuple class of a type's fields; names that are no Python identifiers go by position (``_1``)."""
+    """The named-tuple class of a type's fields; names that no field of one can have go by position (``field_1_``)."""
     title = name if name.isidentifier() and name.isascii() and not iskeyword(name) else "udt"
-    made: Any = namedtuple(title, names, rename=True)  # type: ignore[misc]
+    fields = [
+        field if field.isidentifier() and not iskeyword(field) and not field.startswith("_") else f"field_{at}_"
+        for at, field in enumerate(names)
+    ]
+    made: Any = namedtuple(title, fields, rename=True)  # type: ignore[misc]
     return made
 
 

@@ -75,6 +75,7 @@ class Request:
         "statement",
         "target_host",
         "timeout",
+        "vector_type",
     )
 
     def __init__(
@@ -100,6 +101,7 @@ class Request:
         self.on_done = on_done
         self.owner = owner
         self.target_host = target_host
+        self.vector_type = "list"
         self.attempts: list[Attempt] = []
         self.errors: dict[Any, Exception] = {}
         self.retries = 0
@@ -115,7 +117,7 @@ class Request:
     def for_page(self, paging_state: bytes, on_done: Callable[[Request], None]) -> Request:
         """A request for another page of the same execution."""
         self.payload.set_paging_state(paging_state)
-        return Request(
+        following = Request(
             self.session,
             self.statement,
             self.payload,
@@ -126,6 +128,8 @@ class Request:
             on_done,
             target_host=self.target_host,
         )
+        following.vector_type = self.vector_type
+        return following
 
     # -- start and end -------------------------------------------------------------------------------------------------
 

@@ -147,6 +147,8 @@ class EngineSession:
         )
         if cached is not None and opcode == RESULT and response.kind == RESULT_KIND_ROWS:
             self._remember_columns(request, connection, response, cached)
+        if request.vector_type != "list" and opcode == RESULT and response.kind == RESULT_KIND_ROWS:
+            response.metadata = response.metadata.with_vectors(request.vector_type)
         return response
 
     def _remember_columns(self, request: Request, connection: Connection, response: Any, cached: Any) -> None:

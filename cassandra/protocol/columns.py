@@ -12,9 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import cassandra._impl as implementations
+from cassandra.cqltypes.containers import VectorType
 from cassandra.cqltypes.parse import lookup_casstype
+from cassandra.cqltypes.udt import UserType
 from cassandra.errors import ProtocolError
-from cassandra.protocol.opcodes import ROWS_GLOBAL_TABLES_SPEC, ROWS_NO_METADATA
+from cassandra.protocol.opcodes import RESULT_KIND_ROWS, ROWS_GLOBAL_TABLES_SPEC, ROWS_NO_METADATA
 from cassandra.protocol.primitives import Cursor
 
 if TYPE_CHECKING:
@@ -22,7 +24,10 @@ if TYPE_CHECKING:
 
 UserTypes = Mapping[str, Mapping[str, Any]]
 
-_FLAGS_AND_COUNT = struct.Struct(">ii")
+_KIND_FLAGS_AND_COUNT = struct.Struct(">iii")
+
+# Of a type's name in an error.
+_SHOWN_NAME = 200
 
 # Type nesting is as deep as people write it; a hostile server's is not.
 _MAX_DEPTH = 64
@@ -98,14 +103,38 @@ class TypeReader:
 
     def _custom(self) -> Any:
         name = self.cursor.string()
-        # A vector is a custom type, and its element may be a UDT.
-        self.has_user_types = self.has_user_types or "UserType" in name
         try:
-            return lookup_casstype(name)
-        except (ValueError, TypeError, KeyError, IndexError) as error:
-            raise ProtocolError(
-                f"a column has the custom type {name!r}, which cannot be understood: {error}"
-            ) from error
+            made = lookup_casstype(name)
+            if "UserType" in name:
+                # A vector is a custom type, and its element may be a UDT.
+                self.has_user_types = True
+                made = self._with_classes(made)
+            made.codec()  # which a type without its parameters does not have: that is an error of the metadata, not of some row
+        except (ValueError, TypeError, LookupError, OverflowError) as error:
+            shown = name if len(name) <= _SHOWN_NAME else f"{name[:_SHOWN_NAME]}..."
+            said = str(error).replace(name, shown)
+            raise ProtocolError(f"a column has the custom type {shown!r}, which cannot be understood: {said}") from None
+        return made
+
+    def _with_classes(self, kind: Any) -> Any:
+        """`kind`, which a class name was parsed to, with the classes that are registered for the UDTs in it."""
+        subtypes = tuple(self._with_classes(subtype) for subtype in kind.subtypes)
+        if issubclass(kind, UserType):
+            return UserType.make_udt_class(
+                kind.keyspace,
+                kind.typename,
+                kind.fieldnames or (),
+                subtypes,
+                self._registered(kind.keyspace, kind.typename),
+            )
+        if all(new is old for new, old in zip(subtypes, kind.subtypes, strict=True)):
+            return kind
+        if issubclass(kind, VectorType):
+            return VectorType.apply_parameters((*subtypes, kind.vector_size))
+        return kind.__base__.apply_parameters(subtypes, kind.fieldnames)
+
+    def _registered(self, keyspace: str, name: str) -> Any:
+        return self._user_types.get(keyspace, {}).get(name)
 
     def _list(self) -> Any:
         return lookup_casstype("ListType").apply_parameters((self.read(),))
@@ -127,12 +156,12 @@ class TypeReader:
         name = cursor.string()
         fields = [(cursor.string(), self.read()) for _ in range(self._count())]
         self.has_user_types = True
-        return lookup_casstype("UserType").make_udt_class(
+        return UserType.make_udt_class(
             keyspace,
             name,
             tuple(field for field, _ in fields),
             tuple(kind for _, kind in fields),
-            self._user_types.get(keyspace, {}).get(name),
+            self._registered(keyspace, name),
         )
 
     def _count(self) -> int:
@@ -165,6 +194,7 @@ class ResultMetadata:
         "_plan",
         "_skipped_head",
         "_user_types",
+        "_variants",
         "columns",
         "has_user_types",
         "metadata_id",
@@ -190,13 +220,15 @@ class ResultMetadata:
         self.metadata_id = metadata_id
         self.has_user_types = has_user_types
         self._global = is_global
-        # The <metadata> of a last page: as `raw` follows it, and with the No_metadata flag.
+        # What a RESULT that is a last page begins with: <kind><metadata>, as `raw` ends it, and with the No_metadata flag.
+        flags = ROWS_GLOBAL_TABLES_SPEC if is_global else 0
+        self._skipped_head = _KIND_FLAGS_AND_COUNT.pack(RESULT_KIND_ROWS, ROWS_NO_METADATA, len(self.columns))
         self._head = (
-            _FLAGS_AND_COUNT.pack(ROWS_GLOBAL_TABLES_SPEC if is_global else 0, len(self.columns)) + raw if raw else b""
+            _KIND_FLAGS_AND_COUNT.pack(RESULT_KIND_ROWS, flags, len(self.columns)) + raw if raw else self._skipped_head
         )
-        self._skipped_head = _FLAGS_AND_COUNT.pack(ROWS_NO_METADATA, len(self.columns))
         self._user_types = user_types
         self._plan: RowPlan | None = None
+        self._variants: dict[str, ResultMetadata] = {}
 
     def __len__(self) -> int:
         return len(self.columns)
@@ -221,7 +253,7 @@ class ResultMetadata:
         return plan
 
     def rows_at(self, body: bytes, pos: int, user_types: UserTypes | None) -> int:
-        """Where the row count stands if the <metadata> at `pos` of `body` is this one, byte for byte, or is left out; else 0.
+        """Where the row count stands if the RESULT at `pos` of `body` is rows with this metadata, byte for byte, or without any; else 0.
 
         Specs delimit themselves, so equal bytes at the front are equal specs. Classes registered for UDTs count as well: the mapping
         of them has to be the same object (it is replaced, not changed, when a class is registered). Another page to come, or a changed
@@ -229,9 +261,10 @@ class ResultMetadata:
         """
         if self.has_user_types and user_types is not self._user_types:
             return 0
-        if self._head and body.startswith(self._head, pos):
-            return pos + len(self._head)
-        return pos + 8 if body.startswith(self._skipped_head, pos) else 0
+        head = self._head
+        if body.startswith(head, pos):
+            return pos + len(head)
+        return pos + 12 if body.startswith(self._skipped_head, pos) else 0
 
     def same_specs(self, body: bytes, pos: int, is_global: bool, count: int, user_types: UserTypes | None) -> bool:
         """Whether the specs at `pos`, whatever flags stood before them, are those that this was read from."""
@@ -255,6 +288,21 @@ class ResultMetadata:
             return self
         other = ResultMetadata(self.columns, self.raw, self._global, metadata_id, self._user_types, self.has_user_types)
         other._plan = self._plan
+        return other
+
+    def with_vectors(self, vectors: str) -> ResultMetadata:
+        """The same columns, whose vectors of numbers are read as "list", "array" (array.array) or "numpy"; made once for each."""
+        if vectors == "list":
+            return self
+        variants = self._variants
+        other = variants.get(vectors)
+        if other is None:
+            other = ResultMetadata(
+                self.columns, self.raw, self._global, self.metadata_id, self._user_types, self.has_user_types
+            )
+            codecs = [column.type.codec(vectors=vectors) for column in self.columns]
+            other._plan = implementations.rows.RowPlan(self.names, codecs)
+            variants[vectors] = other
         return other
 
 

@@ -132,7 +132,8 @@ class ProtocolConnection:
 
     version: of the protocol. compression: True for the first algorithm that both sides have, a name for that one (an error where the server or
     this machine does not have it), False or None for none. startup_options: more options for STARTUP (DRIVER_NAME and the like).
-    tablets_routing_v2: agree on that extension where the server has it; who does so gives every EXECUTE its byte.
+    tablets_routing_v2: agree on that extension where the server has it; who does so gives every EXECUTE its byte. use_metadata_id: the same for
+    SCYLLA_USE_METADATA_ID; who does so gives every EXECUTE of version 4 a result metadata id, as version 5 has it.
     cql_version: a version to insist on. allow_beta: opt in to a version that the server calls a beta. max_streams: requests under way at once.
     """
 
@@ -145,6 +146,7 @@ class ProtocolConnection:
         cql_version: str | None = None,
         allow_beta: bool = False,
         tablets_routing_v2: bool = False,
+        use_metadata_id: bool = False,
         max_streams: int = MAX_STREAMS,
     ) -> None:
         self.version = version
@@ -155,6 +157,7 @@ class ProtocolConnection:
         self.streams = StreamIds(max_streams)
         self._wanted_compression = compression
         self._tablets_routing_v2 = tablets_routing_v2
+        self._use_metadata_id = use_metadata_id
         self._startup_options = dict(startup_options or {})
         self._cql_version = cql_version
         self._flags = opcodes.USE_BETA_FLAG if allow_beta and version in ProtocolVersion.BETA_VERSIONS else 0
@@ -204,7 +207,9 @@ class ProtocolConnection:
     def _on_supported(self, message: Any) -> list[Action]:
         self.supported = {**message.options, "CQL_VERSION": message.cql_versions}
         self.features = ProtocolFeatures.parse_from_supported(self.supported)
+        # These two change the form of EXECUTE: agreed on with a server, and not written, they make every one of them malformed.
         self.features.tablets_routing_v2 &= self._tablets_routing_v2
+        self.features.use_metadata_id &= self._use_metadata_id
         options = dict(self._startup_options)
         self.features.add_startup_options(options)
         self.compression = self._choose_compression(self.supported.get("COMPRESSION", ()))

@@ -28,6 +28,7 @@ class PreparedStatement:
     fetch_size: Any = FETCH_SIZE_UNSET
     custom_payload: Mapping[str, bytes] | None = None
     is_idempotent: bool = False
+    vector_type: str | None = None
 
     def __init__(
         self,
@@ -123,6 +124,7 @@ class BoundStatement(Statement):
         self.custom_payload = custom_payload if custom_payload is not None else prepared.custom_payload
         self.is_idempotent = prepared.is_idempotent
         self.table = prepared.table
+        self.vector_type = prepared.vector_type
 
     def bind(self, values: Sequence[Any] | Mapping[str, Any] | None) -> BoundStatement:
         """Serialize `values` and keep them; returns self.

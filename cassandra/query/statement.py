@@ -28,7 +28,7 @@ class Statement:
 
     `consistency_level`, `serial_consistency_level`, `retry_policy` and `fetch_size` (rows a page, None for no paging) override
     what the execution profile and the session say. `is_idempotent` says that executing it twice does no harm; only then is it
-    retried after it may have been executed, or speculated on. `keyspace` serves routing, and on protocol v5 it is the keyspace
+    retried after it may have been executed, or speculated on. `vector_type` overrides the session's `default_vector_type`. `keyspace` serves routing, and on protocol v5 it is the keyspace
     that unqualified names belong to.
     """
 
@@ -44,6 +44,7 @@ class Statement:
         "keyspace",
         "retry_policy",
         "table",
+        "vector_type",
     )
 
     def __init__(
@@ -71,6 +72,7 @@ class Statement:
         self.custom_payload = custom_payload
         self.is_idempotent = is_idempotent
         self.table = table
+        self.vector_type: str | None = None
 
     @property
     def routing_key(self) -> bytes | None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 Coordinates = tuple[float, float]
@@ -29,7 +29,7 @@ def _of_kind(found: Mapping[str, Any], kind: str, shown: object) -> dict[str, An
 
 def _loads_geojson(source: str | Mapping[str, Any], kind: str) -> dict[str, Any]:
     if isinstance(source, str):
-        source = json.loads(source)
+        source = import_module("json").loads(source)  # few programs ever need it
     if not isinstance(source, Mapping):
         raise ValueError(f"{source!r} is not a GeoJSON object")
     return _of_kind(source, kind, source)
@@ -37,6 +37,14 @@ def _loads_geojson(source: str | Mapping[str, Any], kind: str) -> dict[str, Any]
 
 def _points(coordinates: Iterable[Sequence[float]]) -> tuple[Coordinates, ...]:
     return tuple((float(point[0]), float(point[1])) for point in coordinates)
+
+
+def _made(make: Callable[[Any], Any], found: Mapping[str, Any], shown: object) -> Any:
+    """What `make` makes of the coordinates; ValueError where they are not there or not of its shape."""
+    try:
+        return make(found["coordinates"])
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise ValueError(f"{shown!r} does not hold the coordinates of a {found['type']}: {error!r}") from None
 
 
 def _listing(points: Iterable[Coordinates]) -> str:
@@ -68,16 +76,20 @@ class Point:
         return f"Point({self.x!r}, {self.y!r})"
 
     @staticmethod
+    def _of(coordinates: Sequence[float]) -> Point:
+        return Point(*_points([coordinates])[0]) if coordinates else Point()
+
+    @staticmethod
     def from_wkt(s: str) -> Point:
         """The point of ``POINT (1.0 2.0)``; ValueError for anything else."""
-        coordinates = _loads_wkt(s, "Point")["coordinates"]
-        return Point(*_points([coordinates])[0]) if coordinates else Point()
+        point: Point = _made(Point._of, _loads_wkt(s, "Point"), s)
+        return point
 
     @staticmethod
     def from_geojson(source: str | Mapping[str, Any]) -> Point:
         """The point of a GeoJSON object, or of its text; ValueError for anything else."""
-        coordinates = _loads_geojson(source, "Point")["coordinates"]
-        return Point(*_points([coordinates])[0]) if coordinates else Point()
+        point: Point = _made(Point._of, _loads_geojson(source, "Point"), source)
+        return point
 
 
 class LineString:
@@ -105,12 +117,12 @@ class LineString:
     @staticmethod
     def from_wkt(s: str) -> LineString:
         """The line of ``LINESTRING (1.0 2.0, 3.0 4.0)``; ValueError for anything else."""
-        return LineString(_points(_loads_wkt(s, "LineString")["coordinates"]))
+        return LineString(_made(_points, _loads_wkt(s, "LineString"), s))
 
     @staticmethod
     def from_geojson(source: str | Mapping[str, Any]) -> LineString:
         """The line of a GeoJSON object, or of its text; ValueError for anything else."""
-        return LineString(_points(_loads_geojson(source, "LineString")["coordinates"]))
+        return LineString(_made(_points, _loads_geojson(source, "LineString"), source))
 
 
 class _LinearRing:
@@ -174,12 +186,14 @@ class Polygon:
     @staticmethod
     def from_wkt(s: str) -> Polygon:
         """The polygon of ``POLYGON ((0.0 0.0, ...), (...))``; ValueError for anything else."""
-        return Polygon._of(_loads_wkt(s, "Polygon")["coordinates"])
+        polygon: Polygon = _made(Polygon._of, _loads_wkt(s, "Polygon"), s)
+        return polygon
 
     @staticmethod
     def from_geojson(source: str | Mapping[str, Any]) -> Polygon:
         """The polygon of a GeoJSON object, or of its text; ValueError for anything else."""
-        return Polygon._of(_loads_geojson(source, "Polygon")["coordinates"])
+        polygon: Polygon = _made(Polygon._of, _loads_geojson(source, "Polygon"), source)
+        return polygon
 
 
 _NUMBER = r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"

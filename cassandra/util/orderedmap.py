@@ -6,9 +6,17 @@ look-up: most maps are only iterated over.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from importlib import import_module
 from typing import Any
+
+
+@cache
+def _dumps() -> Callable[[Any], bytes]:
+    # Maps off the wire never need it, and its import costs more than that of this package's other helpers together.
+    dumps: Callable[[Any], bytes] = import_module("pickle").dumps
+    return dumps
 
 
 class OrderedMap(Mapping[Any, Any]):
@@ -35,7 +43,7 @@ class OrderedMap(Mapping[Any, Any]):
                 self._insert(key, value)
 
     def _serialize_key(self, key: Any) -> Any:
-        return pickle.dumps(key)
+        return _dumps()(key)
 
     def _places(self) -> dict[Any, int]:
         index = self._index

@@ -3,32 +3,48 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 
+class _Unordered(list[Any]):
+    """Elements that ``<`` does not put into one order (tuples with nulls, sets, NaN): a search looks at each."""
+
+    __slots__ = ()
+
+
 def _ordered_unique(items: Iterable[Any]) -> list[Any]:
-    """`items` sorted, equal ones once. Elements that do not compare keep the order in which they came."""
-    found = list(items)
+    """`items` sorted, equal ones once. Elements without a total order keep the order in which they came."""
+    arrived = list(items)
+    if len(arrived) < 2:
+        return arrived
     try:
-        found.sort()
+        found = sorted(arrived)
+        previous = found[0]
+        kept = [previous]
+        for item in found[1:]:
+            if previous < item:
+                kept.append(item)
+                previous = item
+            elif not item == previous:
+                # Sorted without an error, and still in no order: sets compare as subsets, NaN with nothing.
+                return _unique(arrived)
     except TypeError:
-        unique: list[Any] = []
-        for item in found:
+        return _unique(arrived)
+    return kept
+
+
+def _unique(items: list[Any]) -> _Unordered:
+    try:
+        return _Unordered(dict.fromkeys(items))
+    except TypeError:  # not all can be hashed
+        unique = _Unordered()
+        for item in items:
             if item not in unique:
                 unique.append(item)
         return unique
-    if len(found) < 2:
-        return found
-    previous = found[0]
-    kept = [previous]
-    for item in found[1:]:
-        if item != previous:
-            kept.append(item)
-            previous = item
-    return kept
 
 
 class SortedSet:
@@ -67,24 +83,28 @@ class SortedSet:
         return f"SortedSet({self._items!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return self.__class__, (self._items,)
+        return self.__class__, (list(self._items),)
 
     def _find(self, item: Any) -> tuple[bool, int]:
-        """Whether `item` is in, and its place or the place where it belongs."""
+        """Whether `item` is in, and its place or the place where it belongs; -1 where no order says which."""
         items = self._items
-        try:
-            place = bisect_left(items, item)
-            if place < len(items) and items[place] == item:
-                return True, place
-            if place == len(items) or item < items[place]:
-                return False, place
-        except TypeError:
-            place = len(items)
-        # Elements without a total order: look at each.
+        if type(items) is list:
+            try:
+                place = bisect_left(items, item)
+                if place < len(items) and items[place] == item:
+                    return True, place
+                if (place == len(items) or item < items[place]) and (place == 0 or items[place - 1] < item):
+                    return False, place
+            except TypeError:
+                pass
         for at, other in enumerate(items):
             if other is item or other == item:
                 return True, at
-        return False, place
+        return False, -1
+
+    def _some(self, items: list[Any]) -> SortedSet:
+        """A set of some of this one's elements, in this one's order."""
+        return self._of(items if type(self._items) is list else _Unordered(items))
 
     def __contains__(self, item: object) -> bool:
         return self._find(item)[0]
@@ -94,6 +114,9 @@ class SortedSet:
             return self._items == other._items or (len(self) == len(other) and all(item in other for item in self))
         if isinstance(other, (set, frozenset)):
             return len(self) == len(other) and all(_in(item, other) for item in self)
+        if isinstance(other, Collection) and not isinstance(other, (str, bytes)):
+            # A list of the same elements, in any order: tests of applications compare with one.
+            return len(self) == len(other) and self == SortedSet(other)
         return NotImplemented
 
     def __le__(self, other: Any) -> bool:
@@ -148,7 +171,12 @@ class SortedSet:
     def add(self, item: Any) -> None:
         """Put `item` in, unless it is there."""
         found, place = self._find(item)
-        if not found:
+        if found:
+            return
+        if place < 0:
+            self._items = _Unordered(self._items)
+            self._items.append(item)
+        else:
             self._items.insert(place, item)
 
     def update(self, *iterables: Iterable[Any]) -> None:
@@ -163,7 +191,7 @@ class SortedSet:
 
     def copy(self) -> SortedSet:
         """A set of the same elements."""
-        return self._of(list(self._items))
+        return self._some(list(self._items))
 
     def discard(self, item: Any) -> None:
         """Take `item` out if it is in."""
@@ -206,12 +234,12 @@ class SortedSet:
     def intersection(self, *others: Iterable[Any]) -> SortedSet:
         """A set of what is in all."""
         pools = [_searchable(other) for other in others]
-        return self._of([item for item in self if all(_in(item, pool) for pool in pools)])
+        return self._some([item for item in self if all(_in(item, pool) for pool in pools)])
 
     def difference(self, *others: Iterable[Any]) -> SortedSet:
         """A set of what is in none of `others`."""
         pools = [_searchable(other) for other in others]
-        return self._of([item for item in self if not any(_in(item, pool) for pool in pools)])
+        return self._some([item for item in self if not any(_in(item, pool) for pool in pools)])
 
     def symmetric_difference(self, other: Iterable[Any]) -> SortedSet:
         """A set of what is in one of the two only."""

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 DATETIME_EPOC = datetime.datetime(1970, 1, 1)
-UTC_DATETIME_EPOC = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+UTC_DATETIME_EPOC = DATETIME_EPOC  # naive too, as all datetimes here are
 
 _EPOCH_ORDINAL = DATETIME_EPOC.toordinal()
 _DAY_SECONDS = 86400
@@ -54,8 +54,8 @@ def datetime_from_timestamp(timestamp: float) -> datetime.datetime:
 
 
 def utc_datetime_from_ms_timestamp(timestamp: int) -> datetime.datetime:
-    """The aware UTC datetime of `timestamp` milliseconds since 1970."""
-    return datetime_from_ms_timestamp(timestamp).replace(tzinfo=datetime.timezone.utc)
+    """The naive UTC datetime of `timestamp` milliseconds since 1970; OverflowError outside years 1 to 9999."""
+    return datetime_from_ms_timestamp(timestamp)
 
 
 def ms_timestamp_from_datetime(dt: datetime.datetime) -> int:
@@ -185,7 +185,7 @@ class Time:
         return f"{self.hour:02d}:{self.minute:02d}:{self.second:02d}.{self.nanosecond:09d}"
 
 
-_TIME_PATTERN = re.compile(r"([0-9]{1,2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,9}))?")
+_TIME_PATTERN = re.compile(r"([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?:\.([0-9]{1,9}))?")
 
 
 class Date:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import datetime
-import random
 import uuid
+from importlib import import_module
 
 from cassandra.util.temporal import DATETIME_EPOC, ms_timestamp_from_datetime
 
@@ -50,11 +50,11 @@ def uuid_from_time(
     if not 0 <= ticks < 1 << 60:
         raise ValueError(f"{time_arg!r} lies outside the times that a version 1 UUID has")
     if clock_seq is None:
-        clock_seq = random.getrandbits(14)
+        clock_seq = import_module("random").getrandbits(14)
     elif not 0 <= clock_seq <= 0x3FFF:
         raise ValueError(f"clock_seq has 14 bits (0 to {0x3FFF}), not {clock_seq}")
     if node is None:
-        node = random.getrandbits(48)
+        node = import_module("random").getrandbits(48)
     elif not 0 <= node < 1 << 48:
         raise ValueError(f"node has 48 bits, not {node}")
     return uuid.UUID(

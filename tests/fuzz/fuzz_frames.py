@@ -16,16 +16,42 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from lz4 import block
+
 from cassandra._impl import twin
 from cassandra.errors import DecodeError, ProtocolError
 from cassandra.protocol.messages.decode import decode_response
+from cassandra.protocol.messages.results import ResultMessage
+from cassandra.query.row_factories import dict_factory, named_tuple_factory, ordered_dict_factory, tuple_factory
 from tests.unit.protocol.test_responses import WHOLE
-from tests.unit.protocol.wire import int32, value
+from tests.unit.protocol.wire import envelope, int32, short, string, value
 
 SETTINGS: list[tuple[int, str | None]] = [(3, None), (4, None), (4, "lz4"), (4, "snappy"), (5, None), (5, "lz4")]
 # A reader may hold one body of this size, so that a forged length costs little; the limit itself is part of what is tested.
 MAX_BODY = 1 << 20
 MAX_RESIDENT_MB = 1500
+
+
+MARSHAL = "org.apache.cassandra.db.marshal."
+PAIR = f"{MARSHAL}UserType(ks,{b'pair'.hex()},{b'x'.hex()}:{MARSHAL}Int32Type,{b'y'.hex()}:{MARSHAL}UTF8Type)"
+PAIR_VALUE = value(int32(1)) + value(b"one")
+CUSTOM_TYPES = [
+    (PAIR, PAIR_VALUE),
+    (f"{MARSHAL}VectorType({PAIR} , 1)", bytes([len(PAIR_VALUE)]) + PAIR_VALUE),
+    (f"{MARSHAL}VectorType({MARSHAL}FloatType , 3)", bytes(12)),
+    (
+        f"{MARSHAL}MapType({MARSHAL}UTF8Type,{MARSHAL}ListType({MARSHAL}IntegerType))",
+        int32(1) + value(b"k") + value(int32(0)),
+    ),
+    (f"{MARSHAL}TupleType({MARSHAL}DecimalType,{MARSHAL}DurationType)", value(bytes(5)) + value(bytes(3))),
+]
+FACTORIES = [tuple_factory, named_tuple_factory, dict_factory, ordered_dict_factory]
+
+
+def custom_type(name: str, data: bytes) -> bytes:
+    """A RESULT with one row of one column of a custom type."""
+    specs = string("ks") + string("t") + string("c") + short(0) + string(name)
+    return int32(2) + int32(1) + int32(1) + specs + int32(1) + value(data)
 
 
 def streams() -> list[tuple[int, str | None, bytes]]:
@@ -40,6 +66,33 @@ def streams() -> list[tuple[int, str | None, bytes]]:
             writer.add(stream, 8, 0, b"ab" * size)
         made.append((version, algorithm, writer.take()))
     return made
+
+
+def resegmented(lz4: bool, source: random.Random) -> bytes:
+    """Damaged envelopes in segments whose checksums are right, so that what is behind the checksums gets its share."""
+    plain = b"".join(envelope(0x85, 0, stream, 8, b"ab" * size) for stream, size in enumerate((0, 3, 40, 700, 90)))
+    plain = mutate(plain, source) if source.random() < 0.8 else plain
+    segment = twin("segment", "python")
+    out = []
+    pos = 0
+    while pos < len(plain):
+        step = source.choice((1, 5, 9, 100, 1000, 5000))
+        stored = plain[pos : pos + step]
+        pos += step
+        head, length = len(stored), 3
+        alone = source.random() < 0.3
+        if lz4:
+            size, length = 0, 5
+            if source.random() < 0.7:
+                size = len(stored) if source.random() < 0.8 else source.choice((1, 100, 131_071))
+                stored = block.compress(stored, store_size=False)
+                stored = mutate(stored, source)[:100_000] if source.random() < 0.3 else stored
+            head = len(stored) | size << 17 | alone << 34
+        else:
+            head |= alone << 17
+        out.append(head.to_bytes(length, "little") + segment.crc24(head, length).to_bytes(3, "little"))
+        out.append(stored + segment.crc32(stored).to_bytes(4, "little"))
+    return b"".join(out)
 
 
 def mutate(data: bytes, source: random.Random) -> bytes:
@@ -95,7 +148,10 @@ def run_frames(frames: list[Any], count: int, source: random.Random) -> None:
     healthy = streams()
     for _ in range(count):
         version, algorithm, data = source.choice(healthy)
-        damaged = mutate(data, source)
+        if version >= 5 and source.random() < 0.7:
+            damaged = resegmented(algorithm is not None, source)
+        else:
+            damaged = mutate(data, source)
         step = source.choice((1, 16, 777, 100_000, 100_001)) if len(damaged) < 3000 else 777
         outcomes = [read(frame, version, algorithm, damaged, step) for frame in frames]
         if outcomes[0] != outcomes[-1]:
@@ -103,13 +159,17 @@ def run_frames(frames: list[Any], count: int, source: random.Random) -> None:
 
 
 def run_messages(count: int, source: random.Random) -> None:
+    whole = [*WHOLE, *((8, custom_type(name, data), 4) for name, data in CUSTOM_TYPES for _ in range(3))]
+    user_types = [None, {}, {"ks": {"pair": dict}}]
     for _ in range(count):
-        opcode, body, version = source.choice(WHOLE)
+        opcode, body, version = source.choice(whole)
         damaged = mutate(body, source)
         flags = source.choice((0, 0, 0, 2, 4, 8, 14))
         try:
-            decode_response(opcode, flags, damaged, version)
-        except ProtocolError:
+            message = decode_response(opcode, flags, damaged, version, None, source.choice(user_types))
+            if isinstance(message, ResultMessage):
+                message.decode(source.choice(FACTORIES))
+        except (ProtocolError, DecodeError):
             pass
         except Exception as error:
             sys.exit(f"{type(error).__name__} from opcode {opcode} flags {flags} v{version}: {damaged.hex()}: {error}")
@@ -126,11 +186,15 @@ def run_rows(impls: list[str], count: int, source: random.Random) -> None:
     for _ in range(count):
         damaged = mutate(page, source)
         row_count = source.choice((8, 8, 8, 9, 2**31 - 1))
-        method = source.choice(("tuples", "named_tuples", "dicts", "ordered_dicts", "columns"))
+        method = source.choice(
+            ("tuples", "named_tuples", "dicts", "ordered_dicts", "columns", "raw_columns", "iterate")
+        )
+        more = ([4, -1, -1, 16, 8],) if method == "raw_columns" else ()
         outcomes: list[Any] = []
         for plan in plans:
             try:
-                outcomes.append(getattr(plan, method)(damaged, 0, row_count))
+                made = getattr(plan, method)(damaged, 0, row_count, *more)
+                outcomes.append(list(made) if method == "iterate" else made)
             except DecodeError:
                 outcomes.append(DecodeError)
         if repr(outcomes[0]) != repr(outcomes[-1]):

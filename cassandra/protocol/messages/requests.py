@@ -174,20 +174,13 @@ class ExecuteMessage(_QueryMessage):
             continuous_paging_options,
         )
 
-    def _metadata_id(self, protocol_version: int, protocol_features: Any) -> bytes | None:
-        if protocol_version >= 5 or getattr(protocol_features, "use_metadata_id", False):
-            return self.result_metadata_id or b""
-        return None
-
-    def _tablet_block(self, protocol_features: Any) -> int | None:
-        # ScyllaDB's protocol extensions: with TABLETS_ROUTING_V2, a driver that holds no version yet sends a byte all the same.
-        if not getattr(protocol_features, "tablets_routing_v2", False):
-            return None
-        return self.tablet_version_block or 0
-
     def body(self, protocol_version: int, protocol_features: Any = None) -> bytes:
-        metadata_id = self._metadata_id(protocol_version, protocol_features)
-        block = self._tablet_block(protocol_features)
+        metadata_id = block = None
+        if protocol_version >= 5 or (protocol_features is not None and protocol_features.use_metadata_id):
+            metadata_id = self.result_metadata_id or b""
+        if protocol_features is not None and protocol_features.tablets_routing_v2:
+            # ScyllaDB's protocol extensions: a driver that holds no version yet sends a byte all the same.
+            block = self.tablet_version_block or 0
         if type(self)._write_query_params is not _stock_write_query_params:
             body = self._through_override(
                 implementations.bodies.execute_head(self.query_id, metadata_id), protocol_version
@@ -225,10 +218,15 @@ class BatchMessage(MessageType):
     def body(self, protocol_version: int, protocol_features: Any = None) -> bytes:
         params = QueryParams(
             self.consistency_level,
-            serial_consistency=self.serial_consistency_level,
-            timestamp=self.timestamp,
-            keyspace=self.keyspace,
-            now_in_seconds=self.now_in_seconds,
+            None,
+            None,
+            False,
+            None,
+            None,
+            self.serial_consistency_level,
+            self.timestamp,
+            self.keyspace,
+            self.now_in_seconds,
         )
         return implementations.bodies.batch_body(_batch_kind(self.batch_type), self.queries, params, protocol_version)
 

@@ -30,6 +30,7 @@ from cassandra.protocol.opcodes import (
 from cassandra.protocol.primitives import Cursor
 
 _one_int = struct.Struct(">i").unpack_from
+_VOID = struct.pack(">i", RESULT_KIND_VOID)
 _new = object.__new__
 
 
@@ -66,8 +67,9 @@ class ResultMessage(MessageType):
     # Of ROWS: the body with the rows from _offset on, and what became of them.
     _body: bytes = b""
     _offset: int = 0
-    _page: tuple[str, Any] | None = None
-    _rows_error: DecodeError | None = None
+    _page: tuple[str | None, Any] | None = None  # the method of the plan, None for an error, and what it gave
+    # Who decodes a page holds it. A message that came from the wire has its own; one lock serves those that somebody made by hand.
+    _guard = Lock()
 
     def __init__(self, kind: int) -> None:
         self.kind = kind
@@ -122,24 +124,25 @@ class ResultMessage(MessageType):
 
     def _decoded(self, method: str) -> Any:
         """The page through one method of the row plan: decoded once where the same is asked for again."""
-        page = self._page
-        if page is not None and page[0] == method:
-            return page[1]
-        # setdefault on a dict is one step, so all threads meet at one lock; it is made when somebody wants the rows.
-        with self.__dict__.setdefault("_guard", Lock()):
+        guard = self._guard
+        guard.acquire()  # `with` would cost twice as much, which one row feels
+        try:
             page = self._page
-            if page is not None and page[0] == method:
-                return page[1]
-            if self._rows_error is not None:
-                raise self._rows_error
-            metadata = self.metadata
-            try:
-                rows = getattr(metadata._plan or metadata.row_plan, method)(self._body, self._offset, self.row_count)
-            except DecodeError as error:
-                self._rows_error = error
-                raise
+            if page is not None:
+                if page[0] == method:
+                    return page[1]
+                if page[0] is None:
+                    # Without the frames of the access before: an error that is kept would hold on to more of them each time.
+                    raise page[1].with_traceback(None)
+            plan = self.metadata._plan or self.metadata.row_plan
+            rows = getattr(plan, method)(self._body, self._offset, self.row_count)
             self._page = (method, rows)
             return rows
+        except DecodeError as error:
+            self._page = (None, error)
+            raise
+        finally:
+            guard.release()
 
 
 def read_result(
@@ -151,11 +154,22 @@ def read_result(
     cached: ResultMetadata | None = None,
 ) -> ResultMessage:
     """The RESULT at `pos` of `body`; `cached` is the metadata remembered for the prepared statement that was executed."""
-    kind: int = _one_int(body, pos)[0]
-    if kind == RESULT_KIND_ROWS:
-        return _read_rows(body, pos + 4, user_types, cached)
     message = _new(ResultMessage)  # without the call of __init__, which a message for each request would feel
-    message.kind = kind
+    if cached is not None:
+        # The usual answer to a prepared statement: rows whose metadata is the one at hand, or left out.
+        rows = cached.rows_at(body, pos, user_types)
+        if rows:
+            message.kind = RESULT_KIND_ROWS
+            message.metadata = cached
+            return _at_rows(message, body, rows)
+    if body == _VOID and not pos:
+        message.kind = RESULT_KIND_VOID
+        return message
+    message.kind = kind = _one_int(body, pos)[0]
+    if kind == RESULT_KIND_ROWS:
+        cursor = Cursor(body, pos + 4)
+        message.metadata = read_result_metadata(message, cursor, user_types, cached)
+        return _at_rows(message, body, cursor.pos)
     if kind == RESULT_KIND_VOID:
         return message
     cursor = Cursor(body, pos + 4)
@@ -170,23 +184,15 @@ def read_result(
     return message
 
 
-def _read_rows(body: bytes, pos: int, user_types: UserTypes | None, cached: ResultMetadata | None) -> ResultMessage:
-    """<metadata><rows_count> of section 4.2.5.2; what a small answer to a prepared statement brings takes the short way."""
-    message = _new(ResultMessage)
-    message.kind = RESULT_KIND_ROWS
-    rows = 0 if cached is None else cached.rows_at(body, pos, user_types)
-    if rows:
-        assert cached is not None
-        message.metadata = cached
-    else:
-        cursor = Cursor(body, pos)
-        message.metadata = read_result_metadata(message, cursor, user_types, cached)
-        rows = cursor.pos
-    message.row_count = row_count = _one_int(body, rows)[0]
+def _at_rows(message: ResultMessage, body: bytes, pos: int) -> ResultMessage:
+    """`message` with <rows_count><rows_content> at `pos` of `body` (section 4.2.5.2)."""
+    (row_count,) = _one_int(body, pos)
     if row_count < 0:
         raise ProtocolError(f"a result of {row_count} rows")
+    message.row_count = row_count
     message._body = body
-    message._offset = rows + 4
+    message._offset = pos + 4
+    message._guard = Lock()
     return message
 
 

@@ -268,7 +268,7 @@ def test_cql_type_strings() -> None:
     assert t.cqltype_to_python("map<text, frozen<list<int>>>") == nested
     assert t.python_to_cqltype(nested) == "map<text, frozen<list<int>>>"
     assert t.strip_frozen("map<text, frozen<list<frozen<a>>>>") == "map<text, list<a>>"
-    assert t.cql_types_from_string("map<text, frozen<a>>") == ["map", "text", "frozen", "a"]
+    assert t.cql_types_from_string("map<text, frozen<a>>") == ["map", "text", "a"]
     assert t.cqltype_to_python('frozen<"Odd, name">') == ["frozen", ['"Odd, name"']]
     for wrong in ("list<int", "list<int>>"):
         with pytest.raises(ValueError, match="bracket"):

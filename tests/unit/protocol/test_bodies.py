@@ -186,6 +186,14 @@ def test_unset_is_refused_on_version_3(twins: Twins) -> None:
         (QueryParams(1, timestamp=1 << 63), ValueError, "timestamp"),
         (QueryParams(1, keyspace="k" * 65536), ValueError, "65536"),
         (QueryParams(1, now_in_seconds=1 << 31), ValueError, "now_in_seconds"),
+        (QueryParams(1.0), TypeError, "1.0 is no consistency level; it has to be an integer"),  # type: ignore[arg-type]
+        (QueryParams(1, serial_consistency=8.0), TypeError, "8.0 .*integer"),  # type: ignore[arg-type]
+        (QueryParams(1, page_size=5.5), TypeError, "page_size is 5.5; it has to be an integer"),  # type: ignore[arg-type]
+        (QueryParams(1, timestamp=1.5), TypeError, "timestamp is 1.5; it has to be an integer"),  # type: ignore[arg-type]
+        (QueryParams(1, now_in_seconds="1"), TypeError, "now_in_seconds is '1'"),  # type: ignore[arg-type]
+        (QueryParams(1, paging_state="x"), TypeError, "paging_state is 'x'"),  # type: ignore[arg-type]
+        (QueryParams(1, keyspace=5), TypeError, "a keyspace name is 5"),  # type: ignore[arg-type]
+        (QueryParams(1, [b"a"], [None]), TypeError, "a value's name is None"),  # type: ignore[list-item]
     ],
 )
 def test_what_does_not_fit_is_named(twins: Twins, params: QueryParams, error: type[Exception], match: str) -> None:
@@ -207,3 +215,49 @@ def test_values_may_be_any_bytes(twins: Twins, kind: Any) -> None:
     expected = b"\x00\x00\x00\x01Q\x00\x01\x01\x00\x01\x00\x00\x00\x02hi"
     assert twins.bodies.query_body("Q", QueryParams(1, [kind(b"hi")]), 4) == expected
     assert twins.bodies.query_body("Q", QueryParams(1, (kind(b"hi"),)), 4) == expected
+
+
+class Text(str):
+    pass
+
+
+class Octets(bytes):
+    pass
+
+
+@pytest.mark.parametrize("kind", [Octets, bytearray, memoryview])
+def test_ids_states_and_queries_may_be_any_bytes(twins: Twins, kind: Any) -> None:
+    bodies = twins.bodies
+    state = QueryParams(1, paging_state=kind(b"ps"))
+    assert bodies.query_body(kind(b"Q"), state, 4) == b"\x00\x00\x00\x01Q\x00\x01\x08\x00\x00\x00\x02ps"
+    assert bodies.execute_body(kind(b"i"), kind(b"m"), QueryParams(1), 4) == b"\x00\x01i\x00\x01m\x00\x01\x00"
+    expected = b"\x00\x00\x01\x01\x00\x01i\x00\x00\x00\x01\x00"
+    assert bodies.batch_body(0, [(True, kind(b"i"), None)], QueryParams(1), 4) == expected
+
+
+def test_names_may_be_of_a_class_derived_from_str(twins: Twins) -> None:
+    bodies = twins.bodies
+    assert bodies.prepare_body(Text("Q"), Text("ks"), 5) == b"\x00\x00\x00\x01Q\x00\x00\x00\x01\x00\x02ks"
+    named = QueryParams(1, [b"v"], [Text("n")], keyspace=Text("ks"))
+    expected = b"\x00\x00\x00\x01Q\x00\x01\x00\x00\x00\xc1\x00\x01\x00\x01n\x00\x00\x00\x01v\x00\x02ks"
+    assert bodies.query_body(Text("Q"), named, 5) == expected
+
+
+@pytest.mark.parametrize("size", [*range(2015, 2060), 4090, 4096, 65_536, 300_000])
+def test_bodies_of_every_size_around_those_where_the_buffer_grows(twins: Twins, size: int) -> None:
+    data = bytes(range(256)) * (size // 256 + 1)
+    value = data[:size]
+    length = size.to_bytes(4, "big")
+    expected = b"\x00\x02id\x00\x01\x01\x00\x02" + length + value + b"\x00\x00\x00\x01x"
+    assert twins.bodies.execute_body(b"id", None, QueryParams(1, [value, b"x"]), 4) == expected
+    # The first statement says nothing of the size of the others.
+    statements = [(True, b"id", [b"y"]), (True, b"id", [value]), (False, "Q", [value, None])]
+    expected = (
+        b"\x01\x00\x03\x01\x00\x02id\x00\x01\x00\x00\x00\x01y\x01\x00\x02id\x00\x01" + length + value
+        + b"\x00\x00\x00\x00\x01Q\x00\x02" + length + value + b"\xff\xff\xff\xff\x00\x01\x00"
+    )  # fmt: skip
+    assert twins.bodies.batch_body(1, statements, QueryParams(1), 4) == expected
+    expected = (
+        b"\x01\x00\x02\x01\x00\x02id\x00\x01" + length + value + b"\x01\x00\x02id\x00\x01\x00\x00\x00\x01y\x00\x01\x00"
+    )
+    assert twins.bodies.batch_body(1, [statements[1], statements[0]], QueryParams(1), 4) == expected

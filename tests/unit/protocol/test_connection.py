@@ -176,11 +176,16 @@ def test_scylla_extensions_are_agreed_on(twins: Twins) -> None:
     assert features.lwt_info.meta_bit_mask == 0x80000000
     assert features.lwt_info.get_lwt_flag(0x80000001)
     assert not features.lwt_info.get_lwt_flag(1)
-    assert (features.rate_limit_error, features.tablets_routing_v1, features.use_metadata_id) == (61440, True, True)
-    assert not features.tablets_routing_v2
+    assert (features.rate_limit_error, features.tablets_routing_v1) == (61440, True)
     assert {key for key in server.startup if key != "CQL_VERSION"} == {
-        "SCYLLA_LWT_ADD_METADATA_MARK", "SCYLLA_RATE_LIMIT_ERROR", "TABLETS_ROUTING_V1", "SCYLLA_USE_METADATA_ID"
+        "SCYLLA_LWT_ADD_METADATA_MARK", "SCYLLA_RATE_LIMIT_ERROR", "TABLETS_ROUTING_V1"
     }  # fmt: skip
+    # These two change the form of EXECUTE, so they are for those who write it so.
+    assert not features.tablets_routing_v2
+    assert not features.use_metadata_id
+    server = Server(twins, options=options)
+    assert Client(twins, 4, use_metadata_id=True).run(server).features.use_metadata_id
+    assert "SCYLLA_USE_METADATA_ID" in server.startup
     server = Server(twins, options=options)
     assert Client(twins, 4, tablets_routing_v2=True).run(server).features.tablets_routing_v2
     assert "TABLETS_ROUTING_V2_EXPERIMENTAL_V2" in server.startup

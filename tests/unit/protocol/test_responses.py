@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import traceback
 from typing import Any
 from uuid import UUID
 
@@ -152,6 +153,12 @@ def test_an_error_in_the_rows_is_kept_and_raised_each_time() -> None:
     with pytest.raises(DecodeError) as second:
         message.decode(dict_factory)
     assert first.value is second.value
+    # Each access raises it as it was first raised, without the frames of the accesses before.
+    assert len(traceback.extract_tb(second.value.__traceback__)) <= 4
+    for _ in range(20):
+        with pytest.raises(DecodeError) as last:
+            _ = message.parsed_rows
+    assert len(traceback.extract_tb(last.value.__traceback__)) <= 4
 
 
 # -- metadata: skipped, changed, compared -----------------------------------------------------------------------------------
@@ -245,6 +252,71 @@ def test_user_types_are_those_of_the_moment_of_arrival() -> None:
     # One session's registration is not another's.
     assert type(result(body).parsed_rows[0][0]) is type(plain.parsed_rows[0][0])
     assert type(result(body, cached=mapped.metadata).parsed_rows[0][0]) is not Pair
+
+
+MARSHAL = "org.apache.cassandra.db.marshal."
+PAIR_CLASS = f"{MARSHAL}UserType(ks,{b'pair'.hex()},{b'x'.hex()}:{MARSHAL}Int32Type,{b'y'.hex()}:{MARSHAL}UTF8Type)"
+PAIR_VALUE = value(int32(1)) + value(b"one")
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "inner"),
+    [
+        (PAIR_CLASS, PAIR_VALUE, lambda found: found),
+        (f"{MARSHAL}VectorType({PAIR_CLASS} , 1)", bytes([len(PAIR_VALUE)]) + PAIR_VALUE, lambda found: found[0]),
+        (f"{MARSHAL}FrozenType({MARSHAL}ListType({PAIR_CLASS}))", int32(1) + value(PAIR_VALUE), lambda found: found[0]),
+        (
+            f"{MARSHAL}TupleType({MARSHAL}Int32Type,{PAIR_CLASS})",
+            value(None) + value(PAIR_VALUE),
+            lambda found: found[1],
+        ),
+        (
+            f"{MARSHAL}UserType(ks,{b'outer'.hex()},{b'p'.hex()}:{PAIR_CLASS})",
+            value(PAIR_VALUE),
+            lambda found: found.p,
+        ),
+    ],
+)
+def test_user_types_inside_a_custom_type_get_their_classes(name: str, data: bytes, inner: Any) -> None:
+    class Pair:
+        def __init__(self, x: Any, y: Any) -> None:
+            self.x, self.y = x, y
+
+    body = rows(1, specs=TABLE + string("p") + short(0) + string(name), content=int32(1) + value(data), count=1)
+    registered = {"ks": {"pair": Pair}}
+    plain = result(body)
+    assert inner(plain.parsed_rows[0][0]) == (1, "one")
+    mapped = result(body, user_types=registered, cached=plain.metadata)
+    assert type(inner(mapped.parsed_rows[0][0])) is Pair
+    assert mapped.column_types[0].cql_parameterized_type() == plain.column_types[0].cql_parameterized_type()
+    assert result(body, user_types=registered, cached=mapped.metadata).metadata is mapped.metadata
+    # One session's registration is not another's.
+    assert inner(result(body).parsed_rows[0][0]) == (1, "one")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ListType", "MapType", "VectorType", "FrozenType", "ReversedType", "VectorType(VectorType,2)", "ListType(SetType)",
+        "UserType(ks,61,62:ListType)", "VectorType(UTF8Type,99999999999999999999)", "MapType(UTF8Type)", "(", "a(b",
+    ],
+)  # fmt: skip
+def test_a_custom_type_without_its_parameters_is_an_error_of_the_message(name: str) -> None:
+    body = rows(1, specs=TABLE + string("c") + short(0) + string(name), content=int32(0), count=1)
+    with pytest.raises(ProtocolError, match="cannot be understood"):
+        result(body)
+    prepared = (
+        int32(4) + short(1) + b"i" + int32(1) + int32(1) + int32(0) + TABLE + string("c") + short(0) + string(name)
+    )
+    with pytest.raises(ProtocolError, match="cannot be understood"):
+        result(prepared)
+
+
+def test_an_error_shows_the_beginning_of_a_long_type_name() -> None:
+    body = rows(1, specs=TABLE + string("c") + short(0) + string("ListType(" * 7000), content=int32(0), count=1)
+    with pytest.raises(ProtocolError, match=r"ListType\(\.*") as caught:
+        result(body)
+    assert len(str(caught.value)) < 1000
 
 
 def test_every_type_code() -> None:
