@@ -1,0 +1,168 @@
+"""Errors that a real cluster can be brought to send: each comes out as its exception, with its fields, in each version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from cassandra import (
+    ConsistencyLevel,
+    DriverException,
+    FunctionFailure,
+    InvalidRequest,
+    ReadFailure,
+    ReadTimeout,
+    Unavailable,
+    WriteTimeout,
+    WriteType,
+)
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, ResponseFuture, Session
+from cassandra.policies import FallthroughRetryPolicy, WhiteListRoundRobinPolicy
+from cassandra.protocol import OverloadedErrorMessage, TruncateError
+from cassandra.query import SimpleStatement
+from cassandra.testing import LocalCluster
+
+from .conftest import create_keyspace
+
+pytestmark = pytest.mark.integration
+
+SHORT = {
+    "read_request_timeout": "500ms",
+    "range_request_timeout": "500ms",
+    "write_request_timeout": "500ms",
+    "cas_contention_timeout": "500ms",
+    "truncate_request_timeout": "1000ms",
+    "request_timeout": "500ms",
+    "tombstone_warn_threshold": 5,
+    "tombstone_failure_threshold": 10,
+    "native_transport_rate_limiting_enabled": False,
+}
+
+
+@pytest.fixture(scope="module")
+def impatient() -> Iterator[LocalCluster]:
+    """Two nodes that give up soon."""
+    with LocalCluster(2, "5.0.9", config=SHORT) as cluster:
+        yield cluster
+
+
+@pytest.fixture(params=[3, 4, 5])
+def session(impatient: LocalCluster, request: pytest.FixtureRequest) -> Iterator[Session]:
+    """A session that talks to the first node alone, and never tries again."""
+    profile = ExecutionProfile(
+        load_balancing_policy=WhiteListRoundRobinPolicy(impatient.contact_points[:1]),
+        retry_policy=FallthroughRetryPolicy(),
+        consistency_level=ConsistencyLevel.ALL,
+    )
+    with Cluster(
+        impatient.contact_points[:1],
+        port=impatient.port,
+        protocol_version=request.param,
+        execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+    ) as cluster:
+        session = cluster.connect()
+        create_keyspace(session, "errors", replicas=2)
+        session.execute("CREATE TABLE IF NOT EXISTS errors.t (k int, c int, v text, PRIMARY KEY (k, c))")
+        yield session
+
+
+def version(session: Session) -> int:
+    asked: int = session.cluster.protocol_version  # type: ignore[assignment]
+    return asked
+
+
+def test_a_replica_that_hangs_makes_reads_and_writes_time_out(impatient: LocalCluster, session: Session) -> None:
+    impatient.pause(2)
+    try:
+        with pytest.raises(WriteTimeout) as write:
+            session.execute("INSERT INTO errors.t (k, c, v) VALUES (1, 1, 'x')")
+        assert (write.value.required_responses, write.value.received_responses) == (2, 1)
+        assert write.value.write_type == WriteType.SIMPLE
+        assert write.value.consistency == ConsistencyLevel.ALL
+        with pytest.raises(ReadTimeout) as read:
+            session.execute("SELECT * FROM errors.t WHERE k = 1")
+        assert (read.value.required_responses, read.value.received_responses) == (2, 1)
+        assert read.value.data_retrieved in (True, False)
+        with pytest.raises(TruncateError):
+            session.execute("TRUNCATE errors.t")
+    finally:
+        impatient.resume(2)
+    impatient.wait_until_ready()
+
+
+def test_too_many_tombstones_make_a_read_fail(session: Session) -> None:
+    for i in range(20):
+        session.execute(f"DELETE v FROM errors.t WHERE k = 2 AND c = {i}")
+    if version(session) == 3:  # which has no code for failures: the server calls it a time-out there
+        with pytest.raises(ReadTimeout):
+            session.execute("SELECT * FROM errors.t WHERE k = 2")
+        return
+    with pytest.raises(ReadFailure) as caught:
+        session.execute("SELECT * FROM errors.t WHERE k = 2")
+    assert caught.value.failures in (1, 2)  # the coordinator does not wait for the second one
+    assert caught.value.required_responses == 2
+    if version(session) >= 5:
+        assert set(caught.value.error_code_map.values()) == {1}  # type: ignore[union-attr]
+    else:
+        assert caught.value.error_code_map is None
+
+
+def test_a_write_that_is_too_large_is_refused(session: Session) -> None:
+    with pytest.raises(InvalidRequest, match=r"oversized mutation|exceeds allowed maximum"):
+        session.execute("INSERT INTO errors.t (k, c, v) VALUES (%s, %s, %s)", (3, 3, "x" * (5 << 20)))
+    assert session.execute("SELECT key FROM system.local", timeout=10).one().key == "local"
+
+
+def test_a_function_that_fails(session: Session) -> None:
+    session.execute(
+        "CREATE FUNCTION IF NOT EXISTS errors.divide (a int) CALLED ON NULL INPUT RETURNS int LANGUAGE java "
+        "AS 'return 1 / a;'"
+    )
+    session.execute("INSERT INTO errors.t (k, c) VALUES (4, 0)")
+    if version(session) == 3:
+        pytest.skip("version 3 has no error code for it: native_protocol_v3.spec, section 9")
+    with pytest.raises(FunctionFailure) as caught:
+        session.execute("SELECT errors.divide(c) FROM errors.t WHERE k = 4")
+    assert (caught.value.keyspace, caught.value.function) == ("errors", "divide")
+    assert list(caught.value.arg_types or ()) == ["int"]
+
+
+def test_a_coordinator_that_knows_of_too_few_replicas(session: Session) -> None:
+    create_keyspace(session, "three", replicas=3)
+    session.execute("CREATE TABLE IF NOT EXISTS three.t (k int PRIMARY KEY)")
+    with pytest.raises(Unavailable) as caught:
+        session.execute(SimpleStatement("SELECT * FROM three.t WHERE k = 1", consistency_level=ConsistencyLevel.ALL))
+    assert (caught.value.required_replicas, caught.value.alive_replicas) == (3, 2)
+
+
+class ThrowOnOverload:
+    """Asks the server to refuse instead of making the client wait."""
+
+    def add_startup_options(self, options: dict[str, str]) -> None:
+        options["THROW_ON_OVERLOAD"] = "1"
+
+
+def test_an_overloaded_node() -> None:
+    limits = {"native_transport_rate_limiting_enabled": True, "native_transport_max_requests_per_second": 20}
+    with LocalCluster(1, "5.0.9", config=limits) as local:
+        profile = ExecutionProfile(retry_policy=FallthroughRetryPolicy())
+        with Cluster(
+            local.contact_points,
+            port=local.port,
+            application_info=ThrowOnOverload(),
+            execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+        ) as cluster:
+            session = cluster.connect()
+            futures = [session.execute_async("SELECT key FROM system.local") for _ in range(200)]
+            errors = [error for error in map(failure_of, futures) if error is not None]
+            assert errors
+            assert all(isinstance(error, OverloadedErrorMessage) for error in errors)
+
+
+def failure_of(future: ResponseFuture) -> Exception | None:
+    try:
+        future.result()
+    except DriverException as error:
+        return error
+    return None
