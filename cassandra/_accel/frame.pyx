@@ -454,6 +454,8 @@ cdef class FrameWriter:
         cdef int code = opcode
         cdef int bits = flags
         cdef uint8_t* p
+        if code < 0 or code > 0xFF or bits < 0 or bits > 0xFF:
+            raise ValueError(f"opcode {opcode} and flags {flags} are not numbers of 8 bits")
         if size > self._max_body:
             raise ValueError(
                 f"the body of a {_OPCODE_NAMES.get(opcode, opcode)} message has {size} bytes; the limit is {self._max_body}"

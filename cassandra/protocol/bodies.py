@@ -301,10 +301,16 @@ def batch_body(
     parts = [_byte(batch_type, "a batch's type"), uint16_pack(len(statements))]
     heads: dict[Any, bytes] = {}
     lengths = _LENGTHS
+    last: Any = None
+    kind: Any = UNSET_VALUE  # which nothing is marked with, so the first statement is never taken for the one before
+    head = b""
     for prepared, statement, values in statements:
         # Many statements of a batch are the same one: what stands before its values is made once.
-        head = heads.get(statement) if prepared and type(statement) is bytes else None
-        parts.append(head or _statement_head(heads, prepared, statement))
+        if statement is not last or prepared is not kind:
+            known = heads.get(statement) if prepared and type(statement) is bytes else None
+            head = known or _statement_head(heads, prepared, statement)
+            last, kind = statement, prepared
+        parts.append(head)
         if values is None:
             parts.append(b"\x00\x00")
         elif type(values) is list and len(values) < _KEPT_SHORTS:

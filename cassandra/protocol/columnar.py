@@ -20,7 +20,7 @@ _WIRE_DTYPES = {
     "int": ">i4",
     "smallint": ">i2",
     "tinyint": ">i1",
-    "boolean": "?",
+    "boolean": "u1",
     "timestamp": ">M8[ms]",
     "date": ">u4",
     "time": ">m8[ns]",
@@ -57,6 +57,9 @@ def _native(numpy: Any, wire: Any, name: str, nulls: bytes) -> Any:
     if name == "date":
         # Section 5.5: days, with the epoch at 2^31.
         values = (wire.astype("i8") - (1 << 31)).astype("M8[D]")
+    elif name == "boolean":
+        # Section 5.3: anything but 0 is true; a bool of NumPy's has to be 0 or 1 in memory.
+        values = wire != 0
     else:
         values = wire.astype(wire.dtype.newbyteorder("="))
     if any(nulls):

@@ -150,6 +150,8 @@ class FrameReader:
         out: list[Envelope] = []
         try:
             self._raise_if_dead()
+            if not 0 <= nbytes <= self._offered():
+                raise ValueError(f"{nbytes} bytes cannot have been written to the buffer")
             if self._in_place:
                 self._in_place = False
                 self._filled += nbytes
@@ -163,6 +165,12 @@ class FrameReader:
             self._error = error
             raise
         return out
+
+    def _offered(self) -> int:
+        """Bytes of room in what `get_buffer` gave last."""
+        if self._in_place and self._body is not None:
+            return len(self._body) - self._filled
+        return len(self._block) - self._end if self._block is not None else 0
 
     def _raise_if_dead(self) -> None:
         if self._error is not None:
@@ -358,6 +366,8 @@ class FrameWriter:
 
     def add(self, stream: int, opcode: int, flags: int, body: bytes) -> None:
         """Queue one envelope; ValueError, with nothing queued, for a body above the limit or a stream that is no signed 16 bits."""
+        if not isinstance(body, bytes):
+            raise TypeError(f"a body is {body!r} ({type(body).__name__}); it has to be bytes")
         size = len(body)
         if size > self._max_body:
             raise ValueError(
@@ -365,6 +375,8 @@ class FrameWriter:
             )
         if not -0x8000 <= stream <= 0x7FFF:
             raise ValueError(f"stream {stream} is not a signed number of 16 bits")
+        if not (0 <= opcode <= 0xFF and 0 <= flags <= 0xFF):
+            raise ValueError(f"opcode {opcode} and flags {flags} are not numbers of 8 bits")
         if self._segmented:
             head = _pack(self._version | self._direction, flags, stream, opcode, size)
             self._parts.append(head + body)

@@ -217,6 +217,26 @@ def test_values_may_be_any_bytes(twins: Twins, kind: Any) -> None:
     assert twins.bodies.query_body("Q", QueryParams(1, (kind(b"hi"),)), 4) == expected
 
 
+def test_statements_of_a_batch_that_are_the_same_object(twins: Twins) -> None:
+    same = b"Q"
+    statements = [
+        (False, same, None),
+        (True, same, None),
+        (True, same, [b"v"]),
+        (0, same, None),
+        (1, b"R", None),
+        (1, same, None),
+    ]
+    expected = (
+        b"\x00\x00\x06" + b"\x00\x00\x00\x00\x01Q\x00\x00" + b"\x01\x00\x01Q\x00\x00" + b"\x01\x00\x01Q\x00\x01\x00\x00\x00\x01v"
+        + b"\x00\x00\x00\x00\x01Q\x00\x00" + b"\x01\x00\x01R\x00\x00" + b"\x01\x00\x01Q\x00\x00" + b"\x00\x01\x00"
+    )  # fmt: skip
+    assert twins.bodies.batch_body(0, statements, QueryParams(1), 4) == expected
+    for nothing in ((None, None, None), (True, None, None), (False, None, None)):
+        with pytest.raises(TypeError, match="it has to be bytes"):
+            twins.bodies.batch_body(0, [nothing], QueryParams(1), 4)
+
+
 class Text(str):
     pass
 

@@ -325,6 +325,29 @@ def test_snappy_is_not_for_segments(twins: Twins) -> None:
             end.set_compression("zip")
 
 
+@pytest.mark.parametrize("size", [-1, 1 << 20])
+@pytest.mark.parametrize("segmented", [False, True])
+def test_more_than_the_buffer_holds_cannot_have_been_written(twins: Twins, size: int, segmented: bool) -> None:
+    reader = twins.frame.FrameReader(5)
+    if segmented:
+        reader.enable_segments()
+    with pytest.raises(ValueError, match="cannot have been written"):
+        reader.buffer_updated(1)
+    reader.get_buffer(-1)
+    with pytest.raises(ValueError, match="cannot have been written"):
+        reader.buffer_updated(size)
+
+
+def test_what_does_not_fit_a_header_is_refused_with_nothing_queued(twins: Twins) -> None:
+    writer = twins.frame.FrameWriter(4)
+    for opcode, flags in ((256, 0), (-1, 0), (7, 256), (7, -1)):
+        with pytest.raises(ValueError, match="8 bits"):
+            writer.add(1, opcode, flags, b"")
+    with pytest.raises(TypeError, match="a body is"):
+        writer.add(1, 7, 0, bytearray(b"x"))
+    assert (writer.pending, writer.take()) == (0, b"")
+
+
 def test_requests_can_be_read_as_well(twins: Twins) -> None:
     reader = twins.frame.FrameReader(0, requests=True)
     assert reader.feed(envelope(4, 0, 5, 7, b"query")) == [(5, 7, 0, b"query", 4)]

@@ -104,6 +104,15 @@ def test_numpy_arrays(kind: str) -> None:
     assert arrays["c"].flags.writeable
 
 
+def test_a_boolean_of_any_byte_but_0_is_true_and_stored_as_1() -> None:
+    specs = TABLE + string("c") + short(0x04)
+    content = int32(4) + value(b"\x05") + value(b"\x00") + value(b"\xff") + value(None)
+    (arrays,) = decode(NumpyProtocolHandler, rows(1, specs=specs, content=content, count=1)).parsed_rows
+    assert arrays["c"].view("u1").tolist()[:3] == [1, 0, 1]
+    assert arrays["c"].mask.tolist() == [False, False, False, True]
+    assert arrays["c"].sum() == 2
+
+
 def test_numpy_nulls_are_masked() -> None:
     content = int32(3) + (value(int32(1)) + value(b"x")) + (value(None) + value(None)) + (value(int32(3)) + value(b""))
     (arrays,) = decode(NumpyProtocolHandler, rows(1, content=content)).parsed_rows
