@@ -334,5 +334,10 @@ def _check_contact_point(point: Any) -> None:
         raise TypeError(f"a contact point is a name, an address, (address, port) or an EndPoint, but one is {point!r}")
     if not address.strip():
         raise ValueError(f"a contact point must not be empty, but one is {point!r}")
+    if "," in address or address.count(":") == 1 or address.startswith("["):
+        raise ValueError(
+            f"a contact point is one address without its port, but one is {point!r}: write each as an item of the list, "
+            "and its port as port=9042 or as a pair (address, 9042)"
+        )
     if port is not None and (isinstance(port, bool) or not isinstance(port, int) or not 1 <= port <= 65535):
         raise ValueError(f"a contact point's port must be a number from 1 to 65535, but it is {point!r}")

@@ -286,7 +286,7 @@ class SessionBase:
         """`payload` rendered for the version to expect; or its message, where a listener or a handler may change it."""
         if self.client_protocol_handler is not ProtocolHandler or self._request_init_listeners:
             return MessagePayload(message_of(payload), self.client_protocol_handler, payload)
-        payload.prerender(self._engine.core.protocol_version)
+        payload.prerender(self._engine.core.dialect)
         return payload
 
     def _preparing_request(

@@ -29,6 +29,15 @@ WRITE_HIGH_WATER = 256 << 10  # bytes that the transport may hold before senders
 EVENT_STREAM = -1
 
 
+# In a dialect: requests name result metadata by its id, as in version 5, on an older version (ScyllaDB's extension).
+METADATA_IDS = 0x100
+
+
+def dialect_of(version: int, features: Any) -> int:
+    """What decides how a request is rendered: the version, and the extensions that change a request's form."""
+    return version | METADATA_IDS if version >= 5 or getattr(features, "use_metadata_id", False) else version
+
+
 class Responder(Protocol):
     """What waits for the answer on a stream."""
 
@@ -81,12 +90,14 @@ class Connection(asyncio.BufferedProtocol):
         "_orphans",
         "_paused",
         "_reader",
+        "_received",
         "_requests",
         "_streams",
         "_transport",
         "_writer",
         "close_error",
         "closed",
+        "dialect",
         "endpoint",
         "features",
         "keyspace",
@@ -105,6 +116,7 @@ class Connection(asyncio.BufferedProtocol):
         self.version = version
         self.peer_version = version
         self.features: Any = None
+        self.dialect = dialect_of(version, None)
         self.keyspace: str | None = None
         self.sockopts = sockopts
         self.closed = False
@@ -121,6 +133,7 @@ class Connection(asyncio.BufferedProtocol):
         self._requests: dict[int, Responder] = {}
         self._orphans = 0
         self._paused = False
+        self._received = False
         self._flush_handle: asyncio.Handle | None = None
         self._transport: asyncio.Transport | None = None
 
@@ -147,6 +160,16 @@ class Connection(asyncio.BufferedProtocol):
             and len(self._requests) < self._streams.limit
             and self._writer.pending < WRITE_HIGH_WATER
         )
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether the transport was ever connected."""
+        return self._transport is not None
+
+    @property
+    def received_anything(self) -> bool:
+        """Whether a complete answer has ever come."""
+        return self._received
 
     def local_address(self) -> Any:
         """The socket's own address; None before it is connected."""
@@ -239,6 +262,7 @@ class Connection(asyncio.BufferedProtocol):
         except Exception as error:  # every malformed frame ends the connection, with its cause
             self.close(error if isinstance(error, ProtocolError) else ProtocolError(f"{self.endpoint}: {error}"))
             return
+        self._received = self._received or bool(envelopes)
         requests = self._requests
         give_back = self._streams.give_back
         for stream, opcode, flags, body, self.peer_version in envelopes:
@@ -323,6 +347,11 @@ class Connection(asyncio.BufferedProtocol):
         error = ConnectionShutdown(f"connection to {self.endpoint} was closed: {self.close_error}", self.endpoint)
         error.__cause__ = self.close_error
         return error
+
+    def use_features(self, features: Any) -> None:
+        """What was agreed on with the server besides the version."""
+        self.features = features
+        self.dialect = dialect_of(self.version, features)
 
     # -- set by the handshake ------------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from typing import Any
 from cassandra.consistency import ConsistencyLevel
 from cassandra.encoder import cql_quote
 from cassandra.engine.agreement import wait_for_agreement
-from cassandra.engine.connection import Connection
+from cassandra.engine.connection import Connection, dialect_of
 from cassandra.engine.control import ControlConnection
 from cassandra.engine.endpoint import EndPoint
 from cassandra.engine.handshake import Opener
@@ -61,6 +61,12 @@ class Core:
     def protocol_version(self) -> int:
         """The version agreed on with the cluster, or the one to start with."""
         return self.opener.version
+
+    @property
+    def dialect(self) -> int:
+        """What requests are rendered in before a connection is chosen for them."""
+        connection = self.control.connection
+        return connection.dialect if connection is not None else dialect_of(self.opener.version, None)
 
     # -- life ----------------------------------------------------------------------------------------------------------
 

@@ -97,9 +97,7 @@ class Opener:
         try:
             await asyncio.wait_for(self._open(endpoint, connection), timeout)
         except asyncio.TimeoutError:
-            error: Exception = OperationTimedOut(
-                f"{endpoint} did not complete the connection within {timeout} seconds", endpoint, timeout
-            )
+            error: Exception = OperationTimedOut(_why_late(endpoint, connection), endpoint, timeout)
             connection.close(error)
             raise error from None
         except ssl.SSLError as cause:
@@ -166,6 +164,7 @@ class _Handshake:
             startup_options=settings.startup_options,
             cql_version=settings.cql_version,
             allow_beta=settings.allow_beta_protocol_version,
+            use_metadata_id=True,
         )
 
     async def run(self) -> None:
@@ -177,7 +176,7 @@ class _Handshake:
                 if isinstance(action, Send):
                     send = action
                 elif isinstance(action, Ready):
-                    self._connection.features = action.features
+                    self._connection.use_features(action.features)
                     return
                 else:
                     answer = await self._perform(action)
@@ -245,6 +244,18 @@ def _only_send(actions: Sequence[Action]) -> Send:
     if not isinstance(action, Send):
         raise ProtocolError(f"a token is to be sent, but the handshake wants {action!r}")
     return action
+
+
+def _why_late(endpoint: EndPoint, connection: Connection) -> str:
+    """What was waited for when the connect timeout passed."""
+    if not connection.is_connected:
+        return f"{endpoint} did not accept a connection"
+    if not connection.received_anything:
+        return (
+            f"{endpoint} accepted the connection and then said nothing: "
+            "is that the port of Cassandra's native transport, without TLS where none is configured?"
+        )
+    return f"{endpoint} accepted the connection, but did not complete the handshake"
 
 
 def _reason(error: OSError) -> str:

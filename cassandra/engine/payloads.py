@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._impl import bodies
+from cassandra.engine.connection import METADATA_IDS
 from cassandra.errors import UnsupportedOperation
 from cassandra.protocol.opcodes import BATCH, CUSTOM_PAYLOAD_FLAG, EXECUTE, PREPARE, QUERY, TRACING_FLAG
 from cassandra.protocol.params import QueryParams
@@ -35,7 +36,7 @@ def _bytes_map(items: Mapping[str, bytes]) -> bytes:
 class Payload:
     """One request's opcode, flags and body. `render` gives them for a connection."""
 
-    __slots__ = ("_body", "_body_version", "custom_payload", "params", "tracing")
+    __slots__ = ("_body", "_dialect", "custom_payload", "params", "tracing")
 
     opcode: int
 
@@ -44,33 +45,35 @@ class Payload:
         self.tracing = tracing
         self.custom_payload = custom_payload
         self._body: bytes | None = None
-        self._body_version = 0
+        self._dialect = 0  # that _body is rendered in; 0 for none
 
     def render(self, connection: Connection) -> tuple[int, int, bytes]:
         """(opcode, flags, body) for `connection`."""
-        version = connection.version
-        if version != self._body_version:
-            self.prerender(version)
+        dialect = connection.dialect
+        if dialect != self._dialect:
+            self.prerender(dialect)
         flags = TRACING_FLAG if self.tracing else 0
         body = self._body
         assert body is not None
         if self.custom_payload:
-            if version < 4:
-                raise UnsupportedOperation(f"custom payloads need protocol version 4; the connection speaks {version}")
+            if connection.version < 4:
+                raise UnsupportedOperation(
+                    f"custom payloads need protocol version 4; the connection speaks {connection.version}"
+                )
             flags |= CUSTOM_PAYLOAD_FLAG
             body = _bytes_map(self.custom_payload) + body
         return self.opcode, flags, body
 
-    def prerender(self, version: int) -> None:
-        """Make the body for `version` now, in the caller's thread."""
-        self._body = self._render(version)
-        self._body_version = version
+    def prerender(self, dialect: int) -> None:
+        """Make the body now, in the caller's thread, for connections of `dialect` (see `connection.dialect_of`)."""
+        self._body = self._render(dialect & 0xFF, bool(dialect & METADATA_IDS))
+        self._dialect = dialect
 
-    def _render(self, version: int) -> bytes:
+    def _render(self, version: int, metadata_ids: bool) -> bytes:
         raise NotImplementedError
 
     def _outdated(self) -> None:
-        self._body_version = 0
+        self._dialect = 0
 
     @property
     def size(self) -> int:
@@ -109,7 +112,7 @@ class QueryPayload(Payload):
         super().__init__(params, tracing, custom_payload)
         self.query = query
 
-    def _render(self, version: int) -> bytes:
+    def _render(self, version: int, metadata_ids: bool) -> bytes:
         return bodies.query_body(self.query, self.params, version)
 
 
@@ -138,16 +141,16 @@ class ExecutePayload(Payload):
             self._outdated()
         return super().render(connection)
 
-    def _render(self, version: int) -> bytes:
+    def _render(self, version: int, metadata_ids: bool) -> bytes:
         prepared = self.prepared
         # The id and the columns that the answer will be decoded by are of one snapshot. Leaving the metadata out is safe
         # only where such an id travels: the server then sends the new columns when they have changed.
         self._metadata, metadata_id = prepared.result_metadata_and_id
         self._metadata_id = metadata_id
         self._query_id = prepared.query_id
-        travels = version >= 5 and bool(metadata_id)
-        self.params.skip_metadata = travels and bool(self._metadata)
-        return bodies.execute_body(self._query_id, metadata_id if travels else None, self.params, version)
+        self.params.skip_metadata = metadata_ids and bool(metadata_id) and bool(self._metadata)
+        travels = (metadata_id or b"") if metadata_ids else None
+        return bodies.execute_body(self._query_id, travels, self.params, version)
 
     def prepared_statements(self) -> Sequence[PreparedStatement]:
         return (self.prepared,)
@@ -183,7 +186,7 @@ class BatchPayload(Payload):
     def _current_ids(self) -> tuple[bytes, ...]:
         return tuple(entry.prepared_statement.query_id for entry in self.entries if isinstance(entry, BoundStatement))
 
-    def _render(self, version: int) -> bytes:
+    def _render(self, version: int, metadata_ids: bool) -> bytes:
         self._ids = self._current_ids()
         statements = [
             (False, entry, None)
@@ -213,7 +216,7 @@ class PreparePayload(Payload):
         self.query = query
         self.keyspace = keyspace
 
-    def _render(self, version: int) -> bytes:
+    def _render(self, version: int, metadata_ids: bool) -> bytes:
         return bodies.prepare_body(self.query, self.keyspace if version >= 5 else None, version)
 
 

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any
 
-from cassandra.engine.connection import Connection
+from cassandra.engine.connection import METADATA_IDS, Connection
 from cassandra.engine.pool import HostPool
 from cassandra.errors import ConnectionException, ConnectionShutdown, NoHostAvailable
 from cassandra.policies.balancing import HostDistance
@@ -154,11 +154,11 @@ class EngineSession:
     def _remember_columns(self, request: Request, connection: Connection, response: Any, cached: Any) -> None:
         """Where a result came with other columns than are remembered for its statement, remember these.
 
-        On version 5 the server says so by a new id; what a conditional statement sends without one is for that answer alone.
-        Before, there is no id, and the last columns are remembered because the same bytes need not be parsed again.
+        Where ids travel the server says so by a new one; what a conditional statement sends without one is for that answer alone.
+        Elsewhere there is no id, and the last columns are remembered because the same bytes need not be parsed again.
         """
         metadata_id = response.result_metadata_id
-        if metadata_id is not None or (response.metadata is not cached and connection.version < 5):
+        if metadata_id is not None or (response.metadata is not cached and not connection.dialect & METADATA_IDS):
             for prepared in request.payload.prepared_statements():
                 prepared.update_result_metadata(response.metadata, metadata_id)
 

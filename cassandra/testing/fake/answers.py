@@ -287,7 +287,7 @@ class Prepared:
         """4.2.5.4: the result of PREPARE."""
         version = request.version
         parts = [b"\0\0\0\x04", short_bytes(self.query_id)]
-        if version >= 5:
+        if request.connection.has_metadata_ids:
             parts.append(short_bytes(self.metadata_id))
         table = _table(self._keyspace, self._table)
         flags = _GLOBAL_TABLE if self.columns else 0

@@ -39,6 +39,10 @@ _REQUEST_OPCODES = frozenset(
 )
 
 
+# ScyllaDB's docs/dev/protocol-extensions.md: offered in SUPPORTED, agreed on in STARTUP.
+METADATA_IDS = "SCYLLA_USE_METADATA_ID"
+
+
 class ServerConnection(asyncio.Protocol):
     """An open connection. `version` is that of STARTUP (before it, of the last request), `compression` what STARTUP asked for."""
 
@@ -171,6 +175,11 @@ class ServerConnection(asyncio.Protocol):
         if request.version >= 5:
             self._framed = True
             self._segments = SegmentReader(self.compression == "lz4")
+
+    @property
+    def has_metadata_ids(self) -> bool:
+        """Whether PREPARED and EXECUTE carry the id of the result's columns: version 5, or ScyllaDB's extension."""
+        return self.version >= 5 or METADATA_IDS in self.options
 
     # -- sending -------------------------------------------------------------------------------------------------------
 

@@ -131,7 +131,7 @@ def _prepare(request: Request, reader: BodyReader) -> None:
 
 def _execute(request: Request, reader: BodyReader) -> None:
     query_id = request.query_id = reader.short_bytes()
-    if request.version >= 5:
+    if request.connection.has_metadata_ids:
         request.result_metadata_id = reader.short_bytes()
     request.query = request.connection.node.text_of(query_id)
     _parameters(request, reader)

@@ -38,10 +38,11 @@ def test_a_subclass_may_change_defaults() -> None:
 
 
 def test_contact_points(face: Any) -> None:
-    cluster = face(["10.0.0.1", ("10.0.0.2", 9043), UnixSocketEndPoint("/run/node")], port=19042)
+    cluster = face(["10.0.0.1", ("10.0.0.2", 9043), "::1", UnixSocketEndPoint("/run/node")], port=19042)
     assert [str(endpoint) for endpoint in cluster.endpoints_resolved] == [
         "10.0.0.1:19042",
         "10.0.0.2:9043",
+        "[::1]:19042",
         "/run/node",
     ]
 
@@ -56,6 +57,9 @@ def test_contact_points(face: Any) -> None:
         ([17], TypeError, "17"),
         ([b"127.0.0.1"], TypeError, "b'127.0.0.1'"),
         ([""], ValueError, "must not be empty"),
+        (["127.0.0.1:9042"], ValueError, "without its port, but one is '127.0.0.1:9042'"),
+        (["[::1]:9042"], ValueError, "without its port"),
+        (["10.0.0.1,10.0.0.2"], ValueError, "each as an item of the list"),
         ([("127.0.0.1", 0)], ValueError, "1 to 65535"),
         ([("127.0.0.1", "x")], ValueError, "1 to 65535"),
     ],

@@ -485,10 +485,21 @@ async def test_another_id_after_preparing_again_is_taken_over(node: FakeNode) ->
         assert node.count(Opcode.PREPARE) == 2
 
 
-async def test_columns_that_change_are_taken_over() -> None:
-    """native_protocol_v5.spec, 4.2.5.2, Metadata_changed: new columns come with their id, which the next EXECUTE names."""
+def speaks(version: int, extension: bool) -> FakeNode:
+    node = FakeNode(max_version=version)
+    if extension:
+        node.supported["SCYLLA_USE_METADATA_ID"] = [""]
+    return node
+
+
+@pytest.mark.parametrize(("version", "extension"), [(5, False), (4, True), (3, True)])
+async def test_columns_that_change_are_taken_over(version: int, extension: bool) -> None:
+    """native_protocol_v5.spec, 4.2.5.2, Metadata_changed: new columns come with their id, which the next EXECUTE names.
+
+    ScyllaDB's extension brings the same to older versions.
+    """
     query = "SELECT * FROM t WHERE k = ?"
-    with FakeNode() as node:
+    with speaks(version, extension) as node:
         node.prime_prepare(query, [("k", "int")], [("k", "int")])
         node.prime(query, number(7))
         async with connected(node) as (_, session):
@@ -502,6 +513,23 @@ async def test_columns_that_change_are_taken_over() -> None:
             assert tuple((await session.execute(statement, (7,))).one()) == (7, "seven")
             assert node.queries()[-1].result_metadata_id not in (old, None)
             assert node.queries()[-1].skip_metadata
+
+
+@pytest.mark.parametrize("version", [3, 4])
+async def test_without_ids_the_server_is_asked_for_the_columns_each_time(version: int) -> None:
+    query = "SELECT * FROM t WHERE k = ?"
+    with speaks(version, extension=False) as node:
+        node.prime_prepare(query, [("k", "int")], [("k", "int")])
+        node.prime(query, number(7))
+        async with connected(node) as (_, session):
+            statement = await session.prepare(query)
+            assert tuple((await session.execute(statement, (7,))).one()) == (7,)
+            node.prime(query, rows([("k", "int"), ("v", "text")], [(7, "seven")]))
+            assert tuple((await session.execute(statement, (7,))).one()) == (7, "seven")
+            node.prime(query, number(7))
+            assert tuple((await session.execute(statement, (7,))).one()) == (7,)
+            assert not any(request.skip_metadata for request in node.queries())
+            assert all(request.result_metadata_id is None for request in node.queries())
 
 
 # -- other things that stand in answers ----------------------------------------------------------------------------------------
