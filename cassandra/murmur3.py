@@ -61,7 +61,7 @@ def body_and_tail(data: bytes) -> tuple[tuple[int, ...], tuple[int, ...], int]:
 
 def murmur3(data: bytes | bytearray | memoryview) -> int:
     """The signed 64-bit hash of `data`. (A token is this, save that the least value is taken as the greatest.)"""
-    body, tail, length = body_and_tail(bytes(data))
+    body, tail, length = body_and_tail(bytes(memoryview(data)))
     h1 = h2 = 0
     for at in range(0, len(body), 2):
         k1 = (body[at] * _C1) & _MASK

@@ -4,6 +4,7 @@ cdef Py_ssize_t MAP_KEYS = turbocql_slot(OrderedMapSerializedKey, "_keys")
 cdef Py_ssize_t MAP_VALUES = turbocql_slot(OrderedMapSerializedKey, "_values")
 cdef Py_ssize_t MAP_INDEX = turbocql_slot(OrderedMapSerializedKey, "_index")
 cdef Py_ssize_t MAP_ENCODE = turbocql_slot(OrderedMapSerializedKey, "_encode_key")
+cdef object READ_SET = SortedSet._read
 cdef Py_ssize_t SET_ITEMS = turbocql_slot(SortedSet, "_items")
 
 
@@ -233,7 +234,7 @@ cdef object sorted_set(object items):
     cdef Py_ssize_t count = PyList_GET_SIZE(items)
     cdef Py_ssize_t i
     if SET_ITEMS < 0:
-        return SortedSet(items)
+        return READ_SET(items)
     arrived = PyList_GetSlice(items, 0, count)
     try:
         PyList_Sort(items)
@@ -241,9 +242,9 @@ cdef object sorted_set(object items):
             if PyList_GET_SIZE(items) != count or not PyObject_RichCompareBool(
                 <object> PyList_GET_ITEM(items, i - 1), <object> PyList_GET_ITEM(items, i), Py_LT
             ):
-                return SortedSet(arrived)
+                return READ_SET(arrived)
     except TypeError:
-        return SortedSet(arrived)
+        return READ_SET(arrived)
     made = turbocql_new(SortedSet)
     turbocql_slot_set(made, SET_ITEMS, items)
     return made

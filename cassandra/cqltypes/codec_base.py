@@ -6,6 +6,7 @@ A codec knows nothing of the classes in `cassandra.cqltypes`; those build it. Co
 from __future__ import annotations
 
 from collections.abc import Callable
+from struct import Struct
 from typing import Any
 
 from cassandra.cqltypes.coerce import truncated
@@ -66,6 +67,17 @@ class Codec:
             return self.legacy_empty
         return self.decode(data)
 
+    def _encode_many(self, values: list[Any]) -> list[bytes] | None:
+        """The bodies of `values`, in one go; None where it takes a look at each (there is a null, or an error).
+
+        Types whose coding runs Python code of a user's or of other types have no such way: nothing of that runs twice.
+        """
+        return None
+
+    def _decode_many(self, bodies: list[bytes]) -> list[Any] | None:
+        """The values of `bodies`, none of them null or empty; None where one is malformed, or there is no such way."""
+        return None
+
     def deserialize_into(self, data: Data, out: Any) -> int:
         """Decode a list, set or vector of plain numbers into `out`, a writable C-contiguous buffer of the same kind.
 
@@ -76,6 +88,26 @@ class Codec:
 
     def __repr__(self) -> str:
         return f"<codec of {self.cql_name}>"
+
+
+class Leaf(Codec):
+    """What the codecs of types without other types inside share."""
+
+    __slots__ = ()
+
+    def _encode_many(self, values: list[Any]) -> list[bytes] | None:
+        """See `Codec._encode_many`."""
+        try:
+            return [*map(self.encode, values)]
+        except Exception:  # once more, one by one: that finds the value and says what is wrong with it
+            return None
+
+    def _decode_many(self, bodies: list[bytes]) -> list[Any] | None:
+        """See `Codec._decode_many`."""
+        try:
+            return [*map(self.decode, bodies)]
+        except Exception:  # as above
+            return None
 
 
 class FunctionCodec(Codec):
@@ -134,12 +166,18 @@ def from_class(cls: Any, protocol_version: int, *, name: str = "", fixed_size: i
     )
 
 
-def encode_nullable(codec: Codec, value: Any) -> bytes:
-    """[int] length and body of `value`; None is length -1."""
-    if value is None:
-        return b"\xff\xff\xff\xff"
-    body = codec.encode(value)
-    return len(body).to_bytes(4, "big") + body
+# The length fields of short bodies, made once.
+_SHORT_LENGTHS = tuple(length.to_bytes(4, "big") for length in range(256))
+NULL = b"\xff\xff\xff\xff"
+pack_length = Struct(">i").pack
+
+
+def length_fields(bodies: list[bytes]) -> list[bytes]:
+    """The [int] length of each body."""
+    try:
+        return [*map(_SHORT_LENGTHS.__getitem__, map(len, bodies))]
+    except IndexError:
+        return [*map(pack_length, map(len, bodies))]
 
 
 def read_element(codec: Codec, data: bytes, size: int) -> Any:
@@ -168,11 +206,14 @@ def take(data: bytes, offset: int) -> tuple[int, int]:
 
 __all__ = [
     "MAX_LENGTH",
+    "NULL",
     "Codec",
     "Data",
-    "encode_nullable",
+    "Leaf",
     "from_class",
     "from_functions",
+    "length_fields",
+    "pack_length",
     "read_element",
     "take",
 ]

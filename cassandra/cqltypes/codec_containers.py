@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cassandra.cqltypes import coerce
-from cassandra.cqltypes.codec_base import Codec, Data, encode_nullable, read_element, take
+from cassandra.cqltypes.codec_base import NULL, Codec, Data, Leaf, length_fields, pack_length, read_element, take
 from cassandra.cqltypes.codec_bulk import (
     buffer_of,
     check_dimension,
@@ -27,13 +27,13 @@ from cassandra.util.orderedmap import OrderedMapSerializedKey
 from cassandra.util.sortedset import SortedSet
 
 _length = struct.Struct(">i").unpack_from
-_pack_length = struct.Struct(">i").pack
-_NULL = b"\xff\xff\xff\xff"  # made once, for every null element
 
 
 def _packed(value: Any, code: str) -> bytes | None:
     """The packed big-endian bytes of a sequence of plain numbers; None where it takes a look at each element."""
     if type(value) is list or type(value) is tuple:
+        if value and value[0] is None:
+            return None
         try:
             return struct.pack(f">{len(value)}{code}", *value)
         except Exception:  # once more, one by one: that finds the element and says what is wrong with it
@@ -57,6 +57,30 @@ def _count(name: str, data: bytes, smallest: int) -> int:
     return count
 
 
+def _append(parts: list[bytes], encode: Callable[[Any], bytes], value: Any) -> None:
+    if value is None:
+        parts.append(NULL)
+    else:
+        body = encode(value)
+        parts.append(pack_length(len(body)))
+        parts.append(body)
+
+
+def _bodies(data: bytes, count: int) -> list[bytes] | None:
+    """The `count` bodies behind the [int] at the start of `data`; None where one is null or empty, or they do not fit."""
+    found = []
+    length, total, start = _length, len(data), 8
+    for _ in range(count):
+        if start > total:
+            return None
+        end = start + length(data, start - 4)[0]
+        if end <= start or end > total:
+            return None
+        found.append(data[start:end])
+        start = end + 4
+    return found if start - 4 == total else None
+
+
 class ListCodec(Codec):
     """list and set: [int] n, then n times [bytes] (native_protocol_v5.spec 5.12, 5.14)."""
 
@@ -76,17 +100,25 @@ class ListCodec(Codec):
                 return with_lengths(packed, element.width)
         if value is EMPTY:
             return b""
-        items = elements_of(value, self.cql_name)
-        parts = [len(items).to_bytes(4, "big")]
+        # A list of our own, so that elements' code may do what it likes to the caller's.
+        items = value.copy() if type(value) is list else [*elements_of(value, self.cql_name)]
+        bodies = None if element.struct_code else element._encode_many(items)
+        if bodies is not None:
+            parts = [b""] * (2 * len(items) + 1)
+            parts[0] = pack_length(len(items))
+            parts[1::2] = length_fields(bodies)
+            parts[2::2] = bodies
+            return b"".join(parts)
+        parts = [pack_length(len(items))]
         at = 0
         encode = element.encode
         try:
             for item in items:
                 if item is None:
-                    parts.append(_NULL)
+                    parts.append(NULL)
                 else:
                     body = encode(item)
-                    parts.append(_pack_length(len(body)))
+                    parts.append(pack_length(len(body)))
                     parts.append(body)
                 at += 1
         except Exception as error:
@@ -105,7 +137,13 @@ class ListCodec(Codec):
             if packed is not None:
                 found = list(struct.unpack(f">{count}{element.struct_code}", packed))
                 return found if self._finish is None else self._finish(found)
-        found = []
+            if data[4:] == NULL * count:
+                found = [None] * count
+                return found if self._finish is None else self._finish(found)
+        bodies = _bodies(data, count) if isinstance(element, Leaf) else None
+        found = [] if bodies is None else element._decode_many(bodies) or []
+        if found:
+            return found if self._finish is None else self._finish(found)
         offset = 4
         decode, total = element.decode, len(data)
         try:
@@ -144,31 +182,50 @@ class ListCodec(Codec):
 class MapCodec(Codec):
     """map: [int] n, then n times [bytes] key and [bytes] value (native_protocol_v5.spec 5.13)."""
 
-    __slots__ = ("_key", "_value")
+    __slots__ = ("_key", "_leaves", "_value")
 
     def __init__(self, name: str, key: Codec, value: Codec, empty: object) -> None:
         super().__init__(name, empty=empty)
         self._key = key
         self._value = value
+        # Otherwise the keys' code would run twice.
+        self._leaves = isinstance(key, Leaf) and isinstance(value, Leaf)
 
     def encode(self, value: Any) -> bytes:
         """The body of any mapping."""
         if value is EMPTY:
             return b""
-        keys, values = coerce.pairs(value, self.cql_name)
-        parts = [len(keys).to_bytes(4, "big")]
-        key_codec, value_codec = self._key, self._value
-        for at, key in enumerate(keys):
-            try:
-                parts.append(encode_nullable(key_codec, key))
-            except Exception as error:
-                locate(error, f"key {at} of {self.cql_name}")
-                raise
-            try:
-                parts.append(encode_nullable(value_codec, values[at]))
-            except Exception as error:
-                locate(error, f"value {at} of {self.cql_name}")
-                raise
+        if type(value) is dict:
+            value = value.copy()
+            keys, values = [*value], [*value.values()]
+        else:
+            keys, values = coerce.pairs(value, self.cql_name)
+        key_bodies = self._key._encode_many(keys) if self._leaves else None
+        value_bodies = None if key_bodies is None else self._value._encode_many(values)
+        if key_bodies is None or value_bodies is None:
+            return self._encode_each(keys, values)
+        parts = [b""] * (4 * len(keys) + 1)
+        parts[0] = pack_length(len(keys))
+        parts[1::4] = length_fields(key_bodies)
+        parts[2::4] = key_bodies
+        parts[3::4] = length_fields(value_bodies)
+        parts[4::4] = value_bodies
+        return b"".join(parts)
+
+    def _encode_each(self, keys: list[Any], values: list[Any]) -> bytes:
+        parts = [pack_length(len(keys))]
+        encode_key, encode_value = self._key.encode, self._value.encode
+        at, side = 0, "key"
+        try:
+            for key, value in zip(keys, values, strict=True):
+                side = "key"
+                _append(parts, encode_key, key)
+                side = "value"
+                _append(parts, encode_value, value)
+                at += 1
+        except Exception as error:
+            locate(error, f"{side} {at} of {self.cql_name}")
+            raise
         return b"".join(parts)
 
     def decode(self, data: Data) -> Any:
@@ -178,6 +235,11 @@ class MapCodec(Codec):
         count = _count(name, data, 8)
         keys: list[Any] = []
         values: list[Any] = []
+        bodies = _bodies(data, 2 * count) if self._leaves else None
+        if bodies:
+            many_keys, many_values = self._key._decode_many(bodies[::2]), self._value._decode_many(bodies[1::2])
+            if many_keys is not None and many_values is not None:
+                return OrderedMapSerializedKey._of(many_keys, many_values, self._key.encode)
         offset = 4
         total = len(data)
         sides = (
@@ -207,11 +269,12 @@ class MapCodec(Codec):
 class TupleCodec(Codec):
     """tuple: [bytes] of each field; the value may end early (native_protocol_v5.spec 5.21)."""
 
-    __slots__ = ("_fields",)
+    __slots__ = ("_encoders", "_fields")
 
     def __init__(self, name: str, fields: Sequence[Codec], empty: object) -> None:
         super().__init__(name, empty=empty)
         self._fields = tuple(fields)
+        self._encoders = tuple(field.encode for field in self._fields)
 
     def _where(self, at: int) -> str:
         return f"item {at} of {self.cql_name}"
@@ -224,30 +287,50 @@ class TupleCodec(Codec):
         if value is EMPTY:
             return b""
         parts = []
-        for at, item in enumerate(self._items(value)):
-            try:
-                parts.append(encode_nullable(self._fields[at], item))
-            except Exception as error:
-                locate(error, self._where(at))
-                raise
+        encoders = self._encoders
+        items = self._items(value)
+        at = 0
+        try:
+            for item in items:
+                if item is None:
+                    parts.append(NULL)
+                else:
+                    body = encoders[at](item)
+                    parts.append(pack_length(len(body)))
+                    parts.append(body)
+                at += 1
+        except Exception as error:
+            locate(error, self._where(at))
+            raise
         return b"".join(parts)
 
     def _read(self, data: Data) -> list[Any]:
         data = bytes(data)
         found: list[Any] = []
         offset = 0
-        for codec in self._fields:
-            if offset == len(data):
-                # A missing tail is null: the value is older than the type's last fields.
-                found.extend([None] * (len(self._fields) - len(found)))
-                break
-            try:
-                start, size = take(data, offset)
-                offset = start + size if size > 0 else start
-                found.append(read_element(codec, data[start:offset], size))
-            except Exception as error:
-                locate(error, self._where(len(found)))
-                raise
+        total = len(data)
+        try:
+            for codec in self._fields:
+                if offset == total:
+                    # A missing tail is null: the value is older than the type's last fields.
+                    found.extend([None] * (len(self._fields) - len(found)))
+                    break
+                start = offset + 4
+                size = _length(data, offset)[0] if start <= total else -2
+                if size == -1:
+                    offset = start
+                    found.append(None)
+                    continue
+                offset = start + size
+                if size > 0 and offset <= total:
+                    found.append(codec.decode(data[start:offset]))
+                    continue
+                start, size = take(data, start - 4)  # empty, or malformed: then it says how
+                offset = start
+                found.append(read_element(codec, b"", size))
+        except Exception as error:
+            locate(error, self._where(len(found)))
+            raise
         if offset != len(data):
             malformed(self.cql_name, f"{len(data) - offset} bytes left over after {len(found)} fields")
         return found
@@ -312,6 +395,10 @@ class VectorCodec(Codec):
         items = elements_of(value, self.cql_name)
         if len(items) != dimension:
             self._wrong_length(value, len(items))
+        if element.fixed_size >= 0 and not element.struct_code:
+            bodies = element._encode_many([*items])
+            if bodies is not None and not {*map(len, bodies)} - {element.fixed_size}:
+                return b"".join(bodies)
         parts = []
         at = 0
         try:
@@ -342,6 +429,10 @@ class VectorCodec(Codec):
                     return list(struct.unpack(f">{dimension}{code}", data))
                 return native_array(bytes(data), code) if self._as == "array" else numpy_array(bytearray(data), code)
         data = bytes(data)
+        if width > 0:
+            many = element._decode_many([data[at : at + width] for at in range(0, len(data), width)])
+            if many is not None:
+                return many
         found: list[Any] = []
         offset = 0
         # Each element of variable size takes its length byte at least.
@@ -391,7 +482,7 @@ def list_of(element: Codec, name: str = "", empty: object = None) -> Codec:
 
 def set_of(element: Codec, name: str = "", empty: object = None) -> Codec:
     """set<element>, read as a SortedSet."""
-    return ListCodec(name or f"set<{element.cql_name}>", element, SortedSet, empty)
+    return ListCodec(name or f"set<{element.cql_name}>", element, SortedSet._read, empty)
 
 
 def map_of(key: Codec, value: Codec, name: str = "", empty: object = None) -> Codec:

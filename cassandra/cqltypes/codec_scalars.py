@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import decimal
 import operator
-from struct import Struct
+from itertools import repeat
+from struct import Struct, unpack
 from struct import error as struct_error
 from typing import Any
 from uuid import UUID, SafeUUID
 
 from cassandra.cqltypes import coerce
-from cassandra.cqltypes.codec_base import Codec, Data
+from cassandra.cqltypes.codec_base import Codec, Data, Leaf
 from cassandra.cqltypes.failures import empty_or_refuse, malformed, refuse_value, wrong_width
 from cassandra.marshal import vints_pack, vints_unpack
 from cassandra.sentinels import EMPTY
@@ -20,6 +21,9 @@ _new = object.__new__
 # UUIDs refuse assignments; their slots do not.
 _set_uuid_int = UUID.__dict__["int"].__set__
 _set_uuid_safety = UUID.__dict__["is_safe"].__set__
+_uuid_int = operator.attrgetter("int")
+_from_bytes: Any = int.from_bytes
+_to_bytes: Any = int.to_bytes
 _UNKNOWN = SafeUUID.unknown
 _uint32 = Struct(">I")
 _int64 = Struct(">q")
@@ -27,7 +31,7 @@ _int32 = Struct(">i")
 _DAY_NANOS = Time.DAY
 
 
-class _Number(Codec):
+class _Number(Leaf):
     """What the codecs on one `struct` format share."""
 
     __slots__ = ("_pack", "_unpack")
@@ -53,6 +57,19 @@ class _Number(Codec):
             return self._unpack(data)[0]
         except struct_error:
             wrong_width(self.cql_name, self.width, len(data))
+
+    def _encode_many(self, values: list[Any]) -> list[bytes] | None:
+        """See `Codec._encode_many`."""
+        try:
+            return [*map(self._pack, values)]
+        except Exception:  # once more, one by one, as in Leaf
+            return None
+
+    def _decode_many(self, bodies: list[bytes]) -> list[Any] | None:
+        """See `Codec._decode_many`."""
+        if {*map(len, bodies)} - {self.width}:
+            return None
+        return list(unpack(f">{len(bodies)}{self.struct_code}", b"".join(bodies)))
 
     def _refuse(self, value: Any) -> bytes:
         raise NotImplementedError
@@ -92,7 +109,7 @@ class Float(_Number):
             refuse_value(value, f"is out of the range of {self.cql_name}")
 
 
-class Boolean(Codec):
+class Boolean(Leaf):
     """boolean: one byte, 0 is false."""
 
     __slots__ = ()
@@ -114,7 +131,7 @@ class Boolean(Codec):
         return data[0] != 0
 
 
-class Text(Codec):
+class Text(Leaf):
     """text, varchar (UTF-8) and ascii."""
 
     __slots__ = ("_encoding",)
@@ -139,8 +156,26 @@ class Text(Codec):
         except UnicodeDecodeError as error:
             malformed(self.cql_name, f"byte {error.start} is not valid {error.encoding.upper()} ({error.reason})")
 
+    def _encode_many(self, values: list[Any]) -> list[bytes] | None:
+        """See `Codec._encode_many`."""
+        if self._encoding != "utf-8":
+            return super()._encode_many(values)
+        try:
+            return [*map(str.encode, values)]
+        except (TypeError, UnicodeEncodeError):
+            return None
 
-class Blob(Codec):
+    def _decode_many(self, bodies: list[bytes]) -> list[Any] | None:
+        """See `Codec._decode_many`."""
+        if self._encoding != "utf-8":
+            return super()._decode_many(bodies)
+        try:
+            return [*map(bytes.decode, bodies)]
+        except UnicodeDecodeError:
+            return None
+
+
+class Blob(Leaf):
     """blob: bytes as they are."""
 
     __slots__ = ()
@@ -158,7 +193,7 @@ class Blob(Codec):
         return bytes(data)
 
 
-class Uuid(Codec):
+class Uuid(Leaf):
     """uuid and timeuuid: 16 bytes."""
 
     __slots__ = ()
@@ -181,8 +216,27 @@ class Uuid(Codec):
         _set_uuid_safety(made, _UNKNOWN)
         return made
 
+    def _encode_many(self, values: list[Any]) -> list[bytes] | None:
+        """See `Codec._encode_many`."""
+        if {*map(type, values)} != {UUID}:
+            return super()._encode_many(values)
+        try:
+            return [*map(_to_bytes, map(_uuid_int, values), repeat(16), repeat("big"))]
+        except (AttributeError, OverflowError):
+            return None
 
-class Timestamp(Codec):
+    def _decode_many(self, bodies: list[bytes]) -> list[Any] | None:
+        """See `Codec._decode_many`."""
+        if {*map(len, bodies)} - {16}:
+            return None
+        found = [*map(_new, repeat(UUID, len(bodies)))]
+        # The setters give None: any() calls them all.
+        any(map(_set_uuid_int, found, map(_from_bytes, bodies, repeat("big"))))
+        any(map(_set_uuid_safety, found, repeat(_UNKNOWN)))
+        return found
+
+
+class Timestamp(Leaf):
     """timestamp: milliseconds since 1970 in 64 bits."""
 
     __slots__ = ()
@@ -200,13 +254,18 @@ class Timestamp(Codec):
         return datetime_or_millis(_int64.unpack(data)[0])
 
 
-class DateCodec(Codec):
+class DateCodec(Leaf):
     """date: days as unsigned 32 bits, 1970-01-01 in the centre."""
 
     __slots__ = ()
 
     def encode(self, value: Any) -> bytes:
         """4 bytes."""
+        if type(value) is Date:
+            try:
+                return _uint32.pack(value.days_from_epoch + coerce.DATE_OFFSET)
+            except (struct_error, TypeError):
+                pass  # out of range: the rules say how
         if value is EMPTY:
             return b""
         return _uint32.pack(coerce.date_number(value))
@@ -218,7 +277,7 @@ class DateCodec(Codec):
         return Date(_uint32.unpack(data)[0] - coerce.DATE_OFFSET)
 
 
-class TimeCodec(Codec):
+class TimeCodec(Leaf):
     """time: nanoseconds since midnight in 64 bits."""
 
     __slots__ = ()
@@ -239,7 +298,7 @@ class TimeCodec(Codec):
         return Time(nanos)
 
 
-class DurationCodec(Codec):
+class DurationCodec(Leaf):
     """duration: three signed vints."""
 
     __slots__ = ()
@@ -264,7 +323,7 @@ class DurationCodec(Codec):
         return Duration(months, days, nanos)
 
 
-class Inet(Codec):
+class Inet(Leaf):
     """inet: the 4 or 16 bytes of an address."""
 
     __slots__ = ()
@@ -280,7 +339,7 @@ class Inet(Codec):
         return coerce.inet_text(bytes(data))
 
 
-class Varint(Codec):
+class Varint(Leaf):
     """varint: two's complement of any length."""
 
     __slots__ = ()
@@ -298,7 +357,7 @@ class Varint(Codec):
         return int.from_bytes(data, "big", signed=True)
 
 
-class DecimalCodec(Codec):
+class DecimalCodec(Leaf):
     """decimal: [int] scale and a varint."""
 
     __slots__ = ()
@@ -321,7 +380,7 @@ class DecimalCodec(Codec):
             malformed(self.cql_name, f"the scale {scale} goes beyond what decimal.Decimal can hold")
 
 
-class Empty(Codec):
+class Empty(Leaf):
     """The type "empty" of composite comparators: nothing."""
 
     __slots__ = ()

@@ -141,6 +141,11 @@ class _Wrapper(_SimpleParameterizedType):
         return parameterized(cls, subtypes, None, empty_binary_ok=subtypes[0].empty_binary_ok)
 
     @classmethod
+    def from_binary(cls, byts: bytes | None, protocol_version: int) -> Any:
+        """The value of a [bytes], with the parameter's own rules for empty values; raises DecodeError."""
+        return cls.codec(protocol_version).decode_nullable(byts)
+
+    @classmethod
     def _overridden(cls) -> bool:
         return False
 

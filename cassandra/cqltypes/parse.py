@@ -173,13 +173,15 @@ _CQL_TOKEN = re.compile(r"\s*([<>,]|'[^']*'|\"(?:[^\"]|\"\")*\"|[^<>,\s]+)")
 
 
 def cqltype_to_python(cql_string: str) -> Any:
-    """``map<text, list<int>>`` to ``['map', ['text', 'list', ['int']]]``; ValueError where brackets do not match."""
+    """``map<text, list<int>>`` to ``['map', ['text', 'list', ['int']]]``; ValueError where brackets do not match, or are too many."""
     stack: list[list[Any]] = [[]]
     for token in _CQL_TOKEN.findall(cql_string):
         if token == "<":
             inner: list[Any] = []
             stack[-1].append(inner)
             stack.append(inner)
+            if len(stack) > _MAX_DEPTH:
+                raise ValueError(f"types are nested more than {_MAX_DEPTH} deep")
         elif token == ">":
             if len(stack) == 1:
                 raise ValueError(f"{cql_string!r} closes a bracket that it did not open")

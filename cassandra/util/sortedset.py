@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator
+from itertools import islice
+from operator import lt
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -15,31 +17,39 @@ class _Unordered(list[Any]):
     __slots__ = ()
 
 
-def _ordered_unique(items: Iterable[Any]) -> list[Any]:
-    """`items` sorted, equal ones once. Elements without a total order keep the order in which they came."""
+def _ordered_unique(items: Iterable[Any], distinct: bool = False) -> list[Any]:
+    """`items` sorted, equal ones once. Elements without a total order keep the order in which they came.
+
+    `distinct` says that equal ones are not expected: what has neither order nor hash is then taken as it is, since comparing
+    each with each takes the square of their number.
+    """
     arrived = list(items)
     if len(arrived) < 2:
         return arrived
     try:
         found = sorted(arrived)
+        if all(map(lt, found, islice(found, 1, None))):
+            return found
         previous = found[0]
         kept = [previous]
         for item in found[1:]:
             if previous < item:
                 kept.append(item)
                 previous = item
-            elif not item == previous:
+            elif item != previous:
                 # Sorted without an error, and still in no order: sets compare as subsets, NaN with nothing.
-                return _unique(arrived)
+                return _unique(arrived, distinct)
     except TypeError:
-        return _unique(arrived)
+        return _unique(arrived, distinct)
     return kept
 
 
-def _unique(items: list[Any]) -> _Unordered:
+def _unique(items: list[Any], distinct: bool) -> _Unordered:
     try:
         return _Unordered(dict.fromkeys(items))
     except TypeError:  # not all can be hashed
+        if distinct:
+            return _Unordered(items)
         unique = _Unordered()
         for item in items:
             if item not in unique:
@@ -66,6 +76,11 @@ class SortedSet:
         made = cls.__new__(cls)
         made._items = items
         return made
+
+    @classmethod
+    def _read(cls, items: list[Any]) -> SortedSet:
+        """The set of elements that a server sent: it sends each once."""
+        return cls._of(_ordered_unique(items, distinct=True))
 
     def __len__(self) -> int:
         return len(self._items)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -39,6 +41,7 @@ def test_parts(twins: Twins) -> None:
     assert twins.murmur3.INT64_MAX == (1 << 63) - 1
 
 
-def test_no_buffer(twins: Twins) -> None:
+@pytest.mark.parametrize("data", ["text", None, 5, [1, 2], 1.5])
+def test_no_buffer(twins: Twins, data: Any) -> None:
     with pytest.raises(TypeError):
-        twins.murmur3.murmur3("text")
+        twins.murmur3.murmur3(data)

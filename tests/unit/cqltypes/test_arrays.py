@@ -191,3 +191,21 @@ def test_unsuitable_storage_is_refused(twins: Twins) -> None:
     vector = vector_of(t.FloatType, 2).build_codec(twins.codecs)
     with pytest.raises(DecodeError, match="takes 8 bytes"):
         vector.deserialize_into(b"1234", array.array("f", [0, 0]))
+
+
+@pytest.mark.parametrize("shift", [0, 4, 8, 12])
+def test_decoding_into_the_very_memory_that_is_read(twins: Twins, shift: int) -> None:
+    body = struct.pack(">8f", *range(8))
+    memory = bytearray(48)
+    memory[8:40] = body
+    target = memoryview(memory)[shift : shift + 32].cast("f")
+    assert vector_of(t.FloatType, 8).build_codec(twins.codecs).deserialize_into(memoryview(memory)[8:40], target) == 8
+    assert list(target) == list(range(8))
+
+
+def test_decoding_a_list_into_the_very_memory_that_is_read(twins: Twins) -> None:
+    body = list_body("i", list(range(8)))
+    memory = bytearray(body)
+    target = memoryview(memory)[4:36].cast("i")
+    assert list_of(t.Int32Type).build_codec(twins.codecs).deserialize_into(memoryview(memory), target) == 8
+    assert list(target) == list(range(8))

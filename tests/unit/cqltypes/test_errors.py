@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import uuid
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from cassandra import cqltypes as t
 from cassandra.errors import DecodeError
 from cassandra.sentinels import UNSET_VALUE
-from cassandra.util.temporal import Date, Duration
+from cassandra.util.temporal import Date, Duration, Time
 from tests.conftest import Twins
 from tests.unit.cqltypes.test_wire import ADDRESS, FLOAT, INT, TEXT, list_of, map_of, set_of, tuple_of, vector_of
 
@@ -242,3 +243,94 @@ class Unshowable:
 def test_a_value_without_a_repr_can_be_refused(twins: Twins) -> None:
     with pytest.raises(TypeError, match=r"a value \(Unshowable\) is not an integer"):
         INT.build_codec(twins.codecs).encode(Unshowable())
+
+
+def deep(codecs: ModuleType, kind: str, depth: int) -> tuple[Any, Any, bytes]:
+    """A codec of `depth` containers of one element, one in the other, with a value and its body."""
+    one = b"\x00\x00\x00\x01"
+    codec: Any = codecs.int32()
+    value: Any = 1
+    body = one
+    for _ in range(depth):
+        length = len(body).to_bytes(4, "big")
+        if kind == "list":
+            codec, value, body = codecs.list_of(codec, name="deep"), [value], one + length + body
+        elif kind == "tuple":
+            codec, value, body = codecs.tuple_of([codec], name="deep"), (value,), length + body
+        elif kind == "map":
+            key = b"\x00\x00\x00\x04" + one
+            codec, value, body = codecs.map_of(codecs.int32(), codec, "deep"), {1: value}, one + key + length + body
+        else:
+            codec, value = codecs.vector_of(codec, 1, name="deep"), [value]
+    return codec, value, body
+
+
+@pytest.mark.parametrize("kind", ["list", "tuple", "map", "vector"])
+def test_a_plan_deeper_than_the_stack_is_an_error(twins: Twins, kind: str) -> None:
+    codec, value, body = deep(twins.codecs, kind, 100)
+    assert codec.encode(value) == body
+    assert codec.encode(codec.decode(body)) == body
+    codec, value, body = deep(twins.codecs, kind, 5000)
+    with pytest.raises(RecursionError):
+        codec.encode(value)
+    with pytest.raises(RecursionError):
+        codec.decode(body)
+
+
+class Index:
+    """Something whose __index__ gives or raises `answer`."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+
+    def __index__(self) -> Any:
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+WHOLE = [t.ByteType, t.Int32Type, t.LongType, t.IntegerType, t.TimestampType, t.SimpleDateType, t.TimeType]
+
+
+@pytest.mark.parametrize("cqltype", WHOLE)
+@pytest.mark.parametrize("answer", [OverflowError("own"), AttributeError("own"), ValueError("own"), KeyError("own")])
+def test_an_error_of_a_values_own_conversion_is_not_hidden(twins: Twins, cqltype: Any, answer: Exception) -> None:
+    with pytest.raises(type(answer), match="own") as caught:
+        cqltype.build_codec(twins.codecs).encode(Index(answer))
+    assert caught.value is answer
+
+
+@pytest.mark.parametrize("cqltype", WHOLE)
+@pytest.mark.parametrize("answer", [1.5, "1", None])
+def test_an_index_that_is_no_integer_is_refused(twins: Twins, cqltype: Any, answer: Any) -> None:
+    with pytest.raises(TypeError):
+        cqltype.build_codec(twins.codecs).encode(Index(answer))
+
+
+def test_dates_and_times_whose_number_was_replaced(twins: Twins) -> None:
+    day, moment = Date(0), Time(0)
+    day.days_from_epoch = 1.5  # type: ignore[assignment]
+    moment.nanosecond_time = 1.5  # type: ignore[assignment]
+    for cqltype, value in ((t.SimpleDateType, day), (t.TimestampType, day), (t.TimeType, moment)):
+        with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
+            cqltype.build_codec(twins.codecs).encode(value)
+
+
+@pytest.mark.parametrize("value", ["x" * 20_000, b"x" * 20_000, dict.fromkeys(range(20_000)), "abc"])
+def test_text_and_mappings_are_no_vector_of_any_size(twins: Twins, value: Any) -> None:
+    codec = vector_of(t.FloatType, 20_000).build_codec(twins.codecs)
+    with pytest.raises(TypeError, match="is not a collection of elements for vector<float, 20000>"):
+        codec.encode(value)
+
+
+def test_the_message_about_a_huge_value_looks_at_its_start_only(twins: Twins) -> None:
+    shown = []
+
+    class Loud:
+        def __repr__(self) -> str:
+            shown.append(1)
+            return "Loud"
+
+    with pytest.raises(ValueError, match="has 100000 elements"):
+        vector_of(t.FloatType, 2).build_codec(twins.codecs).encode([Loud()] * 100_000)
+    assert len(shown) <= 60

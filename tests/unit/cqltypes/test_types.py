@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +11,7 @@ import pytest
 from cassandra import cqltypes as t
 from cassandra.sentinels import EMPTY, UNSET_VALUE
 from tests.conftest import Twins
+from tests.processes import run_python
 from tests.unit.cqltypes.test_wire import INT, TEXT, list_of, map_of, tuple_of, vector_of
 
 PREFIX = "org.apache.cassandra.db.marshal."
@@ -296,11 +295,37 @@ def test_the_import_stays_cheap() -> None:
         "print(sorted(heavy))"
     )
     for lane in ("python",):
-        done = subprocess.run(
-            [sys.executable, "-c", code],
-            capture_output=True,
-            text=True,
-            check=True,
-            env={"CASS_DRIVER_IMPL": lane, "PYTHONPATH": ":".join(sys.path)},
-        )
-        assert done.stdout.strip() == "[]"
+        done = run_python(code, {"CASS_DRIVER_IMPL": lane})
+        assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_fields_without_a_name_for_python_go_by_position() -> None:
+    names = ("a", "class", "_x", "1a", "a b", "A", "\u00e9")
+    made = t.UserType.make_udt_class("ks", "odd", names, (t.Int32Type,) * 7)
+    assert made.tuple_type._fields == ("a", "field_1_", "field_2_", "field_3_", "field_4_", "A", "\u00e9")
+
+
+def test_names_that_tools_print() -> None:
+    assert t.DateRangeType.typename == "daterange"
+    assert repr(t.Int32Type) == "<class 'cassandra.cqltypes.Int32Type'>"
+
+
+@pytest.mark.parametrize("depth", [100, 10_000])
+def test_types_nested_without_end(depth: int) -> None:
+    for read in (t.lookup_casstype, t.parse_casstype_args):
+        with pytest.raises(ValueError, match="nested more than 64 deep"):
+            read("ListType(" * depth + "Int32Type" + ")" * depth)
+    for split in (t.cqltype_to_python, t.strip_frozen):
+        with pytest.raises(ValueError, match="nested more than 64 deep"):
+            split("list<" * depth + "int" + ">" * depth)
+
+
+@pytest.mark.parametrize("wrapper", [t.FrozenType, t.ReversedType])
+def test_a_wrapper_has_its_parameters_rule_for_empty_values(wrapper: Any) -> None:
+    class Emptied(t.Int32Type):
+        support_empty_values = True
+
+    assert wrapper.apply_parameters([Emptied]).from_binary(b"", 5) is EMPTY
+    assert wrapper.apply_parameters([t.Int32Type]).from_binary(b"", 5) is None
+    assert wrapper.apply_parameters([t.UTF8Type]).from_binary(b"", 5) == ""
+    assert wrapper.apply_parameters([t.Int32Type]).from_binary(None, 5) is None

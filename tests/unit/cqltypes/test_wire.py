@@ -368,3 +368,29 @@ def test_dynamic_composites(twins: Twins) -> None:
     assert codec.encode(body) == body
     by_name = b"\x00\x08UTF8Type" + b"\x00\x01b\x00"
     assert codec.decode(by_name) == ("b",)
+
+
+@pytest.mark.parametrize("size", [1, 255, 256, 70_000])
+def test_many_bodies_of_any_length(twins: Twins, size: int) -> None:
+    texts = ["x" * size, "", "\u00e9", "y"]
+    parts = [b"x" * size, b"", b"\xc3\xa9", b"y"]
+    body = b"\x00\x00\x00\x04" + b"".join([len(part).to_bytes(4, "big") + part for part in parts])
+    codec = list_of(t.UTF8Type).build_codec(twins.codecs)
+    assert codec.encode(texts) == body
+    assert codec.decode(body) == texts
+    pairs = dict(zip(texts, texts, strict=True))
+    doubled = b"\x00\x00\x00\x04" + b"".join([(len(part).to_bytes(4, "big") + part) * 2 for part in parts])
+    codec = map_of(t.UTF8Type, t.UTF8Type).build_codec(twins.codecs)
+    assert codec.encode(pairs) == doubled
+    assert dict(codec.decode(doubled)) == pairs
+
+
+def test_many_elements_without_order_or_hash_are_read_at_once(twins: Twins) -> None:
+    count = 20_000  # each with each would be 200 million comparisons
+    one = b"\x00\x00\x00\x01\x00\x00\x00\x04"
+    elements = [one + number.to_bytes(4, "big") for number in range(count)]
+    body = count.to_bytes(4, "big") + b"".join([len(element).to_bytes(4, "big") + element for element in elements])
+    found = set_of(set_of(t.Int32Type)).build_codec(twins.codecs).decode(body)
+    assert len(found) == count
+    assert list(found[5]) == [5]
+    assert found[5] in found

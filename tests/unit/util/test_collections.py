@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from cassandra import cqltypes, util
+from tests.processes import run_python
 
 Pool = list[Any]
 
@@ -131,3 +132,54 @@ def test_serialized_keys_by_type() -> None:
     found._insert_unchecked("b", b"b", 2)
     assert (found["a"], found["b"], len(found)) == (1, 2, 2)
     assert 5 not in found
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        [(1, None), (1, "a"), (0, "b")],
+        [util.SortedSet([2]), util.SortedSet([1, 5]), util.SortedSet([1]), util.SortedSet([5])],
+        [1.0, float("nan"), 0.5],
+    ],
+)
+def test_elements_that_have_no_total_order_are_found(items: Pool) -> None:
+    found = util.SortedSet(items)
+    assert list(found) == items  # in order of arrival
+    assert all(item in found for item in items)
+    assert all(item in found.copy() for item in items)
+    assert all(item in found.difference([]) for item in items)
+    for item in items:
+        found.add(item)
+    assert len(found) == len(items)
+    for item in items:
+        found.remove(item)
+    assert not found
+
+
+def test_an_ordered_set_takes_in_an_element_without_a_place() -> None:
+    found = util.SortedSet([1, 3])
+    found.add("x")
+    found.add("x")
+    found.add(2)
+    assert len(found) == 4
+    assert all(item in found for item in (1, 2, 3, "x"))
+    assert util.SortedSet(found) == found
+
+
+def test_a_set_compares_with_any_collection() -> None:
+    found = util.SortedSet([2, 1])
+    assert found == [1, 2]
+    assert found == [2, 1]
+    assert found == (2, 1)
+    assert found == range(1, 3)
+    assert found != [1, 1]
+    assert found != [1, 3]
+    assert found != [1, 2, 2]
+    assert util.SortedSet(["a"]) != "a"
+    assert found != 5
+
+
+def test_maps_off_the_wire_and_their_helpers_load_no_pickle() -> None:
+    code = "import sys, cassandra.encoder; print(sorted({'pickle', 'json', 'random', 'ipaddress'} & set(sys.modules)))"
+    done = run_python(code)
+    assert done.stdout.strip() == "[]", done.stderr

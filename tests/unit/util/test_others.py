@@ -123,3 +123,28 @@ def test_public_paths() -> None:
         value = getattr(util, name)
         if isinstance(value, type) and name != "WeakSet":
             assert value.__module__ == "cassandra.util", name
+
+
+@pytest.mark.parametrize(
+    ("kind", "coordinates"),
+    [
+        (util.Point, [1]),
+        (util.Point, 5),
+        (util.Point, [None, 1]),
+        (util.Point, "ab"),
+        (util.LineString, [[1]]),
+        (util.LineString, 5),
+        (util.Polygon, [5]),
+        (util.Polygon, [[1, 2]]),
+    ],
+)
+def test_coordinates_of_another_shape(kind: Any, coordinates: Any) -> None:
+    with pytest.raises(ValueError, match=f"does not hold the coordinates of a {kind.__name__}"):
+        kind.from_geojson({"type": kind.__name__, "coordinates": coordinates})
+    with pytest.raises(ValueError, match=f"does not hold the coordinates of a {kind.__name__}"):
+        kind.from_geojson({"type": kind.__name__})
+
+
+def test_well_known_text_of_a_point_with_one_number() -> None:
+    with pytest.raises(ValueError, match="does not hold the coordinates of a Point"):
+        util.Point.from_wkt("POINT (1)")

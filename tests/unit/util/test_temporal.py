@@ -102,3 +102,13 @@ def test_time_uuids() -> None:
             util.uuid_from_time(0, **wrong)
     with pytest.raises(ValueError, match="outside the times"):
         util.uuid_from_time(-(10**12))
+
+
+def test_utc_datetimes_are_naive() -> None:
+    assert util.utc_datetime_from_ms_timestamp(1500) == datetime.datetime(1970, 1, 1, 0, 0, 1, 500000)
+    assert util.utc_datetime_from_ms_timestamp(0).tzinfo is None
+    assert util.UTC_DATETIME_EPOC.tzinfo is None
+
+
+def test_a_time_may_leave_out_leading_zeros() -> None:
+    assert util.Time("1:2:3.5") == util.Time("01:02:03.500000000")
