@@ -7,6 +7,7 @@ from typing import Any
 
 from cassandra.aio.session import Session
 from cassandra.cluster.configuration import NOT_SET, ClusterBase
+from cassandra.cluster.execution import check_keyspace
 from cassandra.engine.core import Core
 from cassandra.errors import ConnectionException
 
@@ -34,6 +35,8 @@ class Cluster(ClusterBase):
         Ready when the control connection and one pool are, or all pools with `wait_for_all_pools`. Raises NoHostAvailable with
         each contact point's error, and InvalidRequest for a keyspace that does not exist.
         """
+        if keyspace is not None:
+            check_keyspace(keyspace)
         core = await self._connected()
         engine = await core.open_session(None, self.profile_manager.distance, wait_for_all_pools)
         session = Session(self, engine)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra.aio.concurrent import execute_concurrent
 from cassandra.aio.result import ResultSet
-from cassandra.cluster.execution import NOT_SET, Parameters, SessionBase, list_of_queries
+from cassandra.cluster.execution import NOT_SET, Parameters, SessionBase, check_keyspace, list_of_queries
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.engine.request import Request
 from cassandra.query.prepared import PreparedStatement
@@ -159,6 +159,7 @@ class Session(SessionBase):
 
     async def set_keyspace(self, keyspace: str) -> None:
         """Use `keyspace` for unqualified names from now on; InvalidRequest where it does not exist."""
+        check_keyspace(keyspace)
         quoted = '"' + keyspace.replace('"', '""') + '"'
         await self.execute(f"USE {quoted}")
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import atexit
 import os
 import threading
+import warnings
 import weakref
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from cassandra.cluster.configuration import NOT_SET, ClusterBase
+from cassandra.cluster.execution import check_keyspace
 from cassandra.cluster.session import Session
 from cassandra.engine.core import Core
 from cassandra.engine.loop import Inbox, LoopThread
@@ -65,6 +67,7 @@ class Cluster(ClusterBase):
         self._core: Core | None = None
         self._loop_thread: LoopThread | None = None
         self._inbox: Inbox | None = None
+        self._finalizer: Any = None
         _live_clusters.add(self)
 
     # -- the engine's thread -----------------------------------------------------------------------------------------------------
@@ -96,6 +99,8 @@ class Cluster(ClusterBase):
         each contact point's error (an AuthenticationFailed among them, say), and InvalidRequest for a keyspace that does not
         exist. A failed first call leaves no thread and no socket behind.
         """
+        if keyspace is not None:
+            check_keyspace(keyspace)
         with self._lock:
             if self.is_shutdown:
                 raise ConnectionException("the cluster is shut down: make a new one")
@@ -129,6 +134,8 @@ class Cluster(ClusterBase):
         except BaseException:
             self._stop()
             raise
+        self._finalizer = weakref.finalize(self, _close_dropped, self._core, thread, str(self))
+        self._finalizer.atexit = False  # _shutdown_all sees to that
 
     async def _make_core(self) -> Core:
         assert self._loop_thread is not None
@@ -231,6 +238,8 @@ class Cluster(ClusterBase):
 
     def _stop(self) -> None:
         core, thread = self._core, self._loop_thread
+        if self._finalizer is not None:
+            self._finalizer.detach()
         self._core = None
         self._loop_thread = None
         if thread is None:
@@ -262,6 +271,12 @@ class Cluster(ClusterBase):
 
 async def _call(function: Any, *args: Any) -> None:
     function(*args)
+
+
+def _close_dropped(core: Core, thread: LoopThread, name: str) -> None:
+    """A connected Cluster was collected: what it started ends in its own thread."""
+    warnings.warn(f"{name} was dropped without shutdown()", ResourceWarning, stacklevel=2)
+    thread.stop_after(core.close())
 
 
 _FORKED = (

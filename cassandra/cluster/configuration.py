@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import ssl
 import sys
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -153,7 +154,8 @@ class ClusterBase:
             self.timestamp_generator = MonotonicTimestampGenerator()
         if self.endpoint_factory is None:
             self.endpoint_factory = DefaultEndPointFactory()
-        self.endpoint_factory.configure(self)
+        # The engine holds the factory: by a proxy, a Cluster that nobody else holds can be collected.
+        self.endpoint_factory.configure(weakref.proxy(self))
         self.endpoints_resolved: list[EndPoint] = [self._endpoint(point) for point in self.contact_points]
 
     # -- checks --------------------------------------------------------------------------------------------------------------

@@ -247,6 +247,12 @@ class SessionBase:
         on_done: Callable[[Request], None],
     ) -> tuple[Request, ExecutionProfile]:
         """The request, encoded in the calling thread; the caller starts it on the loop."""
+        if parameters is not None and type(parameters) not in _USUAL_PARAMETERS:
+            check_parameters(parameters)
+        if timeout is not NOT_SET:
+            check_timeout(timeout)
+        if host is not None and not hasattr(host, "endpoint"):
+            raise TypeError(f"host must be a Host, as Cluster.metadata.all_hosts() gives them, but is {host!r}")
         profile = (
             self._default_profile
             if execution_profile is EXEC_PROFILE_DEFAULT
@@ -347,6 +353,36 @@ class SessionBase:
     def get_pool_state(self) -> dict[Any, dict[str, Any]]:
         """For each host: whether its pool is shut down, how many connections are open, and the requests under way on each."""
         return {host: pool.state() for host, pool in list(self._engine.pools.items())}
+
+
+_USUAL_PARAMETERS = frozenset({tuple, list, dict})
+
+
+def check_parameters(parameters: Any) -> None:
+    """TypeError for what is neither a sequence nor a mapping."""
+    if isinstance(parameters, (str, bytes)) or not hasattr(parameters, "__len__"):
+        raise TypeError(
+            f"parameters must be a sequence or a mapping, but are {type(parameters).__name__}: {parameters!r}; "
+            "a single one is written (value,)"
+        )
+
+
+def check_timeout(timeout: Any) -> None:
+    """TypeError or ValueError for what is no time in seconds."""
+    if timeout is None:
+        return
+    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
+        raise TypeError(f"timeout must be seconds or None, but is {timeout!r}")
+    if not timeout > 0:
+        raise ValueError(f"timeout must be greater than 0, but is {timeout!r}")
+
+
+def check_keyspace(keyspace: Any) -> None:
+    """TypeError or ValueError for what is no keyspace's name."""
+    if not isinstance(keyspace, str):
+        raise TypeError(f"a keyspace is a str, not {type(keyspace).__name__}: {keyspace!r}")
+    if not keyspace:
+        raise ValueError("a keyspace's name must not be empty")
 
 
 def check_vector_type(vector_type: str) -> None:

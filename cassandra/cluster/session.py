@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cassandra.cluster.execution import NOT_SET, Parameters, SessionBase, list_of_queries, message_of
+from cassandra.cluster.execution import NOT_SET, Parameters, SessionBase, check_keyspace, list_of_queries, message_of
 from cassandra.cluster.response_future import ResponseFuture
 from cassandra.cluster.result_set import ResultSet
 from cassandra.engine.payloads import MessagePayload
@@ -103,7 +103,10 @@ class Session(SessionBase):
             self._inbox.put(request)
         except RuntimeError as error:
             # The loop is closed (by Cluster.shutdown), or it stayed behind in the parent of a fork.
-            failure = ConnectionShutdown(f"the session is shut down: {error}")
+            reason = (
+                "its cluster was shut down" if self.cluster.is_shutdown and not self._inbox.abandoned else str(error)
+            )
+            failure = ConnectionShutdown(f"the session cannot be used any more: {reason}")
             failure.__cause__ = error
             request.fail(failure)
 
@@ -170,6 +173,7 @@ class Session(SessionBase):
 
     def set_keyspace(self, keyspace: str) -> None:
         """Use `keyspace` for unqualified names from now on; InvalidRequest where it does not exist."""
+        check_keyspace(keyspace)
         quoted = '"' + keyspace.replace('"', '""') + '"'
         self.execute(f"USE {quoted}")
 

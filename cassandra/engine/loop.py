@@ -53,6 +53,11 @@ class Inbox:
         self._abandoned = reason
         self._armed = False
 
+    @property
+    def abandoned(self) -> bool:
+        """Whether this is the child's copy of an inbox whose loop runs in the parent."""
+        return self._abandoned is not None
+
     def _drain(self) -> None:
         # Unarmed first: what is appended after the last popleft finds it unarmed and wakes the loop again.
         self._armed = False
@@ -133,6 +138,21 @@ class LoopThread:
             self._thread.join(timeout)
             if self._thread.is_alive():
                 log.warning("the driver's event loop did not stop within %s seconds", timeout)
+
+    def stop_after(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        """Run `coroutine`, then stop, without waiting for either: for finalizers, which run in any thread."""
+
+        async def end() -> None:
+            try:
+                await coroutine
+            finally:
+                self.loop.stop()
+
+        if self._stopped or self._abandoned is not None:
+            coroutine.close()
+            return
+        self._stopped = True
+        self.loop.call_soon_threadsafe(lambda: asyncio.ensure_future(end()))
 
     def _run(self) -> None:
         asyncio.set_event_loop(self.loop)

@@ -15,6 +15,7 @@ from cassandra.errors import UnsupportedOperation
 from cassandra.protocol.opcodes import BATCH, CUSTOM_PAYLOAD_FLAG, EXECUTE, PREPARE, QUERY, TRACING_FLAG
 from cassandra.protocol.params import QueryParams
 from cassandra.query.prepared import BoundStatement, PreparedStatement
+from cassandra.query.statement import query_head
 
 if TYPE_CHECKING:
     from cassandra.engine.connection import Connection
@@ -91,6 +92,10 @@ class Payload:
         self.params.paging_state = paging_state
         self._outdated()
 
+    def describe(self) -> str:
+        """What is executed, in a few words, for messages."""
+        raise NotImplementedError
+
     def prepared_statements(self) -> Sequence[PreparedStatement]:
         """The prepared statements that the request names by their ids."""
         return ()
@@ -114,6 +119,9 @@ class QueryPayload(Payload):
 
     def _render(self, version: int, metadata_ids: bool) -> bytes:
         return bodies.query_body(self.query, self.params, version)
+
+    def describe(self) -> str:
+        return query_head(self.query)
 
 
 class ExecutePayload(Payload):
@@ -151,6 +159,9 @@ class ExecutePayload(Payload):
         self.params.skip_metadata = metadata_ids and bool(metadata_id) and bool(self._metadata)
         travels = (metadata_id or b"") if metadata_ids else None
         return bodies.execute_body(self._query_id, travels, self.params, version)
+
+    def describe(self) -> str:
+        return query_head(self.prepared.query_string)
 
     def prepared_statements(self) -> Sequence[PreparedStatement]:
         return (self.prepared,)
@@ -196,6 +207,11 @@ class BatchPayload(Payload):
         ]
         return bodies.batch_body(self.batch_type, statements, self.params, version)
 
+    def describe(self) -> str:
+        first = self.entries[0] if self.entries else ""
+        text = first if isinstance(first, str) else first.prepared_statement.query_string
+        return f"a batch of {len(self.entries)} that begins with {query_head(text)}"
+
     def prepared_statements(self) -> Sequence[PreparedStatement]:
         found = {
             id(entry.prepared_statement): entry.prepared_statement
@@ -219,6 +235,9 @@ class PreparePayload(Payload):
     def _render(self, version: int, metadata_ids: bool) -> bytes:
         return bodies.prepare_body(self.query, self.keyspace if version >= 5 else None, version)
 
+    def describe(self) -> str:
+        return f"PREPARE of {query_head(self.query)}"
+
 
 class MessagePayload(Payload):
     """A message object, encoded by the session's protocol handler at every attempt, so that listeners may change it."""
@@ -241,6 +260,9 @@ class MessagePayload(Payload):
 
     def set_paging_state(self, paging_state: bytes | None) -> None:
         self.message.paging_state = paging_state
+
+    def describe(self) -> str:
+        return self.inner.describe()
 
     def prepared_statements(self) -> Sequence[PreparedStatement]:
         return self.inner.prepared_statements()

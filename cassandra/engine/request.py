@@ -312,6 +312,7 @@ class Request:
 
     def _on_error(self, attempt: Attempt, connection: Connection, message: Any) -> None:
         error = message.to_exception()
+        _say_where(error, f" (from {attempt.host}, executing {self.payload.describe()})")
         attempt.error = error
         if isinstance(message, PreparedQueryNotFound):
             self._on_unprepared(attempt, connection, message)
@@ -406,6 +407,14 @@ class Request:
             self._schedule_speculation()
         except Exception as fault:  # of a policy
             self.fail(fault)
+
+
+def _say_where(error: Exception, where: str) -> None:
+    """Add to a server's refusal which server it was and what was executed."""
+    if isinstance(error, ErrorMessage):
+        error.where = where
+    elif error.args and isinstance(error.args[0], str):
+        error.args = (error.args[0] + where, *error.args[1:])
 
 
 def _over(request: Request) -> None:

@@ -54,7 +54,21 @@ class PreparedStatement:
         # One attribute for both, so that a reader never sees the id of one version with the columns of another.
         self._result = (result_metadata, result_metadata_id)
         self.table: str | None = column_metadata[0].table_name if column_metadata else None
+        self.needed_values = max(routing_key_indexes) + 1 if routing_key_indexes else 0
         self.plan = bind.BindPlan(column_metadata, routing_key_indexes)
+
+    def require_key(self, named: Mapping[str, Any], listed: Sequence[Any]) -> None:
+        """ValueError that names the columns of the partition key for which neither `named` nor `listed` has a value."""
+        missing = [
+            self.column_metadata[i].name
+            for i in self.routing_key_indexes or ()
+            if i >= len(listed) and self.column_metadata[i].name not in named
+        ]
+        if missing:
+            raise ValueError(
+                f"{len(listed) or len(named)} values for {len(self.column_metadata)} parameters: "
+                f"the partition key needs one for {', '.join(map(repr, missing))}"
+            )
 
     @property
     def result_metadata(self) -> Any:
@@ -134,12 +148,15 @@ class BoundStatement(Statement):
         names the column for a value that does not fit its type.
         """
         prepared = self.prepared_statement
+        if values is None:
+            values = ()
         try:
-            if values is None:
-                self.block = prepared.plan.bind((), prepared.protocol_version)
-            elif isinstance(values, Mapping):
+            if isinstance(values, Mapping):
+                prepared.require_key(values, ())
                 self.block = prepared.plan.bind_mapping(values, prepared.protocol_version)
             else:
+                if len(values) < prepared.needed_values:
+                    prepared.require_key({}, values)
                 self.block = prepared.plan.bind(values, prepared.protocol_version)
         except (TypeError, ValueError) as error:
             _name_statement(error, prepared.query_string)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from cassandra.consistency import ConsistencyLevel
@@ -182,6 +182,8 @@ def bind_params(query: str, params: Sequence[Any] | Mapping[str, Any], encoder: 
     if isinstance(params, Mapping):
         values = {name: encode(value) for name, value in params.items()}
         given = f"names {', '.join(map(repr, values))}"
+    elif not isinstance(params, Iterable):
+        raise TypeError(f"parameters are a sequence or a mapping, not {type(params).__name__}: {params!r}")
     else:
         values = tuple(map(encode, params))
         given = f"{len(values)} parameter{'s' * (len(values) != 1)}"
@@ -190,6 +192,8 @@ def bind_params(query: str, params: Sequence[Any] | Mapping[str, Any], encoder: 
         return text
     except (TypeError, ValueError, KeyError) as error:
         reason = f"no parameter is named {error}" if isinstance(error, KeyError) else str(error)
+        if "format character" in reason:
+            reason += "; a literal % is written %%"
         raise type(error if not isinstance(error, KeyError) else ValueError())(
             f"the placeholders of {query_head(query)} do not fit the {given} given: {reason}"
         ) from error

@@ -6,7 +6,7 @@ from tests.processes import run_python
 
 UNWANTED = {
     "numpy", "pandas", "pyarrow", "geomet", "lz4", "snappy", "uvloop", "cryptography", "requests", "http.client", "urllib.request",
-    "email", "sqlite3", "multiprocessing", "unittest", "cassandra.cqlengine", "cassandra.testing", "cassandra.aio", "doctest", "pydoc",
+    "email", "sqlite3", "xml", "csv", "tkinter", "ctypes", "http", "cProfile", "pstats", "setuptools", "multiprocessing", "unittest", "cassandra.cqlengine", "cassandra.testing", "cassandra.aio", "doctest", "pydoc",
 }  # fmt: skip
 
 

@@ -28,6 +28,9 @@ class ErrorMessage(MessageType, DriverException):
     summary: ClassVar[str] = "Unknown"
     error_code: ClassVar[int | None] = None
 
+    where: str = ""
+    """Which server it came from and what was executed, for who reads the error; the engine says it."""
+
     def __init__(self, code: int, message: str, info: Any = None) -> None:
         DriverException.__init__(self, code, message, info)
         self.code = code
@@ -39,7 +42,7 @@ class ErrorMessage(MessageType, DriverException):
         return f'Error from server: code={self.code:04x} [{self.summary}] message="{self.message}"'
 
     def __str__(self) -> str:
-        return f"<{self.summary_msg()}>"
+        return f"<{self.summary_msg()}>{self.where}"
 
     __repr__ = __str__
 

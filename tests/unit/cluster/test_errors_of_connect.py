@@ -203,7 +203,9 @@ class greeting:
 
 def test_a_server_that_accepts_and_says_nothing(connect: Connect, node: FakeNode) -> None:
     node.accept_but_hang()
-    with pytest.raises(NoHostAvailable, match=rf"{node.endpoint} accepted .*said nothing.*timeout={TIMEOUT}s") as caught:
+    with pytest.raises(
+        NoHostAvailable, match=rf"{node.endpoint} accepted .*said nothing.*timeout={TIMEOUT}s"
+    ) as caught:
         connect([node.address], node.port)
     assert isinstance(only_error(caught), OperationTimedOut)
 

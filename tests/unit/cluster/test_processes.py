@@ -97,3 +97,29 @@ def test_the_interpreter_ends_whatever_is_left_open(ending: str) -> None:
     done = run_python(code, timeout=30)
     assert done.returncode == (3 if "exit" in ending else 0), done.stderr
     assert done.stderr == ""
+
+
+DROPPED = (
+    PROLOGUE
+    + """
+import gc, threading
+with FakeNode() as node:
+    before = threading.active_count()
+    for _ in range(5):
+        session = connect(node)
+        session.execute("SELECT 1")
+        del session
+        gc.collect()
+    node.wait_for(lambda node: len(node.connections) == 0, timeout=20)
+    for thread in threading.enumerate():
+        if thread.name.startswith("cassandra-loop"):
+            thread.join(20)
+    print(threading.active_count() - before, len(node.connections))
+"""
+)
+
+
+def test_a_cluster_that_is_dropped_ends_what_it_started() -> None:
+    done = run_python(DROPPED)
+    assert done.stdout == "0 0\n", done.stderr
+    assert "was dropped without shutdown()" in run_python(DROPPED, {"PYTHONWARNINGS": "always::ResourceWarning"}).stderr

@@ -22,6 +22,7 @@ from cassandra.errors import (
 )
 from cassandra.policies.balancing import HostStateListener
 from cassandra.policies.reconnection import ConstantReconnectionPolicy
+from cassandra.policies.retry import FallthroughRetryPolicy
 from cassandra.query import SimpleStatement
 from cassandra.testing.fake import (
     ErrorCode,
@@ -40,7 +41,7 @@ from cassandra.testing.fake import (
     silence,
 )
 
-from .faults import READ, WAIT, number, profile
+from .faults import READ, WAIT, connected, number, profile
 
 OTHER = "SELECT k FROM other"
 
@@ -386,3 +387,43 @@ def test_a_cluster_that_is_left_alone_with_requests_under_way(node: FakeNode) ->
         assert isinstance(outcome(future), ConnectionShutdown)
         with cluster.connect() as another:
             assert another.execute(OTHER).one().k == 1
+
+
+# -- mistakes in a call ------------------------------------------------------------------------------------------------------
+
+
+MISTAKES: list[tuple[dict[str, Any], type[Exception], str]] = [
+    ({"parameters": 5}, TypeError, r"sequence or a mapping, but are int: 5; a single one is written \(value,\)"),
+    ({"parameters": "text"}, TypeError, "sequence or a mapping, but are str: 'text'"),
+    ({"timeout": "x"}, TypeError, "timeout must be seconds or None, but is 'x'"),
+    ({"timeout": 0}, ValueError, "timeout must be greater than 0, but is 0"),
+    ({"host": "10.0.0.1"}, TypeError, r"host must be a Host, .* but is '10\.0\.0\.1'"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "kind", "text"), MISTAKES)
+async def test_a_mistake_in_a_call_names_the_argument(arguments: Any, kind: type[Exception], text: str) -> None:
+    with FakeNode() as node:
+        async with connected(node) as (_, session):
+            with pytest.raises(kind, match=text):
+                await session.execute("SELECT 1", **arguments)
+            assert node.queries() == []
+
+
+@pytest.mark.parametrize(("keyspace", "kind"), [(42, TypeError), ("", ValueError)])
+async def test_a_keyspace_is_a_name(keyspace: Any, kind: type[Exception]) -> None:
+    with FakeNode() as node, pytest.raises(kind, match="keyspace"):
+        async with aio.Cluster([node.address], port=node.port) as cluster:
+            await cluster.connect(keyspace)
+
+
+async def test_a_refusal_says_where_it_comes_from_and_what_was_executed() -> None:
+    query = "SELECT * FROM nothing"
+    with FakeNode() as node:
+        for code in (ErrorCode.INVALID, ErrorCode.SYNTAX_ERROR, ErrorCode.UNAVAILABLE):
+            node.prime(query, error(code), times=1)
+        async with connected(node, {"retry_policy": FallthroughRetryPolicy()}) as (_, session):
+            for _ in range(3):
+                with pytest.raises(DriverException) as caught:
+                    await session.execute(query)
+                assert f"(from {node.endpoint}, executing '{query}')" in str(caught.value)

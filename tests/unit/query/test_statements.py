@@ -98,6 +98,11 @@ class TestBoundStatement:
         with pytest.raises(ValueError, match=r"(?s)'?nobody'?.*INSERT INTO people"):
             prepared().bind({"id": 1, "nobody": 2})
 
+    @pytest.mark.parametrize("values", [None, (), {}, {"name": "ada"}])
+    def test_without_a_partition_key_nothing_is_bound(self, values: Any) -> None:
+        with pytest.raises(ValueError, match=r"(?s)the partition key needs one for 'id'.*INSERT INTO people"):
+            prepared().bind(values)
+
     def test_a_value_of_the_wrong_type_names_column_type_and_value(self) -> None:
         with pytest.raises(TypeError, match=r"(?s)\"marks\" \(list<int>\).*element 1.*'x'.*INSERT INTO people"):
             prepared().bind((1, "x", [1, "x"]))
@@ -119,7 +124,7 @@ class TestBoundStatement:
 
     def test_no_routing_key_where_it_is_not_known_or_not_all_bound(self) -> None:
         assert prepared(routing=[]).bind((1,)).routing_key is None
-        assert prepared(routing=[1]).bind((1,)).routing_key is None
+        assert prepared(routing=[1]).bind((1, None)).routing_key is None
         bound = prepared().bind((1,))
         bound.routing_key = b"mine"
         assert bound.routing_key == b"mine"
@@ -195,6 +200,8 @@ class TestParameters:
             ("SELECT %s", (1, 2), TypeError, "2 parameters given"),
             ("SELECT %(a)s", {"b": 1}, ValueError, "no parameter is named 'a'"),
             ("SELECT %s", "text", TypeError, "sequence or a mapping, not str: 'text'"),
+            ("SELECT %s", 5, TypeError, "sequence or a mapping, not int: 5"),
+            ("SELECT '%' FROM t WHERE k = %s", (1,), ValueError, "a literal % is written %%"),
         ],
     )
     def test_mistakes_name_the_query(self, query: str, parameters: Any, error: type[Exception], message: str) -> None:
