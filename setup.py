@@ -1,7 +1,7 @@
 """Extensions only: everything else about the distribution stands in pyproject.toml.
 
-Each .pyx under cassandra/_accel is an extension of its own. By default each is optional: where there is no compiler the
-pure Python twins serve. Three switches decide otherwise:
+Each .pyx under cassandra/_accel is an extension of its own. By default each is optional: where there is no compiler, or one
+that fails, a line says so and the pure Python twins serve. Three switches decide otherwise:
 
 CASS_DRIVER_NO_EXTENSIONS             build no extension at all
 CASS_DRIVER_NO_CYTHON                 the same: every extension of this package is written in Cython
@@ -41,7 +41,6 @@ def extensions() -> list[Extension]:
             include_dirs=["cassandra/_accel"],
             depends=[header.as_posix() for header in sorted(source.parent.glob("*.[ph]*")) if header.suffix != ".py"],
             extra_compile_args=flags,
-            optional=not must,
         )
         for source in sources
     ]
@@ -58,6 +57,8 @@ def extensions() -> list[Extension]:
             "binding": True,
         },
     )
+    for extension in built:
+        extension.optional = not must  # here: cythonize makes new objects, and keeps less than it was given
     return built
 
 

@@ -20,9 +20,14 @@ from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from cassandra import DriverException, InvalidRequest, aio
-from cassandra.cluster import Cluster, NoHostAvailable, Session
-from cassandra.concurrent import execute_concurrent_with_args
+try:
+    from cassandra import DriverException, InvalidRequest, aio
+    from cassandra.cluster import Cluster, NoHostAvailable, Session
+    from cassandra.concurrent import execute_concurrent_with_args
+    from cassandra.protocol import SyntaxException
+    from cassandra.testing import LocalCluster, LocalClusterError
+except ImportError as missing:
+    sys.exit(f"the driver cannot be imported ({missing}): install it first, by .venv/bin/pip install '.[lz4,local]'")
 
 DIMENSION = 384
 TOPICS = [
@@ -198,8 +203,6 @@ def nodes(args: argparse.Namespace) -> Iterator[tuple[list[str], int]]:
         if not args.keep:
             drop_schema(args.contact_points, args.port)
         return
-    from cassandra.testing import LocalCluster  # only where a node is to be started
-
     with LocalCluster(nodes=1, version=args.version) as local:
         yield list(local.contact_points), local.port
 
@@ -224,12 +227,17 @@ def main(argv: list[str] | None = None) -> int:
     except NoHostAvailable as error:
         print(f"no node answers: {error}", file=sys.stderr)
         return 1
-    except InvalidRequest as error:
+    except (InvalidRequest, SyntaxException) as error:
         print(f"the server refuses this ({error}); vectors and SAI need Cassandra 5.0 or later", file=sys.stderr)
         return 1
-    except (DriverException, RuntimeError, OSError) as error:
+    except LocalClusterError as error:  # Java or Maven is missing, a node did not start: the message says what to do
+        print(f"no node can be started: {error}", file=sys.stderr)
+        return 1
+    except (DriverException, RuntimeError, ValueError, OSError) as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        return 130
     return 0
 
 

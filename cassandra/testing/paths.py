@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 
+from cassandra.testing.errors import LocalClusterError
+
 __all__ = ["cache_directory"]
 
 
 def cache_directory(*parts: str) -> str:
     """A directory below the user's cache (``TURBOCQL_CACHE``, else ``$XDG_CACHE_HOME/turbocql``, else
-    ``~/.cache/turbocql``); made.
+    ``~/.cache/turbocql``); made. Raises LocalClusterError where that is not possible.
     """
     base = os.environ.get("TURBOCQL_CACHE")
     if not base:
@@ -17,5 +19,10 @@ def cache_directory(*parts: str) -> str:
         # The XDG specification: a relative path is invalid and to be ignored.
         base = os.path.join(xdg if os.path.isabs(xdg) else os.path.expanduser("~/.cache"), "turbocql")
     path = os.path.join(os.path.abspath(base), *parts)
-    os.makedirs(path, exist_ok=True)
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        raise LocalClusterError(
+            f"the cache directory {path} cannot be made ({error.strerror}): set TURBOCQL_CACHE to one that you may write to"
+        ) from error
     return path

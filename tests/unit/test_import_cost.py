@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from tests.processes import run_python
 
 UNWANTED = {
@@ -18,14 +20,20 @@ def test_import_pulls_in_nothing_optional() -> None:
     assert "cassandra.cluster.cluster" in loaded
     # The compressions are looked for when the first connection is made.
     assert not loaded & UNWANTED
+    packages = {name.partition(".")[0] for name in loaded}
+    strangers = {
+        name for name in packages - sys.stdlib_module_names if not name.startswith(("cassandra", "_cython_", "cython_"))
+    }
+    assert strangers == set()
 
 
 def test_import_of_the_package_alone_is_small() -> None:
     code = "import sys; before = set(sys.modules); import cassandra; print(*sorted(set(sys.modules) - before))"
     done = run_python(code)
     assert done.returncode == 0, done.stderr
-    loaded = {name for name in done.stdout.split() if name.startswith("cassandra")}
-    assert loaded == {
+    loaded = set(done.stdout.split())
+    assert not loaded & {*UNWANTED, "asyncio", "ssl", "socket", "subprocess", "inspect", "decimal", "datetime"}
+    assert {name for name in loaded if name.startswith("cassandra")} == {
         "cassandra",
         "cassandra._foreign",
         "cassandra._version",

