@@ -29,7 +29,11 @@ def measure(module: str, repeats: int) -> tuple[float, int]:
     runs = []
     for _ in range(repeats + 1):  # the first one may have to write the bytecode
         done = subprocess.run(
-            [sys.executable, "-c", CODE.format(module=module)], capture_output=True, text=True, check=True, env=environment
+            [sys.executable, "-c", CODE.format(module=module)],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=environment,
         )
         seconds, resident = done.stdout.split()
         runs.append((float(seconds) * 1000, int(resident)))
