@@ -144,7 +144,7 @@ class ThrowOnOverload:
 
 
 def test_an_overloaded_node() -> None:
-    limits = {"native_transport_rate_limiting_enabled": True, "native_transport_max_requests_per_second": 20}
+    limits = {"native_transport_rate_limiting_enabled": True, "native_transport_max_requests_per_second": 200}
     with LocalCluster(1, "5.0.9", config=limits) as local:
         profile = ExecutionProfile(retry_policy=FallthroughRetryPolicy())
         with Cluster(
@@ -154,7 +154,7 @@ def test_an_overloaded_node() -> None:
             execution_profiles={EXEC_PROFILE_DEFAULT: profile},
         ) as cluster:
             session = cluster.connect()
-            futures = [session.execute_async("SELECT key FROM system.local") for _ in range(200)]
+            futures = [session.execute_async("SELECT key FROM system.local") for _ in range(5000)]
             errors = [error for error in map(failure_of, futures) if error is not None]
             assert errors
             assert all(isinstance(error, OverloadedErrorMessage) for error in errors)

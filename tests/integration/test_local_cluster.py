@@ -23,6 +23,7 @@ from cassandra.testing.java import find_java
 from cassandra.testing.paths import cache_directory
 from cassandra.testing.probe import ALL, Probe, ProbeError
 from cassandra.testing.versions import parse_version
+from tests.processes import HOME
 
 pytestmark = pytest.mark.integration
 
@@ -314,8 +315,7 @@ def test_plugin_gives_a_session_in_a_fresh_keyspace(tmp_path: Path) -> None:
         "    names = [row.keyspace_name for row in cassandra_session.execute(query)]\n"
         "    assert sum(name.startswith('test_') for name in names) == 1\n"
     )
-    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    environment = {**os.environ, "PYTHONPATH": root, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    environment = {**os.environ, "PYTHONPATH": HOME, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     command = [sys.executable, "-m", "pytest", "-p", "cassandra.testing.pytest_plugin", "-p", "no:cacheprovider"]
     command += ["-c", os.devnull, "--rootdir", str(tmp_path), "--cassandra-version", "5.0", str(tmp_path)]
     done = subprocess.run(
