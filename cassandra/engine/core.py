@@ -8,8 +8,8 @@ server tells by events only hurries that along: connections are trusted before r
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import logging
+import socket
 from typing import Any
 
 from cassandra.consistency import ConsistencyLevel
@@ -198,12 +198,7 @@ class Core:
         It is the one that was just connected to, unless that is a name for several nodes: then it is the node's own address.
         """
         address = endpoint.address
-        try:
-            ipaddress.ip_address(address)
-            return endpoint
-        except ValueError:
-            pass
-        if not endpoint.port:
+        if not endpoint.port or _is_ip_address(address):
             return endpoint
         resolved = await self.loop.getaddrinfo(address, endpoint.port, family=endpoint.socket_family)
         if len({info[4][0] for info in resolved}) == 1 or endpoint.ssl_options:
@@ -353,3 +348,14 @@ class Core:
         except ConnectionException as error:
             # Closed meanwhile, or without a free stream: and no answer has come for a whole interval.
             connection.close(error)
+
+
+def _is_ip_address(text: str) -> bool:
+    """Whether `text` is an address, not a name (the module ipaddress would cost a millisecond at every import)."""
+    for family in (socket.AF_INET, socket.AF_INET6):
+        try:
+            socket.inet_pton(family, text)
+        except OSError:
+            continue
+        return True
+    return False

@@ -13,8 +13,7 @@ from functools import lru_cache
 
 __all__ = ["Parameters", "parameters_of"]
 
-_TOKEN = re.compile(
-    r"""
+_TOKEN = r"""
       (?P<skip> \s+ | --[^\n]* | //[^\n]* | /\*.*?(?:\*/|\Z) )
     | (?P<string> '(?:[^']|'')*(?:'|\Z) | "(?:[^"]|"")*(?:"|\Z) | \$\$.*?(?:\$\$|\Z) )
     | (?P<question> \? )
@@ -24,9 +23,14 @@ _TOKEN = re.compile(
     | (?P<open> \{ )
     | (?P<close> [\])}] )
     | (?P<other> . )
-    """,
-    re.VERBOSE | re.DOTALL,
-)
+    """
+
+
+@lru_cache(maxsize=1)
+def _scanner() -> re.Pattern[str]:
+    """Compiled at its first use, which many programs never come to."""
+    return re.compile(_TOKEN, re.VERBOSE | re.DOTALL)
+
 
 # After one of these inside braces, a colon separates a key from its value.
 _ENDS_A_KEY = frozenset({"string", "word", "close", "question", "marker", "placeholder"})
@@ -46,7 +50,7 @@ def parameters_of(query: str) -> Parameters:
     markers = placeholders = False
     braces = 0
     before = ""
-    for match in _TOKEN.finditer(query):
+    for match in _scanner().finditer(query):
         kind = match.lastgroup or "other"
         if kind == "skip":
             continue
