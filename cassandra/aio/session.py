@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra.aio.concurrent import execute_concurrent
 from cassandra.aio.result import ResultSet
-from cassandra.cluster.execution import NOT_SET, Parameters, SessionBase, check_keyspace, list_of_queries
+from cassandra.cluster.configuration import NOT_SET
+from cassandra.cluster.execution import Parameters, SessionBase, check_keyspace, list_of_queries
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.engine.request import Request
 from cassandra.query.prepared import PreparedStatement

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from cassandra.cluster.configuration import ClusterBase, ConfigMode
+from cassandra.cluster.configuration import NOT_SET, ClusterBase, ConfigMode
 from cassandra.encoder import Encoder
 from cassandra.engine.payloads import BatchPayload, ExecutePayload, MessagePayload, Payload, QueryPayload
 from cassandra.engine.preparing import PreparingRequest
@@ -33,10 +33,10 @@ from cassandra.query.statement import (
 if TYPE_CHECKING:
     from cassandra.engine.session import EngineSession
 
-NOT_SET: Any = object()
-
 VECTOR_TYPES = ("list", "array", "numpy")
 PREPARED_TEXTS = 1000  # texts with bind markers that a session keeps prepared
+
+R = TypeVar("R", bound=Request)
 
 Parameters = Sequence[Any] | Mapping[str, Any] | None
 
@@ -267,7 +267,22 @@ class SessionBase:
             query, parameters = self._bind_text(query, prepared, parameters), None
         target, statement = self._statement(query, parameters)
         payload = self._encoded(self._payload(statement, parameters, profile, trace, custom_payload, paging_state))
-        request = Request(
+        request = self._made(Request, target, statement, payload, profile, timeout, host, on_done)
+        return request, profile
+
+    def _made(
+        self,
+        kind: type[R],
+        target: Any,
+        statement: Any,
+        payload: Payload,
+        profile: ExecutionProfile,
+        timeout: Any,
+        host: Any,
+        on_done: Callable[[Request], None],
+    ) -> R:
+        """A request of class `kind`, with what the statement and the profile say of how it is executed."""
+        request = kind(
             self._engine,
             target,
             payload,
@@ -279,7 +294,7 @@ class SessionBase:
             target_host=host,
         )
         request.vector_type = self._vector_type(statement)
-        return request, profile
+        return request
 
     def _vector_type(self, statement: Any) -> str:
         """What the vectors of the statement's rows are read as, checked."""
@@ -315,18 +330,7 @@ class SessionBase:
 
         # Until it is prepared, the text itself stands for what is sent.
         unprepared = self._payload(statement, None, profile, trace, custom_payload, paging_state)
-        request = PreparingRequest(
-            self._engine,
-            statement,
-            unprepared,
-            profile.load_balancing_policy,
-            statement.retry_policy or profile.retry_policy,
-            _speculation_of(profile),
-            profile.request_timeout if timeout is NOT_SET else timeout,
-            on_done,
-            target_host=host,
-        )
-        request.vector_type = self._vector_type(statement)
+        request = self._made(PreparingRequest, statement, statement, unprepared, profile, timeout, host, on_done)
         request.query = statement.query_string
         request.keyspace = statement.keyspace
         request.bind_to = bind_to

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cassandra.cluster.execution import NOT_SET, Parameters, SessionBase, check_keyspace, list_of_queries, message_of
+from cassandra.cluster.configuration import NOT_SET
+from cassandra.cluster.execution import Parameters, SessionBase, check_keyspace, list_of_queries, message_of
 from cassandra.cluster.response_future import ResponseFuture
 from cassandra.cluster.result_set import ResultSet
 from cassandra.engine.payloads import MessagePayload

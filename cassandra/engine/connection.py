@@ -175,10 +175,6 @@ class Connection(asyncio.BufferedProtocol):
         """The socket's own address; None before it is connected."""
         return self._transport.get_extra_info("sockname") if self._transport is not None else None
 
-    def uses_tls(self) -> bool:
-        """Whether the transport is encrypted."""
-        return self._transport is not None and self._transport.get_extra_info("ssl_object") is not None
-
     @property
     def stream_limit(self) -> int:
         """The greatest number of streams at a time."""

@@ -73,7 +73,7 @@ class ControlConnection:
         raise failure
 
     async def _connect_to(self, endpoint: EndPoint) -> None:
-        connection = await self._core.open_connection(endpoint, control=True)
+        connection = await self._core.open_connection(endpoint)
         try:
             connection.on_event = self._on_event
             await self._register(connection)

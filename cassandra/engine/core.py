@@ -143,7 +143,7 @@ class Core:
 
     # -- connections and small requests of the engine's own ----------------------------------------------------------------
 
-    async def open_connection(self, endpoint: EndPoint, control: bool = False) -> Connection:
+    async def open_connection(self, endpoint: EndPoint) -> Connection:
         """A connection that is ready for requests; an exception that says what failed, within the connect timeout."""
         if self.closed:
             raise ConnectionException("the cluster is shut down", endpoint)
