@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from cassandra import murmur3
     from cassandra.cqltypes import codecs
+    from cassandra.engine import exchange
     from cassandra.protocol import bind, bodies, frame, rows, segment
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "bind",
     "bodies",
     "codecs",
+    "exchange",
     "fallback_reason",
     "frame",
     "implementation",
@@ -45,6 +47,7 @@ TWINS: dict[str, str] = {
     "frame": "cassandra.protocol.frame",
     "rows": "cassandra.protocol.rows",
     "segment": "cassandra.protocol.segment",
+    "exchange": "cassandra.engine.exchange",
 }
 
 implementation: Literal["python", "c"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
+from time import time_ns as _time_ns
 
 __all__ = ["MonotonicTimestampGenerator"]
 
@@ -39,7 +39,11 @@ class MonotonicTimestampGenerator:
 
     def __call__(self) -> int:
         with self.lock:
-            return self._next_timestamp(time.time_ns() // 1000, self.last)
+            now = _time_ns() // 1000
+            if now > self.last:
+                self.last = now
+                return now
+            return self._next_timestamp(now, self.last)
 
     def _warn_of_drift(self, now: int, last: int) -> None:
         ahead = last - now

@@ -288,37 +288,35 @@ cdef int _add_named(obuf* out, object values, object names, int version) except 
     return 0
 
 
-cdef int _tail(obuf* out, object params, int version) except -1:
+cdef int _tail(
+    obuf* out, object serial_consistency, object timestamp, object keyspace, object now_in_seconds, int version
+) except -1:
     """Append what QUERY and BATCH both end with; its flags."""
     cdef int flags = 0
-    cdef object value = params.serial_consistency
-    if value is not None:
+    if serial_consistency is not None:
         flags |= FLAG_SERIAL_CONSISTENCY
-        _consistency(out, value, "is no serial consistency level")
-    value = params.timestamp
-    if value is not None:
+        _consistency(out, serial_consistency, "is no serial consistency level")
+    if timestamp is not None:
         flags |= FLAG_TIMESTAMP
         put_be64(
             obuf_extend(out, 8),
             <uint64_t> _number(
-                value, INT64_MIN, INT64_MAX,
+                timestamp, INT64_MIN, INT64_MAX,
                 "timestamp is {}; the protocol has a signed number of 64 bits",
             ),
         )
-    value = params.keyspace
-    if value is not None:
+    if keyspace is not None:
         if version < 5:
             raise _keyspace_unsupported(version)
         flags |= FLAG_KEYSPACE
-        _string(out, value, "a keyspace name")
-    value = params.now_in_seconds
-    if value is not None:
+        _string(out, keyspace, "a keyspace name")
+    if now_in_seconds is not None:
         if version < 5:
             raise UnsupportedOperation(
                 f"now_in_seconds needs protocol version 5 or higher; the connection speaks version {version}"
             )
         flags |= FLAG_NOW_IN_SECONDS
-        _int32(out, value, "now_in_seconds is {}; the protocol has a signed number of 32 bits")
+        _int32(out, now_in_seconds, "now_in_seconds is {}; the protocol has a signed number of 32 bits")
     return flags
 
 
@@ -349,32 +347,36 @@ cdef int _patch_flags(obuf* out, Py_ssize_t place, int flags, int version) excep
 
 cdef int _add_query_params(obuf* out, object params, int version) except -1:
     """Append <query_parameters>."""
+    return _add_params(
+        out, params.consistency, params.values, params.value_names, params.skip_metadata, params.page_size,
+        params.paging_state, params.serial_consistency, params.timestamp, params.keyspace, params.now_in_seconds, version,
+    )
+
+
+cdef int _add_params(
+    obuf* out, object consistency, object values, object names, object skip_metadata, object page_size, object paging_state,
+    object serial_consistency, object timestamp, object keyspace, object now_in_seconds, int version,
+) except -1:
     cdef int flags = 0
     cdef Py_ssize_t place
-    cdef object value, names
-    _consistency(out, params.consistency, "is no consistency level")
+    _consistency(out, consistency, "is no consistency level")
     place = out.size
     obuf_extend(out, 4 if version >= 5 else 1)
-    value = params.values
     # No values and an empty block are the same: without the flag, zero values need no count.
-    if value is not None:
-        names = params.value_names
-        if len(value) or names:
-            flags |= FLAG_VALUES
-            if names is not None:
-                flags |= FLAG_NAMED_VALUES
-            _add_values(out, value, names, version)
-    if params.skip_metadata:
+    if values is not None and (len(values) or names):
+        flags |= FLAG_VALUES
+        if names is not None:
+            flags |= FLAG_NAMED_VALUES
+        _add_values(out, values, names, version)
+    if skip_metadata:
         flags |= FLAG_SKIP_METADATA
-    value = params.page_size
-    if value is not None and value > 0:
+    if page_size is not None and page_size > 0:
         flags |= FLAG_PAGE_SIZE
-        _int32(out, value, "page_size is {}; the protocol has a signed number of 32 bits")
-    value = params.paging_state
-    if value is not None:
+        _int32(out, page_size, "page_size is {}; the protocol has a signed number of 32 bits")
+    if paging_state is not None:
         flags |= FLAG_PAGING_STATE
-        _add_bytes(out, _bytes_of(value, "paging_state"))
-    flags |= _tail(out, params, version)
+        _add_bytes(out, _bytes_of(paging_state, "paging_state"))
+    flags |= _tail(out, serial_consistency, timestamp, keyspace, now_in_seconds, version)
     return _patch_flags(out, place, flags, version)
 
 
@@ -451,6 +453,24 @@ def execute_body(query_id, result_metadata_id, params, version, tablet_version_b
         obuf_close(&out)
 
 
+cdef bytes execute_of(
+    object query_id, object metadata_id, object values, object consistency, object page_size, object paging_state,
+    object serial_consistency, object timestamp, bint skip_metadata, int version,
+):
+    """The body of an EXECUTE, from C."""
+    cdef obuf out
+    obuf_open(&out)
+    try:
+        _add_execute_head(&out, query_id, metadata_id)
+        _add_params(
+            &out, consistency, values, None, skip_metadata, page_size, paging_state, serial_consistency, timestamp, None,
+            None, version,
+        )
+        return obuf_bytes(&out)
+    finally:
+        obuf_close(&out)
+
+
 cdef int _add_statement(obuf* out, object prepared, object statement, object values, int version) except -1:
     if prepared:
         if type(statement) is not bytes:
@@ -496,7 +516,9 @@ def batch_body(batch_type, statements, params, version):
         _consistency(&out, params.consistency, "is no consistency level")
         place = out.size
         obuf_extend(&out, 4 if protocol >= 5 else 1)
-        flags = _tail(&out, params, protocol)
+        flags = _tail(
+            &out, params.serial_consistency, params.timestamp, params.keyspace, params.now_in_seconds, protocol
+        )
         _patch_flags(&out, place, flags, protocol)
         return obuf_bytes(&out)
     finally:

@@ -16,7 +16,6 @@ from cassandra.errors import DependencyException
 from cassandra.policies.reconnection import NoSpeculativeExecutionPolicy
 from cassandra.protocol.handler import ProtocolHandler
 from cassandra.protocol.messages.requests import BatchMessage, ExecuteMessage, QueryMessage
-from cassandra.protocol.params import QueryParams
 from cassandra.query.batch import BatchStatement
 from cassandra.query.markers import Parameters as MarkerKind
 from cassandra.query.markers import parameters_of
@@ -154,6 +153,9 @@ class SessionBase:
 
     def _statement(self, query: Any, parameters: Parameters) -> tuple[Any, Any]:
         """(statement for the policies, the one to send): prepared statements bound, texts made statements."""
+        if type(query) is PreparedStatement:
+            query = query.bind(parameters)
+            return query, query
         target = query
         if isinstance(query, HostTargetingStatement):
             query = query.inner_statement
@@ -171,10 +173,8 @@ class SessionBase:
             raise TypeError(f"a query is a str or a statement, not {type(query).__name__}: {query!r}")
         return target, query
 
-    def _wants_preparing(self, query: Any, parameters: Parameters) -> bool:
-        """Whether `query` is a text with bind markers, and so is prepared before it is executed."""
-        if parameters is None or not isinstance(query, (str, SimpleStatement)):
-            return False
+    def _wants_preparing(self, query: str | SimpleStatement) -> bool:
+        """Whether the text `query` has bind markers, and so is prepared before it is executed."""
         text = query if isinstance(query, str) else query.query_string
         return parameters_of(text) is MarkerKind.MARKERS
 
@@ -208,31 +208,31 @@ class SessionBase:
         custom_payload: Mapping[str, bytes] | None,
         paging_state: bytes | None,
     ) -> Payload:
-        level = statement.consistency_level
-        serial_level = statement.serial_consistency_level
-        fetch_size = statement.fetch_size
-        params = QueryParams(
-            profile.consistency_level if level is None else level,
-            page_size=self.default_fetch_size if fetch_size is FETCH_SIZE_UNSET else fetch_size,
-            paging_state=paging_state,
-            serial_consistency=profile.serial_consistency_level if serial_level is None else serial_level,
-        )
         generator = self.timestamp_generator
-        if generator is not None and self.use_client_timestamp:
-            params.timestamp = generator()
+        timestamp = generator() if generator is not None and self.use_client_timestamp else None
+        level = statement.consistency_level
+        if level is None:
+            level = profile.consistency_level
+        serial_level = statement._serial_consistency_level
+        if serial_level is None:
+            serial_level = profile.serial_consistency_level
+        fetch_size = statement.fetch_size
+        if fetch_size is FETCH_SIZE_UNSET:
+            fetch_size = self.default_fetch_size
         payload = custom_payload or statement.custom_payload
         if isinstance(statement, BoundStatement):
-            params.values = statement.block
-            return ExecutePayload(statement.prepared_statement, params, trace, payload)
+            return ExecutePayload(
+                statement.prepared_statement, trace, payload, level, statement.block, fetch_size, paging_state, serial_level, timestamp
+            )  # fmt: skip
+        named = {"consistency": level, "serial_consistency": serial_level, "timestamp": timestamp}
         if self._engine.core.protocol_version >= 5:
-            params.keyspace = statement.keyspace
+            named["keyspace"] = statement.keyspace
         if isinstance(statement, BatchStatement):
-            params.page_size = None
-            return BatchPayload(statement.batch_type.value, statement.entries, params, trace, payload)
+            return BatchPayload(statement.batch_type.value, statement.entries, trace, payload, **named)
         text = statement.query_string
         if parameters is not None:
             text = bind_params(text, parameters, self.encoder)
-        return QueryPayload(text, params, trace, payload)
+        return QueryPayload(text, trace, payload, page_size=fetch_size, paging_state=paging_state, **named)
 
     def _request(
         self,
@@ -258,7 +258,7 @@ class SessionBase:
             if execution_profile is EXEC_PROFILE_DEFAULT
             else self.get_execution_profile(execution_profile)
         )
-        if self._wants_preparing(query, parameters):
+        if parameters is not None and isinstance(query, _TEXTS) and self._wants_preparing(query):
             prepared = self._prepared_for(query)
             if prepared is None:
                 return self._preparing_request(
@@ -282,31 +282,28 @@ class SessionBase:
         on_done: Callable[[Request], None],
     ) -> R:
         """A request of class `kind`, with what the statement and the profile say of how it is executed."""
-        request = kind(
+        vector_type: str = statement.vector_type or self.default_vector_type
+        if vector_type != "list":
+            check_vector_type(vector_type)
+        speculation = profile.speculative_execution_policy
+        return kind(
             self._engine,
             target,
             payload,
             profile.load_balancing_policy,
             statement.retry_policy or profile.retry_policy,
-            _speculation_of(profile),
+            None if type(speculation) is NoSpeculativeExecutionPolicy else speculation,
             profile.request_timeout if timeout is NOT_SET else timeout,
             on_done,
-            target_host=host,
+            host,
+            vector_type,
         )
-        request.vector_type = self._vector_type(statement)
-        return request
-
-    def _vector_type(self, statement: Any) -> str:
-        """What the vectors of the statement's rows are read as, checked."""
-        chosen: str = statement.vector_type or self.default_vector_type
-        if chosen != "list":
-            check_vector_type(chosen)
-        return chosen
 
     def _encoded(self, payload: Payload) -> Payload:
         """`payload` rendered for the version to expect; or its message, where a listener or a handler may change it."""
-        if self.client_protocol_handler is not ProtocolHandler or self._request_init_listeners:
-            return MessagePayload(message_of(payload), self.client_protocol_handler, payload)
+        handler = self.client_protocol_handler
+        if handler is not ProtocolHandler or self._request_init_listeners:
+            return MessagePayload(message_of(payload), handler, payload, handler is not ProtocolHandler)
         payload.prerender(self._engine.core.dialect)
         return payload
 
@@ -359,6 +356,7 @@ class SessionBase:
         return {host: pool.state() for host, pool in list(self._engine.pools.items())}
 
 
+_TEXTS = (str, SimpleStatement)
 _USUAL_PARAMETERS = frozenset({tuple, list, dict})
 
 
@@ -408,15 +406,9 @@ def list_of_queries(queries: Sequence[str]) -> list[str]:
     return found
 
 
-def _speculation_of(profile: ExecutionProfile) -> Any:
-    """The profile's speculative execution policy; None for the one that never speculates."""
-    policy = profile.speculative_execution_policy
-    return None if type(policy) is NoSpeculativeExecutionPolicy else policy
-
-
 def message_of(payload: Payload) -> Any:
     """The message object that says the same as `payload`."""
-    params = payload.params
+    params = payload
     message: Any
     if isinstance(payload, QueryPayload):
         message = QueryMessage(

@@ -15,9 +15,9 @@ import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from cassandra._impl import exchange as _exchange
 from cassandra._impl import frame
 from cassandra.errors import ConnectionException, ConnectionShutdown, ProtocolError
-from cassandra.protocol.streams import StreamIds
 
 if TYPE_CHECKING:
     from cassandra.engine.endpoint import EndPoint
@@ -25,12 +25,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("cassandra.connection")
 
-WRITE_HIGH_WATER = 256 << 10  # bytes that the transport may hold before senders are held back
+WRITE_HIGH_WATER = _exchange.WRITE_HIGH_WATER  # bytes that the transport may hold before senders are held back
 EVENT_STREAM = -1
 
 
-# In a dialect: requests name result metadata by its id, as in version 5, on an older version (ScyllaDB's extension).
-METADATA_IDS = 0x100
+METADATA_IDS = _exchange.METADATA_IDS
 
 
 def dialect_of(version: int, features: Any) -> int:
@@ -46,21 +45,6 @@ class Responder(Protocol):
 
     def on_connection_lost(self, connection: Connection, error: Exception) -> None:
         """No answer will come."""
-
-
-class _Orphan:
-    """Stands in for an abandoned request until its answer comes."""
-
-    __slots__ = ()
-
-    def on_response(self, connection: Connection, opcode: int, flags: int, body: bytes) -> None:
-        connection.orphan_ended()
-
-    def on_connection_lost(self, connection: Connection, error: Exception) -> None:
-        pass
-
-
-_ORPHAN = _Orphan()
 
 
 class FutureResponder:
@@ -85,20 +69,16 @@ class Connection(asyncio.BufferedProtocol):
     """An open connection. `on_closed` is called once with the cause; `on_event` with the body of each EVENT."""
 
     __slots__ = (
-        "_flush_handle",
         "_loop",
-        "_orphans",
-        "_paused",
         "_reader",
         "_received",
-        "_requests",
-        "_streams",
         "_transport",
         "_writer",
         "close_error",
         "closed",
         "dialect",
         "endpoint",
+        "exchange",
         "features",
         "keyspace",
         "last_activity",
@@ -129,12 +109,8 @@ class Connection(asyncio.BufferedProtocol):
         self._loop = loop
         self._reader: FrameReader = frame.FrameReader(0)
         self._writer: FrameWriter = frame.FrameWriter(version)
-        self._streams = StreamIds()
-        self._requests: dict[int, Responder] = {}
-        self._orphans = 0
-        self._paused = False
+        self.exchange = _exchange.Exchange(self._writer, loop.call_soon, self._flush)
         self._received = False
-        self._flush_handle: asyncio.Handle | None = None
         self._transport: asyncio.Transport | None = None
 
     # -- state ---------------------------------------------------------------------------------------------------------
@@ -142,24 +118,17 @@ class Connection(asyncio.BufferedProtocol):
     @property
     def in_flight(self) -> int:
         """Streams in use: requests under way, and orphans."""
-        return len(self._requests)
+        return self.exchange.in_flight
 
     @property
     def orphans(self) -> int:
         """Abandoned requests whose answers have not come."""
-        return self._orphans
+        return self.exchange.orphans
 
     @property
     def has_room(self) -> bool:
-        """Whether a request may be sent now: open, not held back by the peer, with a free stream.
-
-        What waits for the end of this loop turn counts too: the transport can hold nobody back before it has seen it.
-        """
-        return (
-            not (self.closed or self._paused)
-            and len(self._requests) < self._streams.limit
-            and self._writer.pending < WRITE_HIGH_WATER
-        )
+        """Whether a request may be sent now: open, not held back by the peer, with a free stream."""
+        return self.exchange.has_room
 
     @property
     def is_connected(self) -> bool:
@@ -178,11 +147,11 @@ class Connection(asyncio.BufferedProtocol):
     @property
     def stream_limit(self) -> int:
         """The greatest number of streams at a time."""
-        return self._streams.limit
+        return self.exchange.limit
 
     def set_stream_limit(self, limit: int) -> None:
         """Use at most `limit` streams."""
-        self._streams.limit = limit
+        self.exchange.limit = limit
 
     # -- sending -------------------------------------------------------------------------------------------------------
 
@@ -192,29 +161,25 @@ class Connection(asyncio.BufferedProtocol):
         Raises ConnectionShutdown where the connection is closed, ValueError for a body over the protocol's limit; then
         nothing was queued. The caller has checked `has_room`.
         """
-        if self.closed:
-            raise self._shutdown_error()
-        stream = self._streams.take()
+        stream = -1 if self.closed else self.exchange.send(responder, opcode, flags, body)
         if stream < 0:
-            raise ConnectionShutdown(f"connection to {self.endpoint} has no free stream", self.endpoint)
-        try:
-            self._writer.add(stream, opcode, flags, body)
-        except BaseException:
-            self._streams.give_back(stream)
-            raise
-        self._requests[stream] = responder
-        if self._flush_handle is None:
-            self._flush_handle = self._loop.call_soon(self._flush)
+            raise self.refusal()
         return stream
 
+    def refusal(self) -> Exception:
+        """Why nothing can be sent: the connection is closed, or has no free stream."""
+        if self.closed:
+            return self._shutdown_error()
+        return ConnectionShutdown(f"connection to {self.endpoint} has no free stream", self.endpoint)
+
     def _flush(self) -> None:
-        self._flush_handle = None
+        self.exchange.armed = None
         if self._transport is None or self.closed:
             return
         data = self._writer.take()
         if data:
             self._transport.write(data)
-            if not self._paused and self.on_room is not None and len(data) >= WRITE_HIGH_WATER:
+            if not self.exchange.paused and self.on_room is not None and len(data) >= WRITE_HIGH_WATER:
                 self.on_room(self)
 
     async def request(self, opcode: int, body: bytes, timeout: float | None, flags: int = 0) -> tuple[int, int, bytes]:
@@ -229,21 +194,14 @@ class Connection(asyncio.BufferedProtocol):
 
     def abandon(self, stream: int, responder: Responder) -> None:
         """Nobody waits for the answer on `stream` any more; the stream stays taken until it comes."""
-        if self._requests.get(stream) is responder:
-            self._requests[stream] = _ORPHAN
-            self._orphans += 1
-            if self.on_orphan is not None:
-                self.on_orphan(self)
-
-    def orphan_ended(self) -> None:
-        """The late answer of an abandoned request has come."""
-        self._orphans -= 1
+        if self.exchange.abandon(stream, responder) and self.on_orphan is not None:
+            self.on_orphan(self)
 
     def pause_writing(self) -> None:
-        self._paused = True
+        self.exchange.paused = True
 
     def resume_writing(self) -> None:
-        self._paused = False
+        self.exchange.paused = False
         if self.on_room is not None:
             self.on_room(self)
 
@@ -258,35 +216,24 @@ class Connection(asyncio.BufferedProtocol):
         except Exception as error:  # every malformed frame ends the connection, with its cause
             self.close(error if isinstance(error, ProtocolError) else ProtocolError(f"{self.endpoint}: {error}"))
             return
-        self._received = self._received or bool(envelopes)
-        requests = self._requests
-        give_back = self._streams.give_back
-        for stream, opcode, flags, body, self.peer_version in envelopes:
-            responder = requests.pop(stream, None)
-            if responder is not None:
-                give_back(stream)
-                try:
-                    responder.on_response(self, opcode, flags, body)
-                except Exception:
-                    log.exception("an answer of %s could not be processed", self.endpoint)
-            elif not self._on_unsolicited(stream, opcode, flags, body):
-                return
+        if envelopes:
+            self._received = True
+            self.exchange.dispatch(self, envelopes)
             if self.closed:
                 return
         self.last_activity = self._loop.time()
         if self.on_room is not None:
             self.on_room(self)
 
-    def _on_unsolicited(self, stream: int, opcode: int, flags: int, body: bytes) -> bool:
-        if stream == EVENT_STREAM:
-            if self.on_event is not None:
-                try:
-                    self.on_event(opcode, flags, body)
-                except Exception:
-                    log.exception("an event of %s could not be processed", self.endpoint)
-            return True
-        self.close(ProtocolError(f"{self.endpoint} answered on stream {stream}, on which nothing was asked"))
-        return False
+    def on_unsolicited(self, stream: int, opcode: int, flags: int, body: bytes) -> None:
+        """What came on a stream on which nothing was asked: an event, or the end of the connection."""
+        if stream != EVENT_STREAM:
+            self.close(ProtocolError(f"{self.endpoint} answered on stream {stream}, on which nothing was asked"))
+        elif self.on_event is not None:
+            try:
+                self.on_event(opcode, flags, body)
+            except Exception:
+                log.exception("an event of %s could not be processed", self.endpoint)
 
     # -- the transport's life ------------------------------------------------------------------------------------------
 
@@ -316,18 +263,20 @@ class Connection(asyncio.BufferedProtocol):
             return
         self.closed = True
         self.close_error = error
-        if self._flush_handle is not None:
-            self._flush_handle.cancel()
-            self._flush_handle = None
+        exchange = self.exchange
+        exchange.closed = True
+        if exchange.armed is not None:
+            exchange.armed.cancel()
+            exchange.armed = None
         if self._transport is not None:
             if error is None:
                 self._transport.close()
             else:
                 self._transport.abort()
-        requests, self._requests = self._requests, {}
-        if requests:
+        responders = exchange.take_all()
+        if responders:
             cause = self._shutdown_error()
-            for responder in requests.values():
+            for responder in responders:
                 try:
                     responder.on_connection_lost(self, cause)
                 except Exception:

@@ -23,7 +23,6 @@ from cassandra.engine.preparer import Preparer
 from cassandra.engine.reconnect import Reconnector
 from cassandra.engine.session import EngineSession
 from cassandra.engine.settings import Settings
-from cassandra.engine.timers import TimerWheel
 from cassandra.engine.topology import NodeList
 from cassandra.errors import ConnectionException, DriverException, OperationTimedOut, UserTypeDoesNotExist
 from cassandra.metadata.cluster_metadata import Metadata
@@ -34,7 +33,7 @@ from cassandra.protocol.opcodes import OPTIONS, QUERY
 from cassandra.protocol.params import QueryParams
 from cassandra.query.row_factories import dict_factory
 
-from cassandra._impl import bodies  # isort: skip
+from cassandra._impl import bodies, exchange  # isort: skip
 
 log = logging.getLogger("cassandra.cluster")
 
@@ -46,7 +45,7 @@ class Core:
         self.settings = settings
         self.metadata = metadata
         self.loop = loop
-        self.timers = TimerWheel(loop)
+        self.timers = exchange.TimerWheel(loop)
         self.user_types: dict[str, dict[str, Any]] = {}
         self.listeners: list[Any] = []
         self.sessions: list[EngineSession] = []

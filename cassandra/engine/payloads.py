@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cassandra._impl import bodies
-from cassandra.engine.connection import METADATA_IDS
+from cassandra._impl import bodies, exchange
 from cassandra.errors import UnsupportedOperation
 from cassandra.protocol.opcodes import BATCH, CUSTOM_PAYLOAD_FLAG, EXECUTE, PREPARE, QUERY, TRACING_FLAG
 from cassandra.protocol.params import QueryParams
@@ -19,6 +18,9 @@ from cassandra.query.statement import query_head
 
 if TYPE_CHECKING:
     from cassandra.engine.connection import Connection
+    from cassandra.engine.exchange import ExecuteBase
+else:
+    ExecuteBase = exchange.ExecuteBase
 
 __all__ = ["BatchPayload", "ExecutePayload", "MessagePayload", "Payload", "PreparePayload", "QueryPayload"]
 
@@ -34,28 +36,28 @@ def _bytes_map(items: Mapping[str, bytes]) -> bytes:
     return b"".join(parts)
 
 
-class Payload:
-    """One request's opcode, flags and body. `render` gives them for a connection."""
+class PayloadMethods:
+    """What all payloads can do; `body` is as it was rendered last, None before."""
 
-    __slots__ = ("_body", "_dialect", "custom_payload", "params", "tracing")
+    __slots__ = ()
 
     opcode: int
+    decodes = False  # whether answers are not read by the engine alone: see `MessagePayload`
 
-    def __init__(self, params: QueryParams, tracing: bool, custom_payload: Mapping[str, bytes] | None) -> None:
-        self.params = params
-        self.tracing = tracing
-        self.custom_payload = custom_payload
-        self._body: bytes | None = None
-        self._dialect = 0  # that _body is rendered in; 0 for none
+    # Of those that have them:
+    body: bytes | None
+    consistency: int
+    custom_payload: Mapping[str, bytes] | None
+    paging_state: bytes | None
+    tracing: bool
 
-    def render(self, connection: Connection) -> tuple[int, int, bytes]:
-        """(opcode, flags, body) for `connection`."""
-        dialect = connection.dialect
-        if dialect != self._dialect:
-            self.prerender(dialect)
+    def outdate(self) -> None:
+        """The body is made anew before it is sent again."""
+        raise NotImplementedError
+
+    def with_extras(self, connection: Any, body: bytes) -> tuple[int, int, bytes]:
+        """(opcode, flags, body) where tracing or a custom payload is wanted."""
         flags = TRACING_FLAG if self.tracing else 0
-        body = self._body
-        assert body is not None
         if self.custom_payload:
             if connection.version < 4:
                 raise UnsupportedOperation(
@@ -65,32 +67,21 @@ class Payload:
             body = _bytes_map(self.custom_payload) + body
         return self.opcode, flags, body
 
-    def prerender(self, dialect: int) -> None:
-        """Make the body now, in the caller's thread, for connections of `dialect` (see `connection.dialect_of`)."""
-        self._body = self._render(dialect & 0xFF, bool(dialect & METADATA_IDS))
-        self._dialect = dialect
-
-    def _render(self, version: int, metadata_ids: bool) -> bytes:
-        raise NotImplementedError
-
-    def _outdated(self) -> None:
-        self._dialect = 0
-
     @property
     def size(self) -> int:
         """Bytes of the rendered body; 0 before it is rendered."""
-        return len(self._body) if self._body is not None else 0
+        return len(self.body) if self.body is not None else 0
 
     def set_consistency(self, consistency: int) -> None:
         """Another consistency level from the next attempt on."""
-        if consistency != self.params.consistency:
-            self.params.consistency = consistency
-            self._outdated()
+        if consistency != self.consistency:
+            self.consistency = consistency
+            self.outdate()
 
     def set_paging_state(self, paging_state: bytes | None) -> None:
         """Ask for another page."""
-        self.params.paging_state = paging_state
-        self._outdated()
+        self.paging_state = paging_state
+        self.outdate()
 
     def describe(self) -> str:
         """What is executed, in a few words, for messages."""
@@ -105,60 +96,68 @@ class Payload:
         return None
 
 
+class Payload(PayloadMethods, QueryParams):
+    """One request's opcode, flags and body, with its own query parameters. `render` gives them for a connection."""
+
+    __slots__ = ("_dialect", "body", "custom_payload", "tracing")
+
+    def __init__(self, tracing: bool, custom_payload: Mapping[str, bytes] | None, consistency: int = 0, **params: Any) -> None:
+        QueryParams.__init__(self, consistency, **params)
+        self.tracing = tracing
+        self.custom_payload = custom_payload
+        self.body: bytes | None = None
+        self._dialect = 0  # that body is rendered in; 0 for none
+
+    def render(self, connection: Connection) -> tuple[int, int, bytes]:
+        """(opcode, flags, body) for `connection`."""
+        dialect = connection.dialect
+        if dialect != self._dialect:
+            self.prerender(dialect)
+        body = self.body
+        assert body is not None
+        if self.tracing or self.custom_payload:
+            return self.with_extras(connection, body)
+        return self.opcode, 0, body
+
+    def prerender(self, dialect: int) -> None:
+        """Make the body now, in the caller's thread, for connections of `dialect` (see `connection.dialect_of`)."""
+        self.body = self._render(dialect & 0xFF)
+        self._dialect = dialect
+
+    def _render(self, version: int) -> bytes:
+        raise NotImplementedError
+
+    def outdate(self) -> None:
+        self._dialect = 0
+
+
 class QueryPayload(Payload):
     """A query's text."""
 
     __slots__ = ("query",)
     opcode = QUERY
 
-    def __init__(
-        self, query: str, params: QueryParams, tracing: bool, custom_payload: Mapping[str, bytes] | None
-    ) -> None:
-        super().__init__(params, tracing, custom_payload)
+    def __init__(self, query: str, tracing: bool, custom_payload: Any, **params: Any) -> None:
+        super().__init__(tracing, custom_payload, **params)
         self.query = query
 
-    def _render(self, version: int, metadata_ids: bool) -> bytes:
-        return bodies.query_body(self.query, self.params, version)
+    def _render(self, version: int) -> bytes:
+        return bodies.query_body(self.query, self, version)
 
     def describe(self) -> str:
         return query_head(self.query)
 
 
-class ExecutePayload(Payload):
+class ExecutePayload(PayloadMethods, ExecuteBase):
     """A prepared statement's id with its values."""
 
-    __slots__ = ("_metadata", "_metadata_id", "_query_id", "prepared")
+    __slots__ = ()
     opcode = EXECUTE
 
-    def __init__(
-        self,
-        prepared: PreparedStatement,
-        params: QueryParams,
-        tracing: bool,
-        custom_payload: Mapping[str, bytes] | None,
-    ) -> None:
-        super().__init__(params, tracing, custom_payload)
-        self.prepared = prepared
-        self._query_id = b""
-        self._metadata: Any = None
-        self._metadata_id: bytes | None = None
+    with_extras = PayloadMethods.with_extras
 
-    def render(self, connection: Connection) -> tuple[int, int, bytes]:
-        prepared = self.prepared
-        if prepared.query_id != self._query_id or prepared.result_metadata_id != self._metadata_id:
-            self._outdated()
-        return super().render(connection)
-
-    def _render(self, version: int, metadata_ids: bool) -> bytes:
-        prepared = self.prepared
-        # The id and the columns that the answer will be decoded by are of one snapshot. Leaving the metadata out is safe
-        # only where such an id travels: the server then sends the new columns when they have changed.
-        self._metadata, metadata_id = prepared.result_metadata_and_id
-        self._metadata_id = metadata_id
-        self._query_id = prepared.query_id
-        self.params.skip_metadata = metadata_ids and bool(metadata_id) and bool(self._metadata)
-        travels = (metadata_id or b"") if metadata_ids else None
-        return bodies.execute_body(self._query_id, travels, self.params, version)
+    def outdate(self) -> None:
+        ExecuteBase.outdate(self)
 
     def describe(self) -> str:
         return query_head(self.prepared.query_string)
@@ -167,7 +166,7 @@ class ExecutePayload(Payload):
         return (self.prepared,)
 
     def cached_metadata(self) -> Any:
-        return self._metadata
+        return self.result[0]
 
 
 class BatchPayload(Payload):
@@ -177,27 +176,22 @@ class BatchPayload(Payload):
     opcode = BATCH
 
     def __init__(
-        self,
-        batch_type: int,
-        entries: Sequence[str | BoundStatement],
-        params: QueryParams,
-        tracing: bool,
-        custom_payload: Mapping[str, bytes] | None,
+        self, batch_type: int, entries: Sequence[str | BoundStatement], tracing: bool, custom_payload: Any, **params: Any
     ) -> None:
-        super().__init__(params, tracing, custom_payload)
+        super().__init__(tracing, custom_payload, **params)
         self.batch_type = batch_type
         self.entries = tuple(entries)
         self._ids: tuple[bytes, ...] = ()
 
     def render(self, connection: Connection) -> tuple[int, int, bytes]:
-        if self._ids != self._current_ids():
-            self._outdated()
-        return super().render(connection)
+        if self._dialect and self._ids != self._current_ids():
+            self.outdate()
+        return Payload.render(self, connection)
 
     def _current_ids(self) -> tuple[bytes, ...]:
         return tuple(entry.prepared_statement.query_id for entry in self.entries if isinstance(entry, BoundStatement))
 
-    def _render(self, version: int, metadata_ids: bool) -> bytes:
+    def _render(self, version: int) -> bytes:
         self._ids = self._current_ids()
         statements = [
             (False, entry, None)
@@ -205,7 +199,7 @@ class BatchPayload(Payload):
             else (True, entry.prepared_statement.query_id, entry.block if entry.block is not None else ())
             for entry in self.entries
         ]
-        return bodies.batch_body(self.batch_type, statements, self.params, version)
+        return bodies.batch_body(self.batch_type, statements, self, version)
 
     def describe(self) -> str:
         first = self.entries[0] if self.entries else ""
@@ -224,15 +218,14 @@ class BatchPayload(Payload):
 class PreparePayload(Payload):
     """A query's text, to be prepared."""
 
-    __slots__ = ("keyspace", "query")
+    __slots__ = ("query",)
     opcode = PREPARE
 
     def __init__(self, query: str, keyspace: str | None, custom_payload: Mapping[str, bytes] | None) -> None:
-        super().__init__(QueryParams(consistency=0), False, custom_payload)
+        super().__init__(False, custom_payload, keyspace=keyspace)
         self.query = query
-        self.keyspace = keyspace
 
-    def _render(self, version: int, metadata_ids: bool) -> bytes:
+    def _render(self, version: int) -> bytes:
         return bodies.prepare_body(self.query, self.keyspace if version >= 5 else None, version)
 
     def describe(self) -> str:
@@ -240,15 +233,19 @@ class PreparePayload(Payload):
 
 
 class MessagePayload(Payload):
-    """A message object, encoded by the session's protocol handler at every attempt, so that listeners may change it."""
+    """A message object, encoded by the session's protocol handler at every attempt, so that listeners may change it.
 
-    __slots__ = ("handler", "inner", "message")
+    A handler of the program's own reads the answer too.
+    """
 
-    def __init__(self, message: Any, handler: Any, inner: Payload) -> None:
-        super().__init__(inner.params, inner.tracing, inner.custom_payload)
+    __slots__ = ("decodes", "handler", "inner", "message")
+
+    def __init__(self, message: Any, handler: Any, inner: Payload, decodes: bool) -> None:
+        super().__init__(inner.tracing, inner.custom_payload, inner.consistency)
         self.message = message
         self.handler = handler
         self.inner = inner
+        self.decodes = decodes
 
     def render(self, connection: Connection) -> tuple[int, int, bytes]:
         """(opcode, flags, body) out of the handler's envelope for stream 0, uncompressed."""
@@ -256,7 +253,7 @@ class MessagePayload(Payload):
         return envelope[4], envelope[1], bytes(envelope[HEADER_SIZE:])
 
     def set_consistency(self, consistency: int) -> None:
-        self.message.consistency_level = consistency
+        self.consistency = self.message.consistency_level = consistency
 
     def set_paging_state(self, paging_state: bytes | None) -> None:
         self.message.paging_state = paging_state

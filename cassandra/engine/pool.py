@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Protocol
 
+from cassandra._impl import exchange
 from cassandra.engine.connection import Connection
 from cassandra.errors import ConnectionShutdown
 
@@ -81,11 +82,8 @@ class HostPool:
 
     def pick(self) -> Connection | None:
         """The open connection with the fewest streams in use that has room; None where there is none."""
-        best: Connection | None = None
-        for connection in self.connections:
-            if connection.has_room and (best is None or connection.in_flight < best.in_flight):
-                best = connection
-        return best
+        found: Connection | None = exchange.first_with_room(self.connections)
+        return found
 
     @property
     def is_worth_waiting_for(self) -> bool:

@@ -7,12 +7,12 @@ wait for it. Attempts that nobody waits for any more are left behind as orphans 
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from cassandra.engine.attempt import Attempt
+from cassandra._impl import exchange
 from cassandra.engine.reprepare import Reprepare
 from cassandra.errors import (
     ConnectionException,
@@ -37,8 +37,9 @@ from cassandra.protocol.opcodes import RESULT_KIND_SCHEMA_CHANGE, RESULT_KIND_SE
 
 if TYPE_CHECKING:
     from cassandra.engine.connection import Connection
-    from cassandra.engine.payloads import Payload
-    from cassandra.engine.session import EngineSession
+    from cassandra.engine.exchange import Attempt, RequestBase
+else:
+    RequestBase = exchange.RequestBase
 
 log = logging.getLogger("cassandra.cluster")
 
@@ -50,74 +51,15 @@ _DECISIONS = {
 }
 
 
-class Request:
-    """One execution of one statement, or of one of its pages."""
+class Request(RequestBase):
+    """One execution of one statement, or of one of its pages, with all that may go wrong."""
 
-    __slots__ = (
-        "_plan",
-        "_retry_handle",
-        "_speculation",
-        "_speculation_handle",
-        "_timer_slot",
-        "attempts",
-        "done",
-        "error",
-        "errors",
-        "on_done",
-        "owner",
-        "payload",
-        "policy",
-        "response",
-        "retries",
-        "retry_policy",
-        "session",
-        "speculative_policy",
-        "statement",
-        "target_host",
-        "timeout",
-        "vector_type",
-    )
-
-    def __init__(
-        self,
-        session: EngineSession,
-        statement: Any,
-        payload: Payload,
-        policy: Any,
-        retry_policy: Any,
-        speculative_policy: Any,
-        timeout: float | None,
-        on_done: Callable[[Request], None],
-        owner: Any = None,
-        target_host: Any = None,
-    ) -> None:
-        self.session = session
-        self.statement = statement
-        self.payload = payload
-        self.policy = policy
-        self.retry_policy = retry_policy
-        self.speculative_policy = speculative_policy
-        self.timeout = timeout
-        self.on_done = on_done
-        self.owner = owner
-        self.target_host = target_host
-        self.vector_type = "list"
-        self.attempts: list[Attempt] = []
-        self.errors: dict[Any, Exception] = {}
-        self.retries = 0
-        self.done = False
-        self.response: Any = None
-        self.error: BaseException | None = None
-        self._plan: Iterator[Any] | None = None
-        self._speculation: Any = None
-        self._speculation_handle: asyncio.TimerHandle | None = None
-        self._retry_handle: asyncio.TimerHandle | None = None
-        self._timer_slot = -1
+    __slots__ = ()
 
     def for_page(self, paging_state: bytes, on_done: Callable[[Request], None]) -> Request:
         """A request for another page of the same execution."""
         self.payload.set_paging_state(paging_state)
-        following = Request(
+        return Request(
             self.session,
             self.statement,
             self.payload,
@@ -126,68 +68,9 @@ class Request:
             self.speculative_policy,
             self.timeout,
             on_done,
-            target_host=self.target_host,
+            self.target_host,
+            self.vector_type,
         )
-        following.vector_type = self.vector_type
-        return following
-
-    # -- start and end -------------------------------------------------------------------------------------------------
-
-    def start(self) -> None:
-        """Begin, on the loop."""
-        if self.done:
-            return
-        session = self.session
-        if session.closed:
-            self.fail(session.closed_error())
-            return
-        try:
-            if self.timeout is not None and self._timer_slot < 0:
-                self._timer_slot = session.timers.add(self.timeout, self)
-            if self.target_host is not None:
-                self._plan = iter((self.target_host,))
-            else:
-                self._plan = iter(self.policy.make_query_plan(session.keyspace, self.statement))
-            self._try_next_host()
-            if self.speculative_policy is not None and getattr(self.statement, "is_idempotent", False):
-                self._speculation = self.speculative_policy.new_plan(session.keyspace, self.statement)
-                self._schedule_speculation()
-        except Exception as error:  # a policy's or the driver's own fault: never dressed up as NoHostAvailable
-            self.fail(error)
-
-    def finish(self, response: Any) -> None:
-        """The answer is there."""
-        if not self.done:
-            self.response = response
-            self._end()
-
-    def fail(self, error: BaseException) -> None:
-        """It has failed for good."""
-        if not self.done:
-            self.error = error
-            self._end()
-
-    def _end(self) -> None:
-        self.done = True
-        if self._timer_slot >= 0:
-            self.session.timers.discard(self._timer_slot, self)
-        if self._speculation_handle is not None:
-            self._speculation_handle.cancel()
-        if self._retry_handle is not None:
-            self._retry_handle.cancel()
-        for attempt in self.attempts:
-            attempt.abandon()
-            attempt.release()
-        self._plan = None
-        # What waits for the request holds it too: the circle ends here, or each request would be left to the collector.
-        on_done, self.on_done = self.on_done, _over
-        on_done(self)
-
-    def cancel(self) -> None:
-        """The caller gave up."""
-        if not self.done:
-            self.error = asyncio.CancelledError()
-            self._end()
 
     def on_timeout(self) -> None:
         """The deadline of the whole request has passed."""
@@ -209,30 +92,25 @@ class Request:
         )
         if last is not None and last.error is None:
             last.error = error
-            last.latency = self.session.time() - last.started
+            last.latency = monotonic() - last.started
         self.fail(error)
 
     # -- sending -------------------------------------------------------------------------------------------------------
 
-    def _try_next_host(self) -> None:
-        """Send to the next host of the plan that can take it; wait where all are busy; fail where none is there."""
-        assert self._plan is not None
-        busy = None
-        for host in self._plan:
-            pool = self.session.pools.get(host)
-            if pool is None:
-                if host not in self.errors:
-                    self.errors[host] = self.session.why_no_pool(host)
-                continue
-            connection = pool.pick()
-            if connection is not None:
-                self.send_to(host, connection)
-                return
-            if busy is None and pool.is_worth_waiting_for:
-                busy = pool
-            elif not pool.connections:
-                self.errors[host] = ConnectionException(f"no open connection to {host}", host.endpoint)
-        if busy is not None:
+    def on_no_connection(self, host: Any, pool: Any) -> None:
+        if pool is None:
+            if host not in self.errors:
+                self.errors[host] = self.session.why_no_pool(host)
+        elif pool.is_worth_waiting_for:
+            if self._busy is None:
+                self._busy = pool
+        else:
+            self.errors[host] = ConnectionException(f"no open connection to {host}", host.endpoint)
+
+    def on_plan_exhausted(self) -> None:
+        """Wait where a host is busy; fail where none is left that could answer."""
+        busy, self._busy = self._busy, None
+        if busy is not None and busy.is_worth_waiting_for:
             busy.wait_for_room(self)
         elif not any(attempt.stream >= 0 for attempt in self.attempts):
             self.fail(self._plan_exhausted())
@@ -249,23 +127,6 @@ class Request:
         error.__cause__ = next(reversed(self.errors.values()))
         return error
 
-    def send_to(self, host: Any, connection: Connection) -> None:
-        """Send one attempt; also called when a busy host has room again."""
-        if self.done:
-            return
-        attempt = Attempt(self, host, connection, self.session.time())
-        self.attempts.append(attempt)
-        self._send(attempt, connection)
-
-    def _send(self, attempt: Attempt, connection: Connection) -> None:
-        try:
-            opcode, flags, body = self.payload.render(connection)
-            attempt.stream = connection.send(attempt, opcode, flags, body)
-        except ConnectionException as error:
-            self.on_attempt_failed(attempt, error)
-        except Exception as error:  # the request cannot be encoded: no host will make it better
-            self.fail(error)
-
     def resend(self, attempt: Attempt) -> None:
         """The same attempt once more on its connection, after the statement was prepared there."""
         connection = attempt.connection
@@ -274,7 +135,7 @@ class Request:
         if connection is None or connection.closed:
             self.on_attempt_failed(attempt, ConnectionException(f"connection to {attempt.host} was closed"))
         else:
-            self._send(attempt, connection)
+            self.send(attempt, connection)
 
     def on_pool_closed(self, host: Any, error: Exception) -> None:
         """The host that the request waited for has no connection any more."""
@@ -283,11 +144,7 @@ class Request:
 
     # -- answers -------------------------------------------------------------------------------------------------------
 
-    def on_answer(self, attempt: Attempt, connection: Connection, opcode: int, flags: int, body: bytes) -> None:
-        """An attempt was answered."""
-        if self.done:
-            return
-        attempt.latency = self.session.time() - attempt.started
+    def on_other_answer(self, attempt: Attempt, connection: Connection, opcode: int, flags: int, body: bytes) -> None:
         try:
             response = self.session.decode(self, connection, opcode, flags, body)
         except Exception as error:
@@ -327,7 +184,7 @@ class Request:
         """The connection broke under an attempt; whether the server has executed it is not known."""
         if self.done:
             return
-        attempt.latency = self.session.time() - attempt.started
+        attempt.latency = monotonic() - attempt.started
         attempt.error = error
         self._ask_and_apply(attempt, error, _ask_request_error, None)
 
@@ -373,7 +230,7 @@ class Request:
         if connection is not None:
             self.send_to(host, connection)
         else:
-            self._try_next_host()
+            self.try_next_host()
 
     # -- prepared statements that the server has forgotten ---------------------------------------------------------------
 
@@ -392,6 +249,10 @@ class Request:
 
     # -- speculative executions ------------------------------------------------------------------------------------------
 
+    def start_speculation(self) -> None:
+        self._speculation = self.speculative_policy.new_plan(self.session.keyspace, self.statement)
+        self._schedule_speculation()
+
     def _schedule_speculation(self) -> None:
         if self.done:
             return
@@ -403,7 +264,7 @@ class Request:
         if self.done:
             return
         try:
-            self._try_next_host()
+            self.try_next_host()
             self._schedule_speculation()
         except Exception as fault:  # of a policy
             self.fail(fault)
@@ -415,10 +276,6 @@ def _say_where(error: Exception, where: str) -> None:
         error.where = where
     elif error.args and isinstance(error.args[0], str):
         error.args = (error.args[0] + where, *error.args[1:])
-
-
-def _over(request: Request) -> None:
-    """Stands in for `on_done` once it has been called."""
 
 
 def _ask_read_timeout(request: Request, message: Any, error: Any) -> Any:
@@ -456,7 +313,7 @@ def _ask_unavailable(request: Request, message: Any, error: Any) -> Any:
 def _ask_request_error(request: Request, message: Any, error: Any) -> Any:
     return request.retry_policy.on_request_error(
         request.statement,
-        consistency=request.payload.params.consistency,
+        consistency=request.payload.consistency,
         error=error if message is None else message,
         retry_num=request.retries,
     )

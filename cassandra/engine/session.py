@@ -141,7 +141,12 @@ class EngineSession:
 
     def decode(self, request: Request, connection: Connection, opcode: int, flags: int, body: bytes) -> Any:
         """The message that answers `request`."""
-        cached = request.payload.cached_metadata()
+        payload = request.payload
+        cached = payload.cached_metadata()
+        if payload.decodes:
+            return payload.handler.decode_message(
+                connection.version, connection.features, self.core.user_types, 0, flags, opcode, body, None, cached
+            )
         response = decode_response(
             opcode, flags, body, connection.version, connection.features, self.core.user_types, cached
         )

@@ -14,21 +14,14 @@ if TYPE_CHECKING:
 
 __all__ = ["BoundStatement", "PreparedStatement"]
 
+_new = object.__new__
+
 
 class PreparedStatement:
     """A statement that the servers know by its id. Made by `Session.prepare`; bind it with `bind` or by executing it.
 
     Safe to share between threads. The settings given here are taken over by each statement bound from it.
     """
-
-    # Defaults of what a program may set.
-    consistency_level: int | None = None
-    serial_consistency_level: int | None = None
-    retry_policy: Any = None
-    fetch_size: Any = FETCH_SIZE_UNSET
-    custom_payload: Mapping[str, bytes] | None = None
-    is_idempotent: bool = False
-    vector_type: str | None = None
 
     def __init__(
         self,
@@ -50,9 +43,17 @@ class PreparedStatement:
         self.keyspace = keyspace
         self.protocol_version = protocol_version
         self.column_encryption_policy = column_encryption_policy
+        # What a program may set.
+        self.consistency_level: int | None = None
+        self.serial_consistency_level: int | None = None
+        self.retry_policy: Any = None
+        self.fetch_size: Any = FETCH_SIZE_UNSET
+        self.custom_payload: Mapping[str, bytes] | None = None
+        self.is_idempotent = False
+        self.vector_type: str | None = None
         self._is_lwt = is_lwt
         # One attribute for both, so that a reader never sees the id of one version with the columns of another.
-        self._result = (result_metadata, result_metadata_id)
+        self.result_metadata_and_id: tuple[Any, bytes | None] = (result_metadata, result_metadata_id)
         self.table: str | None = column_metadata[0].table_name if column_metadata else None
         self.needed_values = max(routing_key_indexes) + 1 if routing_key_indexes else 0
         self.plan = bind.BindPlan(column_metadata, routing_key_indexes)
@@ -73,25 +74,35 @@ class PreparedStatement:
     @property
     def result_metadata(self) -> Any:
         """The columns that executing it gives, as the server last told."""
-        return self._result[0]
+        return self.result_metadata_and_id[0]
 
     @property
     def result_metadata_id(self) -> bytes | None:
         """The id of these columns (protocol v5)."""
-        return self._result[1]
-
-    @property
-    def result_metadata_and_id(self) -> tuple[Any, bytes | None]:
-        """Both, of one moment."""
-        return self._result
+        return self.result_metadata_and_id[1]
 
     def update_result_metadata(self, result_metadata: Any, result_metadata_id: bytes | None) -> None:
         """Take over what the server says that the result's columns are now."""
-        self._result = (result_metadata, result_metadata_id)
+        self.result_metadata_and_id = (result_metadata, result_metadata_id)
 
     def bind(self, values: Sequence[Any] | Mapping[str, Any] | None) -> BoundStatement:
         """A `BoundStatement` with these values: by position, or by column name."""
-        return BoundStatement(self).bind(values)
+        bound = _new(BoundStatement)  # without the call of __init__, which a statement for each request would feel
+        bound.prepared_statement = self
+        bound.block = None
+        bound._routing_key = None
+        bound.retry_policy = self.retry_policy
+        bound.consistency_level = self.consistency_level
+        bound._serial_consistency_level = None
+        if self.serial_consistency_level is not None:
+            bound.serial_consistency_level = self.serial_consistency_level
+        bound.fetch_size = self.fetch_size
+        bound.keyspace = self.keyspace
+        bound.custom_payload = self.custom_payload
+        bound.is_idempotent = self.is_idempotent
+        bound.table = self.table
+        bound.vector_type = self.vector_type
+        return bound.bind(values)
 
     def is_lwt(self) -> bool:
         """Whether the server said that this is a lightweight transaction (ScyllaDB)."""
@@ -151,7 +162,8 @@ class BoundStatement(Statement):
         if values is None:
             values = ()
         try:
-            if isinstance(values, Mapping):
+            kind = type(values)
+            if kind is not tuple and kind is not list and isinstance(values, Mapping):
                 prepared.require_key(values, ())
                 self.block = prepared.plan.bind_mapping(values, prepared.protocol_version)
             else:

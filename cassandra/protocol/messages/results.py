@@ -30,7 +30,7 @@ from cassandra.protocol.opcodes import (
 from cassandra.protocol.primitives import Cursor
 
 _one_int = struct.Struct(">i").unpack_from
-_VOID = struct.pack(">i", RESULT_KIND_VOID)
+VOID_BODY = struct.pack(">i", RESULT_KIND_VOID)
 _new = object.__new__
 
 
@@ -145,6 +145,9 @@ class ResultMessage(MessageType):
             guard.release()
 
 
+VOID_RESULT = ResultMessage(RESULT_KIND_VOID)  # what each write is answered with; nobody writes to it
+
+
 def read_result(
     body: bytes,
     pos: int,
@@ -162,7 +165,7 @@ def read_result(
             message.kind = RESULT_KIND_ROWS
             message.metadata = cached
             return _at_rows(message, body, rows)
-    if body == _VOID and not pos:
+    if body == VOID_BODY and not pos:
         message.kind = RESULT_KIND_VOID
         return message
     message.kind = kind = _one_int(body, pos)[0]

@@ -1,0 +1,286 @@
+"""Times requests against the null server through one driver's face, in whatever environment it is run.
+
+    _worker_requests.py FACE ADDRESS PORT [CASE ...]
+
+FACE: "blocking" (any driver with this family's API), "aio" and "aio-asyncio" (turbocql's asyncio face on uvloop and on asyncio's own loop), "acsylla",
+"scyllapy" (both on uvloop). Prints one JSON object: for each case the microseconds of CPU of this process a request (user + system; of a page
+a row), the best of several passes, and requests a second of the pass with the most.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+PASSES = 7
+IN_FLIGHT = 100
+ONE_AT_A_TIME = 2_000
+MANY = 10_000
+INSERT = "INSERT INTO five (a, b, c, d, e) VALUES (?, ?, ?, ?, ?)"
+SELECT = "SELECT one FROM five WHERE a = ?"
+PAGE = "SELECT page FROM five WHERE a = ?"
+VECTOR_INSERT = "INSERT INTO vectors (id, v) VALUES (?, ?)"
+ROW = (7, "hello world", 7, 1.5, True)
+BATCH_SIZE = 50
+PAGE_ROWS = 5_000
+
+Figures = dict[str, Any]
+
+
+def chosen() -> Callable[[str], bool]:
+    wanted = sys.argv[4:]
+    return lambda case: not wanted or any(word in case for word in wanted)
+
+
+class Clock:
+    """The figures of one run."""
+
+    def __init__(self) -> None:
+        self.figures: Figures = {}
+        self.wanted = chosen()
+
+    def passes(self, case: str, requests: int, units: int = 1) -> Iterator[None]:
+        """Times the body of a `for` loop over it, pass by pass."""
+        if not self.wanted(case):
+            return
+        best = rate = None
+        yield None  # warm
+        for _ in range(PASSES):
+            began, cpu = time.perf_counter(), time.process_time()
+            yield None
+            used, took = time.process_time() - cpu, time.perf_counter() - began
+            best = used if best is None else min(best, used)
+            rate = requests / took if rate is None else max(rate, requests / took)
+        self.figures[case] = {"us": best / requests / units * 1e6, "rate": rate}
+
+
+def vector() -> Any:
+    try:
+        import numpy
+    except ImportError:
+        return [float(i) for i in range(768)]
+    return numpy.arange(768, dtype=numpy.float32)
+
+
+def blocking(address: str, port: int) -> Figures:
+    from cassandra.cluster import Cluster, ExecutionProfile, EXEC_PROFILE_DEFAULT
+    from cassandra.concurrent import execute_concurrent_with_args
+    from cassandra.policies import RoundRobinPolicy
+    from cassandra.query import BatchStatement, BatchType, tuple_factory
+
+    clock = Clock()
+    named = ExecutionProfile(RoundRobinPolicy())
+    cluster = Cluster(
+        [address], port=port, protocol_version=4, compression=False, schema_metadata_enabled=False, token_metadata_enabled=False,
+        execution_profiles={EXEC_PROFILE_DEFAULT: named},
+    )  # fmt: skip
+    session = cluster.connect()
+    insert, select, page = (session.prepare(text) for text in (INSERT, SELECT, PAGE))
+    execute = session.execute
+    for _ in clock.passes("insert, one at a time", ONE_AT_A_TIME):
+        for _ in range(ONE_AT_A_TIME):
+            execute(insert, ROW)
+    rows = [ROW] * MANY
+    for _ in clock.passes("insert, 100 in flight", MANY):
+        for outcome in execute_concurrent_with_args(session, insert, rows, IN_FLIGHT, results_generator=True):
+            assert outcome.success
+    for _ in clock.passes("select of one row, one at a time", ONE_AT_A_TIME):
+        for _ in range(ONE_AT_A_TIME):
+            assert execute(select, (7,)).one().a == 7
+    keys = [(7,)] * MANY
+    for _ in clock.passes("select of one row, 100 in flight", MANY):
+        for outcome in execute_concurrent_with_args(session, select, keys, IN_FLIGHT, results_generator=True):
+            assert outcome.result_or_exc.one().a == 7
+    session.execution_profile_clone_update(EXEC_PROFILE_DEFAULT)
+    tuples = session.execution_profile_clone_update(EXEC_PROFILE_DEFAULT, row_factory=tuple_factory)
+    for _ in clock.passes("page of 5,000 rows x 5, a row", 5, PAGE_ROWS):
+        for _ in range(5):
+            assert len(list(execute(page, (7,), execution_profile=tuples))) == PAGE_ROWS
+
+    def batches() -> Iterator[tuple[Any, None]]:
+        for _ in range(200):
+            batch = BatchStatement(BatchType.UNLOGGED)
+            for _ in range(BATCH_SIZE):
+                batch.add(insert, ROW)
+            yield batch, None
+
+    from cassandra.concurrent import execute_concurrent
+
+    for _ in clock.passes("batch of 50 bound inserts, 20 in flight", 200):
+        for outcome in execute_concurrent(session, batches(), 20, results_generator=True):
+            assert outcome.success
+    try:
+        insert_vector = session.prepare(VECTOR_INSERT)
+        values = [(7, vector())] * 1000
+        for _ in clock.passes("vector<float,768> insert, 100 in flight", 1000):
+            for outcome in execute_concurrent_with_args(session, insert_vector, values, IN_FLIGHT, results_generator=True):
+                assert outcome.success
+    except Exception as error:
+        print(f"no vectors: {error!r}", file=sys.stderr)
+    cluster.shutdown()
+    return clock.figures
+
+
+async def in_windows(start: Callable[[], Awaitable[Any]], count: int, use: Callable[[Any], Any] | None = None) -> None:
+    """`count` requests, `IN_FLIGHT` at a time: all of a window are begun, then awaited."""
+    for _ in range(count // IN_FLIGHT):
+        for future in [start() for _ in range(IN_FLIGHT)]:
+            outcome = await future
+            if use is not None:
+                use(outcome)
+
+
+async def aio(address: str, port: int) -> Figures:
+    from cassandra.aio import Cluster
+    from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile
+    from cassandra.policies import RoundRobinPolicy
+    from cassandra.query import BatchStatement, BatchType, tuple_factory
+
+    clock = Clock()
+    profiles = {
+        EXEC_PROFILE_DEFAULT: ExecutionProfile(RoundRobinPolicy()),
+        "tuples": ExecutionProfile(RoundRobinPolicy(), row_factory=tuple_factory),
+    }
+    async with Cluster(
+        [address], port=port, protocol_version=4, compression=False, schema_metadata_enabled=False, token_metadata_enabled=False,
+        execution_profiles=profiles,
+    ) as cluster:  # fmt: skip
+        session = await cluster.connect()
+        insert, select, page, insert_vector = await session.prepare_all([INSERT, SELECT, PAGE, VECTOR_INSERT])
+        execute = session.execute
+        for _ in clock.passes("insert, one at a time", ONE_AT_A_TIME):
+            for _ in range(ONE_AT_A_TIME):
+                await execute(insert, ROW)
+        for _ in clock.passes("insert, 100 in flight", MANY):
+            await in_windows(lambda: execute(insert, ROW), MANY)
+        pairs = [(insert, ROW)] * MANY
+        for _ in clock.passes("insert, 100 in flight, execute_concurrent", MANY):
+            async for outcome in session.execute_concurrent(pairs, IN_FLIGHT):
+                assert outcome.success
+        for _ in clock.passes("select of one row, one at a time", ONE_AT_A_TIME):
+            for _ in range(ONE_AT_A_TIME):
+                assert (await execute(select, (7,))).one().a == 7
+        for _ in clock.passes("select of one row, 100 in flight", MANY):
+            await in_windows(lambda: execute(select, (7,)), MANY, lambda result: result.one().a)
+        for _ in clock.passes("page of 5,000 rows x 5, a row", 5, PAGE_ROWS):
+            for _ in range(5):
+                assert len((await execute(page, (7,), execution_profile="tuples")).all()) == PAGE_ROWS
+
+        def batch() -> Awaitable[Any]:
+            made = BatchStatement(BatchType.UNLOGGED)
+            for _ in range(BATCH_SIZE):
+                made.add(insert, ROW)
+            return execute(made)
+
+        for _ in clock.passes("batch of 50 bound inserts, 20 in flight", 200):
+            for _ in range(10):
+                for future in [batch() for _ in range(20)]:
+                    await future
+
+        def filled_batch() -> Awaitable[Any]:
+            made = BatchStatement(BatchType.UNLOGGED)
+            made.add_many(insert, [ROW] * BATCH_SIZE)
+            return execute(made)
+
+        if hasattr(BatchStatement, "add_many"):
+            for _ in clock.passes("batch of 50 by add_many, 20 in flight", 200):
+                for _ in range(10):
+                    for future in [filled_batch() for _ in range(20)]:
+                        await future
+        values = (7, vector())
+        for _ in clock.passes("vector<float,768> insert, 100 in flight", 1000):
+            await in_windows(lambda: execute(insert_vector, values), 1000)
+    return clock.figures
+
+
+async def acsylla(address: str, port: int) -> Figures:
+    import acsylla as driver
+
+    clock = Clock()
+    cluster = driver.create_cluster([address], port=port, protocol_version=4)
+    session = await cluster.create_session()
+    insert, select, page = [await session.create_prepared(text) for text in (INSERT, SELECT, PAGE)]
+
+    def bound(prepared: Any, values: tuple[Any, ...]) -> Any:
+        statement = prepared.bind()
+        statement.bind_list(values)
+        return statement
+
+    for _ in clock.passes("insert, one at a time", ONE_AT_A_TIME):
+        for _ in range(ONE_AT_A_TIME):
+            await session.execute(bound(insert, ROW))
+    for _ in clock.passes("insert, 100 in flight", MANY):
+        await in_windows(lambda: session.execute(bound(insert, ROW)), MANY)
+    for _ in clock.passes("select of one row, one at a time", ONE_AT_A_TIME):
+        for _ in range(ONE_AT_A_TIME):
+            assert (await session.execute(bound(select, (7,)))).first().as_dict()["a"] == 7
+    for _ in clock.passes("select of one row, 100 in flight", MANY):
+        await in_windows(lambda: session.execute(bound(select, (7,))), MANY, lambda result: result.first().as_dict()["a"])
+    for _ in clock.passes("page of 5,000 rows x 5, a row", 5, PAGE_ROWS):
+        for _ in range(5):
+            result = await session.execute(bound(page, (7,)))
+            assert len([row.as_tuple() for row in result]) == PAGE_ROWS
+
+    def batch() -> Awaitable[Any]:
+        made = driver.create_batch_unlogged()
+        for _ in range(BATCH_SIZE):
+            made.add_statement(bound(insert, ROW))
+        return session.execute_batch(made)
+
+    for _ in clock.passes("batch of 50 bound inserts, 20 in flight", 200):
+        for _ in range(10):
+            for future in [batch() for _ in range(20)]:
+                await future
+    await session.close()
+    return clock.figures
+
+
+async def scyllapy(address: str, port: int) -> Figures:
+    import scyllapy as driver
+
+    clock = Clock()
+    session = driver.Scylla([f"{address}:{port}"])
+    await session.startup()
+    insert, select, page = [await session.prepare(text) for text in (INSERT, SELECT, PAGE)]
+    insert_row = [7, "hello world", driver.extra_types.Double(1.5) if False else 7, 1.5, True]
+    del insert_row
+    row = [driver.extra_types.BigInt(7), "hello world", 7, driver.extra_types.Double(1.5), True]
+    key = [driver.extra_types.BigInt(7)]
+    for _ in clock.passes("insert, one at a time", ONE_AT_A_TIME):
+        for _ in range(ONE_AT_A_TIME):
+            await session.execute(insert, row)
+    for _ in clock.passes("insert, 100 in flight", MANY):
+        await in_windows(lambda: session.execute(insert, row), MANY)
+    for _ in clock.passes("select of one row, one at a time", ONE_AT_A_TIME):
+        for _ in range(ONE_AT_A_TIME):
+            assert (await session.execute(select, key)).first()["a"] == 7
+    for _ in clock.passes("select of one row, 100 in flight", MANY):
+        await in_windows(lambda: session.execute(select, key), MANY, lambda result: result.first()["a"])
+    for _ in clock.passes("page of 5,000 rows x 5, a row", 5, PAGE_ROWS):
+        for _ in range(5):
+            assert len((await session.execute(page, key)).all()) == PAGE_ROWS
+    await session.shutdown()
+    return clock.figures
+
+
+def main() -> None:
+    face, address, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    if face == "blocking":
+        figures = blocking(address, port)
+    else:
+        run = {"aio": aio, "aio-asyncio": aio, "acsylla": acsylla, "scyllapy": scyllapy}[face]
+        if face == "aio-asyncio":
+            figures = asyncio.run(run(address, port))
+        else:
+            import uvloop
+
+            figures = uvloop.run(run(address, port))
+    print(json.dumps(figures))
+
+
+if __name__ == "__main__":
+    main()

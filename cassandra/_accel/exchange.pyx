@@ -1,0 +1,659 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True, binding=True
+"""The way of a request that goes well: the compiled twin of `cassandra.engine.exchange`, which tells how it works.
+
+What differs here: streams in use are bits, and responders stand in a list by stream.
+"""
+
+cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.list cimport PyList_GET_SIZE
+from libc.stdint cimport uint64_t
+from libc.string cimport memset
+
+from cassandra._accel.bodies cimport execute_of
+
+import asyncio
+import logging
+from time import monotonic as _monotonic_clock
+
+from cassandra.errors import ConnectionException
+from cassandra.protocol.messages.results import VOID_RESULT as _VOID_RESULT
+
+__all__ = ["METADATA_IDS", "WRITE_HIGH_WATER", "Attempt", "Exchange", "ExecuteBase", "RequestBase", "TimerWheel", "first_with_room"]
+
+log = logging.getLogger("cassandra.connection")
+
+WRITE_HIGH_WATER = 256 << 10
+METADATA_IDS = 0x100
+
+cdef object _monotonic = _monotonic_clock
+cdef object _void_result = _VOID_RESULT
+cdef object _ConnectionException = ConnectionException
+
+cdef object _EXECUTE_OPCODE = 10
+
+cdef enum:
+    C_HIGH_WATER = 256 << 10
+    C_MAX_STREAMS = 32768
+    C_WORDS = 512
+    OP_RESULT = 8
+    C_METADATA_IDS = 0x100
+    FINE_TICKS_OF_COARSE = 10
+
+cdef double FINE = 0.01
+cdef double COARSE_FROM = 1.0
+
+cdef extern from *:
+    """
+    #if defined(_MSC_VER)
+    #include <intrin.h>
+    static int lowest_bit(unsigned long long word) {
+        unsigned long index;
+        #if defined(_M_X64) || defined(_M_ARM64)
+        _BitScanForward64(&index, word);
+        #else
+        if (!_BitScanForward(&index, (unsigned long) word)) {
+            _BitScanForward(&index, (unsigned long) (word >> 32));
+            index += 32;
+        }
+        #endif
+        return (int) index;
+    }
+    #else
+    #define lowest_bit(word) __builtin_ctzll(word)
+    #endif
+    """
+    int lowest_bit(uint64_t word) nogil
+
+
+cdef class TimerWheel:
+    """Deadlines of things that usually complete before them (see the Python twin)."""
+
+    cdef object _time
+    cdef object _call_at
+    cdef dict _slots
+    cdef object _handle
+    cdef object _handle_tick
+
+    def __init__(self, loop):
+        self._time = loop.time
+        self._call_at = loop.call_at
+        self._slots = {}
+        self._handle_tick = 0
+
+    cpdef object add(self, timeout, item):
+        """Call ``item.on_timeout()`` once, `timeout` seconds from now or up to a slot later; returns the slot that `discard` takes."""
+        cdef double wanted = timeout
+        cdef double now = self._time()
+        cdef long long tick = <long long> ((now + wanted) / FINE) + 1
+        cdef set slot
+        if wanted >= COARSE_FROM:
+            tick += (FINE_TICKS_OF_COARSE - tick % FINE_TICKS_OF_COARSE) % FINE_TICKS_OF_COARSE
+        found = self._slots.get(tick)
+        if found is None:
+            slot = self._slots[tick] = set()
+            if self._handle is None or tick < self._handle_tick:
+                self._schedule(tick)
+        else:
+            slot = <set> found
+        slot.add(item)
+        return tick
+
+    cpdef discard(self, tick, item):
+        """Forget `item`, which `add` put into slot `tick`; nothing happens where it is gone."""
+        found = self._slots.get(tick)
+        if found is not None:
+            (<set> found).discard(item)
+            if not (<set> found) and tick != self._handle_tick:
+                del self._slots[tick]
+
+    def close(self):
+        """Forget everything."""
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
+        self._slots.clear()
+
+    def __len__(self):
+        return sum(map(len, self._slots.values()))
+
+    cdef int _schedule(self, tick) except -1:
+        if self._handle is not None:
+            self._handle.cancel()
+        self._handle_tick = tick
+        self._handle = self._call_at(tick * FINE, self._expire)
+        return 0
+
+    def _expire(self):
+        self._handle = None
+        now = int(self._time() / FINE + 1e-6)
+        due = [tick for tick in self._slots if tick <= now or tick == self._handle_tick]
+        expired = [item for tick in sorted(due) for item in self._slots.pop(tick)]
+        self._handle_tick = 0
+        if self._slots:
+            self._schedule(min(self._slots))
+        for item in expired:
+            item.on_timeout()
+
+
+@cython.final
+cdef class Exchange:
+    """The requests under way on one connection, by their streams (see the Python twin)."""
+
+    cdef readonly object writer
+    cdef public object armed
+    cdef public bint closed
+    cdef public bint paused
+    cdef public Py_ssize_t orphans
+    cdef object _call_soon
+    cdef object _flush
+    cdef list _responders            # by stream; None where nobody waits
+    cdef readonly Py_ssize_t in_flight
+    cdef Py_ssize_t _limit
+    cdef Py_ssize_t _first           # no word before it has a free bit
+    cdef uint64_t _free[C_WORDS]     # a bit for each stream that is free
+
+    def __init__(self, writer, call_soon, flush):
+        self.writer = writer
+        self._call_soon = call_soon
+        self._flush = flush
+        self._responders = []
+        self._limit = C_MAX_STREAMS
+        self._first = 0
+        memset(self._free, 0xFF, sizeof(self._free))
+
+    @property
+    def limit(self):
+        """The greatest number of streams at a time."""
+        return self._limit
+
+    @limit.setter
+    def limit(self, limit):
+        if not 0 < limit <= C_MAX_STREAMS:
+            raise ValueError(f"{limit} streams; a connection has 1 to {C_MAX_STREAMS}")
+        self._limit = limit
+
+    @property
+    def has_room(self):
+        """Whether a request may be sent now (see the Python twin)."""
+        return self._has_room()
+
+    cdef bint _has_room(self) except -1:
+        return (
+            not self.closed and not self.paused and self.in_flight < self._limit and <Py_ssize_t> self.writer.pending < C_HIGH_WATER
+        )
+
+    cdef Py_ssize_t _take(self) noexcept:
+        """The lowest free stream, -1 where all are in use."""
+        cdef Py_ssize_t word = self._first
+        cdef Py_ssize_t stream
+        if self.in_flight >= self._limit:
+            return -1
+        while word < C_WORDS and self._free[word] == 0:
+            word += 1
+        self._first = word
+        if word == C_WORDS:
+            return -1
+        stream = word * 64 + lowest_bit(self._free[word])
+        self._free[word] &= self._free[word] - 1
+        self.in_flight += 1
+        return stream
+
+    cdef void _give_back(self, Py_ssize_t stream) noexcept:
+        cdef Py_ssize_t word = stream >> 6
+        self._free[word] |= (<uint64_t> 1) << (stream & 63)
+        if word < self._first:
+            self._first = word
+        self.in_flight -= 1
+
+    cdef bint _is_taken(self, Py_ssize_t stream) noexcept:
+        return 0 <= stream < C_MAX_STREAMS and not (self._free[stream >> 6] >> (stream & 63)) & 1
+
+    cpdef Py_ssize_t send(self, responder, opcode, flags, body) except? -1:
+        """Queue one request for the end of this loop turn; returns its stream, -1 where none is free."""
+        cdef Py_ssize_t stream = self._take()
+        cdef list responders = self._responders
+        if stream < 0:
+            return -1
+        try:
+            self.writer.add(stream, opcode, flags, body)
+        except BaseException:
+            self._give_back(stream)
+            raise
+        while PyList_GET_SIZE(responders) <= stream:
+            responders.append(None)
+        responders[stream] = responder
+        if self.armed is None:
+            self.armed = self._call_soon(self._flush)
+        return stream
+
+    def abandon(self, stream, responder):
+        """Nobody waits for the answer on `stream` any more; False where `responder` is not the one that did."""
+        cdef Py_ssize_t number = stream
+        if number < 0 or number >= PyList_GET_SIZE(self._responders) or self._responders[number] is not responder:
+            return False
+        self._responders[number] = None
+        self.orphans += 1
+        return True
+
+    def dispatch(self, connection, envelopes):
+        """Give each of `envelopes` to whom it answers (see the Python twin)."""
+        cdef tuple envelope
+        cdef Py_ssize_t stream
+        cdef Attempt attempt
+        version = connection.version
+        for envelope in <list> envelopes:
+            stream = envelope[0]
+            if envelope[4] != version:
+                connection.peer_version = envelope[4]
+            if self._is_taken(stream):
+                responder = self._responders[stream]
+                self._responders[stream] = None
+                self._give_back(stream)
+                if responder is None:
+                    self.orphans -= 1
+                    continue
+                try:
+                    if type(responder) is Attempt:
+                        attempt = <Attempt> responder
+                        if attempt.request is not None:
+                            attempt.stream = -1
+                            attempt.request.on_answer(attempt, connection, envelope[1], envelope[2], envelope[3])
+                    else:
+                        responder.on_response(connection, envelope[1], envelope[2], envelope[3])
+                except Exception:
+                    log.exception("an answer of %s could not be processed", connection.endpoint)
+            else:
+                connection.on_unsolicited(stream, envelope[1], envelope[2], envelope[3])
+            if self.closed:
+                return
+
+    def take_all(self):
+        """The responders that still wait, which the exchange forgets: the connection is closed."""
+        responders = [responder for responder in self._responders if responder is not None]
+        self._responders = []
+        memset(self._free, 0xFF, sizeof(self._free))
+        self._first = 0
+        self.in_flight = 0
+        self.orphans = 0
+        return responders
+
+
+@cython.final
+@cython.freelist(256)
+cdef class Attempt:
+    """One sending of a request to one host (see the Python twin)."""
+
+    cdef public RequestBase request
+    cdef public object host
+    cdef public object connection
+    cdef public Py_ssize_t stream
+    cdef public double started
+    cdef public object latency
+    cdef public object error
+    cdef public object decision
+    cdef public tuple reprepared
+
+    def __init__(self, request, host, connection, started):
+        self.request = request
+        self.host = host
+        self.connection = connection
+        self.stream = -1
+        self.started = started
+        self.reprepared = ()
+
+    def on_response(self, connection, opcode, flags, body):
+        """The answer has come; the stream is free already."""
+        request = self.request
+        if request is not None:
+            self.stream = -1
+            request.on_answer(self, connection, opcode, flags, body)
+
+    def on_connection_lost(self, connection, error):
+        """No answer will come."""
+        request = self.request
+        if request is not None:
+            self.stream = -1
+            request.on_attempt_failed(self, error)
+
+    def abandon(self):
+        """Nobody waits for the answer any more."""
+        if self.stream >= 0 and self.connection is not None:
+            self.connection.abandon(self.stream, self)
+            self.stream = -1
+
+    def release(self):
+        """The request is over: keep the history, let go of the rest."""
+        self.request = None
+        self.connection = None
+
+    def __repr__(self):
+        latency = "under way" if self.latency is None else f"{self.latency * 1000:.1f} ms"
+        failed = f", {type(self.error).__name__}: {self.error}, {self.decision}" if self.error is not None else ""
+        return f"<Attempt: {self.host}, {latency}{failed}>"
+
+
+cdef class ExecuteBase:
+    """A prepared statement's execution, rendered for a connection (see the Python twin)."""
+
+    cdef readonly object prepared
+    cdef public object tracing
+    cdef public object custom_payload
+    cdef public object consistency
+    cdef readonly object values
+    cdef public object page_size
+    cdef public object paging_state
+    cdef public object serial_consistency
+    cdef public object timestamp
+    cdef public bint skip_metadata
+    cdef readonly bytes body
+    cdef int _dialect
+    cdef readonly tuple result
+    cdef object _query_id
+
+    def __init__(
+        self,
+        prepared,
+        tracing,
+        custom_payload,
+        consistency,
+        values,
+        page_size,
+        paging_state,
+        serial_consistency,
+        timestamp,
+    ):
+        self.prepared = prepared
+        self.tracing = tracing
+        self.custom_payload = custom_payload
+        self.consistency = consistency
+        self.values = values
+        self.page_size = page_size
+        self.paging_state = paging_state
+        self.serial_consistency = serial_consistency
+        self.timestamp = timestamp
+        self.result = prepared.result_metadata_and_id
+
+    def prerender(self, dialect):
+        """Make the body now, for connections of `dialect`."""
+        self._prerender(dialect)
+
+    cdef int _prerender(self, int dialect) except -1:
+        cdef object metadata_id = None
+        prepared = self.prepared
+        self.result = prepared.result_metadata_and_id
+        self._query_id = prepared.query_id
+        self.skip_metadata = False
+        if dialect >= C_METADATA_IDS:
+            # Leaving the metadata out is safe only where its id travels: the server then sends the new columns when they have changed.
+            metadata_id = self.result[1] or b""
+            self.skip_metadata = bool(self.result[1]) and bool(self.result[0])
+        self.body = execute_of(
+            self._query_id, metadata_id, self.values, self.consistency, self.page_size, self.paging_state,
+            self.serial_consistency, self.timestamp, self.skip_metadata, dialect & 0xFF,
+        )
+        self._dialect = dialect
+        return 0
+
+    def outdate(self):
+        """The body is made anew before it is sent again."""
+        self._dialect = 0
+
+    def render(self, connection):
+        """(opcode, flags, body) for `connection`."""
+        cdef int dialect = connection.dialect
+        prepared = self.prepared
+        if dialect != self._dialect or prepared.query_id is not self._query_id or prepared.result_metadata_and_id is not self.result:
+            self._prerender(dialect)
+        if self.tracing or self.custom_payload:
+            return self.with_extras(connection, self.body)
+        return _EXECUTE_OPCODE, 0, self.body
+
+    def with_extras(self, connection, body):
+        """The same with tracing or a custom payload."""
+        raise NotImplementedError
+
+
+def first_with_room(connections):
+    """The one of `connections` with the fewest streams in use that has room; None where there is none."""
+    return _first_with_room(connections)
+
+
+cdef object _first_with_room(list connections):
+    cdef Exchange exchange
+    cdef Py_ssize_t least = C_MAX_STREAMS + 1
+    best = None
+    for connection in connections:
+        exchange = connection.exchange
+        if exchange.in_flight < least and exchange._has_room():
+            best = connection
+            least = exchange.in_flight
+    return best
+
+
+cdef class RequestBase:
+    """One execution of one statement, as long as nothing goes wrong (see the Python twin)."""
+
+    cdef public object session
+    cdef public object statement
+    cdef public object payload
+    cdef public object policy
+    cdef public object retry_policy
+    cdef public object speculative_policy
+    cdef public object timeout
+    cdef public object on_done
+    cdef public object target_host
+    cdef public object vector_type
+    cdef public list attempts
+    cdef public dict errors
+    cdef public Py_ssize_t retries
+    cdef public bint done
+    cdef public object response
+    cdef public object error
+    cdef public object _busy
+    cdef public object _plan
+    cdef public object _speculation
+    cdef public object _speculation_handle
+    cdef public object _retry_handle
+    cdef public object _timer_slot
+
+    def __init__(
+        self,
+        session,
+        statement,
+        payload,
+        policy,
+        retry_policy,
+        speculative_policy,
+        timeout,
+        on_done,
+        target_host=None,
+        vector_type="list",
+    ):
+        self.session = session
+        self.statement = statement
+        self.payload = payload
+        self.policy = policy
+        self.retry_policy = retry_policy
+        self.speculative_policy = speculative_policy
+        self.timeout = timeout
+        self.on_done = on_done
+        self.target_host = target_host
+        self.vector_type = vector_type
+        self.attempts = []
+        self.errors = {}
+        self._timer_slot = -1
+
+    # -- of the subclass ----------------------------------------------------------------------------------------------
+
+    def on_other_answer(self, attempt, connection, opcode, flags, body):
+        """An answer that is not that of a write which went well."""
+        raise NotImplementedError
+
+    def on_attempt_failed(self, attempt, error):
+        """The connection broke under an attempt."""
+        raise NotImplementedError
+
+    def on_no_connection(self, host, pool):
+        """`host` of the plan has no connection with room; `pool` is None where it has none at all."""
+        raise NotImplementedError
+
+    def on_plan_exhausted(self):
+        """No host of the plan could take it."""
+        raise NotImplementedError
+
+    def start_speculation(self):
+        """It was sent, and may be sent to further hosts before the answer comes."""
+        raise NotImplementedError
+
+    # -- start and end ------------------------------------------------------------------------------------------------
+
+    def start(self):
+        """Begin, on the loop."""
+        if self.done:
+            return
+        session = self.session
+        if session.closed:
+            self.fail(session.closed_error())
+            return
+        try:
+            if self.timeout is not None and self._timer_slot < 0:
+                self._timer_slot = (<TimerWheel?> session.timers).add(self.timeout, self)
+            if self.target_host is not None:
+                self._plan = iter((self.target_host,))
+            else:
+                self._plan = iter(self.policy.make_query_plan(session.keyspace, self.statement))
+            self._try_next_host()
+            if self.speculative_policy is not None and self.statement.is_idempotent:
+                self.start_speculation()
+        except Exception as error:  # a policy's or the driver's own fault: never dressed up as NoHostAvailable
+            self.fail(error)
+
+    def finish(self, response):
+        """The answer is there."""
+        if not self.done:
+            self.response = response
+            self._end()
+
+    def fail(self, error):
+        """It has failed for good."""
+        if not self.done:
+            self.error = error
+            self._end()
+
+    def cancel(self):
+        """The caller gave up."""
+        self.fail(asyncio.CancelledError())
+
+    def end(self):
+        """It is over, well or badly: let go of everything and tell who waits."""
+        self._end()
+
+    cdef int _end(self) except -1:
+        cdef Attempt attempt
+        self.done = True
+        if self._timer_slot >= 0:
+            (<TimerWheel?> self.session.timers).discard(self._timer_slot, self)
+        if self._speculation_handle is not None:
+            self._speculation_handle.cancel()
+        if self._retry_handle is not None:
+            self._retry_handle.cancel()
+        for attempt in self.attempts:
+            if attempt.stream >= 0:
+                attempt.abandon()
+            attempt.request = None
+            attempt.connection = None
+        self._plan = None
+        # What waits for the request holds it too: the circle ends here, or each request would be left to the collector.
+        on_done = self.on_done
+        self.on_done = _over
+        on_done(self)
+        return 0
+
+    # -- sending ------------------------------------------------------------------------------------------------------
+
+    def try_next_host(self):
+        """Send to the next host of the plan that can take it."""
+        self._try_next_host()
+
+    cdef int _try_next_host(self) except -1:
+        cdef dict pools = self.session.pools
+        for host in self._plan:
+            pool = pools.get(host)
+            if pool is not None:
+                connection = _first_with_room(pool.connections)
+                if connection is not None:
+                    self._send_to(host, connection)
+                    return 0
+            self.on_no_connection(host, pool)
+        self.on_plan_exhausted()
+        return 0
+
+    def send_to(self, host, connection):
+        """Send one attempt; also called when a busy host has room again."""
+        self._send_to(host, connection)
+
+    cdef int _send_to(self, host, connection) except -1:
+        cdef Attempt attempt
+        if self.done:
+            return 0
+        attempt = Attempt.__new__(Attempt)
+        attempt.request = self
+        attempt.host = host
+        attempt.connection = connection
+        attempt.stream = -1
+        attempt.started = _monotonic()
+        attempt.reprepared = ()
+        self.attempts.append(attempt)
+        self._send(attempt, connection)
+        return 0
+
+    def send(self, attempt, connection):
+        """Put `attempt` on a stream of `connection`."""
+        self._send(attempt, connection)
+
+    cdef int _send(self, Attempt attempt, connection) except -1:
+        cdef Exchange exchange
+        cdef Py_ssize_t stream
+        try:
+            opcode, flags, body = self.payload.render(connection)
+            exchange = connection.exchange
+            stream = exchange.send(attempt, opcode, flags, body) if not exchange.closed else -1
+            if stream < 0:
+                raise connection.refusal()
+            attempt.stream = stream
+        except _ConnectionException as error:
+            self.on_attempt_failed(attempt, error)
+        except Exception as error:  # the request cannot be encoded: no host will make it better
+            self.fail(error)
+        return 0
+
+    # -- answers ------------------------------------------------------------------------------------------------------
+
+    def on_answer(self, attempt, connection, opcode, flags, body):
+        """An attempt was answered."""
+        cdef Attempt answered = attempt
+        cdef double now
+        cdef int code = opcode
+        cdef int bits = flags
+        if self.done:
+            return
+        now = _monotonic()
+        answered.latency = now - answered.started
+        if code == OP_RESULT and bits == 0 and _is_void(body) and not self.payload.decodes:
+            self.response = _void_result
+            self._end()
+        else:
+            self.on_other_answer(attempt, connection, opcode, flags, body)
+
+
+cdef bint _is_void(bytes body) noexcept:
+    cdef const unsigned char* p
+    if PyBytes_GET_SIZE(body) != 4:
+        return False
+    p = <const unsigned char*> PyBytes_AS_STRING(body)
+    return p[0] == 0 and p[1] == 0 and p[2] == 0 and p[3] == 1
+
+
+def _over(request):
+    """Stands in for `on_done` once it has been called."""

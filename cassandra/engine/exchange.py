@@ -1,0 +1,553 @@
+"""The way of a request that goes well: timer, plan, stream, frame, answer; what each request costs is spent here.
+
+Theory of operation. An `Exchange` is what one connection has under way: which stream belongs to whom. A `RequestBase` is started on the
+loop, takes the first host of its plan that has room, leaves an `Attempt` on a stream of the exchange and ends when the answer comes. All that
+happens otherwise (errors, retries, speculation, preparing again) is the subclass's, `cassandra.engine.request.Request`, which this
+module calls by the names under "of the subclass". A `TimerWheel` holds the deadlines.
+
+Nothing here is thread-safe: all of it belongs to one loop. The compiled twin is ``cassandra._accel.exchange``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from cassandra._impl import bodies
+from cassandra.errors import ConnectionException
+from cassandra.protocol.messages.results import VOID_BODY, VOID_RESULT
+from cassandra.protocol.opcodes import EXECUTE, RESULT
+from cassandra.protocol.params import QueryParams
+from cassandra.protocol.streams import MAX_STREAMS, StreamIds
+
+__all__ = ["METADATA_IDS", "WRITE_HIGH_WATER", "Attempt", "Exchange", "ExecuteBase", "RequestBase", "TimerWheel", "first_with_room"]
+
+log = logging.getLogger("cassandra.connection")
+
+WRITE_HIGH_WATER = 256 << 10  # bytes that may wait for the end of a loop turn before senders are held back
+
+# In a dialect: requests name result metadata by its id, as in version 5, on an older version (ScyllaDB's extension).
+METADATA_IDS = 0x100
+
+_monotonic = time.monotonic
+
+# A deadline is rounded up to 10 ms, or to 100 ms for timeouts of a second and more.
+_FINE = 0.01
+_FINE_TICKS_OF_COARSE = 10
+_COARSE_FROM = 1.0
+
+
+class TimerWheel:
+    """Deadlines of things that usually complete before them. Belongs to one loop.
+
+    A request enters the slot of its deadline, and leaves it when it completes: both are one set operation. The loop has at most one timer
+    for the wheel, for its earliest slot.
+    """
+
+    __slots__ = ("_call_at", "_handle", "_handle_tick", "_slots", "_time")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._time = loop.time
+        self._call_at = loop.call_at
+        self._slots: dict[int, set[Any]] = {}
+        self._handle: asyncio.TimerHandle | None = None
+        self._handle_tick = 0
+
+    def add(self, timeout: float, item: Any) -> int:
+        """Call ``item.on_timeout()`` once, `timeout` seconds from now or up to a slot later; returns the slot that `discard` takes."""
+        tick = int((self._time() + timeout) / _FINE) + 1
+        if timeout >= _COARSE_FROM:
+            tick += -tick % _FINE_TICKS_OF_COARSE
+        slot = self._slots.get(tick)
+        if slot is None:
+            slot = self._slots[tick] = set()
+            if self._handle is None or tick < self._handle_tick:
+                self._schedule(tick)
+        slot.add(item)
+        return tick
+
+    def discard(self, tick: int, item: Any) -> None:
+        """Forget `item`, which `add` put into slot `tick`; nothing happens where it is gone."""
+        slot = self._slots.get(tick)
+        if slot is not None:
+            slot.discard(item)
+            if not slot and tick != self._handle_tick:
+                del self._slots[tick]
+
+    def close(self) -> None:
+        """Forget everything."""
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
+        self._slots.clear()
+
+    def __len__(self) -> int:
+        return sum(map(len, self._slots.values()))
+
+    def _schedule(self, tick: int) -> None:
+        if self._handle is not None:
+            self._handle.cancel()
+        self._handle_tick = tick
+        self._handle = self._call_at(tick * _FINE, self._expire)
+
+    def _expire(self) -> None:
+        self._handle = None
+        now = int(self._time() / _FINE + 1e-6)
+        due = [tick for tick in self._slots if tick <= now or tick == self._handle_tick]
+        expired = [item for tick in sorted(due) for item in self._slots.pop(tick)]
+        self._handle_tick = 0
+        if self._slots:
+            self._schedule(min(self._slots))
+        for item in expired:
+            item.on_timeout()
+
+
+class Exchange:
+    """The requests under way on one connection, by their streams, and the frames that wait for the end of the loop turn.
+
+    writer: a `FrameWriter`. flush: called by the loop (through `call_soon`) once for what one loop turn has queued. A stream is free again
+    when its answer has come, also where nobody waits for that any more: such an orphan keeps its stream until then.
+    """
+
+    __slots__ = ("_call_soon", "_flush", "_responders", "_streams", "armed", "closed", "orphans", "paused", "writer")
+
+    def __init__(self, writer: Any, call_soon: Callable[..., Any], flush: Callable[[], None]) -> None:
+        self.writer = writer
+        self.armed: Any = None  # the handle of the flush that is to come
+        self.closed = False
+        self.paused = False  # the transport holds its senders back
+        self.orphans = 0
+        self._call_soon = call_soon
+        self._flush = flush
+        self._responders: dict[int, Any] = {}
+        self._streams = StreamIds()
+
+    @property
+    def in_flight(self) -> int:
+        """Streams in use: requests under way, and orphans."""
+        return len(self._responders)
+
+    @property
+    def limit(self) -> int:
+        """The greatest number of streams at a time."""
+        return self._streams.limit
+
+    @limit.setter
+    def limit(self, limit: int) -> None:
+        if not 0 < limit <= MAX_STREAMS:
+            raise ValueError(f"{limit} streams; a connection has 1 to {MAX_STREAMS}")
+        self._streams.limit = limit
+
+    @property
+    def has_room(self) -> bool:
+        """Whether a request may be sent now: open, not held back by the peer, with a free stream.
+
+        What waits for the end of this loop turn counts too: the transport can hold nobody back before it has seen it.
+        """
+        return (
+            not (self.closed or self.paused)
+            and len(self._responders) < self._streams.limit
+            and self.writer.pending < WRITE_HIGH_WATER
+        )
+
+    def send(self, responder: Any, opcode: int, flags: int, body: bytes) -> int:
+        """Queue one request for the end of this loop turn; returns its stream, -1 where none is free.
+
+        Raises ValueError for a body over the protocol's limit; then nothing was queued.
+        """
+        stream = self._streams.take()
+        if stream < 0:
+            return -1
+        try:
+            self.writer.add(stream, opcode, flags, body)
+        except BaseException:
+            self._streams.give_back(stream)
+            raise
+        self._responders[stream] = responder
+        if self.armed is None:
+            self.armed = self._call_soon(self._flush)
+        return stream
+
+    def abandon(self, stream: int, responder: Any) -> bool:
+        """Nobody waits for the answer on `stream` any more; False where `responder` is not the one that did."""
+        if self._responders.get(stream) is not responder:
+            return False
+        self._responders[stream] = None
+        self.orphans += 1
+        return True
+
+    def dispatch(self, connection: Any, envelopes: list[Any]) -> None:
+        """Give each of `envelopes`, as `FrameReader` makes them, to whom it answers.
+
+        What nobody asked for goes to ``connection.on_unsolicited(stream, opcode, flags, body)``, which may close the connection.
+        """
+        responders = self._responders
+        give_back = self._streams.give_back
+        for stream, opcode, flags, body, version in envelopes:
+            if version != connection.version:
+                connection.peer_version = version
+            if stream in responders:
+                responder = responders.pop(stream)
+                give_back(stream)
+                if responder is None:
+                    self.orphans -= 1
+                    continue
+                try:
+                    responder.on_response(connection, opcode, flags, body)
+                except Exception:
+                    log.exception("an answer of %s could not be processed", connection.endpoint)
+            else:
+                connection.on_unsolicited(stream, opcode, flags, body)
+            if self.closed:
+                return
+
+    def take_all(self) -> list[Any]:
+        """The responders that still wait, which the exchange forgets: the connection is closed."""
+        responders, self._responders = self._responders, {}
+        self.orphans = 0
+        return [responder for responder in responders.values() if responder is not None]
+
+
+class Attempt:
+    """One sending of a request to one host: what waits for the answer, and afterwards the request's history.
+
+    `started` is ``time.monotonic()`` in seconds, `latency` seconds until the answer or the error (None while under way), `error`
+    what failed it, `decision` what was done then: "retry", "retry next host", "rethrow", "ignore", "prepare", or None.
+    """
+
+    __slots__ = ("connection", "decision", "error", "host", "latency", "reprepared", "request", "started", "stream")
+
+    def __init__(self, request: Any, host: Any, connection: Any, started: float) -> None:
+        self.request: Any = request
+        self.host = host
+        self.connection: Any = connection
+        self.stream = -1
+        self.started = started
+        self.latency: float | None = None
+        self.error: Exception | None = None
+        self.decision: str | None = None
+        self.reprepared: tuple[Any, ...] = ()
+
+    def on_response(self, connection: Any, opcode: int, flags: int, body: bytes) -> None:
+        """The answer has come; the stream is free already."""
+        request = self.request
+        if request is not None:
+            self.stream = -1
+            request.on_answer(self, connection, opcode, flags, body)
+
+    def on_connection_lost(self, connection: Any, error: Exception) -> None:
+        """No answer will come."""
+        request = self.request
+        if request is not None:
+            self.stream = -1
+            request.on_attempt_failed(self, error)
+
+    def abandon(self) -> None:
+        """Nobody waits for the answer any more."""
+        if self.stream >= 0 and self.connection is not None:
+            self.connection.abandon(self.stream, self)
+            self.stream = -1
+
+    def release(self) -> None:
+        """The request is over: keep the history, let go of the rest."""
+        self.request = None
+        self.connection = None
+
+    def __repr__(self) -> str:
+        latency = "under way" if self.latency is None else f"{self.latency * 1000:.1f} ms"
+        failed = f", {type(self.error).__name__}: {self.error}, {self.decision}" if self.error is not None else ""
+        return f"<Attempt: {self.host}, {latency}{failed}>"
+
+
+class ExecuteBase(QueryParams):
+    """A prepared statement's execution, rendered for a connection: what most requests send.
+
+    prepared: names the statement, by its id, and the columns of the answer. values: a `ValuesBlock`. The others are those of `QueryParams`. body:
+    as it was rendered last. result: (result metadata, its id) of that moment, by which the answer is decoded.
+    """
+
+    __slots__ = ("_dialect", "_query_id", "body", "custom_payload", "prepared", "result", "tracing")
+
+    def __init__(
+        self,
+        prepared: Any,
+        tracing: bool,
+        custom_payload: Mapping[str, bytes] | None,
+        consistency: int,
+        values: Any,
+        page_size: int | None,
+        paging_state: bytes | None,
+        serial_consistency: int | None,
+        timestamp: int | None,
+    ) -> None:
+        # Not through QueryParams.__init__: a request's parameters are written once.
+        self.prepared = prepared
+        self.tracing = tracing
+        self.custom_payload = custom_payload
+        self.consistency = consistency
+        self.values = values
+        self.page_size = page_size
+        self.paging_state = paging_state
+        self.serial_consistency = serial_consistency
+        self.timestamp = timestamp
+        self.keyspace = None
+        self.value_names = None
+        self.skip_metadata = False
+        self.now_in_seconds = None
+        self.body: bytes | None = None
+        self.result: tuple[Any, bytes | None] = prepared.result_metadata_and_id
+        self._dialect = 0  # that body is rendered in; 0 for none
+        self._query_id: bytes | None = None
+
+    def prerender(self, dialect: int) -> None:
+        """Make the body now, for connections of `dialect`: the protocol version, with METADATA_IDS where such ids travel."""
+        prepared = self.prepared
+        self.result = prepared.result_metadata_and_id
+        self._query_id = prepared.query_id
+        metadata, metadata_id = self.result
+        self.skip_metadata = False
+        travels = None
+        if dialect >= METADATA_IDS:
+            # Leaving the metadata out is safe only where its id travels: the server then sends the new columns when they have changed.
+            travels = metadata_id or b""
+            self.skip_metadata = bool(metadata_id) and bool(metadata)
+        self.body = bodies.execute_body(prepared.query_id, travels, self, dialect & 0xFF)
+        self._dialect = dialect
+
+    def outdate(self) -> None:
+        """The body is made anew before it is sent again."""
+        self._dialect = 0
+
+    def render(self, connection: Any) -> tuple[int, int, bytes]:
+        """(opcode, flags, body) for `connection`."""
+        dialect = connection.dialect
+        prepared = self.prepared
+        if (
+            dialect != self._dialect
+            or prepared.query_id is not self._query_id
+            or prepared.result_metadata_and_id is not self.result
+        ):
+            self.prerender(dialect)
+        body = self.body
+        assert body is not None
+        if self.tracing or self.custom_payload:
+            return self.with_extras(connection, body)
+        return EXECUTE, 0, body
+
+    def with_extras(self, connection: Any, body: bytes) -> tuple[int, int, bytes]:
+        """The same with tracing or a custom payload."""
+        raise NotImplementedError
+
+
+def first_with_room(connections: list[Any]) -> Any:
+    """The one of `connections` with the fewest streams in use that has room; None where there is none."""
+    best = None
+    for connection in connections:
+        exchange = connection.exchange
+        if exchange.has_room and (best is None or exchange.in_flight < best.exchange.in_flight):
+            best = connection
+    return best
+
+
+class RequestBase:
+    """One execution of one statement, or of one of its pages, as long as nothing goes wrong.
+
+    session: an `EngineSession`. payload: what is sent. policy: for the plan. timeout: seconds, None for none. on_done: called once with the
+    request when it is over.
+    """
+
+    __slots__ = (
+        "_busy",
+        "_plan",
+        "_retry_handle",
+        "_speculation",
+        "_speculation_handle",
+        "_timer_slot",
+        "attempts",
+        "done",
+        "error",
+        "errors",
+        "on_done",
+        "payload",
+        "policy",
+        "response",
+        "retries",
+        "retry_policy",
+        "session",
+        "speculative_policy",
+        "statement",
+        "target_host",
+        "timeout",
+        "vector_type",
+    )
+
+    def __init__(
+        self,
+        session: Any,
+        statement: Any,
+        payload: Any,
+        policy: Any,
+        retry_policy: Any,
+        speculative_policy: Any,
+        timeout: float | None,
+        on_done: Callable[[Any], None],
+        target_host: Any = None,
+        vector_type: str = "list",
+    ) -> None:
+        self.session = session
+        self.statement = statement
+        self.payload = payload
+        self.policy = policy
+        self.retry_policy = retry_policy
+        self.speculative_policy = speculative_policy
+        self.timeout = timeout
+        self.on_done = on_done
+        self.target_host = target_host
+        self.vector_type = vector_type
+        self.attempts: list[Attempt] = []
+        self.errors: dict[Any, Any] = {}
+        self.retries = 0
+        self.done = False
+        self.response: Any = None
+        self.error: BaseException | None = None
+        self._busy: Any = None  # the first pool that had no room
+        self._plan: Iterator[Any] | None = None
+        self._speculation: Any = None
+        self._speculation_handle: Any = None
+        self._retry_handle: Any = None
+        self._timer_slot = -1
+
+    # -- of the subclass ----------------------------------------------------------------------------------------------
+
+    def on_other_answer(self, attempt: Attempt, connection: Any, opcode: int, flags: int, body: bytes) -> None:
+        """An answer that is not that of a write which went well."""
+        raise NotImplementedError
+
+    def on_attempt_failed(self, attempt: Attempt, error: Exception) -> None:
+        """The connection broke under an attempt."""
+        raise NotImplementedError
+
+    def on_no_connection(self, host: Any, pool: Any) -> None:
+        """`host` of the plan has no connection with room; `pool` is None where it has none at all."""
+        raise NotImplementedError
+
+    def on_plan_exhausted(self) -> None:
+        """No host of the plan could take it."""
+        raise NotImplementedError
+
+    def start_speculation(self) -> None:
+        """It was sent, and may be sent to further hosts before the answer comes."""
+        raise NotImplementedError
+
+    # -- start and end ------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin, on the loop."""
+        if self.done:
+            return
+        session = self.session
+        if session.closed:
+            self.fail(session.closed_error())
+            return
+        try:
+            if self.timeout is not None and self._timer_slot < 0:
+                self._timer_slot = session.timers.add(self.timeout, self)
+            if self.target_host is not None:
+                self._plan = iter((self.target_host,))
+            else:
+                self._plan = iter(self.policy.make_query_plan(session.keyspace, self.statement))
+            self.try_next_host()
+            if self.speculative_policy is not None and self.statement.is_idempotent:
+                self.start_speculation()
+        except Exception as error:  # a policy's or the driver's own fault: never dressed up as NoHostAvailable
+            self.fail(error)
+
+    def finish(self, response: Any) -> None:
+        """The answer is there."""
+        if not self.done:
+            self.response = response
+            self.end()
+
+    def fail(self, error: BaseException) -> None:
+        """It has failed for good."""
+        if not self.done:
+            self.error = error
+            self.end()
+
+    def cancel(self) -> None:
+        """The caller gave up."""
+        self.fail(asyncio.CancelledError())
+
+    def end(self) -> None:
+        """It is over, well or badly: let go of everything and tell who waits."""
+        self.done = True
+        if self._timer_slot >= 0:
+            self.session.timers.discard(self._timer_slot, self)
+        if self._speculation_handle is not None:
+            self._speculation_handle.cancel()
+        if self._retry_handle is not None:
+            self._retry_handle.cancel()
+        for attempt in self.attempts:
+            attempt.abandon()
+            attempt.release()
+        self._plan = None
+        # What waits for the request holds it too: the circle ends here, or each request would be left to the collector.
+        on_done, self.on_done = self.on_done, _over
+        on_done(self)
+
+    # -- sending ------------------------------------------------------------------------------------------------------
+
+    def try_next_host(self) -> None:
+        """Send to the next host of the plan that can take it."""
+        pools = self.session.pools
+        assert self._plan is not None
+        for host in self._plan:
+            pool = pools.get(host)
+            if pool is not None:
+                connection = first_with_room(pool.connections)
+                if connection is not None:
+                    self.send_to(host, connection)
+                    return
+            self.on_no_connection(host, pool)
+        self.on_plan_exhausted()
+
+    def send_to(self, host: Any, connection: Any) -> None:
+        """Send one attempt; also called when a busy host has room again."""
+        if self.done:
+            return
+        attempt = Attempt(self, host, connection, _monotonic())
+        self.attempts.append(attempt)
+        self.send(attempt, connection)
+
+    def send(self, attempt: Attempt, connection: Any) -> None:
+        """Put `attempt` on a stream of `connection`."""
+        try:
+            opcode, flags, body = self.payload.render(connection)
+            exchange = connection.exchange
+            stream = exchange.send(attempt, opcode, flags, body) if not exchange.closed else -1
+            if stream < 0:
+                raise connection.refusal()
+            attempt.stream = stream
+        except ConnectionException as error:
+            self.on_attempt_failed(attempt, error)
+        except Exception as error:  # the request cannot be encoded: no host will make it better
+            self.fail(error)
+
+    # -- answers ------------------------------------------------------------------------------------------------------
+
+    def on_answer(self, attempt: Attempt, connection: Any, opcode: int, flags: int, body: bytes) -> None:
+        """An attempt was answered."""
+        if self.done:
+            return
+        attempt.latency = _monotonic() - attempt.started
+        if opcode == RESULT and not flags and body == VOID_BODY and not self.payload.decodes:
+            self.finish(VOID_RESULT)
+        else:
+            self.on_other_answer(attempt, connection, opcode, flags, body)
+
+
+def _over(request: Any) -> None:
+    """Stands in for `on_done` once it has been called."""
