@@ -95,7 +95,6 @@ def blocking(address: str, port: int) -> Figures:
     for _ in clock.passes("select of one row, 100 in flight", MANY):
         for outcome in execute_concurrent_with_args(session, select, keys, IN_FLIGHT, results_generator=True):
             assert outcome.result_or_exc.one().a == 7
-    session.execution_profile_clone_update(EXEC_PROFILE_DEFAULT)
     tuples = session.execution_profile_clone_update(EXEC_PROFILE_DEFAULT, row_factory=tuple_factory)
     for _ in clock.passes("page of 5,000 rows x 5, a row", 5, PAGE_ROWS):
         for _ in range(5):
@@ -110,8 +109,8 @@ def blocking(address: str, port: int) -> Figures:
 
     from cassandra.concurrent import execute_concurrent
 
-    for _ in clock.passes("batch of 50 bound inserts, 20 in flight", 200):
-        for outcome in execute_concurrent(session, batches(), 20, results_generator=True):
+    for _ in clock.passes("batch of 50 bound inserts, 100 in flight", 200):
+        for outcome in execute_concurrent(session, batches(), IN_FLIGHT, results_generator=True):
             assert outcome.success
     try:
         insert_vector = session.prepare(VECTOR_INSERT)
@@ -125,13 +124,23 @@ def blocking(address: str, port: int) -> Figures:
     return clock.figures
 
 
-async def in_windows(start: Callable[[], Awaitable[Any]], count: int, use: Callable[[Any], Any] | None = None) -> None:
-    """`count` requests, `IN_FLIGHT` at a time: all of a window are begun, then awaited."""
-    for _ in range(count // IN_FLIGHT):
-        for future in [start() for _ in range(IN_FLIGHT)]:
-            outcome = await future
+async def by_workers(start: Callable[[], Awaitable[Any]], count: int, use: Callable[[Any], Any] | None = None) -> None:
+    """`count` requests by `IN_FLIGHT` tasks, each of which awaits one after the other."""
+
+    async def work() -> None:
+        for _ in range(count // IN_FLIGHT):
+            outcome = await start()
             if use is not None:
                 use(outcome)
+
+    await asyncio.gather(*(work() for _ in range(IN_FLIGHT)))
+
+
+async def in_windows(start: Callable[[], Awaitable[Any]], count: int) -> None:
+    """`count` requests, `IN_FLIGHT` at a time: all of a window are begun, then awaited. Only where a call begins the request."""
+    for _ in range(count // IN_FLIGHT):
+        for future in [start() for _ in range(IN_FLIGHT)]:
+            await future
 
 
 async def aio(address: str, port: int) -> Figures:
@@ -156,6 +165,8 @@ async def aio(address: str, port: int) -> Figures:
             for _ in range(ONE_AT_A_TIME):
                 await execute(insert, ROW)
         for _ in clock.passes("insert, 100 in flight", MANY):
+            await by_workers(lambda: execute(insert, ROW), MANY)
+        for _ in clock.passes("insert, 100 in flight, begun together", MANY):
             await in_windows(lambda: execute(insert, ROW), MANY)
         pairs = [(insert, ROW)] * MANY
         for _ in clock.passes("insert, 100 in flight, execute_concurrent", MANY):
@@ -165,7 +176,7 @@ async def aio(address: str, port: int) -> Figures:
             for _ in range(ONE_AT_A_TIME):
                 assert (await execute(select, (7,))).one().a == 7
         for _ in clock.passes("select of one row, 100 in flight", MANY):
-            await in_windows(lambda: execute(select, (7,)), MANY, lambda result: result.one().a)
+            await by_workers(lambda: execute(select, (7,)), MANY, lambda result: result.one().a)
         for _ in clock.passes("page of 5,000 rows x 5, a row", 5, PAGE_ROWS):
             for _ in range(5):
                 assert len((await execute(page, (7,), execution_profile="tuples")).all()) == PAGE_ROWS
@@ -176,10 +187,8 @@ async def aio(address: str, port: int) -> Figures:
                 made.add(insert, ROW)
             return execute(made)
 
-        for _ in clock.passes("batch of 50 bound inserts, 20 in flight", 200):
-            for _ in range(10):
-                for future in [batch() for _ in range(20)]:
-                    await future
+        for _ in clock.passes("batch of 50 bound inserts, 100 in flight", 200):
+            await by_workers(batch, 200)
 
         def filled_batch() -> Awaitable[Any]:
             made = BatchStatement(BatchType.UNLOGGED)
@@ -187,13 +196,11 @@ async def aio(address: str, port: int) -> Figures:
             return execute(made)
 
         if hasattr(BatchStatement, "add_many"):
-            for _ in clock.passes("batch of 50 by add_many, 20 in flight", 200):
-                for _ in range(10):
-                    for future in [filled_batch() for _ in range(20)]:
-                        await future
+            for _ in clock.passes("batch of 50 by add_many, 100 in flight", 200):
+                await by_workers(filled_batch, 200)
         values = (7, vector())
         for _ in clock.passes("vector<float,768> insert, 100 in flight", 1000):
-            await in_windows(lambda: execute(insert_vector, values), 1000)
+            await by_workers(lambda: execute(insert_vector, values), 1000)
     return clock.figures
 
 
@@ -207,19 +214,19 @@ async def acsylla(address: str, port: int) -> Figures:
 
     def bound(prepared: Any, values: tuple[Any, ...]) -> Any:
         statement = prepared.bind()
-        statement.bind_list(values)
+        statement.bind_list(list(values))
         return statement
 
     for _ in clock.passes("insert, one at a time", ONE_AT_A_TIME):
         for _ in range(ONE_AT_A_TIME):
             await session.execute(bound(insert, ROW))
     for _ in clock.passes("insert, 100 in flight", MANY):
-        await in_windows(lambda: session.execute(bound(insert, ROW)), MANY)
+        await by_workers(lambda: session.execute(bound(insert, ROW)), MANY)
     for _ in clock.passes("select of one row, one at a time", ONE_AT_A_TIME):
         for _ in range(ONE_AT_A_TIME):
             assert (await session.execute(bound(select, (7,)))).first().as_dict()["a"] == 7
     for _ in clock.passes("select of one row, 100 in flight", MANY):
-        await in_windows(lambda: session.execute(bound(select, (7,))), MANY, lambda result: result.first().as_dict()["a"])
+        await by_workers(lambda: session.execute(bound(select, (7,))), MANY, lambda result: result.first().as_dict()["a"])
     for _ in clock.passes("page of 5,000 rows x 5, a row", 5, PAGE_ROWS):
         for _ in range(5):
             result = await session.execute(bound(page, (7,)))
@@ -231,10 +238,8 @@ async def acsylla(address: str, port: int) -> Figures:
             made.add_statement(bound(insert, ROW))
         return session.execute_batch(made)
 
-    for _ in clock.passes("batch of 50 bound inserts, 20 in flight", 200):
-        for _ in range(10):
-            for future in [batch() for _ in range(20)]:
-                await future
+    for _ in clock.passes("batch of 50 bound inserts, 100 in flight", 200):
+        await by_workers(batch, 200)
     await session.close()
     return clock.figures
 
@@ -246,20 +251,18 @@ async def scyllapy(address: str, port: int) -> Figures:
     session = driver.Scylla([f"{address}:{port}"])
     await session.startup()
     insert, select, page = [await session.prepare(text) for text in (INSERT, SELECT, PAGE)]
-    insert_row = [7, "hello world", driver.extra_types.Double(1.5) if False else 7, 1.5, True]
-    del insert_row
     row = [driver.extra_types.BigInt(7), "hello world", 7, driver.extra_types.Double(1.5), True]
     key = [driver.extra_types.BigInt(7)]
     for _ in clock.passes("insert, one at a time", ONE_AT_A_TIME):
         for _ in range(ONE_AT_A_TIME):
             await session.execute(insert, row)
     for _ in clock.passes("insert, 100 in flight", MANY):
-        await in_windows(lambda: session.execute(insert, row), MANY)
+        await by_workers(lambda: session.execute(insert, row), MANY)
     for _ in clock.passes("select of one row, one at a time", ONE_AT_A_TIME):
         for _ in range(ONE_AT_A_TIME):
             assert (await session.execute(select, key)).first()["a"] == 7
     for _ in clock.passes("select of one row, 100 in flight", MANY):
-        await in_windows(lambda: session.execute(select, key), MANY, lambda result: result.first()["a"])
+        await by_workers(lambda: session.execute(select, key), MANY, lambda result: result.first()["a"])
     for _ in clock.passes("page of 5,000 rows x 5, a row", 5, PAGE_ROWS):
         for _ in range(5):
             assert len((await session.execute(page, key)).all()) == PAGE_ROWS

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from cassandra import murmur3
+    from cassandra import clock, murmur3
     from cassandra.cqltypes import codecs
     from cassandra.engine import exchange
     from cassandra.protocol import bind, bodies, frame, rows, segment
@@ -28,6 +28,7 @@ __all__ = [
     "TWINS",
     "bind",
     "bodies",
+    "clock",
     "codecs",
     "exchange",
     "fallback_reason",
@@ -41,6 +42,7 @@ __all__ = [
 
 TWINS: dict[str, str] = {
     "codecs": "cassandra.cqltypes.codecs",
+    "clock": "cassandra.clock",
     "murmur3": "cassandra.murmur3",
     "bind": "cassandra.protocol.bind",
     "bodies": "cassandra.protocol.bodies",

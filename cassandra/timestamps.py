@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-import threading
-from time import time_ns as _time_ns
+
+from cassandra._impl import clock
 
 __all__ = ["MonotonicTimestampGenerator"]
 
@@ -21,38 +21,46 @@ class MonotonicTimestampGenerator:
     def __init__(
         self, warn_on_drift: bool = True, warning_threshold: float = 1.0, warning_interval: float = 1.0
     ) -> None:
-        self.lock = threading.Lock()
-        self.last = 0
-        self._last_warn = 0
         self.warn_on_drift = warn_on_drift
-        self.warning_threshold = warning_threshold
         self.warning_interval = warning_interval
+        self._last_warn = 0
+        self._clock = clock.MicrosecondClock(int(warning_threshold * 1e6), self._warn_of_drift)
+
+    @property
+    def last(self) -> int:
+        """The value before the next one, in microseconds."""
+        return self._clock.last
+
+    @last.setter
+    def last(self, last: int) -> None:
+        self._clock.last = last
+
+    @property
+    def warning_threshold(self) -> float:
+        """Seconds ahead of the clock from which a warning is due."""
+        return self._clock.tolerance / 1e6
+
+    @warning_threshold.setter
+    def warning_threshold(self, seconds: float) -> None:
+        self._clock.tolerance = int(seconds * 1e6)
 
     def _next_timestamp(self, now: int, last: int) -> int:
-        """The timestamp that follows `last` at the clock's `now`, both in microseconds. Called with the lock held."""
-        if now > last:
-            self.last = now
-            return now
-        self._warn_of_drift(now, last)
-        self.last = last + 1
-        return last + 1
+        """The timestamp that follows `last` where the clock says `now`, both in microseconds."""
+        if last - now > self._clock.tolerance:
+            self._warn_of_drift(now, last)
+        self._clock.last = max(now, last + 1)
+        return self._clock.last
 
     def __call__(self) -> int:
-        with self.lock:
-            now = _time_ns() // 1000
-            if now > self.last:
-                self.last = now
-                return now
-            return self._next_timestamp(now, self.last)
+        return self._clock.next()
 
     def _warn_of_drift(self, now: int, last: int) -> None:
-        ahead = last - now
         due = now - self._last_warn >= self.warning_interval * 1e6 or self._last_warn > now
-        if self.warn_on_drift and due and ahead > self.warning_threshold * 1e6:
+        if self.warn_on_drift and due:
             log.warning(
                 "Clock skew detected: the current tick (%d) was %d microseconds behind the last generated timestamp (%d)",
                 now,
-                ahead,
+                last - now,
                 last,
             )
             self._last_warn = now

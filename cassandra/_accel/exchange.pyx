@@ -6,6 +6,7 @@ What differs here: streams in use are bits, and responders stand in a list by st
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.long cimport PyLong_FromVoidPtr
 from cpython.list cimport PyList_GET_SIZE
 from libc.stdint cimport uint64_t
 from libc.string cimport memset
@@ -17,15 +18,19 @@ import logging
 from time import monotonic as _monotonic_clock
 
 from cassandra.errors import ConnectionException
+from cassandra.policies.reconnection import NoSpeculativeExecutionPolicy as _NoSpeculativeExecutionPolicy
 from cassandra.protocol.messages.results import VOID_RESULT as _VOID_RESULT
+from cassandra.query.statement import FETCH_SIZE_UNSET as _FETCH_SIZE_UNSET
 
-__all__ = ["METADATA_IDS", "WRITE_HIGH_WATER", "Attempt", "Exchange", "ExecuteBase", "RequestBase", "TimerWheel", "first_with_room"]
+__all__ = ["METADATA_IDS", "WRITE_HIGH_WATER", "Attempt", "Exchange", "ExecuteBase", "RequestBase", "TimerWheel", "bound_request", "first_with_room"]
 
 log = logging.getLogger("cassandra.connection")
 
 WRITE_HIGH_WATER = 256 << 10
 METADATA_IDS = 0x100
 
+cdef object _fetch_size_unset = _FETCH_SIZE_UNSET
+cdef object _NoSpeculation = _NoSpeculativeExecutionPolicy
 cdef object _monotonic = _monotonic_clock
 cdef object _void_result = _VOID_RESULT
 cdef object _ConnectionException = ConnectionException
@@ -577,9 +582,11 @@ cdef class RequestBase:
         self._try_next_host()
 
     cdef int _try_next_host(self) except -1:
-        cdef dict pools = self.session.pools
+        cdef dict pools = self.session.pools_by_id
         for host in self._plan:
-            pool = pools.get(host)
+            pool = pools.get(PyLong_FromVoidPtr(<void*> host))
+            if pool is None:
+                pool = self.session.pools.get(host)
             if pool is not None:
                 connection = _first_with_room(pool.connections)
                 if connection is not None:
@@ -645,6 +652,64 @@ cdef class RequestBase:
             self._end()
         else:
             self.on_other_answer(attempt, connection, opcode, flags, body)
+
+
+def bound_request(
+    request_class,
+    payload_class,
+    session,
+    engine,
+    statement,
+    target,
+    profile,
+    trace,
+    custom_payload,
+    timeout,
+    paging_state,
+    on_done,
+    host,
+):
+    """The request for the bound statement `statement`, rendered in the calling thread (see the Python twin)."""
+    cdef RequestBase request
+    cdef ExecuteBase payload
+    cdef type payload_type = payload_class
+    cdef type request_type = request_class
+    payload = <ExecuteBase?> payload_type.__new__(payload_type)
+    payload.prepared = statement.prepared_statement
+    payload.tracing = trace
+    payload.custom_payload = custom_payload or statement.custom_payload
+    payload.consistency = statement.consistency_level
+    if payload.consistency is None:
+        payload.consistency = profile.consistency_level
+    payload.values = statement.block
+    payload.page_size = statement.fetch_size
+    if payload.page_size is _fetch_size_unset:
+        payload.page_size = session.default_fetch_size
+    payload.paging_state = paging_state
+    payload.serial_consistency = statement.serial_consistency_level
+    if payload.serial_consistency is None:
+        payload.serial_consistency = profile.serial_consistency_level
+    generator = session.timestamp_generator
+    if generator is not None and session.use_client_timestamp:
+        payload.timestamp = generator()
+    payload._prerender(engine.core.dialect)
+    request = <RequestBase?> request_type.__new__(request_type)
+    request.session = engine
+    request.statement = target
+    request.payload = payload
+    request.policy = profile.load_balancing_policy
+    request.retry_policy = statement.retry_policy or profile.retry_policy
+    speculation = profile.speculative_execution_policy
+    if type(speculation) is not _NoSpeculation:
+        request.speculative_policy = speculation
+    request.timeout = timeout
+    request.on_done = on_done
+    request.target_host = host
+    request.vector_type = statement.vector_type or session.default_vector_type
+    request.attempts = []
+    request.errors = {}
+    request._timer_slot = -1
+    return request
 
 
 cdef bint _is_void(bytes body) noexcept:

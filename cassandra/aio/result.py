@@ -33,7 +33,7 @@ class ResultSet:
         self._request = request
         self._row_factory = row_factory
         self._message: Any = request.response
-        self._history: list[Attempt] = list(request.attempts)
+        self._history: list[Attempt] = request.attempts  # shared: never changed in place
         self._page: Any = None
         self._next: asyncio.Future[Request] | None = None
 
@@ -103,7 +103,7 @@ class ResultSet:
             self._next = None
         self._request = request
         self._message = request.response
-        self._history += request.attempts
+        self._history = [*self._history, *request.attempts]
         self._page = None
 
     async def fetch_all(self) -> list[Any]:

@@ -24,7 +24,8 @@ __all__ = ["Session"]
 class RequestFuture(asyncio.Future[Any]):
     """The awaitable of one request. Cancelling it gives up the request, whose stream is free when the answer has come."""
 
-    # asyncio's Future has a dict, so that slots would save nothing.
+    __slots__ = ("request",)  # quicker to write than the dict that asyncio's Future has
+
     request: Request
 
     def cancel(self, msg: Any = None) -> bool:
@@ -35,28 +36,34 @@ class RequestFuture(asyncio.Future[Any]):
 
     def complete(self, request: Request) -> None:
         """The engine's call: `request` is over."""
+        if request.error is not None:
+            self.refuse(request.error)
+        elif not self.done():
+            self.set_result(request)
+
+    def refuse(self, error: BaseException) -> None:
+        """It failed, or was given up."""
         if self.done():
             return
-        if request.error is None:
-            self.set_result(self.outcome(request))
-        elif isinstance(request.error, asyncio.CancelledError):
+        if isinstance(error, asyncio.CancelledError):
             super().cancel()
         else:
-            self.set_exception(request.error)
-
-    def outcome(self, request: Request) -> Any:
-        """What awaiting gives."""
-        return request
+            self.set_exception(error)
 
 
 class ResultFuture(RequestFuture):
     """The awaitable of one execution's `ResultSet`."""
 
+    __slots__ = ("row_factory", "session")
+
     row_factory: Callable[..., Any]
     session: Session
 
-    def outcome(self, request: Request) -> ResultSet:
-        return ResultSet(self.session, request, self.row_factory)
+    def complete(self, request: Request) -> None:
+        if request.error is not None:
+            self.refuse(request.error)
+        elif not self.done():
+            self.set_result(ResultSet(self.session, request, self.row_factory))
 
 
 class Session(SessionBase):
@@ -105,8 +112,9 @@ class Session(SessionBase):
         future.request = request
         future.row_factory = profile.row_factory
         future.session = self
-        for listener, args, kwargs in self._request_init_listeners:
-            listener(future, *args, **kwargs)
+        if self._request_init_listeners:
+            for listener, args, kwargs in self._request_init_listeners:
+                listener(future, *args, **kwargs)
         request.start()
         return future
 

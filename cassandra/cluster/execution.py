@@ -6,6 +6,7 @@ import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from cassandra._impl import exchange
 from cassandra.cluster.configuration import NOT_SET, ClusterBase, ConfigMode
 from cassandra.encoder import Encoder
 from cassandra.engine.payloads import BatchPayload, ExecutePayload, MessagePayload, Payload, QueryPayload
@@ -194,7 +195,7 @@ class SessionBase:
         self._prepared_texts.put((self._keyspace_of(query), prepared.query_string), prepared)
         bound = prepared.bind(parameters)
         if isinstance(query, SimpleStatement):
-            for name in ("consistency_level", "retry_policy", "fetch_size", "custom_payload", "is_idempotent"):
+            for name in ("consistency_level", "retry_policy", "fetch_size", "custom_payload", "is_idempotent", "vector_type"):
                 setattr(bound, name, getattr(query, name))
             bound.serial_consistency_level = query.serial_consistency_level
         return bound
@@ -266,9 +267,16 @@ class SessionBase:
                 ), profile
             query, parameters = self._bind_text(query, prepared, parameters), None
         target, statement = self._statement(query, parameters)
+        if type(statement) is BoundStatement and self.client_protocol_handler is ProtocolHandler and not self._request_init_listeners:
+            request: Request = exchange.bound_request(
+                Request, ExecutePayload, self, self._engine, statement, target, profile, trace, custom_payload,
+                profile.request_timeout if timeout is NOT_SET else timeout, paging_state, on_done, host,
+            )  # fmt: skip
+            if request.vector_type != "list":
+                check_vector_type(request.vector_type)
+            return request, profile
         payload = self._encoded(self._payload(statement, parameters, profile, trace, custom_payload, paging_state))
-        request = self._made(Request, target, statement, payload, profile, timeout, host, on_done)
-        return request, profile
+        return self._made(Request, target, statement, payload, profile, timeout, host, on_done), profile
 
     def _made(
         self,

@@ -86,6 +86,7 @@ class ControlConnection:
             return
         previous, self.connection = self.connection, connection
         self.host = node_list.local
+        self._core.dialect = connection.dialect
         connection.on_closed = self._on_closed
         if previous is not None:
             previous.on_closed = None

@@ -52,6 +52,8 @@ class Core:
         self.opener = Opener(settings, loop)
         self.control = ControlConnection(self)
         self.preparer = Preparer(self)
+        # What requests are rendered for ahead of their connection: as the control connection speaks.
+        self.dialect = dialect_of(self.opener.version, None)
         self.closed = False
         self._reconnectors: dict[Host, Reconnector] = {}
         self._background: set[asyncio.Task[Any]] = set()
@@ -60,12 +62,6 @@ class Core:
     def protocol_version(self) -> int:
         """The version agreed on with the cluster, or the one to start with."""
         return self.opener.version
-
-    @property
-    def dialect(self) -> int:
-        """What requests are rendered in before a connection is chosen for them."""
-        connection = self.control.connection
-        return connection.dialect if connection is not None else dialect_of(self.opener.version, None)
 
     # -- life ----------------------------------------------------------------------------------------------------------
 

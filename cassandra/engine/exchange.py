@@ -18,12 +18,14 @@ from typing import Any
 
 from cassandra._impl import bodies
 from cassandra.errors import ConnectionException
+from cassandra.policies.reconnection import NoSpeculativeExecutionPolicy
 from cassandra.protocol.messages.results import VOID_BODY, VOID_RESULT
 from cassandra.protocol.opcodes import EXECUTE, RESULT
 from cassandra.protocol.params import QueryParams
 from cassandra.protocol.streams import MAX_STREAMS, StreamIds
+from cassandra.query.statement import FETCH_SIZE_UNSET
 
-__all__ = ["METADATA_IDS", "WRITE_HIGH_WATER", "Attempt", "Exchange", "ExecuteBase", "RequestBase", "TimerWheel", "first_with_room"]
+__all__ = ["METADATA_IDS", "WRITE_HIGH_WATER", "Attempt", "Exchange", "ExecuteBase", "RequestBase", "TimerWheel", "bound_request", "first_with_room"]
 
 log = logging.getLogger("cassandra.connection")
 
@@ -502,10 +504,10 @@ class RequestBase:
 
     def try_next_host(self) -> None:
         """Send to the next host of the plan that can take it."""
-        pools = self.session.pools
+        session = self.session
         assert self._plan is not None
         for host in self._plan:
-            pool = pools.get(host)
+            pool = session.pools_by_id.get(id(host)) or session.pools.get(host)
             if pool is not None:
                 connection = first_with_room(pool.connections)
                 if connection is not None:
@@ -547,6 +549,64 @@ class RequestBase:
             self.finish(VOID_RESULT)
         else:
             self.on_other_answer(attempt, connection, opcode, flags, body)
+
+
+def bound_request(
+    request_class: type[RequestBase],
+    payload_class: type[ExecuteBase],
+    session: Any,
+    engine: Any,
+    statement: Any,
+    target: Any,
+    profile: Any,
+    trace: bool,
+    custom_payload: Mapping[str, bytes] | None,
+    timeout: float | None,
+    paging_state: bytes | None,
+    on_done: Callable[[Any], None],
+    host: Any,
+) -> Any:
+    """The request for the bound statement `statement`, rendered in the calling thread.
+
+    session: whose settings count where neither the statement nor the `profile` has one. target: what policies see of the statement. The classes are
+    those of the request and of its payload, which must not have an ``__init__`` of their own.
+    """
+    generator = session.timestamp_generator
+    timestamp = generator() if generator is not None and session.use_client_timestamp else None
+    level = statement.consistency_level
+    if level is None:
+        level = profile.consistency_level
+    serial_level = statement.serial_consistency_level
+    if serial_level is None:
+        serial_level = profile.serial_consistency_level
+    fetch_size = statement.fetch_size
+    if fetch_size is FETCH_SIZE_UNSET:
+        fetch_size = session.default_fetch_size
+    payload = payload_class(
+        statement.prepared_statement,
+        trace,
+        custom_payload or statement.custom_payload,
+        level,
+        statement.block,
+        fetch_size,
+        paging_state,
+        serial_level,
+        timestamp,
+    )
+    payload.prerender(engine.core.dialect)
+    speculation = profile.speculative_execution_policy
+    return request_class(
+        engine,
+        target,
+        payload,
+        profile.load_balancing_policy,
+        statement.retry_policy or profile.retry_policy,
+        None if type(speculation) is NoSpeculativeExecutionPolicy else speculation,
+        timeout,
+        on_done,
+        host,
+        statement.vector_type or session.default_vector_type,
+    )
 
 
 def _over(request: Any) -> None:

@@ -36,6 +36,7 @@ class EngineSession:
         "keyspace",
         "loop",
         "pools",
+        "pools_by_id",
         "time",
         "timers",
     )
@@ -48,6 +49,8 @@ class EngineSession:
         self.timers = core.timers
         self.time = core.loop.time
         self.pools: dict[Any, HostPool] = {}
+        # The same by id(host), which is quicker to look up than a host: plans mostly give the very objects.
+        self.pools_by_id: dict[int, HostPool] = {}
         self.closed = False
         self._pool_errors: dict[Any, Exception] = {}
         self._background: set[asyncio.Task[Any]] = set()
@@ -107,6 +110,7 @@ class EngineSession:
             return
         self._pool_errors.pop(host, None)
         self.pools[host] = pool
+        self.pools_by_id[id(host)] = pool
         self.core.on_pool_ready(host)
 
     async def _open_connection(self, host: Any) -> Connection:
@@ -130,6 +134,7 @@ class EngineSession:
         """Close the pool of `host`, where there is one."""
         pool = self.pools.pop(host, None)
         if pool is not None:
+            self.pools_by_id.pop(id(pool.host), None)
             pool.close(error)
 
     def why_no_pool(self, host: Any) -> Exception:

@@ -27,6 +27,8 @@ __all__ = [
 
 Host = Any  # opaque here
 
+_FEW = 64  # hosts
+
 
 class HostDistance:
     """How far a host is: no connections are made to an ignored one."""
@@ -108,8 +110,13 @@ class RoundRobinPolicy(LoadBalancingPolicy):
 
 
 def _rotated(hosts: Sequence[Host], start: int) -> Iterator[Host]:
-    size = len(hosts)
-    return (hosts[(start + i) % size] for i in range(size))
+    if len(hosts) == 1:
+        return iter(hosts)
+    first = start % len(hosts)
+    # A copy of some hosts is cheaper than a generator, of many it is not.
+    if len(hosts) <= _FEW:
+        return iter(hosts[first:] + hosts[:first])
+    return itertools.chain(itertools.islice(hosts, first, None), itertools.islice(hosts, first))
 
 
 class _TieredRoundRobin(LoadBalancingPolicy):

@@ -1,0 +1,38 @@
+"""A clock of microseconds that never repeats or goes back: what client-side timestamps are drawn from.
+
+The compiled twin is ``cassandra._accel.clock``.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from time import time_ns
+
+__all__ = ["MicrosecondClock"]
+
+
+class MicrosecondClock:
+    """Microseconds since the Unix epoch, each greater than the one before, from any thread.
+
+    Where the machine's clock stands still or goes back, the values run ahead of it by a microsecond each; where they are more than
+    `tolerance` microseconds ahead, `on_drift` is called with the machine's time and the value before, both in microseconds.
+    """
+
+    __slots__ = ("_lock", "last", "on_drift", "tolerance")
+
+    def __init__(self, tolerance: int, on_drift: Callable[[int, int], None]) -> None:
+        self.last = 0
+        self.tolerance = tolerance
+        self.on_drift = on_drift
+        self._lock = threading.Lock()
+
+    def next(self) -> int:
+        """The next value."""
+        with self._lock:
+            now = time_ns() // 1000
+            last = self.last
+            self.last = value = now if now > last else last + 1
+        if last - now > self.tolerance:
+            self.on_drift(now, last)
+        return value
