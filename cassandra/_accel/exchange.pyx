@@ -9,17 +9,19 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.long cimport PyLong_FromVoidPtr
 from cpython.list cimport PyList_GET_SIZE
 from libc.stdint cimport uint64_t
-from libc.string cimport memset
+from libc.string cimport memcmp, memset
 
 from cassandra._accel.bodies cimport execute_of
+from cassandra._accel.wbuf cimport get_be32
 
 import asyncio
 import logging
+from threading import Lock as _Lock
 from time import monotonic as _monotonic_clock
 
 from cassandra.errors import ConnectionException
 from cassandra.policies.reconnection import NoSpeculativeExecutionPolicy as _NoSpeculativeExecutionPolicy
-from cassandra.protocol.messages.results import VOID_RESULT as _VOID_RESULT
+from cassandra.protocol.messages.results import VOID_RESULT as _VOID_RESULT, ResultMessage as _ResultMessage_class
 from cassandra.query.statement import FETCH_SIZE_UNSET as _FETCH_SIZE_UNSET
 
 __all__ = ["METADATA_IDS", "WRITE_HIGH_WATER", "Attempt", "Exchange", "ExecuteBase", "RequestBase", "TimerWheel", "bound_request", "first_with_room"]
@@ -32,6 +34,9 @@ METADATA_IDS = 0x100
 cdef object _fetch_size_unset = _FETCH_SIZE_UNSET
 cdef object _NoSpeculation = _NoSpeculativeExecutionPolicy
 cdef object _monotonic = _monotonic_clock
+cdef object _ResultMessage = _ResultMessage_class
+cdef object _new_result = object.__new__
+cdef object _new_lock = _Lock
 cdef object _void_result = _VOID_RESULT
 cdef object _ConnectionException = ConnectionException
 
@@ -492,7 +497,7 @@ cdef class RequestBase:
     # -- of the subclass ----------------------------------------------------------------------------------------------
 
     def on_other_answer(self, attempt, connection, opcode, flags, body):
-        """An answer that is not that of a write which went well."""
+        """An answer that is neither that of a write nor rows with known columns."""
         raise NotImplementedError
 
     def on_attempt_failed(self, attempt, error):
@@ -647,11 +652,47 @@ cdef class RequestBase:
             return
         now = _monotonic()
         answered.latency = now - answered.started
-        if code == OP_RESULT and bits == 0 and _is_void(body) and not self.payload.decodes:
-            self.response = _void_result
-            self._end()
+        if code == OP_RESULT and bits == 0 and not self.payload.decodes:
+            if _is_void(body):
+                self.response = _void_result
+                self._end()
+                return
+            if isinstance(self.payload, ExecuteBase):
+                rows = self._rows(body)
+                if rows is not None:
+                    self.response = rows
+                    self._end()
+                    return
+        self.on_other_answer(attempt, connection, opcode, flags, body)
+
+    cdef object _rows(self, bytes body):
+        """The usual answer to a prepared SELECT, rows with the columns that are known; None for another."""
+        cdef Py_ssize_t pos
+        cdef Py_ssize_t size = PyBytes_GET_SIZE(body)
+        cdef const unsigned char* data = <const unsigned char*> PyBytes_AS_STRING(body)
+        cdef bytes head
+        metadata = (<ExecuteBase> self.payload).result[0]
+        if metadata is None:
+            return None
+        if metadata.has_user_types:
+            pos = metadata.rows_at(body, 0, self.session.core.user_types)
         else:
-            self.on_other_answer(attempt, connection, opcode, flags, body)
+            head = metadata._head
+            pos = PyBytes_GET_SIZE(head)
+            if size < pos or memcmp(data, PyBytes_AS_STRING(head), pos) != 0:
+                pos = metadata.rows_at(body, 0, None)
+        if pos == 0 or size < pos + 4 or data[pos] & 0x80:  # a row count that is negative is not read here
+            return None
+        if self.vector_type != "list":
+            metadata = metadata.with_vectors(self.vector_type)
+        message = _new_result(_ResultMessage)
+        message.kind = 2
+        message.metadata = metadata
+        message.row_count = get_be32(data + pos)
+        message._body = body
+        message._offset = pos + 4
+        message._guard = _new_lock()
+        return message
 
 
 def bound_request(

@@ -19,7 +19,7 @@ from typing import Any
 from cassandra._impl import bodies
 from cassandra.errors import ConnectionException
 from cassandra.policies.reconnection import NoSpeculativeExecutionPolicy
-from cassandra.protocol.messages.results import VOID_BODY, VOID_RESULT
+from cassandra.protocol.messages.results import VOID_BODY, VOID_RESULT, rows_result
 from cassandra.protocol.opcodes import EXECUTE, RESULT
 from cassandra.protocol.params import QueryParams
 from cassandra.protocol.streams import MAX_STREAMS, StreamIds
@@ -425,7 +425,7 @@ class RequestBase:
     # -- of the subclass ----------------------------------------------------------------------------------------------
 
     def on_other_answer(self, attempt: Attempt, connection: Any, opcode: int, flags: int, body: bytes) -> None:
-        """An answer that is not that of a write which went well."""
+        """An answer that is neither that of a write nor rows with known columns."""
         raise NotImplementedError
 
     def on_attempt_failed(self, attempt: Attempt, error: Exception) -> None:
@@ -545,10 +545,25 @@ class RequestBase:
         if self.done:
             return
         attempt.latency = _monotonic() - attempt.started
-        if opcode == RESULT and not flags and body == VOID_BODY and not self.payload.decodes:
-            self.finish(VOID_RESULT)
-        else:
-            self.on_other_answer(attempt, connection, opcode, flags, body)
+        if opcode == RESULT and not flags and not self.payload.decodes:
+            if body == VOID_BODY:
+                self.finish(VOID_RESULT)
+                return
+            rows = self._rows(body)
+            if rows is not None:
+                self.finish(rows)
+                return
+        self.on_other_answer(attempt, connection, opcode, flags, body)
+
+    def _rows(self, body: bytes) -> Any:
+        """The usual answer to a prepared SELECT, rows with the columns that are known; None for another."""
+        metadata = self.payload.cached_metadata()
+        if metadata is None:
+            return None
+        pos = metadata.rows_at(body, 0, self.session.core.user_types)
+        if not pos or len(body) < pos + 4 or body[pos] & 0x80:  # a row count that is negative is not read here
+            return None
+        return rows_result(metadata.with_vectors(self.vector_type), body, pos)
 
 
 def bound_request(

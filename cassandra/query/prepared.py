@@ -102,6 +102,14 @@ class PreparedStatement:
         bound.is_idempotent = self.is_idempotent
         bound.table = self.table
         bound.vector_type = self.vector_type
+        kind = type(values)
+        if (kind is tuple or kind is list) and len(values) >= self.needed_values:  # type: ignore[arg-type]
+            try:
+                bound.block = self.plan.bind(values, self.protocol_version)  # type: ignore[arg-type]
+            except (TypeError, ValueError) as error:
+                _name_statement(error, self.query_string)
+                raise
+            return bound
         return bound.bind(values)
 
     def is_lwt(self) -> bool:

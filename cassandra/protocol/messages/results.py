@@ -157,14 +157,12 @@ def read_result(
     cached: ResultMetadata | None = None,
 ) -> ResultMessage:
     """The RESULT at `pos` of `body`; `cached` is the metadata remembered for the prepared statement that was executed."""
-    message = _new(ResultMessage)  # without the call of __init__, which a message for each request would feel
     if cached is not None:
         # The usual answer to a prepared statement: rows whose metadata is the one at hand, or left out.
         rows = cached.rows_at(body, pos, user_types)
         if rows:
-            message.kind = RESULT_KIND_ROWS
-            message.metadata = cached
-            return _at_rows(message, body, rows)
+            return rows_result(cached, body, rows)
+    message = _new(ResultMessage)  # without the call of __init__, which a message for each request would feel
     if body == VOID_BODY and not pos:
         message.kind = RESULT_KIND_VOID
         return message
@@ -185,6 +183,14 @@ def read_result(
     else:
         raise ProtocolError(f"a result of the unknown kind {kind}")
     return message
+
+
+def rows_result(metadata: ResultMetadata, body: bytes, pos: int) -> ResultMessage:
+    """A RESULT of rows with this metadata, whose row count stands at `pos` of `body`."""
+    message = _new(ResultMessage)
+    message.kind = RESULT_KIND_ROWS
+    message.metadata = metadata
+    return _at_rows(message, body, pos)
 
 
 def _at_rows(message: ResultMessage, body: bytes, pos: int) -> ResultMessage:
