@@ -67,7 +67,7 @@ def vector() -> Any:
 
 
 def blocking(address: str, port: int) -> Figures:
-    from cassandra.cluster import Cluster, ExecutionProfile, EXEC_PROFILE_DEFAULT
+    from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
     from cassandra.concurrent import execute_concurrent_with_args
     from cassandra.policies import RoundRobinPolicy
     from cassandra.query import BatchStatement, BatchType, tuple_factory
@@ -116,7 +116,9 @@ def blocking(address: str, port: int) -> Figures:
         insert_vector = session.prepare(VECTOR_INSERT)
         values = [(7, vector())] * 1000
         for _ in clock.passes("vector<float,768> insert, 100 in flight", 1000):
-            for outcome in execute_concurrent_with_args(session, insert_vector, values, IN_FLIGHT, results_generator=True):
+            for outcome in execute_concurrent_with_args(
+                session, insert_vector, values, IN_FLIGHT, results_generator=True
+            ):
                 assert outcome.success
     except Exception as error:
         print(f"no vectors: {error!r}", file=sys.stderr)
@@ -226,7 +228,9 @@ async def acsylla(address: str, port: int) -> Figures:
         for _ in range(ONE_AT_A_TIME):
             assert (await session.execute(bound(select, (7,)))).first().as_dict()["a"] == 7
     for _ in clock.passes("select of one row, 100 in flight", MANY):
-        await by_workers(lambda: session.execute(bound(select, (7,))), MANY, lambda result: result.first().as_dict()["a"])
+        await by_workers(
+            lambda: session.execute(bound(select, (7,))), MANY, lambda result: result.first().as_dict()["a"]
+        )
     for _ in clock.passes("page of 5,000 rows x 5, a row", 5, PAGE_ROWS):
         for _ in range(5):
             result = await session.execute(bound(page, (7,)))

@@ -48,6 +48,9 @@ def execute_concurrent_with_args(
     return execute_concurrent(session, ((statement, values) for values in parameters), *args, **kwargs)
 
 
+_outcome: Any = tuple.__new__  # without the Python code of a named tuple's own
+
+
 class _Run:
     """One call: sends from the reader's thread, and takes completions from whichever thread they come in."""
 
@@ -63,7 +66,8 @@ class _Run:
         self._statements = iter(statements)
         self._concurrency = concurrency
         self._fail_fast = fail_fast
-        self._options = {} if execution_profile is None else {"execution_profile": execution_profile}
+        self._profile = execution_profile
+        self._submit = getattr(session, "submit_watched", None)
         self._condition = threading.Condition(threading.Lock())
         self._wants_wake_up = False
         # Filled by completions (append is atomic), emptied by the reader.
@@ -108,11 +112,11 @@ class _Run:
         self._sent += 1
         self._under_way += 1
         try:
-            future = self._session.execute_async(statement, parameters, **self._options)
-            when_done = getattr(future, "when_done", None)
-            if when_done is not None:  # rows stay undecoded until somebody reads them, in the reader's thread
-                when_done(self._on_done, position)
+            if self._submit is not None:  # rows stay undecoded until somebody reads them, in the reader's thread
+                self._submit(statement, parameters, self._on_done, position, self._profile)
                 return True
+            options = {} if self._profile is None else {"execution_profile": self._profile}
+            future = self._session.execute_async(statement, parameters, **options)
             arguments = (future, position)
             future.add_callbacks(
                 callback=self._on_success,
@@ -126,8 +130,11 @@ class _Run:
 
     def _on_done(self, future: Any, position: int) -> None:
         error = future.error
-        outcome = ExecutionResult(True, future.result()) if error is None else ExecutionResult(False, error)
-        self._complete(position, outcome)
+        outcome = _outcome(ExecutionResult, (True, future.result()) if error is None else (False, error))
+        self._completed.append((position, outcome))
+        if self._wants_wake_up:
+            with self._condition:
+                self._condition.notify()
 
     def _on_success(self, rows: Any, future: Any, position: int) -> None:
         future.clear_callbacks()

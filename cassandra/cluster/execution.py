@@ -195,7 +195,14 @@ class SessionBase:
         self._prepared_texts.put((self._keyspace_of(query), prepared.query_string), prepared)
         bound = prepared.bind(parameters)
         if isinstance(query, SimpleStatement):
-            for name in ("consistency_level", "retry_policy", "fetch_size", "custom_payload", "is_idempotent", "vector_type"):
+            for name in (
+                "consistency_level",
+                "retry_policy",
+                "fetch_size",
+                "custom_payload",
+                "is_idempotent",
+                "vector_type",
+            ):
                 setattr(bound, name, getattr(query, name))
             bound.serial_consistency_level = query.serial_consistency_level
         return bound
@@ -267,7 +274,11 @@ class SessionBase:
                 ), profile
             query, parameters = self._bind_text(query, prepared, parameters), None
         target, statement = self._statement(query, parameters)
-        if type(statement) is BoundStatement and self.client_protocol_handler is ProtocolHandler and not self._request_init_listeners:
+        if (
+            type(statement) is BoundStatement
+            and self.client_protocol_handler is ProtocolHandler
+            and not self._request_init_listeners
+        ):
             request: Request = exchange.bound_request(
                 Request, ExecutePayload, self, self._engine, statement, target, profile, trace, custom_payload,
                 profile.request_timeout if timeout is NOT_SET else timeout, paging_state, on_done, host,

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra.cluster.result_set import ResultSet
 from cassandra.errors import DriverException, QueryExhausted
-from cassandra.protocol.messages.results import ResultMessage
+from cassandra.protocol.messages.results import VOID_RESULT, ResultMessage
 from cassandra.protocol.opcodes import RESULT_KIND_ROWS
 from cassandra.query.trace import QueryTrace
 
@@ -24,15 +25,33 @@ __all__ = ["ResponseFuture"]
 
 log = logging.getLogger("cassandra.cluster")
 
-# Guards the hand-over between a completion on the loop and a registration elsewhere: a few attribute accesses each time, so
-# that one lock serves all futures.
-_hand_over = threading.Lock()
+# Guards what several threads may register with one future at a time; one lock serves all futures.
+_registering = threading.Lock()
+
+_Callback = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
+
+
+class _Callbacks:
+    """Callbacks for one kind of outcome: each is called once a page, by whoever takes it out of `due` first."""
+
+    __slots__ = ("due", "registered")
+
+    def __init__(self) -> None:
+        self.registered: list[_Callback] = []
+        self.due: deque[_Callback] = deque()
+
+    def add(self, callback: _Callback) -> None:
+        self.registered.append(callback)
+        self.due.append(callback)
 
 
 class ResponseFuture:
     """An execution that is under way, made by `Session.execute_async`. Safe to use from any thread.
 
     `result` waits for it. Callbacks are called in the engine's thread, at once where it is over already; they must not block.
+
+    The completion takes no lock: it writes the outcome, then `_done`, then looks for who waits. Who registers does so first and looks at
+    `_done` then, so that one of the two sees the other; where both do, the callback is called by the one that takes it out of its queue.
     """
 
     __slots__ = (
@@ -54,7 +73,7 @@ class ResponseFuture:
         "session",
     )
 
-    def __init__(self, session: Any, query: Any, row_factory: Callable[..., Any]) -> None:
+    def __init__(self, session: Any, query: Any, row_factory: Callable[..., Any], watcher: Any = None) -> None:
         self.session = session
         self.query = query
         self.row_factory = row_factory
@@ -64,12 +83,13 @@ class ResponseFuture:
         self._error: BaseException | None = None
         self._done = False
         self._waiter: Any = None
-        self._watcher: tuple[Callable[..., Any], Any] | None = None
-        self._callbacks: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] | None = None
-        self._errbacks: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] | None = None
-        self._history: list[Attempt] = []
+        # (function, argument), called once with the future when it is over; decodes no rows, unlike callbacks.
+        self._watcher: tuple[Callable[..., Any], Any] | None = watcher
+        self._callbacks: _Callbacks | None = None
+        self._errbacks: _Callbacks | None = None
+        self._history: Sequence[Attempt] = ()
         self._paging_state: bytes | None = None
-        self._trace_ids: list[Any] = []
+        self._trace_ids: tuple[Any, ...] = ()
 
     # -- completion, on the loop -------------------------------------------------------------------------------------------
 
@@ -79,38 +99,42 @@ class ResponseFuture:
 
     def complete(self, request: Request) -> None:
         """The engine's call: `request` is over."""
-        self._history += request.attempts
-        error = request.error
-        response = request.response
-        trace_id = getattr(response, "trace_id", None)
-        if trace_id is not None:
-            self._trace_ids.append(trace_id)
-        self.is_schema_agreed = getattr(response, "is_schema_agreed", True)
-        if error is None:  # else the page that failed may be asked for again
-            self._paging_state = getattr(response, "paging_state", None)
-        with _hand_over:
-            self._response = response
-            self._error = error
-            self._done = True
-            waiter = self._waiter
-            watcher = self._watcher
-            callbacks = self._callbacks if error is None else self._errbacks
-        if waiter is not None:
-            waiter.release()
+        history = self._history
+        self._history = [*history, *request.attempts] if history else request.attempts
+        self._error = request.error
+        response = self._response = request.response
+        if response is not VOID_RESULT:
+            trace_id = getattr(response, "trace_id", None)
+            if trace_id is not None:
+                self._trace_ids = (*self._trace_ids, trace_id)
+            self.is_schema_agreed = getattr(response, "is_schema_agreed", True)
+            if request.error is None:  # else the page that failed may be asked for again
+                self._paging_state = getattr(response, "paging_state", None)
+        self._done = True
+        if self._waiter is not None:
+            self._waiter.release()
+        watcher = self._watcher
         if watcher is not None:
+            self._watcher = None
             watcher[0](self, watcher[1])
-        if callbacks:
-            self._call_all(list(callbacks))
+        if self._callbacks is not None or self._errbacks is not None:
+            self._call_due()
 
-    def _call_all(self, callbacks: Sequence[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]]) -> None:
+    def _call_due(self) -> None:
+        """Call what is registered for the outcome and was not called yet."""
+        callbacks = self._callbacks if self._error is None else self._errbacks
+        if callbacks is None or not callbacks.due:
+            return
         try:
             outcome = self._error if self._error is not None else self._rows()
         except DriverException as error:  # a row that cannot be decoded
-            self._error = error
-            outcome = error
-            with _hand_over:
-                callbacks = list(self._errbacks or ())
-        for function, args, kwargs in callbacks:
+            self._error = outcome = error
+            callbacks = self._errbacks
+        while callbacks is not None:
+            try:
+                function, args, kwargs = callbacks.due.popleft()
+            except IndexError:
+                return
             try:
                 function(outcome, *args, **kwargs)
             except Exception:
@@ -135,16 +159,17 @@ class ResponseFuture:
 
     def _wait(self) -> None:
         self.session.refuse_on_loop("ResponseFuture.result()", "add_callbacks, or the session of cassandra.aio")
-        with _hand_over:
-            if self._done:
-                return
-            if self._waiter is None:
-                self._waiter = threading.Lock()
-                self._waiter.acquire()
-            waiter = self._waiter
-        # The completion releases it once; each waiting thread hands it on to the next one.
-        waiter.acquire()
-        waiter.release()
+        if self._waiter is None:
+            with _registering:
+                if self._waiter is None:
+                    waiter = threading.Lock()
+                    waiter.acquire()
+                    self._waiter = waiter
+        waiter = self._waiter
+        if not self._done:
+            # The completion releases it once; each waiting thread hands it on to the next one.
+            waiter.acquire()
+            waiter.release()
 
     # -- callbacks ---------------------------------------------------------------------------------------------------------
 
@@ -153,24 +178,22 @@ class ResponseFuture:
 
         With paging it is called for each page. Returns self.
         """
-        with _hand_over:
+        with _registering:
             if self._callbacks is None:
-                self._callbacks = []
-            self._callbacks.append((fn, args, kwargs))
-            run_now = self._done and self._error is None
-        if run_now:
-            self._call_all([(fn, args, kwargs)])
+                self._callbacks = _Callbacks()
+            self._callbacks.add((fn, args, kwargs))
+        if self._done:
+            self._call_due()
         return self
 
     def add_errback(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> ResponseFuture:
         """Call ``fn(error, *args, **kwargs)`` when the execution fails. Returns self."""
-        with _hand_over:
+        with _registering:
             if self._errbacks is None:
-                self._errbacks = []
-            self._errbacks.append((fn, args, kwargs))
-            run_now = self._done and self._error is not None
-        if run_now:
-            self._call_all([(fn, args, kwargs)])
+                self._errbacks = _Callbacks()
+            self._errbacks.add((fn, args, kwargs))
+        if self._done:
+            self._call_due()
         return self
 
     def add_callbacks(
@@ -189,17 +212,9 @@ class ResponseFuture:
 
     def clear_callbacks(self) -> None:
         """Forget all callbacks."""
-        with _hand_over:
+        with _registering:
             self._callbacks = None
             self._errbacks = None
-
-    def when_done(self, fn: Callable[[ResponseFuture, Any], Any], argument: Any) -> None:
-        """Call ``fn(self, argument)`` when it is over, well or badly; at once where it is. Unlike callbacks, it decodes no rows."""
-        with _hand_over:
-            if not self._done:
-                self._watcher = (fn, argument)
-                return
-        fn(self, argument)
 
     @property
     def error(self) -> BaseException | None:
@@ -223,11 +238,14 @@ class ResponseFuture:
         state = self.paging_state
         if state is None or self._request is None:
             raise QueryExhausted("there are no more pages")
-        with _hand_over:
+        with _registering:
             self._done = False
             self._waiter = None
             self._watcher = None
             self._response = None
+            for callbacks in (self._callbacks, self._errbacks):
+                if callbacks is not None:
+                    callbacks.due = deque(callbacks.registered)
         self.session.start_next_page(self, self._request, state)
 
     # -- what is known of the execution ----------------------------------------------------------------------------------------

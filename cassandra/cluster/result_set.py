@@ -20,14 +20,15 @@ class ResultSet:
     response_future: what they come from. initial_response: the first page, a list of rows or the message that holds them.
     """
 
+    # What most results never need has its first value here.
+    _message: ResultMessage | None = None
+    _page: Any = None
+    _iterator: Iterator[Any] | None = None
+    _is_list = False
+    _columns: tuple[list[str] | None, list[Any] | None] | None = None
+
     def __init__(self, response_future: Any, initial_response: Any) -> None:
         self.response_future = response_future
-        self._message: ResultMessage | None = None
-        self._page: Any = None
-        self._iterator: Iterator[Any] | None = None
-        self._is_list = False
-        self.column_names: list[str] | None = getattr(response_future, "_col_names", None)
-        self.column_types: list[Any] | None = getattr(response_future, "_col_types", None)
         self._take_page(initial_response)
 
     def _take_page(self, response: Any) -> None:
@@ -35,11 +36,34 @@ class ResultSet:
             self._message = response
             self._page = None
             if response.kind == RESULT_KIND_ROWS:
-                self.column_names = response.column_names
-                self.column_types = response.column_types
+                self._columns = None
         else:
+            if self._columns is None and self._message is not None:
+                self._columns = (self.column_names, self.column_types)
             self._message = None
             self._page = response if response is not None else []
+
+    @property
+    def column_names(self) -> list[str] | None:
+        """The columns' names; None where the result has no rows."""
+        return self._columns_at_hand()[0]
+
+    @property
+    def column_types(self) -> list[Any] | None:
+        """The columns' `cassandra.cqltypes` classes; None where the result has no rows."""
+        return self._columns_at_hand()[1]
+
+    def _columns_at_hand(self) -> tuple[list[str] | None, list[Any] | None]:
+        columns = self._columns
+        if columns is None:
+            message = self._message
+            if message is not None and message.kind == RESULT_KIND_ROWS:
+                columns = (message.column_names, message.column_types)
+            else:
+                future = self.response_future
+                columns = (getattr(future, "_col_names", None), getattr(future, "_col_types", None))
+            self._columns = columns
+        return columns
 
     # -- the current page ----------------------------------------------------------------------------------------------------
 
@@ -49,7 +73,7 @@ class ResultSet:
         if self._page is None:
             message = self._message
             assert message is not None
-            self._page = message.decode(self.response_future.row_factory) if self.column_names is not None else []
+            self._page = message.decode(self.response_future.row_factory) if message.kind == RESULT_KIND_ROWS else []
         return self._page
 
     @property

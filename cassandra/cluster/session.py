@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra.cluster.configuration import NOT_SET
@@ -79,8 +79,8 @@ class Session(SessionBase):
         """
         if execute_as is not None:
             raise NotImplementedError("execute_as is DataStax Enterprise's proxy execution, which is not supported")
-        future = ResponseFuture(self, query, self._default_profile.row_factory)
-        request, profile = self._request(
+        return self._submit(
+            ResponseFuture(self, query, self._default_profile.row_factory),
             query,
             parameters,
             trace,
@@ -89,13 +89,42 @@ class Session(SessionBase):
             execution_profile,
             paging_state,
             host,
-            future.complete,
+        )
+
+    def submit_watched(
+        self,
+        query: Any,
+        parameters: Parameters,
+        watcher: Callable[[ResponseFuture, Any], Any],
+        argument: Any,
+        execution_profile: Any,
+    ) -> None:
+        """`execute_async` for who wants no future until it is over: ``watcher(future, argument)`` is called then, in the engine's thread."""
+        future = ResponseFuture(self, query, self._default_profile.row_factory, (watcher, argument))
+        profile = EXEC_PROFILE_DEFAULT if execution_profile is None else execution_profile
+        self._submit(future, query, parameters, False, None, NOT_SET, profile, None, None)
+
+    def _submit(
+        self,
+        future: ResponseFuture,
+        query: Any,
+        parameters: Parameters,
+        trace: bool,
+        custom_payload: Mapping[str, bytes] | None,
+        timeout: Any,
+        execution_profile: Any,
+        paging_state: bytes | None,
+        host: Any,
+    ) -> ResponseFuture:
+        request, profile = self._request(
+            query, parameters, trace, custom_payload, timeout, execution_profile, paging_state, host, future.complete
         )
         future.row_factory = profile.row_factory
         future.query = request.statement
         future.watch(request)
-        for listener, args, kwargs in self._request_init_listeners:
-            listener(future, *args, **kwargs)
+        if self._request_init_listeners:
+            for listener, args, kwargs in self._request_init_listeners:
+                listener(future, *args, **kwargs)
         self._start(request)
         return future
 

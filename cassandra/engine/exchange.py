@@ -25,7 +25,17 @@ from cassandra.protocol.params import QueryParams
 from cassandra.protocol.streams import MAX_STREAMS, StreamIds
 from cassandra.query.statement import FETCH_SIZE_UNSET
 
-__all__ = ["METADATA_IDS", "WRITE_HIGH_WATER", "Attempt", "Exchange", "ExecuteBase", "RequestBase", "TimerWheel", "bound_request", "first_with_room"]
+__all__ = [
+    "METADATA_IDS",
+    "WRITE_HIGH_WATER",
+    "Attempt",
+    "Exchange",
+    "ExecuteBase",
+    "RequestBase",
+    "TimerWheel",
+    "bound_request",
+    "first_with_room",
+]
 
 log = logging.getLogger("cassandra.connection")
 

@@ -101,7 +101,9 @@ class Payload(PayloadMethods, QueryParams):
 
     __slots__ = ("_dialect", "body", "custom_payload", "tracing")
 
-    def __init__(self, tracing: bool, custom_payload: Mapping[str, bytes] | None, consistency: int = 0, **params: Any) -> None:
+    def __init__(
+        self, tracing: bool, custom_payload: Mapping[str, bytes] | None, consistency: int = 0, **params: Any
+    ) -> None:
         QueryParams.__init__(self, consistency, **params)
         self.tracing = tracing
         self.custom_payload = custom_payload
@@ -176,7 +178,12 @@ class BatchPayload(Payload):
     opcode = BATCH
 
     def __init__(
-        self, batch_type: int, entries: Sequence[str | BoundStatement], tracing: bool, custom_payload: Any, **params: Any
+        self,
+        batch_type: int,
+        entries: Sequence[str | BoundStatement],
+        tracing: bool,
+        custom_payload: Any,
+        **params: Any,
     ) -> None:
         super().__init__(tracing, custom_payload, **params)
         self.batch_type = batch_type
