@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from cassandra import murmur3
     from cassandra.cqltypes import codecs
+    from cassandra.metadata import ring
     from cassandra.protocol import bind, bodies, frame, rows, segment
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "frame",
     "implementation",
     "murmur3",
+    "ring",
     "rows",
     "segment",
     "twin",
@@ -43,6 +45,7 @@ TWINS: dict[str, str] = {
     "bind": "cassandra.protocol.bind",
     "bodies": "cassandra.protocol.bodies",
     "frame": "cassandra.protocol.frame",
+    "ring": "cassandra.metadata.ring",
     "rows": "cassandra.protocol.rows",
     "segment": "cassandra.protocol.segment",
 }

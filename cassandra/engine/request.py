@@ -288,6 +288,9 @@ class Request:
         if self.done:
             return
         attempt.latency = self.session.time() - attempt.started
+        observe = self.session.core.on_latency
+        if observe is not None:
+            observe(attempt.host, attempt.latency)
         try:
             response = self.session.decode(self, connection, opcode, flags, body)
         except Exception as error:
