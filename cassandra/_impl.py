@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from cassandra import clock, murmur3
     from cassandra.cqltypes import codecs
     from cassandra.engine import exchange
+    from cassandra.metadata import ring
     from cassandra.protocol import bind, bodies, frame, rows, segment
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "frame",
     "implementation",
     "murmur3",
+    "ring",
     "rows",
     "segment",
     "twin",
@@ -47,6 +49,7 @@ TWINS: dict[str, str] = {
     "bind": "cassandra.protocol.bind",
     "bodies": "cassandra.protocol.bodies",
     "frame": "cassandra.protocol.frame",
+    "ring": "cassandra.metadata.ring",
     "rows": "cassandra.protocol.rows",
     "segment": "cassandra.protocol.segment",
     "exchange": "cassandra.engine.exchange",

@@ -652,6 +652,9 @@ cdef class RequestBase:
             return
         now = _monotonic()
         answered.latency = now - answered.started
+        observe = self.session.core.on_latency
+        if observe is not None:
+            observe(answered.host, answered.latency)
         if code == OP_RESULT and bits == 0 and not self.payload.decodes:
             if _is_void(body):
                 self.response = _void_result

@@ -78,10 +78,10 @@ class Cluster(ClusterBase):
         await core.connect()
         try:
             self._core = core
-            hosts = self.metadata.all_hosts()
             for policy in self.profile_manager.policies():
-                policy.populate(self, hosts)
-                core.listeners.append(policy)
+                core.populate_policy(policy, self)
+            for speculation in self.profile_manager.speculation_policies():
+                core.attach_policy(speculation)
         except BaseException:
             self._core = None
             await core.close()
@@ -91,6 +91,10 @@ class Cluster(ClusterBase):
     def _adopt_policy(self, policy: Any) -> None:
         if self._core is not None:
             self._core.adopt_policy(policy, self)
+
+    def _attach_policy(self, policy: Any) -> None:
+        if self._core is not None:
+            self._core.attach_policy(policy)
 
     async def register_user_type(self, keyspace: str, user_type: str, klass: Any) -> None:
         """Give values of the user-defined type `keyspace`.`user_type` as instances of `klass`, and take them as parameters.

@@ -146,10 +146,10 @@ class Cluster(ClusterBase):
         return core
 
     def _populate_policies(self, core: Core) -> None:
-        hosts = self.metadata.all_hosts()
         for policy in self.profile_manager.policies():
-            policy.populate(self, hosts)
-            core.listeners.append(policy)
+            core.populate_policy(policy, self)
+        for speculation in self.profile_manager.speculation_policies():
+            core.attach_policy(speculation)
 
     def _new_session(self, wait_for_all_pools: bool) -> Session:
         core = self._core
@@ -175,6 +175,10 @@ class Cluster(ClusterBase):
     def _adopt_policy(self, policy: Any) -> None:
         if self._core is not None:
             self.run(_call(self._core.adopt_policy, policy, self))
+
+    def _attach_policy(self, policy: Any) -> None:
+        if self._core is not None:
+            self.run(_call(self._core.attach_policy, policy))
 
     def register_user_type(self, keyspace: str, user_type: str, klass: Any) -> None:
         """Give values of the user-defined type `keyspace`.`user_type` as instances of `klass`, and take them as parameters.

@@ -89,10 +89,10 @@ class ClusterBase:
     """Seconds within which it has to answer."""
 
     topology_event_refresh_window: float = 10
-    """The longest delay in seconds between an event about nodes and reading the node list."""
+    """The longest delay in seconds between an event about nodes and reading the node list; negative: events do not count."""
 
     status_event_refresh_window: float = 2
-    """The longest delay in seconds between an event about a node's state and acting on it."""
+    """The longest delay in seconds between an event about a node's state and acting on it; negative: events do not count."""
 
     schema_event_refresh_window: float = 2
     """The longest delay in seconds between an event about the schema and reading it."""
@@ -126,6 +126,7 @@ class ClusterBase:
     metrics_enabled: bool = False
     schema_metadata_enabled: bool = True
     token_metadata_enabled: bool = True
+    """Whether the tokens of nodes are used: without them no request can be sent to a host that holds its data."""
 
     # Accepted for programs that set them: there are no executor threads here, and one kind of connection.
     executor_threads: int = 2
@@ -145,6 +146,7 @@ class ClusterBase:
             if value is not NOT_SET:
                 setattr(self, name, value)
         self.metadata = Metadata()
+        self.metadata.token_metadata_enabled = self.token_metadata_enabled
         self.user_type_fields: dict[Any, list[str]] = {}
         self.profile_manager = ProfileManager()
         self.config_mode = self._choose_mode(profiles)
@@ -245,10 +247,17 @@ class ClusterBase:
         self.config_mode = ConfigMode.PROFILES
         policy = profile.load_balancing_policy
         known = any(policy is other for other in self.profile_manager.policies())
+        speculation = profile.speculative_execution_policy
+        speculation_known = any(speculation is other for other in self.profile_manager.speculation_policies())
         self.profile_manager.profiles[name] = profile
         if not known:
             policy.check_supported()
             self._adopt_policy(policy)
+        if not speculation_known:
+            self._attach_policy(speculation)
+
+    def _attach_policy(self, policy: Any) -> None:
+        """Let a policy of speculative executions that came after `connect` look at latencies."""
 
     def _adopt_policy(self, policy: Any) -> None:
         """Populate a policy that came after `connect`, and open the pools that it wants."""

@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from cassandra.engine.connection import Connection
 from cassandra.engine.endpoint import EndPoint
+from cassandra.engine.replication_reader import read_replication
 from cassandra.engine.topology import LOCAL_QUERY, PEERS_QUERY, PEERS_V2_QUERY, NodeList
 from cassandra.errors import (
     AuthenticationFailed,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("cassandra.cluster")
 
 EVENT_TYPES = ("TOPOLOGY_CHANGE", "STATUS_CHANGE", "SCHEMA_CHANGE")
-REFRESH_DELAY = 0.2  # seconds after the last of a burst of topology events
+REFRESH_DELAY = 0.2  # seconds after the last of a burst of events; how far clients spread, so that not all come at once
 
 
 class ControlConnection:
@@ -46,6 +47,9 @@ class ControlConnection:
         self._reconnecting: asyncio.Task[None] | None = None
         self._refresh_handle: asyncio.TimerHandle | None = None
         self._refreshing: asyncio.Task[None] | None = None
+        self._refresh_by = 0.0  # the loop's time that a refresh is not put off beyond
+        self._replication_handle: asyncio.TimerHandle | None = None
+        self._rumours: dict[Host, asyncio.TimerHandle] = {}
         self._closed = False
 
     # -- connecting ----------------------------------------------------------------------------------------------------
@@ -78,6 +82,7 @@ class ControlConnection:
             connection.on_event = self._on_event
             await self._register(connection)
             node_list = await self._read_nodes(connection, endpoint)
+            await self._read_replication(connection)
         except BaseException:
             connection.close()
             raise
@@ -134,6 +139,21 @@ class ControlConnection:
             raise ConnectionException("there is no control connection at the moment")
         self._core.take_node_list(await self._read_nodes(connection, host.endpoint))
 
+    async def _read_replication(self, connection: Connection) -> None:
+        if self._core.metadata.token_metadata_enabled:
+            self._core.metadata.replace_replication(
+                await read_replication(lambda query: self._core.query_rows(connection, query))
+            )
+
+    async def refresh_replication(self) -> None:
+        """Read the replication of all keyspaces again, where there is a connection for it."""
+        connection = self.connection
+        if connection is not None:
+            try:
+                await self._read_replication(connection)
+            except (DriverException, OSError, asyncio.TimeoutError) as error:
+                log.warning("the replication of keyspaces could not be read: %s", error)
+
     # -- events --------------------------------------------------------------------------------------------------------
 
     def _on_event(self, opcode: int, flags: int, body: bytes) -> None:
@@ -144,29 +164,58 @@ class ControlConnection:
         handler = {
             "STATUS_CHANGE": self._on_status_change,
             "TOPOLOGY_CHANGE": self._on_topology_change,
+            "SCHEMA_CHANGE": self._on_schema_change,
         }.get(event.event_type)
         if handler is not None:
             handler(event.event_args)
 
     def _on_status_change(self, args: Any) -> None:
+        window = self._core.settings.status_event_refresh_window
+        if window < 0:
+            return
         address, port = args["address"]
         host = self._core.metadata.get_host(str(address), port) or self._core.metadata.get_host(str(address))
         if host is None:
-            self.schedule_refresh()
-        elif args["change_type"] == "UP":
-            self._core.on_up_event(host)
-        else:
-            self._core.on_down_event(host)
+            self._on_topology_change(args)
+            return
+        # The last word of a burst counts: a node that restarts is told of several times.
+        earlier = self._rumours.pop(host, None)
+        if earlier is not None:
+            earlier.cancel()
+        act = self._core.on_up_event if args["change_type"] == "UP" else self._core.on_down_event
+        self._rumours[host] = self._core.loop.call_later(_spread(window), self._act_on_rumour, host, act)
+
+    def _act_on_rumour(self, host: Host, act: Callable[[Host], None]) -> None:
+        self._rumours.pop(host, None)
+        if not self._closed:
+            act(host)
 
     def _on_topology_change(self, args: Any) -> None:
-        self.schedule_refresh()
+        if self._core.settings.topology_event_refresh_window >= 0:
+            self.schedule_refresh()
+
+    def _on_schema_change(self, args: Any) -> None:
+        if args.get("target_type") != "KEYSPACE":
+            return
+        if self._replication_handle is not None:
+            self._replication_handle.cancel()
+        self._replication_handle = self._core.loop.call_later(REFRESH_DELAY, self._start_replication_refresh)
+
+    def _start_replication_refresh(self) -> None:
+        self._replication_handle = None
+        if not self._closed:
+            self._core.spawn(self.refresh_replication())
 
     def schedule_refresh(self) -> None:
-        """Read the node list soon: once for a burst of events."""
+        """Read the node list soon: once for a burst of events, and within `topology_event_refresh_window` of its first one."""
+        now = self._core.loop.time()
+        window = max(self._core.settings.topology_event_refresh_window, 0.0)
         if self._refresh_handle is not None:
             self._refresh_handle.cancel()
-        delay = min(REFRESH_DELAY, self._core.settings.topology_event_refresh_window)
-        self._refresh_handle = self._core.loop.call_later(max(delay, 0), self._start_refresh)
+        else:
+            self._refresh_by = now + window
+        delay = min(REFRESH_DELAY + _spread(window), max(self._refresh_by - now, 0.0))
+        self._refresh_handle = self._core.loop.call_later(delay, self._start_refresh)
 
     def _start_refresh(self) -> None:
         self._refresh_handle = None
@@ -223,14 +272,20 @@ class ControlConnection:
     def close(self) -> None:
         """Close for good."""
         self._closed = True
-        if self._refresh_handle is not None:
-            self._refresh_handle.cancel()
+        for handle in (self._refresh_handle, self._replication_handle, *self._rumours.values()):
+            if handle is not None:
+                handle.cancel()
         for task in (self._reconnecting, self._refreshing):
             if task is not None:
                 task.cancel()
         if self.connection is not None:
             self.connection.close()
             self.connection = None
+
+
+def _spread(window: float) -> float:
+    """Some seconds of a window, other ones for each client, so that not all of them come at once."""
+    return random.uniform(0.0, min(window, REFRESH_DELAY))
 
 
 def _next_delay(schedule: Iterator[float], at_the_end: float = 60.0) -> float:

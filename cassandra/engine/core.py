@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+from collections.abc import Callable
 from typing import Any
 
 from cassandra.consistency import ConsistencyLevel
@@ -27,6 +28,7 @@ from cassandra.engine.topology import NodeList
 from cassandra.errors import ConnectionException, DriverException, OperationTimedOut, UserTypeDoesNotExist
 from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.metadata.host import Host
+from cassandra.policies.balancing import attach_policy
 from cassandra.protocol.messages.decode import decode_response
 from cassandra.protocol.messages.errors import ErrorMessage
 from cassandra.protocol.opcodes import OPTIONS, QUERY
@@ -36,6 +38,8 @@ from cassandra.query.row_factories import dict_factory
 from cassandra._impl import bodies, exchange  # isort: skip
 
 log = logging.getLogger("cassandra.cluster")
+
+FOLLOW_DELAY = 0.1  # seconds after an event until the pools follow the distances that it may have changed
 
 
 class Core:
@@ -55,6 +59,11 @@ class Core:
         # What requests are rendered for ahead of their connection: as the control connection speaks.
         self.dialect = dialect_of(self.opener.version, None)
         self.closed = False
+        self.time = loop.time
+        # Told of each answer, where a policy wants to know.
+        self.on_latency: Callable[[Host, float], None] | None = None
+        self._observers: list[Callable[[Host, float], None]] = []
+        self._following: asyncio.TimerHandle | None = None
         self._reconnectors: dict[Host, Reconnector] = {}
         self._background: set[asyncio.Task[Any]] = set()
 
@@ -81,6 +90,8 @@ class Core:
             return
         self.closed = True
         self.control.close()
+        if self._following is not None:
+            self._following.cancel()
         for reconnector in list(self._reconnectors.values()):
             reconnector.stop()
         for session in list(self.sessions):
@@ -228,14 +239,55 @@ class Core:
                 getattr(listener, event)(host)
             except Exception:
                 log.exception("%s.%s(%s) failed", type(listener).__name__, event, host)
+        self.follow_distances_soon()
+
+    def follow_distances_soon(self) -> None:
+        """Have the pools follow the distances of the hosts, once for a burst of events."""
+        if self._following is None and not self.closed:
+            self._following = self.loop.call_later(FOLLOW_DELAY, self._follow_distances)
+
+    def _follow_distances(self) -> None:
+        self._following = None
+        for session in list(self.sessions):
+            session.follow_distances()
+
+    # -- policies --------------------------------------------------------------------------------------------------------
+
+    def populate_policy(self, policy: Any, cluster: Any) -> None:
+        """Tell a load balancing policy of the hosts, now and from now on."""
+        policy.populate(cluster, self.metadata.all_hosts())
+        self.attach_policy(policy)
+        self.listeners.append(policy)
 
     def adopt_policy(self, policy: Any, cluster: Any) -> None:
         """A load balancing policy that came after `connect`."""
-        policy.populate(cluster, self.metadata.all_hosts())
-        self.listeners.append(policy)
+        self.populate_policy(policy, cluster)
         for host in self.metadata.all_hosts():
             if host.is_up is not False:
                 self.spawn(self.bring_up(host))
+
+    def attach_policy(self, policy: Any) -> None:
+        """Let a policy of any kind look at the requests under way, where it wants to."""
+        attach_policy(policy, self)
+
+    def in_flight(self, host: Host) -> int:
+        """Requests to `host` that are not answered yet, of all sessions."""
+        count = 0
+        for session in self.sessions:
+            pool = session.pools.get(host)
+            if pool is not None:
+                for connection in pool.connections:
+                    count += connection.in_flight
+        return count
+
+    def observe_latencies(self, observer: Callable[[Host, float], None]) -> None:
+        """Call `observer` with the host and the seconds of each answer from now on."""
+        self._observers.append(observer)
+        self.on_latency = observer if len(self._observers) == 1 else self._tell_observers
+
+    def _tell_observers(self, host: Host, seconds: float) -> None:
+        for observer in self._observers:
+            observer(host, seconds)
 
     async def register_user_type(self, keyspace: str, name: str, klass: Any) -> list[str]:
         """Decode values of a user-defined type as `klass`; the names of its fields. UserTypeDoesNotExist where there is none."""
@@ -278,6 +330,11 @@ class Core:
             self._tell("on_down", host)
         if host not in self._reconnectors:
             self._reconnectors[host] = Reconnector(self, host)
+
+    def give_up(self, host: Host) -> None:
+        """No further try is made to reach `host`, until the cluster says that it is up."""
+        if host.is_up is False:
+            host.force_down()
 
     def on_up_event(self, host: Host) -> None:
         """The cluster says that `host` is up."""

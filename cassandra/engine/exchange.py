@@ -555,6 +555,9 @@ class RequestBase:
         if self.done:
             return
         attempt.latency = _monotonic() - attempt.started
+        observe = self.session.core.on_latency
+        if observe is not None:
+            observe(attempt.host, attempt.latency)
         if opcode == RESULT and not flags and not self.payload.decodes:
             if body == VOID_BODY:
                 self.finish(VOID_RESULT)

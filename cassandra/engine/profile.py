@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from cassandra.consistency import ConsistencyLevel
-from cassandra.policies.balancing import DCAwareRoundRobinPolicy, TokenAwarePolicy
+from cassandra.policies.balancing import DCAwareRoundRobinPolicy
 from cassandra.policies.reconnection import NoSpeculativeExecutionPolicy
 from cassandra.policies.retry import RetryPolicy
+from cassandra.policies.token_aware import TokenAwarePolicy
 from cassandra.query.row_factories import named_tuple_factory
 
 __all__ = ["EXEC_PROFILE_DEFAULT", "ExecutionProfile", "ProfileManager", "default_lbp_factory"]
@@ -93,6 +94,13 @@ class ProfileManager:
     def policies(self) -> list[Any]:
         """The distinct load balancing policies."""
         found = {id(profile.load_balancing_policy): profile.load_balancing_policy for profile in self.profiles.values()}
+        return list(found.values())
+
+    def speculation_policies(self) -> list[Any]:
+        """The distinct policies of speculative executions."""
+        found = {
+            id(one.speculative_execution_policy): one.speculative_execution_policy for one in self.profiles.values()
+        }
         return list(found.values())
 
     def distance(self, host: Any) -> int:

@@ -44,6 +44,7 @@ class Reconnector:
                 if await self._try():
                     return
             log.warning("host %s is given up: the reconnection policy's schedule is at its end", self.host)
+            self._core.give_up(self.host)
         except asyncio.CancelledError:
             raise
         except Exception:
@@ -57,6 +58,7 @@ class Reconnector:
             connection = await self._core.open_connection(self.host.endpoint)
         except AuthenticationFailed as error:
             log.error("host %s does not accept the credentials, it is not tried again: %s", self.host, error)
+            self._core.give_up(self.host)
             return True
         except (DriverException, OSError, asyncio.TimeoutError) as error:
             log.debug("host %s is still down: %s", self.host, error)

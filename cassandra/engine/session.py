@@ -29,6 +29,7 @@ class EngineSession:
 
     __slots__ = (
         "_background",
+        "_opening",
         "_pool_errors",
         "closed",
         "core",
@@ -53,6 +54,7 @@ class EngineSession:
         self.pools_by_id: dict[int, HostPool] = {}
         self.closed = False
         self._pool_errors: dict[Any, Exception] = {}
+        self._opening: dict[Any, asyncio.Task[None]] = {}
         self._background: set[asyncio.Task[Any]] = set()
 
     # -- pools ---------------------------------------------------------------------------------------------------------
@@ -87,6 +89,14 @@ class EngineSession:
         """Open the pool of `host`; a failure is noted, and reported to the engine."""
         if self.closed or host in self.pools or not self._wanted(host):
             return
+        opening = self._opening.get(host)
+        if opening is None:
+            opening = self._opening[host] = self._spawn(self._open_pool(host))
+            opening.add_done_callback(lambda _: self._opening.pop(host, None))
+        # Whoever else waits for it may give up; and where the session is closed meanwhile, that is no error here.
+        await asyncio.wait({opening})
+
+    async def _open_pool(self, host: Any) -> None:
         pool = HostPool(
             host,
             self.distance(host),
@@ -112,6 +122,23 @@ class EngineSession:
         self.pools[host] = pool
         self.pools_by_id[id(host)] = pool
         self.core.on_pool_ready(host)
+
+    def follow_distances(self) -> None:
+        """An event may have changed how far hosts are: open pools to those that are wanted now, close the others."""
+        if self.closed:
+            return
+        for host in self.core.metadata.all_hosts():
+            wanted = self._wanted(host)
+            pool = self.pools.get(host)
+            if pool is not None and not wanted:
+                if pool.in_flight:  # what is under way may come to its end; plans have the host no more
+                    self.core.follow_distances_soon()
+                else:
+                    self.remove_pool(host, ConnectionException(f"{host} is ignored by the load balancing policies now"))
+            elif pool is not None:
+                pool.distance = self.distance(host)
+            elif wanted and host.is_up is not False and host not in self._opening:
+                self._spawn(self.add_pool(host))
 
     async def _open_connection(self, host: Any) -> Connection:
         connection = await self.core.open_connection(host.endpoint)
@@ -215,6 +242,8 @@ class EngineSession:
         agreed = False
         try:
             agreed = await self.core.wait_for_schema_agreement(connection)
+            if event["target_type"] == "KEYSPACE":
+                await self.core.control.refresh_replication()
         except asyncio.CancelledError:
             request.fail(self.closed_error())
             raise
@@ -223,10 +252,11 @@ class EngineSession:
         response.is_schema_agreed = agreed
         request.finish(response)
 
-    def _spawn(self, coroutine: Any) -> None:
+    def _spawn(self, coroutine: Any) -> asyncio.Task[Any]:
         task = self.core.spawn(coroutine)
         self._background.add(task)
         task.add_done_callback(self._background.discard)
+        return task
 
     # -- end -----------------------------------------------------------------------------------------------------------
 

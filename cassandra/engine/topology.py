@@ -46,7 +46,9 @@ def update_host(host: Host, row: Row) -> None:
     """Write what a row says of a host into it."""
     host.host_id = row.get("host_id")
     host.set_location_info(row.get("data_center"), row.get("rack"))
-    host.tokens = tuple(row.get("tokens") or ())
+    tokens = tuple(row.get("tokens") or ())
+    if tokens != host.tokens:  # the ring knows by the tuple itself that nothing has changed
+        host.tokens = tokens
     for attribute, columns in _COLUMNS.items():
         value = next((row[column] for column in columns if row.get(column) is not None), None)
         if value is not None:

@@ -3,21 +3,38 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 from cassandra.metadata.host import Host
+from cassandra.metadata.replication import ReplicationStrategy
+from cassandra.metadata.routing import Routing, TokenMap, View
+from cassandra.metadata.tokens import token_class_of
 
 __all__ = ["Metadata"]
+
+
+TableReplicas = Callable[[str, str, bytes], Sequence[Host] | None]
 
 
 class Metadata:
     """The cluster's name, partitioner and hosts. Readable from any thread; the engine alone replaces the snapshot."""
 
+    token_metadata_enabled: bool = True
+    """Whether tokens are used at all: without them there is no token map, and no host is known as a replica."""
+
     def __init__(self) -> None:
         self.cluster_name: str | None = None
         self.partitioner: str | None = None
+        self.dbaas = False
+        self.replication_version = 0
         self._hosts: MappingProxyType[Any, Host] = MappingProxyType({})
+        self._replication: Mapping[str, ReplicationStrategy | None] = {}
+        self.view: View | None = None  # of the hosts that own tokens; swapped when one of them changes
+        self._table_replicas: TableReplicas | None = None
+        self._routing: Routing | None = None
+        self._token_map: tuple[View, TokenMap] | None = None
 
     def all_hosts(self) -> list[Host]:
         """All known hosts."""
@@ -41,13 +58,83 @@ class Metadata:
                 return host
         return None
 
-    def get_replicas(self, keyspace: str, key: bytes) -> list[Host]:
-        """The hosts that hold the partition `key` (a serialized partition key) of `keyspace`; empty where that is not known."""
-        return []
+    def add_or_return_host(self, host: Host) -> tuple[Host, bool]:
+        """(the host that is known at the end point of `host`, or `host`, which is added; whether it was added)."""
+        known = self._hosts.get(host.endpoint)
+        if known is not None:
+            return known, False
+        self.replace_hosts([*self._hosts.values(), host])
+        return host, True
 
     def replace_hosts(self, hosts: list[Host]) -> None:
         """Take a new snapshot (the engine calls it)."""
         self._hosts = MappingProxyType({host.endpoint: host for host in hosts})
+        token_class = token_class_of(self.partitioner) if self.token_metadata_enabled else None
+        view = View(hosts, token_class) if token_class is not None else None
+        if view is None or not view.is_like(self.view):
+            self.view = view
+
+    # -- replicas ------------------------------------------------------------------------------------------------------
+
+    def replication_of(self, keyspace: str) -> ReplicationStrategy | None:
+        """The replication of a keyspace; None where it is not known."""
+        return self._replication.get(keyspace)
+
+    def replace_replication(self, replication: Mapping[str, ReplicationStrategy | None]) -> None:
+        """Take the replication of all keyspaces (the engine calls it)."""
+        if replication != self._replication:
+            self._replication = MappingProxyType(dict(replication))
+            self.replication_version += 1
+
+    @property
+    def table_replicas(self) -> TableReplicas | None:
+        """Called with keyspace, table and serialized key: the replicas of tables that do not go by the ring, None for others."""
+        return self._table_replicas
+
+    @table_replicas.setter
+    def table_replicas(self, table_replicas: TableReplicas | None) -> None:
+        self._table_replicas = table_replicas
+        self.replication_version += 1
+
+    def routing(self) -> Routing | None:
+        """Where partitions are, at this moment; None without tokens, or with a partitioner that is not known."""
+        view, version, known = self.view, self.replication_version, self._routing
+        if known is not None and known.view is view and known.replication_version == version:
+            return known
+        if view is None:
+            return None
+        self._routing = made = Routing(view, self.replication_of, version, known)
+        return made
+
+    def get_replicas(self, keyspace: str, key: bytes) -> list[Host]:
+        """The hosts that hold the partition `key` (a serialized partition key) of `keyspace`, the first one first.
+
+        Of transient replication those that hold it for good. Empty where that is not known.
+        """
+        routing = self.routing()
+        replica_map = routing.map_of(keyspace) if routing is not None else None
+        return list(replica_map.of_key(key)) if replica_map is not None else []
+
+    @property
+    def token_map(self) -> TokenMap | None:
+        """The tokens of all hosts; None without tokens, or with a partitioner that is not known."""
+        view, known = self.view, self._token_map
+        if view is None:
+            return None
+        if known is None or known[0] is not view:
+            known = self._token_map = (view, TokenMap.of_view(view, self))
+        return known[1]
+
+    def can_support_partitioner(self) -> bool:
+        """Whether tokens of the cluster's partitioner can be computed."""
+        return token_class_of(self.partitioner) is not None
+
+    def rebuild_token_map(self, partitioner: str, token_map: Mapping[Host, Iterable[str]]) -> None:
+        """Take the tokens of each host as texts, and the partitioner that they belong to."""
+        self.partitioner = partitioner
+        for host, tokens in token_map.items():
+            host.tokens = tuple(tokens)
+        self.replace_hosts(list({**self._hosts, **{host.endpoint: host for host in token_map}}.values()))
 
 
 Metadata.__module__ = "cassandra.metadata"

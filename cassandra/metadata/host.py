@@ -12,12 +12,14 @@ __all__ = ["Host"]
 class Host:
     """A node of the cluster: its end point, place and state. Equal and hashable by end point.
 
-    `is_up` is True, False, or None before anything is known.
+    `is_up` is True, False, or None before anything is known; `state` says so in a word.
     """
 
     __slots__ = (
         "__weakref__",
         "_datacenter",
+        "_given_up",
+        "_hash",
         "_rack",
         "broadcast_address",
         "broadcast_port",
@@ -48,6 +50,8 @@ class Host:
         if endpoint is None:
             raise ValueError("endpoint must not be None")
         self.endpoint = endpoint
+        self._hash = hash(endpoint)  # asked for several times a request
+        self._given_up = False
         self.conviction_policy = conviction_policy_factory(self) if conviction_policy_factory is not None else None
         self.host_id = host_id
         self._datacenter = datacenter
@@ -90,23 +94,38 @@ class Host:
         """The node answers."""
         if self.conviction_policy is not None:
             self.conviction_policy.reset()
+        self._given_up = False
         self.is_up = True
 
     def set_down(self) -> None:
         """The node does not answer."""
         self.is_up = False
 
+    def force_down(self) -> None:
+        """The node is not tried any more, until the cluster says that it is up."""
+        self.is_up = False
+        self._given_up = True
+
+    @property
+    def state(self) -> str:
+        """ "up", "down" (it is tried again), "forced down" (it is not) or "unknown"."""
+        if self.is_up is None:
+            return "unknown"
+        return "up" if self.is_up else "forced down" if self._given_up else "down"
+
     def signal_connection_failure(self, connection_exc: BaseException) -> bool:
         """Tell the conviction policy of a failure; true where the node counts as down now."""
         return self.conviction_policy is None or bool(self.conviction_policy.add_failure(connection_exc))
 
     def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
         if isinstance(other, Host):
             return bool(self.endpoint == other.endpoint)
         return NotImplemented
 
     def __hash__(self) -> int:
-        return hash(self.endpoint)
+        return self._hash
 
     def __lt__(self, other: Host) -> bool:
         return bool(self.endpoint < other.endpoint)

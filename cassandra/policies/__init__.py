@@ -1,6 +1,8 @@
 """Policies: load balancing, retry, reconnection, conviction, speculation and address translation."""
 
 import os
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from cassandra._foreign import refuse_foreign_files
 
@@ -10,13 +12,13 @@ from cassandra.errors import WriteType  # noqa: E402
 from cassandra.policies.balancing import (  # noqa: E402
     DCAwareRoundRobinPolicy,
     DefaultLoadBalancingPolicy,
+    DSELoadBalancingPolicy,
     HostDistance,
     HostFilterPolicy,
     HostStateListener,
     LoadBalancingPolicy,
     RackAwareRoundRobinPolicy,
     RoundRobinPolicy,
-    TokenAwarePolicy,
     WhiteListRoundRobinPolicy,
     WrapperPolicy,
 )
@@ -42,13 +44,20 @@ from cassandra.policies.retry import (  # noqa: E402
     NeverRetryPolicy,
     RetryPolicy,
 )
+from cassandra.policies.token_aware import TokenAwarePolicy  # noqa: E402
+
+if TYPE_CHECKING:
+    from cassandra.policies.adaptive import AdaptivePolicy
+    from cassandra.policies.speculation import LatencyTracker, PercentileSpeculativeExecutionPolicy
 
 __all__ = [
+    "AdaptivePolicy",
     "AddressTranslator",
     "ConstantReconnectionPolicy",
     "ConstantSpeculativeExecutionPolicy",
     "ConvictionPolicy",
     "DCAwareRoundRobinPolicy",
+    "DSELoadBalancingPolicy",
     "DefaultLoadBalancingPolicy",
     "DowngradingConsistencyRetryPolicy",
     "EC2MultiRegionTranslator",
@@ -59,10 +68,12 @@ __all__ = [
     "HostFilterPolicy",
     "HostStateListener",
     "IdentityTranslator",
+    "LatencyTracker",
     "LoadBalancingPolicy",
     "NeverRetryPolicy",
     "NoSpeculativeExecutionPlan",
     "NoSpeculativeExecutionPolicy",
+    "PercentileSpeculativeExecutionPolicy",
     "RackAwareRoundRobinPolicy",
     "ReconnectionPolicy",
     "RetryPolicy",
@@ -76,6 +87,19 @@ __all__ = [
     "WriteType",
 ]
 
-for _name in set(__all__) - {"WriteType"}:
+# Imported at their first use: most programs go without them.
+_LATER = {
+    "AdaptivePolicy": "cassandra.policies.adaptive",
+    "LatencyTracker": "cassandra.policies.speculation",
+    "PercentileSpeculativeExecutionPolicy": "cassandra.policies.speculation",
+}
+
+for _name in set(__all__) - {"WriteType", *_LATER}:
     globals()[_name].__module__ = "cassandra.policies"
 del _name
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_LATER[name]), name)

@@ -9,20 +9,23 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 __all__ = [
     "DCAwareRoundRobinPolicy",
+    "DSELoadBalancingPolicy",
     "DefaultLoadBalancingPolicy",
+    "Engine",
     "HostDistance",
     "HostFilterPolicy",
     "HostStateListener",
     "LoadBalancingPolicy",
     "RackAwareRoundRobinPolicy",
     "RoundRobinPolicy",
-    "TokenAwarePolicy",
     "WhiteListRoundRobinPolicy",
     "WrapperPolicy",
+    "attach_policy",
+    "distances_follow_events",
 ]
 
 Host = Any  # opaque here
@@ -77,6 +80,22 @@ class LoadBalancingPolicy(HostStateListener):
     def check_supported(self) -> None:
         """Raise where the policy cannot work in this environment."""
 
+    def attach(self, engine: Engine) -> None:
+        """Called once after `populate`, for policies that look at requests under way."""
+
+
+class Engine(Protocol):
+    """What the driver tells policies of requests; all of it belongs to the loop that plans are made on."""
+
+    def time(self) -> float:
+        """The loop's clock, in seconds."""
+
+    def in_flight(self, host: Host) -> int:
+        """Requests to `host` that are not answered yet, of all sessions."""
+
+    def observe_latencies(self, observer: Callable[[Host, float], None]) -> None:
+        """Call `observer` with the host and the seconds of each answer from now on."""
+
 
 class RoundRobinPolicy(LoadBalancingPolicy):
     """All live hosts in turn, each plan starting one further."""
@@ -92,8 +111,7 @@ class RoundRobinPolicy(LoadBalancingPolicy):
         return HostDistance.LOCAL
 
     def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
-        hosts = self._live_hosts
-        return _rotated(hosts, next(self._position)) if hosts else iter(())
+        return _rotated((self._live_hosts,), next(self._position))
 
     def on_up(self, host: Host) -> None:
         if host not in self._live_hosts:
@@ -109,14 +127,21 @@ class RoundRobinPolicy(LoadBalancingPolicy):
         self.on_down(host)
 
 
-def _rotated(hosts: Sequence[Host], start: int) -> Iterator[Host]:
-    if len(hosts) == 1:
-        return iter(hosts)
-    first = start % len(hosts)
-    # A copy of some hosts is cheaper than a generator, of many it is not.
-    if len(hosts) <= _FEW:
-        return iter(hosts[first:] + hosts[:first])
-    return itertools.chain(itertools.islice(hosts, first, None), itertools.islice(hosts, first))
+def _rotated(tiers: Sequence[Sequence[Host]], start: int) -> Iterator[Host]:
+    """The hosts of each tier from place `start` on, nearer tiers first."""
+    if len(tiers) == 1 and 0 < len(tiers[0]) <= _FEW:
+        # A copy of some hosts is cheaper than a generator, of many it is not.
+        (hosts,) = tiers
+        first = start % len(hosts)
+        return iter((*hosts[first:], *hosts[:first]) if first else hosts)
+    return _rotated_tiers(tiers, start)
+
+
+def _rotated_tiers(tiers: Sequence[Sequence[Host]], start: int) -> Iterator[Host]:
+    for hosts in tiers:
+        size = len(hosts)
+        for place in range(start, start + size):
+            yield hosts[place % size]
 
 
 class _TieredRoundRobin(LoadBalancingPolicy):
@@ -162,8 +187,7 @@ class _TieredRoundRobin(LoadBalancingPolicy):
         return HostDistance.REMOTE if used else HostDistance.IGNORED
 
     def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
-        start = next(self._position)
-        return itertools.chain.from_iterable(_rotated(tier, start) for tier in self._by_tier() if tier)
+        return _rotated(self._by_tier(), next(self._position))
 
     def on_up(self, host: Host) -> None:
         # A host that comes back may have moved to another rack or data centre: it is placed anew.
@@ -256,6 +280,9 @@ class WrapperPolicy(LoadBalancingPolicy):
     def check_supported(self) -> None:
         self._child_policy.check_supported()
 
+    def attach(self, engine: Engine) -> None:
+        attach_policy(self._child_policy, engine)
+
     def on_up(self, host: Host) -> None:
         self._child_policy.on_up(host)
 
@@ -267,54 +294,6 @@ class WrapperPolicy(LoadBalancingPolicy):
 
     def on_remove(self, host: Host) -> None:
         self._child_policy.on_remove(host)
-
-
-class TokenAwarePolicy(WrapperPolicy):
-    """The replicas of a statement's partition first, nearest first, then the child policy's plan.
-
-    Replicas of one distance are shuffled unless `shuffle_replicas` is false or the statement is a lightweight transaction,
-    which is fastest where every client takes the same replica.
-    """
-
-    def __init__(self, child_policy: LoadBalancingPolicy, shuffle_replicas: bool = True) -> None:
-        super().__init__(child_policy)
-        self.shuffle_replicas = shuffle_replicas
-        self._metadata: Any = None
-
-    def populate(self, cluster: Any, hosts: Iterable[Host]) -> None:
-        self._metadata = cluster.metadata
-        super().populate(cluster, hosts)
-
-    def check_supported(self) -> None:
-        self._child_policy.check_supported()
-
-    def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
-        replicas = self._replicas(working_keyspace, query)
-        child_plan = self._child_policy.make_query_plan(working_keyspace, query)
-        return self._replicas_first(replicas, query, child_plan) if replicas else child_plan
-
-    def _replicas(self, working_keyspace: str | None, query: Any) -> list[Host]:
-        routing_key = getattr(query, "routing_key", None)
-        if routing_key is None or self._metadata is None:
-            return []
-        keyspace = query.keyspace or working_keyspace
-        return list(self._metadata.get_replicas(keyspace, routing_key)) if keyspace else []
-
-    def _replicas_first(self, replicas: list[Host], query: Any, child_plan: Iterator[Host]) -> Iterator[Host]:
-        is_lwt = getattr(query, "is_lwt", None)
-        if self.shuffle_replicas and not (is_lwt is not None and is_lwt()):
-            random.shuffle(replicas)
-        distances = {host: self._child_policy.distance(host) for host in replicas if host.is_up is not False}
-        first = [
-            host
-            for distance in (HostDistance.LOCAL_RACK, HostDistance.LOCAL, HostDistance.REMOTE)
-            for host, host_distance in distances.items()
-            if host_distance == distance
-        ]
-        yield from first
-        for host in child_plan:
-            if host not in first:
-                yield host
 
 
 class WhiteListRoundRobinPolicy(RoundRobinPolicy):
@@ -379,3 +358,33 @@ class DefaultLoadBalancingPolicy(WrapperPolicy):
         if host is None or not host.is_up:
             return plan
         return itertools.chain((host,), (other for other in plan if other != host))
+
+
+class DSELoadBalancingPolicy(DefaultLoadBalancingPolicy):
+    """The same under an older name."""
+
+
+# What these say of a host changes at the on_* calls only.
+_FOLLOW_EVENTS = frozenset(
+    {
+        RoundRobinPolicy.distance,
+        _TieredRoundRobin.distance,
+        RackAwareRoundRobinPolicy.distance,
+        WhiteListRoundRobinPolicy.distance,
+    }
+)
+
+
+def distances_follow_events(policy: Any) -> bool:
+    """Whether distances may be remembered between the on_* calls: not those of a program's own policy."""
+    distance = getattr(type(policy), "distance", None)
+    if distance is WrapperPolicy.distance:
+        return distances_follow_events(policy._child_policy)
+    return distance in _FOLLOW_EVENTS
+
+
+def attach_policy(policy: Any, engine: Engine) -> None:
+    """``policy.attach(engine)``, where it has that: a program's own policy need not."""
+    attach = getattr(policy, "attach", None)
+    if attach is not None:
+        attach(engine)

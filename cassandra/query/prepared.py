@@ -54,7 +54,9 @@ class PreparedStatement:
         self._is_lwt = is_lwt
         # One attribute for both, so that a reader never sees the id of one version with the columns of another.
         self.result_metadata_and_id: tuple[Any, bytes | None] = (result_metadata, result_metadata_id)
+        # Where its table is: not always in the keyspace that it was prepared in.
         self.table: str | None = column_metadata[0].table_name if column_metadata else None
+        self.table_keyspace: str | None = column_metadata[0].keyspace_name if column_metadata else keyspace
         self.needed_values = max(routing_key_indexes) + 1 if routing_key_indexes else 0
         self.plan = bind.BindPlan(column_metadata, routing_key_indexes)
 
@@ -97,7 +99,7 @@ class PreparedStatement:
         if self.serial_consistency_level is not None:
             bound.serial_consistency_level = self.serial_consistency_level
         bound.fetch_size = self.fetch_size
-        bound.keyspace = self.keyspace
+        bound.keyspace = self.table_keyspace
         bound.custom_payload = self.custom_payload
         bound.is_idempotent = self.is_idempotent
         bound.table = self.table
@@ -153,7 +155,7 @@ class BoundStatement(Statement):
         if serial_consistency_level is not None:
             self.serial_consistency_level = serial_consistency_level
         self.fetch_size = fetch_size if fetch_size is not FETCH_SIZE_UNSET else prepared.fetch_size
-        self.keyspace = keyspace if keyspace is not None else prepared.keyspace
+        self.keyspace = keyspace if keyspace is not None else prepared.table_keyspace
         self.custom_payload = custom_payload if custom_payload is not None else prepared.custom_payload
         self.is_idempotent = prepared.is_idempotent
         self.table = prepared.table
@@ -209,7 +211,7 @@ class BoundStatement(Statement):
         self._routing_key = key
 
     def is_lwt(self) -> bool:
-        return self.prepared_statement.is_lwt()
+        return self.prepared_statement._is_lwt
 
     def __str__(self) -> str:
         level = ConsistencyLevel.value_to_name.get(self.consistency_level, "Not Set")  # type: ignore[arg-type]

@@ -103,3 +103,16 @@ def test_asyncio_guide(node: LocalCluster, shop: Session, capsys: pytest.Capture
     shop.execute("TRUNCATE orders")
     run_block(python_blocks("docs/asyncio.rst")[0], node, {})
     assert len(capsys.readouterr().out.splitlines()) == 100
+
+
+def test_routing(node: LocalCluster, shop: Session, capsys: pytest.CaptureFixture[str]) -> None:
+    shop.execute("INSERT INTO orders (id, customer, total) VALUES (17, 'ada', 12.5)")
+    blocks = python_blocks("docs/routing.rst")
+    names: dict[str, Any] = {}
+    run_block(blocks[0], node, names)
+    try:
+        run_block(blocks[1], node, names)
+    finally:
+        names["cluster"].shutdown()
+    total, replica = capsys.readouterr().out.splitlines()
+    assert (total, replica) == ("12.5", f"{node.contact_points[0]} dc1 rack1 up")

@@ -17,9 +17,9 @@ from cassandra.policies.balancing import (
     LoadBalancingPolicy,
     RackAwareRoundRobinPolicy,
     RoundRobinPolicy,
-    TokenAwarePolicy,
     WhiteListRoundRobinPolicy,
 )
+from cassandra.policies.token_aware import TokenAwarePolicy
 
 
 class FakeHost:

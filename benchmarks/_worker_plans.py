@@ -1,0 +1,133 @@
+"""Run by `benchmarks.plans` in the environment of one driver: query plans, look-ups and ring building, by the public API alone.
+
+Prints one JSON object: ns per call, or seconds.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+import time
+import uuid
+from collections import namedtuple
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import cassandra
+import cassandra.metadata
+import cassandra.policies
+from cassandra.connection import DefaultEndPoint
+from cassandra.cqltypes import Int32Type, UTF8Type
+from cassandra.metadata import Metadata
+from cassandra.policies import (
+    DCAwareRoundRobinPolicy,
+    RoundRobinPolicy,
+    SimpleConvictionPolicy,
+    TokenAwarePolicy,
+)
+from cassandra.pool import Host
+from cassandra.query import PreparedStatement
+
+Column = namedtuple("Column", "keyspace_name table_name name type")
+PARTITIONER = "org.apache.cassandra.dht.Murmur3Partitioner"
+STATEMENTS = 2000
+REPEATS = 15
+
+
+def make_hosts(count: int, datacenters: int, racks: int) -> list[Host]:
+    hosts = []
+    for number in range(count):
+        host = Host(
+            DefaultEndPoint(f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}"),
+            SimpleConvictionPolicy,
+            host_id=uuid.UUID(int=number + 1),
+        )
+        host.set_location_info(f"dc{number % datacenters}", f"rack{number // datacenters % racks}")
+        host.set_up()
+        hosts.append(host)
+    return hosts
+
+
+def make_metadata(hosts: list[Host], vnodes: int, options: dict[str, str]) -> tuple[Any, dict[Any, list[str]]]:
+    """Metadata with one keyspace, and the tokens of each host; the ring is not built yet."""
+    rng = random.Random(1)
+    metadata: Any = Metadata()
+    for host in hosts:
+        metadata.add_or_return_host(host)
+    tokens = {host: [str(rng.randrange(-(1 << 63), 1 << 63)) for _ in range(vnodes)] for host in hosts}
+    public: Any = cassandra.metadata
+    if hasattr(metadata, "replace_replication"):
+        metadata.replace_replication({"ks": public.ReplicationStrategy.create("NetworkTopologyStrategy", options)})
+    else:
+        metadata.keyspaces["ks"] = public.KeyspaceMetadata("ks", True, "NetworkTopologyStrategy", options)
+    return metadata, tokens
+
+
+def best(make: Callable[[], list[Any]], call: Callable[[Any], Any]) -> float:
+    """ns for `call` of one thing, the best of several rounds; `make` gives new things to each."""
+    fastest = float("inf")
+    for _ in range(REPEATS):
+        things = make()
+        start = time.perf_counter()
+        for thing in things:
+            call(thing)
+        fastest = min(fastest, (time.perf_counter() - start) / len(things))
+    return fastest * 1e9
+
+
+def plans() -> dict[str, float]:
+    hosts = make_hosts(24, 2, 3)
+    metadata, tokens = make_metadata(hosts, 16, {"dc0": "3", "dc1": "3"})
+    metadata.rebuild_token_map(PARTITIONER, tokens)
+    cluster = SimpleNamespace(metadata=metadata, endpoints_resolved=[], get_control_connection_host=lambda: hosts[0])
+    columns = [Column("ks", "t", "id", Int32Type), Column("ks", "t", "v", UTF8Type)]
+    prepared = PreparedStatement(columns, b"id", [0], "INSERT INTO ks.t (id, v) VALUES (?, ?)", "ks", 4, None, None)
+
+    def statements() -> list[Any]:
+        return [prepared.bind((number, "value")) for number in range(STATEMENTS)]
+
+    policies: dict[str, Any] = {
+        "first host, RoundRobin": RoundRobinPolicy(),
+        "first host, DCAware": DCAwareRoundRobinPolicy("dc0"),
+        "first host and token, TokenAware(RoundRobin)": TokenAwarePolicy(RoundRobinPolicy()),
+        "first host and token, TokenAware(DCAware)": TokenAwarePolicy(DCAwareRoundRobinPolicy("dc0")),
+    }
+    adaptive = getattr(cassandra.policies, "AdaptivePolicy", None)
+    if adaptive is not None:
+        policies["first host and token, Adaptive(DCAware)"] = adaptive(DCAwareRoundRobinPolicy("dc0"))
+    found = {}
+    for name, policy in policies.items():
+        policy.populate(cluster, hosts)
+
+        def first(statement: Any, plan: Any = policy.make_query_plan) -> Any:
+            return next(iter(plan("ks", statement)))
+
+        found[name] = best(statements, first)
+    found["whole plan, TokenAware(DCAware)"] = best(
+        statements,
+        lambda statement: list(policies["first host and token, TokenAware(DCAware)"].make_query_plan("ks", statement)),
+    )
+    keys = [number.to_bytes(16, "big") for number in range(STATEMENTS)]
+    found["get_replicas(keyspace, key)"] = best(lambda: keys, lambda key: metadata.get_replicas("ks", key))
+    return found
+
+
+def build(hosts: int, vnodes: int) -> float:
+    """Seconds from the tokens as texts to the replicas of a key."""
+    metadata, tokens = make_metadata(make_hosts(hosts, 3, 3), vnodes, {"dc0": "3", "dc1": "3", "dc2": "3"})
+    start = time.perf_counter()
+    metadata.rebuild_token_map(PARTITIONER, tokens)
+    assert len(metadata.get_replicas("ks", b"key")) == 9
+    return time.perf_counter() - start
+
+
+if __name__ == "__main__":
+    ring_hosts, ring_vnodes = map(int, sys.argv[1:3])
+    result: dict[str, Any] = {"version": cassandra.__version__}
+    if len(sys.argv) > 3:
+        result["ring"] = build(ring_hosts, ring_vnodes)
+    else:
+        result["plans"] = plans()
+    print(json.dumps(result))

@@ -1,0 +1,775 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True, binding=True
+"""The token ring and who holds which part of it, compiled; `cassandra.metadata.ring` is its reference and explains it.
+
+Here replicas are found by walking along the ring from each token, as the server does it. A row of replicas is as many numbers of
+16 bits as the longest one has, equal rows are found by a hash table, and the tuples that are given out are made at each look-up:
+one keyspace on a thousand nodes of 256 tokens takes a few megabytes.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_Check, PyBytes_GET_SIZE
+from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_GET_SIZE, PyTuple_New, PyTuple_SET_ITEM
+from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc, qsort, realloc
+from libc.string cimport memcmp, memset
+
+from cassandra._accel.murmur3 cimport murmur3_of
+
+
+cdef extern from "Python.h":
+    ctypedef struct PyObject
+    PyObject* PyTuple_GET_ITEM_REF "PyTuple_GET_ITEM" (object, Py_ssize_t)
+
+
+cdef enum:
+    NOBODY = 0xFFFF
+    TIERS = 4
+
+
+cdef struct Token:
+    int64_t token
+    uint32_t owner
+
+
+cdef int _by_token(const void* a, const void* b) noexcept nogil:
+    cdef const Token* left = <const Token*> a
+    cdef const Token* right = <const Token*> b
+    if left.token != right.token:
+        return -1 if left.token < right.token else 1
+    # Of two hosts with one token the first one is kept.
+    return -1 if left.owner < right.owner else (1 if left.owner > right.owner else 0)
+
+
+cdef inline int64_t _token_of(bytes key) noexcept:
+    cdef int64_t token = murmur3_of(<const uint8_t*> PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key))
+    return INT64_MAX if token == INT64_MIN else token
+
+
+def token_of(key):
+    """The Murmur3Partitioner's token of a serialized partition key."""
+    return _token_of(key if PyBytes_Check(key) else bytes(key))
+
+
+cdef int _check_count(Py_ssize_t hosts) except -1:
+    if hosts > NOBODY:
+        raise ValueError(f"a ring holds at most {NOBODY} hosts, but there are {hosts}")
+    return 0
+
+
+cdef class TokenRing:
+    """The tokens of the Murmur3Partitioner. `texts` has for each host its tokens, as the system tables hold them."""
+
+    cdef int64_t* _tokens
+    cdef uint16_t* _owners
+    cdef Py_ssize_t _size
+
+    def __init__(self, texts):
+        cdef Py_ssize_t room = 0
+        cdef Py_ssize_t count = 0
+        cdef Py_ssize_t at
+        cdef Py_ssize_t kept = 0
+        cdef uint32_t host = 0
+        cdef Token* found
+        _check_count(len(texts))
+        texts = [tuple(own) for own in texts]
+        for own in texts:
+            room += len(own)
+        found = <Token*> malloc(max(room, 1) * sizeof(Token))
+        try:
+            if found == NULL:
+                raise MemoryError
+            for own in texts:
+                for text in own:
+                    try:
+                        found[count].token = int(text)
+                    except OverflowError:
+                        raise OverflowError(
+                            "a token of the Murmur3Partitioner has 64 bits, but one has more"
+                        ) from None
+                    found[count].owner = host
+                    count += 1
+                host += 1
+            with nogil:
+                qsort(found, count, sizeof(Token), _by_token)
+            free(self._tokens)
+            free(self._owners)
+            self._size = 0
+            self._tokens = <int64_t*> malloc(max(count, 1) * sizeof(int64_t))
+            self._owners = <uint16_t*> malloc(max(count, 1) * sizeof(uint16_t))
+            if self._tokens == NULL or self._owners == NULL:
+                raise MemoryError
+            for at in range(count):
+                if at and found[at].token == found[at - 1].token:
+                    continue
+                self._tokens[kept] = found[at].token
+                self._owners[kept] = <uint16_t> found[at].owner
+                kept += 1
+            self._size = kept
+        finally:
+            free(found)
+
+    def __dealloc__(self):
+        free(self._tokens)
+        free(self._owners)
+
+    cdef inline Py_ssize_t _position(self, int64_t token) noexcept nogil:
+        cdef Py_ssize_t low = 0
+        cdef Py_ssize_t count = self._size
+        cdef Py_ssize_t half
+        while count > 0:
+            half = count >> 1
+            if self._tokens[low + half] < token:
+                low += half + 1
+                count -= half + 1
+            else:
+                count = half
+        return low if low < self._size else 0
+
+    def position(self, token):
+        """The place of the first token that is not less than `token`; 0 past the last one."""
+        return self._position(token)
+
+    def position_of(self, key):
+        """The same for the token of a serialized partition key."""
+        return self._position(_token_of(key if PyBytes_Check(key) else bytes(key)))
+
+    def tokens(self):
+        """All tokens, in order."""
+        return [self._tokens[i] for i in range(self._size)]
+
+    def owners(self):
+        """The host that owns each token, in the order of the tokens."""
+        return [self._owners[i] for i in range(self._size)]
+
+    def __len__(self):
+        return self._size
+
+
+cdef class ReplicaMap:
+    """The replicas at each place of a ring, for one replication setting. Made by `simple_map` and its like."""
+
+    cdef object _ring
+    cdef TokenRing _own  # the same, where it is a compiled one
+    cdef tuple _hosts
+    cdef Py_ssize_t _width
+    cdef Py_ssize_t _places
+    cdef Py_ssize_t _set_count
+    cdef uint16_t* _sets
+    cdef uint32_t* _set_at
+
+    def __init__(self, ring, hosts, rows):
+        cdef uint16_t* row
+        cdef Py_ssize_t at
+        cdef Py_ssize_t i
+        cdef _Rows made
+        hosts = tuple(hosts)
+        _check_count(len(hosts))
+        made = _Rows(len(rows), max(map(len, rows), default=0))
+        for at in range(len(rows)):
+            row = made.start()
+            for i, host in enumerate(rows[at]):
+                if not 0 <= host < len(hosts):
+                    raise IndexError(f"there is no host {host}")
+                row[i] = host
+            made.keep(at)
+        self._take(ring, hosts, made)
+
+    cdef int _take(self, ring, tuple hosts, _Rows rows) except -1:
+        self._ring = ring
+        self._own = ring if isinstance(ring, TokenRing) else None
+        self._hosts = hosts
+        free(self._sets)
+        free(self._set_at)
+        self._width = rows.width
+        self._places = rows.places
+        self._set_count = rows.count
+        self._sets, rows.sets = rows.sets, NULL
+        self._set_at, rows.set_at = rows.set_at, NULL
+        return 0
+
+    def __dealloc__(self):
+        free(self._sets)
+        free(self._set_at)
+
+    cdef inline const uint16_t* _row(self, Py_ssize_t position) noexcept nogil:
+        """NULL where there are no replicas."""
+        if self._places <= 0 or self._width == 0:
+            return NULL
+        if self._places == 1:
+            position = 0
+        elif position >= self._places:
+            return NULL
+        return self._sets + <Py_ssize_t> self._set_at[position] * self._width
+
+    cdef inline Py_ssize_t _place_of(self, key) except -1:
+        if self._own is not None:
+            return self._own._position(_token_of(<bytes> key if PyBytes_Check(key) else bytes(key)))
+        return self._ring.position_of(key)
+
+    def at(self, position):
+        """The hosts that hold what belongs to the token at `position`, the first one first."""
+        return self._at(position)
+
+    cdef tuple _at(self, Py_ssize_t position):
+        cdef const uint16_t* row = self._row(position)
+        cdef Py_ssize_t count = 0
+        cdef Py_ssize_t i
+        cdef tuple found
+        cdef object host
+        if position < 0:
+            raise IndexError(f"there is no place {position} on a ring")
+        if row != NULL:
+            while count < self._width and row[count] != NOBODY:
+                count += 1
+        found = PyTuple_New(count)
+        for i in range(count):
+            host = <object> PyTuple_GET_ITEM_REF(self._hosts, row[i])
+            Py_INCREF(host)
+            PyTuple_SET_ITEM(found, i, host)
+        return found
+
+    def row(self, position):
+        """The same, as numbers."""
+        cdef const uint16_t* row
+        cdef Py_ssize_t i
+        if position < 0:
+            raise IndexError(f"there is no place {position} on a ring")
+        row = self._row(position)
+        if row == NULL:
+            return ()
+        return tuple([row[i] for i in range(self._width) if row[i] != NOBODY])
+
+    def of_token(self, token):
+        """The hosts that hold the partitions with this token."""
+        if self._own is not None:
+            return self._at(self._own._position(token))
+        return self._at(self._ring.position(token))
+
+    def of_key(self, key):
+        """The hosts that hold the partition with this serialized key."""
+        return self._at(self._place_of(key))
+
+    def position_of(self, key):
+        """The place on the ring that a serialized key belongs to."""
+        return self._place_of(key)
+
+    def hosts(self):
+        """All hosts, by their numbers."""
+        return self._hosts
+
+    def sets(self):
+        """How many different sets of replicas there are."""
+        return self._set_count
+
+
+cdef class _Rows:
+    """Rows of replicas as they are made: equal ones are kept once."""
+
+    cdef Py_ssize_t width
+    cdef Py_ssize_t places
+    cdef Py_ssize_t count
+    cdef Py_ssize_t _room
+    cdef Py_ssize_t _slots
+    cdef uint16_t* sets
+    cdef uint32_t* set_at
+    cdef uint32_t* _table  # 0 for a free slot, else the set's number and one
+
+    def __cinit__(self, Py_ssize_t places, Py_ssize_t width):
+        self.places = places
+        self.width = width
+        self._room = 64
+        self._slots = 256
+        self.sets = <uint16_t*> malloc(max(self._room * width, 1) * sizeof(uint16_t))
+        self.set_at = <uint32_t*> calloc(max(places, 1), sizeof(uint32_t))
+        self._table = <uint32_t*> calloc(self._slots, sizeof(uint32_t))
+        if self.sets == NULL or self.set_at == NULL or self._table == NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        free(self.sets)
+        free(self.set_at)
+        free(self._table)
+
+    cdef uint16_t* start(self) except? NULL:
+        """Where the next row is written, cleared."""
+        cdef uint16_t* grown
+        if self.count == self._room:
+            grown = <uint16_t*> realloc(self.sets, max(2 * self._room * self.width, 1) * sizeof(uint16_t))
+            if grown == NULL:
+                raise MemoryError
+            self.sets = grown
+            self._room *= 2
+        memset(self.sets + self.count * self.width, 0xFF, self.width * sizeof(uint16_t))
+        return self.sets + self.count * self.width
+
+    cdef int keep(self, Py_ssize_t place) except -1:
+        """The row that `start` gave is complete: it is the one of `place`."""
+        cdef Py_ssize_t size = self.width * sizeof(uint16_t)
+        cdef const uint16_t* row = self.sets + self.count * self.width
+        cdef Py_ssize_t slot = self._hash(row) & (self._slots - 1)
+        while self._table[slot]:
+            if memcmp(self.sets + <Py_ssize_t> (self._table[slot] - 1) * self.width, row, size) == 0:
+                self.set_at[place] = self._table[slot] - 1
+                return 0
+            slot = (slot + 1) & (self._slots - 1)
+        self._table[slot] = <uint32_t> (self.count + 1)
+        self.set_at[place] = <uint32_t> self.count
+        self.count += 1
+        if self.count * 2 > self._slots:
+            self._grow_table()
+        return 0
+
+    cdef int _grow_table(self) except -1:
+        cdef Py_ssize_t slot
+        cdef Py_ssize_t i
+        cdef uint32_t* grown = <uint32_t*> calloc(self._slots * 4, sizeof(uint32_t))
+        if grown == NULL:
+            raise MemoryError
+        free(self._table)
+        self._table = grown
+        self._slots *= 4
+        for i in range(self.count):
+            slot = self._hash(self.sets + i * self.width) & (self._slots - 1)
+            while self._table[slot]:
+                slot = (slot + 1) & (self._slots - 1)
+            self._table[slot] = <uint32_t> (i + 1)
+        return 0
+
+    cdef inline uint64_t _hash(self, const uint16_t* row) noexcept nogil:
+        cdef uint64_t h = 0x9E3779B97F4A7C15
+        cdef Py_ssize_t i
+        for i in range(self.width):
+            h = (h ^ row[i]) * <uint64_t> 0x100000001B3
+            h ^= h >> 29
+        return h
+
+
+cdef class _Walk:
+    """The owners of a ring, to be walked along."""
+
+    cdef Py_ssize_t size
+    cdef uint16_t* owners
+    cdef Py_ssize_t distinct
+
+    def __cinit__(self, ring, Py_ssize_t hosts):
+        cdef Py_ssize_t i
+        _check_count(hosts)
+        listed = ring.owners()
+        self.size = len(listed)
+        self.owners = <uint16_t*> malloc(max(self.size, 1) * sizeof(uint16_t))
+        if self.owners == NULL:
+            raise MemoryError
+        for i in range(self.size):
+            if not 0 <= listed[i] < hosts:
+                raise IndexError(f"there is no host {listed[i]}")
+            self.owners[i] = listed[i]
+        self.distinct = len(set(listed))
+
+    def __dealloc__(self):
+        free(self.owners)
+
+
+cdef ReplicaMap _made(ring, hosts, _Rows rows):
+    cdef ReplicaMap made = ReplicaMap.__new__(ReplicaMap)
+    made._take(ring, tuple(hosts), rows)
+    return made
+
+
+def simple_map(ring, hosts, full, total):
+    """SimpleStrategy: `total` replicas, of which the first `full` ones hold the data for good."""
+    cdef _Walk walk = _Walk(ring, len(hosts))
+    cdef Py_ssize_t wanted = max(min(full, total, walk.distinct), 0)
+    cdef _Rows rows = _Rows(walk.size, wanted)
+    cdef uint16_t* row
+    cdef uint16_t owner
+    cdef Py_ssize_t at
+    cdef Py_ssize_t step
+    cdef Py_ssize_t i
+    cdef Py_ssize_t count
+    for at in range(walk.size):
+        row = rows.start()
+        count = 0
+        step = at
+        while count < wanted:
+            owner = walk.owners[step]
+            for i in range(count):
+                if row[i] == owner:
+                    break
+            else:
+                row[count] = owner
+                count += 1
+            step = step + 1 if step + 1 < walk.size else 0
+        rows.keep(at)
+    return _made(ring, hosts, rows)
+
+
+cdef struct Factor:
+    int32_t left  # replicas that are still wanted
+    int32_t repeats  # of them, how many may stand in a rack that has one
+    int32_t transient
+    int32_t wanted
+    int32_t racks_short
+
+
+cdef class _Places:
+    """Data centre and rack of each host, and how many replicas each data centre wants."""
+
+    cdef int32_t* datacenter
+    cdef int32_t* rack
+    cdef int32_t* met  # for each rack, the place of the walk that met it last, and one
+    cdef int32_t* met_host
+    cdef Factor* factors
+    cdef Py_ssize_t count
+    cdef Py_ssize_t width
+
+    def __cinit__(self, _Walk walk, datacenters, racks, factors):
+        cdef Py_ssize_t hosts = len(datacenters)
+        cdef Py_ssize_t i
+        if len(racks) != hosts:
+            raise ValueError(f"{hosts} hosts have data centres, but {len(racks)} have racks")
+        self.count = len(factors)
+        self.datacenter = <int32_t*> malloc(max(hosts, 1) * sizeof(int32_t))
+        self.rack = <int32_t*> malloc(max(hosts, 1) * sizeof(int32_t))
+        self.met = <int32_t*> calloc(max(max(racks, default=0) + 1, 1), sizeof(int32_t))
+        self.met_host = <int32_t*> calloc(max(hosts, 1), sizeof(int32_t))
+        self.factors = <Factor*> calloc(max(self.count, 1), sizeof(Factor))
+        if NULL in (self.datacenter, self.rack, self.met, self.met_host, self.factors):
+            raise MemoryError
+        for i in range(hosts):
+            if racks[i] < 0:
+                raise ValueError(f"a rack has the number {racks[i]}")
+            self.datacenter[i] = datacenters[i] if 0 <= datacenters[i] < self.count else -1
+            self.rack[i] = racks[i]
+        self._count_places(walk, factors)
+
+    cdef int _count_places(self, _Walk walk, factors) except -1:
+        cdef Py_ssize_t i
+        cdef Py_ssize_t dc
+        here = [set() for _ in range(self.count)]
+        racks_here = [set() for _ in range(self.count)]
+        for host in set([walk.owners[i] for i in range(walk.size)]):
+            dc = self.datacenter[<Py_ssize_t> host]
+            if dc >= 0:
+                here[dc].add(host)
+                racks_here[dc].add(self.rack[<Py_ssize_t> host])
+        for dc, (full, total) in enumerate(factors):
+            wanted = max(min(total, len(here[dc])), 0)
+            self.factors[dc].wanted = wanted
+            self.factors[dc].racks_short = total - len(racks_here[dc])
+            # Where there are fewer hosts than replicas, the transient ones are the first to be done without.
+            self.factors[dc].transient = max(total - full - (total - wanted), 0)
+            self.width += max(self.factors[dc].wanted - self.factors[dc].transient, 0)
+        return 0
+
+    def __dealloc__(self):
+        free(self.datacenter)
+        free(self.rack)
+        free(self.met)
+        free(self.met_host)
+        free(self.factors)
+
+
+cdef void _walk_from(_Walk walk, _Places places, Py_ssize_t at, uint16_t* row) noexcept nogil:
+    """The replicas of the token at `at`: the server's own way along the ring."""
+    cdef Py_ssize_t step = at
+    cdef Py_ssize_t dc
+    cdef Py_ssize_t count = 0
+    cdef Py_ssize_t open_datacenters = 0
+    cdef int32_t mark = <int32_t> (at + 1)
+    cdef uint16_t host
+    cdef Factor* factor
+    for dc in range(places.count):
+        factor = &places.factors[dc]
+        factor.left = factor.wanted
+        factor.repeats = factor.racks_short
+        if factor.left > 0:
+            open_datacenters += 1
+    while open_datacenters > 0:
+        host = walk.owners[step]
+        step = step + 1 if step + 1 < walk.size else 0
+        dc = places.datacenter[host]
+        if dc < 0:
+            continue
+        factor = &places.factors[dc]
+        if factor.left == 0 or places.met_host[host] == mark:
+            continue
+        if places.met[places.rack[host]] == mark:
+            if factor.repeats <= 0:
+                continue
+            factor.repeats -= 1
+        places.met[places.rack[host]] = mark
+        places.met_host[host] = mark
+        if factor.left > factor.transient:
+            row[count] = host
+            count += 1
+        factor.left -= 1
+        if factor.left == 0:
+            open_datacenters -= 1
+
+
+def network_map(ring, hosts, datacenters, racks, factors):
+    """NetworkTopologyStrategy.
+
+    datacenters, racks: for each host the number of its data centre and of its rack; racks of different data centres have different
+    numbers. factors: for each data centre (full replicas, all replicas); (0, 0) for one that holds nothing.
+    """
+    cdef _Walk walk = _Walk(ring, len(hosts))
+    cdef _Places places = _Places(walk, datacenters, racks, factors)
+    cdef _Rows rows = _Rows(walk.size, places.width)
+    cdef uint16_t* row
+    cdef Py_ssize_t at
+    if walk.size >= 0x7FFFFFFF:
+        raise ValueError(f"a ring of {walk.size} tokens is too large")
+    for at in range(walk.size):
+        row = rows.start()
+        _walk_from(walk, places, at, row)
+        rows.keep(at)
+    return _made(ring, hosts, rows)
+
+
+def whole_map(ring, hosts):
+    """EverywhereStrategy: every host that owns a token holds everything."""
+    row = tuple(sorted(set(ring.owners())))
+    return ReplicaMap(ring, hosts, [row] if row else [])
+
+
+cdef class Router:
+    """A `ReplicaMap` with the tier of each host: 0 is the nearest, up to 3; 255 leaves a host out.
+
+    seed: of the generator that shuffles; not 0.
+    """
+
+    cdef ReplicaMap _map
+    cdef bytes _tiers
+    cdef uint64_t _state
+
+    def __init__(self, replica_map, tiers, seed):
+        if len(tiers) != len(replica_map.hosts()):
+            raise ValueError(f"{len(replica_map.hosts())} hosts have {len(tiers)} tiers")
+        self._map = replica_map
+        self._tiers = bytes(tiers)
+        self._state = (seed & 0xFFFFFFFFFFFFFFFF) or 1
+
+    def route(self, key, shuffle):
+        """(the replicas of a serialized key, nearer tiers first; how many of them are of the nearest tier that has any).
+
+        shuffle: each tier in a random order, in place of the ring's.
+        """
+        cdef ReplicaMap map_ = self._map
+        cdef Py_ssize_t nearest = 0
+        cdef tuple replicas = self._route(map_._place_of(key), &nearest, shuffle, None)
+        return replicas, nearest
+
+    cdef tuple _route(self, Py_ssize_t position, Py_ssize_t* nearest, bint shuffle, in_flight):
+        cdef ReplicaMap map_ = self._map
+        cdef const uint16_t* row = map_._row(position)
+        cdef uint16_t here[64]
+        cdef uint16_t* order = here
+        cdef Py_ssize_t count = 0
+        cdef Py_ssize_t i
+        cdef tuple found
+        cdef object host
+        if row == NULL:
+            return ()
+        if map_._width > 64:
+            order = <uint16_t*> malloc(map_._width * sizeof(uint16_t))
+            if order == NULL:
+                raise MemoryError
+        try:
+            count = self._arrange(row, map_._width, order, nearest, shuffle)
+            if in_flight is not None and nearest[0] > 1:
+                self._prefer(order, in_flight)
+            found = PyTuple_New(count)
+            for i in range(count):
+                host = <object> PyTuple_GET_ITEM_REF(map_._hosts, order[i])
+                Py_INCREF(host)
+                PyTuple_SET_ITEM(found, i, host)
+        finally:
+            if order != here:
+                free(order)
+        return found
+
+    def plan(self, key, shuffle, child, working_keyspace, query, in_flight=None):
+        """`replica_plan` of what `route` gives.
+
+        in_flight: gives the requests under way to a host; of the first two at the shortest distance the one with fewer is first.
+        """
+        cdef ReplicaMap map_ = self._map
+        cdef Py_ssize_t nearest = 0
+        cdef tuple replicas = self._route(map_._place_of(key), &nearest, shuffle, in_flight)
+        return _plan_of(replicas, child, working_keyspace, query)
+
+    cdef int _prefer(self, uint16_t* order, in_flight) except -1:
+        """Put the less busy one of the first two hosts first."""
+        cdef object first = <object> PyTuple_GET_ITEM_REF(self._map._hosts, order[0])
+        cdef object second = <object> PyTuple_GET_ITEM_REF(self._map._hosts, order[1])
+        cdef uint16_t moved
+        if first.is_up is not False and second.is_up is not False and in_flight(second) < in_flight(first):
+            moved = order[0]
+            order[0] = order[1]
+            order[1] = moved
+        return 0
+
+    cdef Py_ssize_t _arrange(
+        self, const uint16_t* row, Py_ssize_t width, uint16_t* order, Py_ssize_t* nearest, bint shuffle
+    ) noexcept:
+        cdef const uint8_t* tiers = <const uint8_t*> PyBytes_AS_STRING(self._tiers)
+        cdef Py_ssize_t count = 0
+        cdef Py_ssize_t start
+        cdef Py_ssize_t i
+        cdef int tier
+        for tier in range(TIERS):
+            start = count
+            for i in range(width):
+                if row[i] == NOBODY:
+                    break
+                if tiers[row[i]] == tier:
+                    order[count] = row[i]
+                    count += 1
+            if count == start:
+                continue
+            if shuffle and count - start > 1:
+                self._shuffle(order + start, count - start)
+            if nearest[0] == 0:
+                nearest[0] = count
+        return count
+
+    cdef void _shuffle(self, uint16_t* hosts, Py_ssize_t count) noexcept nogil:
+        """Fisher and Yates, with a new draw when most bits of the last one are used."""
+        cdef uint64_t bits = 0
+        cdef Py_ssize_t last = count - 1
+        cdef Py_ssize_t other
+        cdef uint16_t moved
+        while last > 0:
+            if bits < <uint64_t> 0x100000000:
+                bits = self._draw()
+            other = <Py_ssize_t> (bits % <uint64_t> (last + 1))
+            bits //= <uint64_t> (last + 1)
+            moved = hosts[last]
+            hosts[last] = hosts[other]
+            hosts[other] = moved
+            last -= 1
+
+    cdef inline uint64_t _draw(self) noexcept nogil:
+        """The next number of Marsaglia's xorshift, the upper 53 of its 64 bits."""
+        cdef uint64_t state = self._state
+        state ^= state << 13
+        state ^= state >> 7
+        state ^= state << 17
+        self._state = state
+        return (state * <uint64_t> 0x2545F4914F6CDD1D) >> 11
+
+
+cdef class Planner:
+    """The query plans of one policy: `routers` has the `Router` of each keyspace, for `metadata` as it was when it was made.
+
+    child: the policy whose plan comes after the replicas.
+    """
+
+    cdef object _metadata
+    cdef object _view
+    cdef object _version
+    cdef dict _routers
+    cdef object _child
+
+    def __init__(self, metadata, routers, child):
+        self._metadata = metadata
+        self._view = metadata.view
+        self._version = metadata.replication_version
+        self._routers = dict(routers)
+        self._child = child
+
+    def plan(self, working_keyspace, query, shuffle, in_flight=None):
+        """The plan of a statement with a routing key; None where there is no router for it, or it is out of date.
+
+        shuffle, in_flight: as `Router.plan` takes them; without effect where all clients should have the same order.
+        """
+        cdef Router router
+        cdef Py_ssize_t nearest = 0
+        cdef bint in_disorder = shuffle
+        cdef tuple replicas
+        metadata = self._metadata
+        if metadata.view is not self._view or metadata.replication_version != self._version:
+            return None
+        key = query.routing_key
+        if key is None:
+            return None
+        keyspace = query.keyspace
+        found = self._routers.get(keyspace if keyspace else working_keyspace)
+        if found is None:
+            return None
+        router = <Router> found
+        level = query.consistency_level
+        if (level is not None and (level == 8 or level == 9)) or query.is_lwt():
+            in_disorder = False
+            in_flight = None
+        replicas = router._route(router._map._place_of(key), &nearest, in_disorder, in_flight)
+        return _plan_of(replicas, self._child, working_keyspace, query)
+
+
+cdef class _ReplicaPlan:
+    """What `replica_plan` gives."""
+
+    cdef tuple _replicas
+    cdef Py_ssize_t _at
+    cdef object _child
+    cdef object _working_keyspace
+    cdef object _query
+    cdef object _rest
+    cdef set _tried  # the replicas that were given out, where there is more than they
+    cdef list _left_out  # replicas that were down
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        cdef object host
+        while self._at < PyTuple_GET_SIZE(self._replicas):
+            host = self._replicas[self._at]
+            self._at += 1
+            if host.is_up is not False:
+                return host
+            if self._left_out is None:
+                self._left_out = []
+            self._left_out.append(host)
+        if self._rest is None:
+            child, self._child = self._child, None
+            if child is None:
+                raise StopIteration
+            self._tried = set(self._replicas)
+            if self._left_out is not None:
+                self._tried.difference_update(self._left_out)
+            self._rest = iter(child.make_query_plan(self._working_keyspace, self._query))
+            self._query = None
+        for host in self._rest:
+            if host not in self._tried:
+                return host
+        self._rest = iter(())
+        raise StopIteration
+
+
+def replica_plan(replicas, child, working_keyspace, query):
+    """The replicas that are not down, then what ``child.make_query_plan(working_keyspace, query)`` gives beside them."""
+    return _plan_of(tuple(replicas), child, working_keyspace, query)
+
+
+cdef _ReplicaPlan _plan_of(tuple replicas, child, working_keyspace, query):
+    cdef _ReplicaPlan plan = _ReplicaPlan.__new__(_ReplicaPlan)
+    plan._replicas = replicas
+    plan._child = child
+    plan._working_keyspace = working_keyspace
+    plan._query = query
+    return plan
+
+
+__all__ = [
+    "Planner",
+    "ReplicaMap",
+    "Router",
+    "TokenRing",
+    "network_map",
+    "replica_plan",
+    "simple_map",
+    "token_of",
+    "whole_map",
+]

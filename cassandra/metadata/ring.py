@@ -1,0 +1,364 @@
+"""The token ring and who holds which part of it, in Python: the reference of `cassandra._accel.ring`.
+
+Hosts are numbers here: the places that they have in the snapshot's tuple of hosts. A `TokenRing` holds the sorted tokens with the
+host that owns each. A `ReplicaMap` holds, for each place on the ring, the replicas that a replication setting puts there; equal
+rows are kept once. A `Router` adds how far each host is, and gives the replicas of a key in the order to try them.
+
+Placement follows the server. A key belongs to the first token that is not less than its own, past the end to the first one.
+SimpleStrategy takes the next hosts along the ring. NetworkTopologyStrategy does so in each data centre, a host of a rack that it
+has met already only as far as there are fewer racks than replicas (org.apache.cassandra.locator.NetworkTopologyStrategy). Of
+transient replication the last ones of each data centre hold nothing for good: they are left out.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any, Protocol
+
+from cassandra.murmur3 import INT64_MAX, INT64_MIN, murmur3
+
+__all__ = [
+    "Planner",
+    "ReplicaMap",
+    "Router",
+    "TokenRing",
+    "network_map",
+    "replica_plan",
+    "simple_map",
+    "token_of",
+    "whole_map",
+]
+
+_MASK = (1 << 64) - 1
+_MOST_HOSTS = 0xFFFF
+LEFT_OUT = 255  # the tier of a host that is not connected to
+_TIERS = 4
+SERIAL = (8, 9)  # SERIAL and LOCAL_SERIAL (native_protocol_v5.spec, section 3, [consistency])
+
+
+class Ring(Protocol):
+    """Sorted tokens, of any partitioner."""
+
+    def position(self, token: Any) -> int:
+        """The place of the first token that is not less than `token`."""
+
+    def position_of(self, key: bytes) -> int:
+        """The same for the token of a serialized partition key."""
+
+    def owners(self) -> list[int]:
+        """The host that owns each token, in the order of the tokens."""
+
+
+def token_of(key: bytes) -> int:
+    """The Murmur3Partitioner's token of a serialized partition key."""
+    token = murmur3(key)
+    return INT64_MAX if token == INT64_MIN else token
+
+
+class TokenRing:
+    """The tokens of the Murmur3Partitioner. `texts` has for each host its tokens, as the system tables hold them."""
+
+    __slots__ = ("_owners", "_tokens")
+
+    def __init__(self, texts: Sequence[Iterable[str]]) -> None:
+        _check_count(len(texts))
+        owner_of: dict[int, int] = {}
+        for host, own in enumerate(texts):
+            for token in map(int, own):
+                owner_of.setdefault(token, host)
+        self._tokens = sorted(owner_of)
+        if self._tokens and not INT64_MIN <= self._tokens[0] <= self._tokens[-1] <= INT64_MAX:
+            raise OverflowError("a token of the Murmur3Partitioner has 64 bits, but one has more")
+        self._owners = [owner_of[token] for token in self._tokens]
+
+    def position(self, token: int) -> int:
+        """The place of the first token that is not less than `token`; 0 past the last one."""
+        at = bisect_left(self._tokens, token)
+        return at if at < len(self._tokens) else 0
+
+    def position_of(self, key: bytes) -> int:
+        """The same for the token of a serialized partition key."""
+        return self.position(token_of(key))
+
+    def tokens(self) -> list[int]:
+        """All tokens, in order."""
+        return list(self._tokens)
+
+    def owners(self) -> list[int]:
+        """The host that owns each token, in the order of the tokens."""
+        return list(self._owners)
+
+    def __len__(self) -> int:
+        return len(self._tokens)
+
+
+def _check_count(hosts: int) -> None:
+    if hosts > _MOST_HOSTS:
+        raise ValueError(f"a ring holds at most {_MOST_HOSTS} hosts, but there are {hosts}")
+
+
+class ReplicaMap:
+    """The replicas at each place of a ring, for one replication setting. Made by `simple_map` and its like."""
+
+    __slots__ = ("_hosts", "_ring", "_rows", "_sets")
+
+    def __init__(self, ring: Ring, hosts: Sequence[Any], rows: Sequence[tuple[int, ...]]) -> None:
+        self._ring = ring
+        self._hosts = tuple(hosts)
+        kept: dict[tuple[int, ...], tuple[int, ...]] = {}
+        self._rows = [kept.setdefault(row, row) for row in rows]
+        self._sets = len(kept)
+
+    def at(self, position: int) -> tuple[Any, ...]:
+        """The hosts that hold what belongs to the token at `position`, the first one first."""
+        hosts = self._hosts
+        return tuple([hosts[host] for host in self.row(position)])
+
+    def row(self, position: int) -> tuple[int, ...]:
+        """The same, as numbers."""
+        if not self._rows:
+            return ()
+        return self._rows[position if len(self._rows) > 1 else 0]
+
+    def of_token(self, token: Any) -> tuple[Any, ...]:
+        """The hosts that hold the partitions with this token."""
+        return self.at(self._ring.position(token))
+
+    def of_key(self, key: bytes) -> tuple[Any, ...]:
+        """The hosts that hold the partition with this serialized key."""
+        return self.at(self._ring.position_of(key))
+
+    def position_of(self, key: bytes) -> int:
+        """The place on the ring that a serialized key belongs to."""
+        return self._ring.position_of(key)
+
+    def hosts(self) -> tuple[Any, ...]:
+        """All hosts, by their numbers."""
+        return self._hosts
+
+    def sets(self) -> int:
+        """How many different sets of replicas there are."""
+        return self._sets
+
+
+def simple_map(ring: Ring, hosts: Sequence[Any], full: int, total: int) -> ReplicaMap:
+    """SimpleStrategy: `total` replicas, of which the first `full` ones hold the data for good."""
+    owners = ring.owners()
+    wanted = max(min(full, total, len(set(owners))), 0)
+    rows = []
+    twice = owners + owners
+    for at in range(len(owners)):
+        row: list[int] = []
+        while len(row) < wanted:
+            if twice[at] not in row:
+                row.append(twice[at])
+            at += 1
+        rows.append(tuple(row))
+    return ReplicaMap(ring, hosts, rows)
+
+
+class _Datacenter:
+    """One data centre's part of a ring: `places` are those of its own tokens on the whole ring of `size` tokens."""
+
+    __slots__ = ("_owners", "_places", "_racks", "_size", "full", "repeats", "wanted")
+
+    def __init__(
+        self, owners: Sequence[int], places: Sequence[int], racks: Sequence[int], factor: tuple[int, int]
+    ) -> None:
+        full, total = factor
+        self._size = len(owners)
+        self._places = [*places, *(place + self._size for place in places)]
+        self._owners = [owners[place] for place in places] * 2
+        self._racks = racks
+        on_ring = set(self._owners)
+        self.wanted = max(min(total, len(on_ring)), 0)
+        # Where there are fewer hosts than replicas, the transient ones are the first to be done without.
+        self.full = self.wanted - max(total - full - (total - self.wanted), 0)
+        self.repeats = total - len({racks[host] for host in on_ring})
+
+    def choose(self, at: int) -> list[int]:
+        """Where on the ring the replicas of its own token number `at` are met (past the end: in the second lap)."""
+        found: list[int] = []
+        hosts: list[int] = []
+        racks: list[int] = []
+        repeats = self.repeats
+        while len(hosts) < self.wanted:
+            host = self._owners[at]
+            if host not in hosts:
+                rack = self._racks[host]
+                if rack not in racks or repeats > 0:
+                    repeats -= rack in racks
+                    racks.append(rack)
+                    hosts.append(host)
+                    found.append(self._places[at])
+            at += 1
+        return found[: self.full]
+
+    def rows(self) -> Iterator[list[int]]:
+        """For each place on the whole ring what `choose` gives for the data centre's next token."""
+        own = 0
+        last = len(self._places) // 2
+        row = self.choose(0)
+        for place in range(self._size):
+            if place > self._places[own]:
+                own += 1
+                row = self.choose(own) if own < last else [found + self._size for found in self.choose(0)]
+            yield row
+
+
+def network_map(
+    ring: Ring,
+    hosts: Sequence[Any],
+    datacenters: Sequence[int],
+    racks: Sequence[int],
+    factors: Sequence[tuple[int, int]],
+) -> ReplicaMap:
+    """NetworkTopologyStrategy.
+
+    datacenters, racks: for each host the number of its data centre and of its rack; racks of different data centres have different
+    numbers. factors: for each data centre (full replicas, all replicas); (0, 0) for one that holds nothing.
+    """
+    owners = ring.owners()
+    places: list[list[int]] = [[] for _ in factors]
+    for place, owner in enumerate(owners):
+        if 0 <= datacenters[owner] < len(places):
+            places[datacenters[owner]].append(place)
+    parts = [_Datacenter(owners, own, racks, factor).rows() for own, factor in zip(places, factors, strict=True) if own]
+    twice = owners + owners
+    if not parts:
+        return ReplicaMap(ring, hosts, [()] * len(owners))
+    rows = []
+    for row in zip(*parts, strict=True):
+        met = sorted(row[0] if len(row) == 1 else chain.from_iterable(row))
+        rows.append(tuple([twice[place % len(twice)] for place in met]))
+    return ReplicaMap(ring, hosts, rows)
+
+
+def whole_map(ring: Ring, hosts: Sequence[Any]) -> ReplicaMap:
+    """EverywhereStrategy: every host that owns a token holds everything."""
+    row = tuple(sorted(set(ring.owners())))
+    return ReplicaMap(ring, hosts, [row] if row else [])
+
+
+class Router:
+    """A `ReplicaMap` with the tier of each host: 0 is the nearest, up to 3; 255 leaves a host out.
+
+    seed: of the generator that shuffles; not 0.
+    """
+
+    __slots__ = ("_map", "_state", "_tiers")
+
+    def __init__(self, replica_map: ReplicaMap, tiers: Sequence[int], seed: int) -> None:
+        if len(tiers) != len(replica_map.hosts()):
+            raise ValueError(f"{len(replica_map.hosts())} hosts have {len(tiers)} tiers")
+        self._map = replica_map
+        self._tiers = bytes(tiers)
+        self._state = (seed & _MASK) or 1
+
+    def route(self, key: bytes, shuffle: bool) -> tuple[tuple[Any, ...], int]:
+        """(the replicas of a serialized key, nearer tiers first; how many of them are of the nearest tier that has any).
+
+        shuffle: each tier in a random order, in place of the ring's.
+        """
+        row = self._map.row(self._map.position_of(key))
+        tiers, hosts = self._tiers, self._map.hosts()
+        order: list[int] = []
+        nearest = 0
+        for tier in range(_TIERS):
+            own = [host for host in row if tiers[host] == tier]
+            if own:
+                if shuffle and len(own) > 1:
+                    self._shuffle(own)
+                nearest = nearest or len(own)
+                order += own
+        return tuple([hosts[host] for host in order]), nearest
+
+    def plan(
+        self,
+        key: bytes,
+        shuffle: bool,
+        child: Any,
+        working_keyspace: Any,
+        query: Any,
+        in_flight: Callable[[Any], int] | None = None,
+    ) -> Iterator[Any]:
+        """`replica_plan` of what `route` gives.
+
+        in_flight: gives the requests under way to a host; of the first two at the shortest distance the one with fewer is first.
+        """
+        replicas, nearest = self.route(key, shuffle)
+        if in_flight is not None and nearest > 1:
+            first, second = replicas[0], replicas[1]
+            up = first.is_up is not False and second.is_up is not False
+            if up and in_flight(second) < in_flight(first):
+                replicas = (second, first, *replicas[2:])
+        return replica_plan(replicas, child, working_keyspace, query)
+
+    def _shuffle(self, hosts: list[int]) -> None:
+        """Fisher and Yates, with a new draw when most bits of the last one are used."""
+        bits = 0
+        for last in range(len(hosts) - 1, 0, -1):
+            if bits < 1 << 32:
+                bits = self._draw()
+            other = bits % (last + 1)
+            bits //= last + 1
+            hosts[last], hosts[other] = hosts[other], hosts[last]
+
+    def _draw(self) -> int:
+        """The next number of Marsaglia's xorshift, the upper 53 of its 64 bits."""
+        state = self._state
+        state ^= (state << 13) & _MASK
+        state ^= state >> 7
+        state ^= (state << 17) & _MASK
+        self._state = state
+        return (state * 0x2545F4914F6CDD1D & _MASK) >> 11
+
+
+class Planner:
+    """The query plans of one policy: `routers` has the `Router` of each keyspace, for `metadata` as it was when it was made.
+
+    child: the policy whose plan comes after the replicas.
+    """
+
+    __slots__ = ("_child", "_metadata", "_routers", "_version", "_view")
+
+    def __init__(self, metadata: Any, routers: Mapping[Any, Router], child: Any) -> None:
+        self._metadata = metadata
+        self._view = metadata.view
+        self._version = metadata.replication_version
+        self._routers = routers
+        self._child = child
+
+    def plan(
+        self, working_keyspace: Any, query: Any, shuffle: bool, in_flight: Callable[[Any], int] | None = None
+    ) -> Iterator[Any] | None:
+        """The plan of a statement with a routing key; None where there is no router for it, or it is out of date.
+
+        shuffle, in_flight: as `Router.plan` takes them; without effect where all clients should have the same order.
+        """
+        metadata = self._metadata
+        if metadata.view is not self._view or metadata.replication_version != self._version:
+            return None
+        key = query.routing_key
+        if key is None:
+            return None
+        router = self._routers.get(query.keyspace or working_keyspace)
+        if router is None:
+            return None
+        if query.consistency_level in SERIAL or query.is_lwt():
+            return router.plan(key, False, self._child, working_keyspace, query)
+        return router.plan(key, shuffle, self._child, working_keyspace, query, in_flight)
+
+
+def replica_plan(replicas: Sequence[Any], child: Any, working_keyspace: Any, query: Any) -> Iterator[Any]:
+    """The replicas that are not down, then what ``child.make_query_plan(working_keyspace, query)`` gives beside them."""
+    tried = set()
+    for host in replicas:
+        if host.is_up is not False:
+            tried.add(host)
+            yield host
+    for host in child.make_query_plan(working_keyspace, query):
+        if host not in tried:
+            yield host

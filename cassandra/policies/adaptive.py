@@ -1,0 +1,240 @@
+"""`AdaptivePolicy`: load goes where there is room.
+
+Two random replicas are looked at, and the one with fewer requests under way is taken. That evens load out nearly as well as looking
+at all of them, and clients that see the same do not all run to the same replica ("the power of two choices"). A replica that has
+stopped answering keeps its requests under way, and so gets no more of them.
+
+A replica that answers slowly, and not at all badly enough to be left alone by that, is demoted: it stands behind the others at its
+distance. This is bounded, because load that leaves one replica makes the next one slow: a demotion has an end, as long a time
+without one follows, at most half of the hosts of a distance are demoted at a time, and never all replicas of a partition.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterator
+from math import exp, log
+from typing import Any
+
+from cassandra._impl import ring
+from cassandra.policies.balancing import DCAwareRoundRobinPolicy, Engine, HostDistance, LoadBalancingPolicy
+from cassandra.policies.token_aware import TokenAwarePolicy, keeps_order
+
+__all__ = ["AdaptivePolicy"]
+
+Host = Any  # opaque here
+
+ENOUGH_ANSWERS = 20  # before a host is judged
+WEIGHT = 0.1  # of the latest answer in the moving average
+SHORTEST = log(1e-6)  # of the seconds that are told apart
+JUDGE_INTERVAL = 0.25  # seconds
+
+
+class _Answers:
+    """How fast one host answers: a moving average of `count` answers.
+
+    It is taken of the seconds' logarithms, so that a single pause of the host does not outweigh hundreds of answers.
+    """
+
+    __slots__ = ("_logarithm", "count", "spared_until")
+
+    def __init__(self) -> None:
+        self._logarithm = 0.0
+        self.count = 0
+        self.spared_until = 0.0
+
+    def add(self, seconds: float) -> None:
+        self.count += 1
+        logarithm = log(seconds) if seconds > 1e-6 else SHORTEST
+        if self.count == 1:
+            self._logarithm = logarithm
+        else:
+            self._logarithm += WEIGHT * (logarithm - self._logarithm)
+
+    @property
+    def average(self) -> float:
+        """The average in seconds."""
+        return exp(self._logarithm)
+
+
+class AdaptivePolicy(TokenAwarePolicy):
+    """Of two random replicas at the shortest distance the one with fewer requests under way, then the others, then the child's plan.
+
+    child_policy: says which hosts are used and how far they are; default `DCAwareRoundRobinPolicy`, and `RackAwareRoundRobinPolicy`
+    puts the own rack first. slow_replica_avoidance: whether slow replicas are demoted; False for never. slow_factor: how many
+    times slower than the fastest host at the same distance is slow. slow_floor: seconds by which it has to be slower, too.
+    demotion_time: seconds that a demotion lasts; it is followed by at least as many without one.
+
+    Lightweight transactions and serial reads keep the order of the ring. Raises ValueError for a factor of 1 or less, and for
+    negative times.
+    """
+
+    def __init__(
+        self,
+        child_policy: LoadBalancingPolicy | None = None,
+        *,
+        slow_replica_avoidance: bool = True,
+        slow_factor: float = 4.0,
+        slow_floor: float = 0.01,
+        demotion_time: float = 10.0,
+    ) -> None:
+        super().__init__(child_policy if child_policy is not None else DCAwareRoundRobinPolicy())
+        if not slow_factor > 1:
+            raise ValueError(f"slow_factor must be greater than 1, but is {slow_factor!r}")
+        if slow_floor < 0 or demotion_time < 0:
+            raise ValueError(
+                f"slow_floor and demotion_time must not be negative, but are {slow_floor!r} and {demotion_time!r}"
+            )
+        self.slow_replica_avoidance = slow_replica_avoidance
+        self.slow_factor = slow_factor
+        self.slow_floor = slow_floor
+        self.demotion_time = demotion_time
+        self._in_flight: Callable[[Host], int] = _nothing
+        self._time: Callable[[], float] = time.monotonic
+        self._answers: dict[Host, _Answers] = {}
+        self._demoted: dict[Host, float] = {}  # until when
+        self._next_judgement = 0.0
+
+    def attach(self, engine: Engine) -> None:
+        super().attach(engine)
+        self._in_flight = engine.in_flight
+        self._time = engine.time
+        if self.slow_replica_avoidance:
+            engine.observe_latencies(self.on_latency)
+
+    # -- plans -----------------------------------------------------------------------------------------------------------
+
+    def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
+        if query is not None and self._planner is not None and not self._demoted:
+            try:
+                made = self._planner.plan(working_keyspace, query, True, self._in_flight)
+            except AttributeError:  # of something that is no statement of ours
+                made = None
+            if made is not None:
+                return made
+        return self._plan_slowly(working_keyspace, query)
+
+    def _plan_slowly(self, working_keyspace: str | None, query: Any) -> Iterator[Host]:
+        child = self._child_policy
+        key = getattr(query, "routing_key", None)
+        if key is None:
+            return self._balanced(child.make_query_plan(working_keyspace, query))
+        keyspace = query.keyspace or working_keyspace
+        router = self._router_of(keyspace)
+        fixed = keeps_order(query)
+        if router is not None and not self._demoted:
+            return router.plan(key, not fixed, child, working_keyspace, query, None if fixed else self._in_flight)
+        replicas, nearest = (
+            router.route(key, not fixed) if router is not None else self._ranked_by_asking(keyspace, key, query)
+        )
+        if nearest > 1 and not fixed:
+            replicas = self._best_first(replicas, nearest)
+        return ring.replica_plan(replicas, child, working_keyspace, query)
+
+    def _best_first(self, replicas: tuple[Host, ...], nearest: int) -> tuple[Host, ...]:
+        if self._demoted:
+            replicas, nearest = self._demoted_behind(replicas, nearest)
+        first, second = replicas[0], replicas[1]
+        if nearest < 2 or first.is_up is False or second.is_up is False:
+            return replicas
+        if self._in_flight(second) < self._in_flight(first):
+            return (second, first, *replicas[2:])
+        return replicas
+
+    def _demoted_behind(self, replicas: tuple[Host, ...], nearest: int) -> tuple[tuple[Host, ...], int]:
+        """The demoted replicas behind the others at the shortest distance; how many these are."""
+        now = self._time()
+        if now >= self._next_judgement:
+            self._judge(now)
+        demoted = self._demoted
+        first = [host for host in replicas[:nearest] if host not in demoted and host.is_up is not False]
+        if not first or len(first) == nearest:
+            return replicas, nearest
+        behind = [host for host in replicas[:nearest] if host not in first]
+        return (*first, *behind, *replicas[nearest:]), len(first)
+
+    def _balanced(self, plan: Iterator[Host]) -> Iterator[Host]:
+        """`plan` with the better one of its first two hosts before the other, where they are at one distance."""
+        plan = iter(plan)
+        first, second = next(plan, None), next(plan, None)
+        if first is None:
+            return iter(())
+        if second is None:
+            return iter((first,))
+        if self._is_better(second, first):
+            first, second = second, first
+        return itertools.chain((first, second), plan)
+
+    def _is_better(self, host: Host, other: Host) -> bool:
+        if self._child_policy.distance(host) != self._child_policy.distance(other):
+            return False
+        if self._demoted and (host in self._demoted) != (other in self._demoted):
+            return other in self._demoted
+        return self._in_flight(host) < self._in_flight(other)
+
+    # -- slow replicas ---------------------------------------------------------------------------------------------------
+
+    def on_latency(self, host: Host, seconds: float) -> None:
+        """`host` has answered a request after `seconds`."""
+        answers = self._answers.get(host)
+        if answers is None:
+            answers = self._answers[host] = _Answers()
+        answers.add(seconds)
+        now = self._time()
+        if now >= self._next_judgement:
+            self._judge(now)
+
+    def _judge(self, now: float) -> None:
+        """End the demotions that are over, and demote who is slow beside the fastest host at the same distance."""
+        self._next_judgement = now + JUDGE_INTERVAL
+        for host, until in list(self._demoted.items()):
+            if until <= now:
+                del self._demoted[host]
+                again = self._answers[host] = _Answers()
+                again.spared_until = now + self.demotion_time
+        by_distance: dict[int, list[Host]] = {}
+        for host, answers in self._answers.items():
+            if answers.count >= ENOUGH_ANSWERS:
+                by_distance.setdefault(self._child_policy.distance(host), []).append(host)
+        for distance, hosts in by_distance.items():
+            if distance != HostDistance.IGNORED:
+                self._demote_slow(hosts, now)
+
+    def _demote_slow(self, hosts: list[Host], now: float) -> None:
+        hosts.sort(key=lambda host: self._answers[host].average, reverse=True)
+        fastest = self._answers[hosts[-1]].average
+        limit = max(fastest * self.slow_factor, fastest + self.slow_floor)
+        room = len(hosts) // 2 - sum(host in self._demoted for host in hosts)
+        for host in hosts:
+            answers = self._answers[host]
+            if room <= 0 or answers.average <= limit:
+                break
+            if host not in self._demoted and answers.spared_until <= now:
+                self._demoted[host] = now + self.demotion_time
+                room -= 1
+
+    @property
+    def demoted_hosts(self) -> list[Host]:
+        """The hosts that are demoted at the moment."""
+        return list(self._demoted)
+
+    def on_down(self, host: Host) -> None:
+        self._forget_answers(host)
+        super().on_down(host)
+
+    def on_remove(self, host: Host) -> None:
+        self._forget_answers(host)
+        super().on_remove(host)
+
+    def _forget_answers(self, host: Host) -> None:
+        self._answers.pop(host, None)
+        self._demoted.pop(host, None)
+
+
+def _nothing(host: Host) -> int:
+    """Stands in for the requests under way until the engine is there."""
+    return 0
+
+
+AdaptivePolicy.__module__ = "cassandra.policies"

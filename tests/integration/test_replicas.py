@@ -1,0 +1,207 @@
+"""Replicas on real nodes: the driver's are the server's, requests reach them, and nothing is lost while nodes come and go."""
+
+from __future__ import annotations
+
+import random
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from cassandra import ConsistencyLevel
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
+from cassandra.concurrent import execute_concurrent_with_args
+from cassandra.policies import (
+    AdaptivePolicy,
+    DCAwareRoundRobinPolicy,
+    LoadBalancingPolicy,
+    RoundRobinPolicy,
+    TokenAwarePolicy,
+)
+from cassandra.testing import LocalCluster
+
+from .conftest import connect
+
+pytestmark = pytest.mark.integration
+
+KEYSPACES = {
+    "simple_one": "{'class': 'SimpleStrategy', 'replication_factor': 1}",
+    "simple_two": "{'class': 'SimpleStrategy', 'replication_factor': 2}",
+    "east_two": "{'class': 'NetworkTopologyStrategy', 'east': 2}",
+    "both": "{'class': 'NetworkTopologyStrategy', 'east': 2, 'west': 1}",
+    "more_than_there_are": "{'class': 'NetworkTopologyStrategy', 'east': 3, 'west': 3}",
+}
+_RANGE = re.compile(r"TokenRange\(start_token:(-?\d+), end_token:(-?\d+), endpoints:\[([^\]]*)\]")
+
+
+@pytest.fixture(scope="module")
+def spread() -> Iterator[LocalCluster]:
+    """Three nodes: two racks in one data centre, one in another."""
+    settings = {"num_tokens": 8, "transient_replication_enabled": True}
+    with LocalCluster({"east": 2, "west": 1}, "5.0.9", racks={"east": 2}, config=settings, heap="384M") as local:
+        with connect(local) as cluster, cluster.connect() as session:
+            for name, replication in KEYSPACES.items():
+                session.execute(f"CREATE KEYSPACE {name} WITH replication = {replication}")
+                session.execute(f"CREATE TABLE {name}.t (id text PRIMARY KEY, v int)")
+        yield local
+
+
+def connected(local: LocalCluster, policy: LoadBalancingPolicy) -> Cluster:
+    profile = ExecutionProfile(load_balancing_policy=policy, request_timeout=30.0)
+    return connect(local, execution_profiles={EXEC_PROFILE_DEFAULT: profile})
+
+
+def wait_for(condition: Callable[[], bool], what: str, seconds: float = 60.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
+        time.sleep(0.1)
+
+
+def addresses(cluster: Cluster, keyspace: str, key: bytes) -> list[str]:
+    return [host.address for host in cluster.metadata.get_replicas(keyspace, key)]
+
+
+def assert_replicas_are_the_servers(local: LocalCluster, cluster: Cluster, keys: int = 2) -> None:
+    """All ranges of all keyspaces, and some random keys."""
+    token_map = cluster.metadata.token_map
+    assert token_map is not None
+    for keyspace in KEYSPACES:
+        ranges = _RANGE.findall(local.nodetool(1, "describering", keyspace))
+        assert len(ranges) == len(token_map.ring)
+        for _, end, endpoints in ranges:
+            ours = token_map.get_replicas(keyspace, token_map.token_class(int(end)))
+            assert {host.address for host in ours} == set(endpoints.split(", ")), (keyspace, end)
+    for keyspace in ("simple_two", "both"):
+        for _ in range(keys):
+            key = f"key{random.randrange(1 << 40)}"
+            told = local.nodetool(1, "getendpoints", keyspace, "t", key).split()
+            assert addresses(cluster, keyspace, key.encode()) == told, (keyspace, key)
+
+
+def assert_requests_reach_replicas(session: Session, keyspace: str, count: int = 100) -> None:
+    insert = session.prepare(f"INSERT INTO {keyspace}.t (id, v) VALUES (?, ?)")
+    insert.consistency_level = ConsistencyLevel.ONE
+    for number in range(count):
+        bound = insert.bind((f"{keyspace}{number}", number))
+        future = session.execute_async(bound)
+        future.result()
+        key = bound.routing_key
+        assert key is not None
+        replicas = session.cluster.metadata.get_replicas(keyspace, key)
+        assert future.coordinator_host in replicas
+
+
+def test_replicas_are_the_servers(spread: LocalCluster) -> None:
+    with connect(spread) as cluster, cluster.connect():
+        assert_replicas_are_the_servers(spread, cluster)
+
+
+@pytest.mark.parametrize("keyspace", list(KEYSPACES))
+def test_prepared_requests_reach_a_replica(spread: LocalCluster, keyspace: str) -> None:
+    for policy in (TokenAwarePolicy(RoundRobinPolicy()), AdaptivePolicy(RoundRobinPolicy())):
+        with connected(spread, policy) as cluster, cluster.connect(wait_for_all_pools=True) as session:
+            assert_requests_reach_replicas(session, keyspace)
+
+
+def test_the_coordinator_in_the_trace_is_a_replica(spread: LocalCluster) -> None:
+    with (
+        connected(spread, TokenAwarePolicy(RoundRobinPolicy())) as cluster,
+        cluster.connect(wait_for_all_pools=True) as session,
+    ):
+        insert = session.prepare("INSERT INTO simple_one.t (id, v) VALUES (?, ?)")
+        for number in range(10):
+            bound = insert.bind((f"traced{number}", number))
+            trace = session.execute(bound, trace=True).response_future.get_query_trace(max_wait=20)
+            assert str(trace.coordinator) in addresses(cluster, "simple_one", f"traced{number}".encode())
+            # Nobody else had to be asked: the coordinator holds the one replica itself.
+            assert {str(event.source) for event in trace.events} == {str(trace.coordinator)}
+
+
+def test_the_local_data_centres_replicas_are_used(spread: LocalCluster) -> None:
+    policy = TokenAwarePolicy(DCAwareRoundRobinPolicy("east"))
+    with connected(spread, policy) as cluster, cluster.connect(wait_for_all_pools=True) as session:
+        select = session.prepare("SELECT v FROM both.t WHERE id = ?")
+        used = set()
+        for number in range(60):
+            future = session.execute_async(select, (f"k{number}",))
+            future.result()
+            used.add(future.coordinator_host)
+        assert {host.datacenter for host in used} == {"east"}
+        assert len(used) == 2
+        assert {host.datacenter for host in session.get_pool_state()} == {"east"}
+
+
+def test_a_new_keyspace_is_routed_at_once_and_follows_its_replication(spread: LocalCluster) -> None:
+    with (
+        connected(spread, TokenAwarePolicy(RoundRobinPolicy())) as cluster,
+        cluster.connect(wait_for_all_pools=True) as session,
+    ):
+        session.execute(f"CREATE KEYSPACE fresh WITH replication = {KEYSPACES['simple_one']}")
+        session.execute("CREATE TABLE fresh.t (id text PRIMARY KEY, v int)")
+        assert_requests_reach_replicas(session, "fresh", 30)
+        assert len(cluster.metadata.get_replicas("fresh", b"key")) == 1
+        with connect(spread) as other, other.connect() as changing:
+            changing.execute(f"ALTER KEYSPACE fresh WITH replication = {KEYSPACES['both']}")
+        wait_for(lambda: len(cluster.metadata.get_replicas("fresh", b"key")) == 3, "the new replication", 10)
+        session.execute("DROP KEYSPACE fresh")
+        assert cluster.metadata.get_replicas("fresh", b"key") == []
+
+
+class Loader(threading.Thread):
+    """Writes rows until it is stopped, and remembers which ones were acknowledged."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(daemon=True)
+        self.session = session
+        self.acknowledged: list[str] = []
+        self.failed: list[BaseException] = []
+        self.ending = threading.Event()
+        self.insert = session.prepare("INSERT INTO east_two.t (id, v) VALUES (?, ?)")
+        # A node that joins may refuse writes until it has the schema, and a quorum of two has to wait for it, too.
+        self.insert.consistency_level = ConsistencyLevel.ONE
+        self.insert.is_idempotent = True
+
+    def run(self) -> None:
+        number = 0
+        while not self.ending.is_set():
+            number += 8
+            batch = [f"row{number + one}" for one in range(8)]
+            futures = [(key, self.session.execute_async(self.insert, (key, 1))) for key in batch]
+            for key, future in futures:
+                try:
+                    future.result()
+                    self.acknowledged.append(key)
+                except Exception as error:
+                    self.failed.append(error)
+            self.ending.wait(0.1)  # all of them are read back
+
+    def stop(self) -> None:
+        self.ending.set()
+        self.join(60)
+
+
+def test_nothing_is_lost_while_a_node_comes_and_goes(spread: LocalCluster) -> None:
+    policy = TokenAwarePolicy(DCAwareRoundRobinPolicy("east"))
+    with connected(spread, policy) as cluster, cluster.connect(wait_for_all_pools=True) as session:
+        loader = Loader(session)
+        loader.start()
+        try:
+            added = spread.add_node("east", "rack1")
+            wait_for(lambda: cluster.metadata.get_host(added.address) is not None, "the new node")
+            wait_for(lambda: len(session.get_pool_state()) == 3, "a pool to the new node")
+            assert_replicas_are_the_servers(spread, cluster)
+            assert_requests_reach_replicas(session, "east_two")
+            spread.decommission(added.number)
+            wait_for(lambda: cluster.metadata.get_host(added.address) is None, "the node's end")
+            assert_replicas_are_the_servers(spread, cluster)
+        finally:
+            loader.stop()
+        assert loader.failed == []
+        assert len(loader.acknowledged) > 100
+        select = session.prepare("SELECT v FROM east_two.t WHERE id = ?")
+        select.consistency_level = ConsistencyLevel.ALL
+        outcomes = execute_concurrent_with_args(session, select, [(key,) for key in loader.acknowledged])
+        assert all(success and result.one() is not None for success, result in outcomes)

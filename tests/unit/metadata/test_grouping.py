@@ -1,0 +1,49 @@
+"""Keys grouped by replica."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cassandra.metadata import NO_VALID_REPLICA, group_keys_by_replica
+
+from .test_replication import create, host, metadata_of
+
+
+def session_of(types: list[str]) -> tuple[Any, list[Any]]:
+    hosts = [host(1), host(2), host(3, "far")]
+    tokens = {hosts[0]: ["-3000000000000000000"], hosts[1]: ["3000000000000000000"], hosts[2]: ["9000000000000000000"]}
+    metadata: Any = metadata_of(tokens, ks=create("SimpleStrategy", replication_factor="1"))
+    table = SimpleNamespace(partition_key=[SimpleNamespace(cql_type=kind) for kind in types])
+    metadata.keyspaces = {"ks": SimpleNamespace(tables={"t": table})}
+    for one in hosts:
+        one.set_up()
+    manager = SimpleNamespace(distance=lambda one: 2 if one.datacenter == "far" else 1)
+    return SimpleNamespace(
+        cluster=SimpleNamespace(metadata=metadata, protocol_version=4, profile_manager=manager)
+    ), hosts
+
+
+def test_keys_are_grouped_by_the_replica_that_holds_them() -> None:
+    session, hosts = session_of(["int"])
+    keys = [(number,) for number in range(100)]
+    grouped = group_keys_by_replica(session, "ks", "t", keys)
+    assert set(grouped) == {hosts[0], hosts[1], NO_VALID_REPLICA}
+    assert sorted(tuple(key) for group in grouped.values() for key in group) == keys
+    # token(1) is -4069959284402364209
+    assert (1,) in grouped[hosts[0]]
+    hosts[0].set_down()
+    assert (1,) in group_keys_by_replica(session, "ks", "t", keys)[NO_VALID_REPLICA]
+
+
+def test_keys_of_several_columns() -> None:
+    session, _ = session_of(["int", "text"])
+    keys = [(number, "x") for number in range(20)]
+    grouped = group_keys_by_replica(session, "ks", "t", keys)
+    assert sum(map(len, grouped.values())) == 20
+    with pytest.raises(ValueError, match=r"has 2 columns, but a key is \(1,\)"):
+        group_keys_by_replica(session, "ks", "t", [(1,)])
+    with pytest.raises(KeyError):
+        group_keys_by_replica(session, "nowhere", "t", keys)

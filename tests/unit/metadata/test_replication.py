@@ -1,0 +1,300 @@
+"""Replication settings: what they say, how they are written, and which hosts they mean."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+from cassandra.engine.endpoint import DefaultEndPoint
+from cassandra.metadata import (
+    BytesToken,
+    EverywhereStrategy,
+    LocalStrategy,
+    MD5Token,
+    Metadata,
+    Murmur3Token,
+    NetworkTopologyStrategy,
+    ReplicationFactor,
+    ReplicationStrategy,
+    SimpleStrategy,
+    TokenMap,
+)
+from cassandra.metadata.host import Host
+
+MURMUR3 = "org.apache.cassandra.dht.Murmur3Partitioner"
+
+
+def host(number: int, datacenter: str = "dc1", rack: str = "r1") -> Host:
+    return Host(DefaultEndPoint(f"10.0.0.{number}"), None, datacenter, rack)
+
+
+def create(name: str, **options: Any) -> ReplicationStrategy:
+    made = ReplicationStrategy.create(f"org.apache.cassandra.locator.{name}", options)
+    assert made is not None
+    return made
+
+
+def metadata_of(
+    tokens: dict[Host, list[str]], partitioner: str = MURMUR3, **replication: ReplicationStrategy
+) -> Metadata:
+    metadata = Metadata()
+    metadata.rebuild_token_map(partitioner, tokens)
+    metadata.replace_replication(replication)
+    return metadata
+
+
+@pytest.mark.parametrize(
+    ("text", "counts"), [("3", (3, 3, None)), (3, (3, 3, None)), ("3/1", (3, 2, 1)), ("0", (0, 0, None))]
+)
+def test_replication_factors(text: Any, counts: tuple[int, int, int | None]) -> None:
+    factor = ReplicationFactor.create(text)
+    assert (factor.all_replicas, factor.full_replicas, factor.transient_replicas) == counts
+    assert str(factor) == str(text)
+    assert factor == ReplicationFactor(counts[0], counts[2])
+    assert factor != ReplicationFactor(counts[0] + 1, counts[2])
+    assert ReplicationFactor.create(factor) is factor
+
+
+@pytest.mark.parametrize("bad", ["", "x", "3/", "3/x", None])
+def test_what_is_no_replication_factor(bad: Any) -> None:
+    with pytest.raises(ValueError, match="a replication factor is a number"):
+        ReplicationFactor.create(bad)
+
+
+def test_strategies_are_made_by_their_names() -> None:
+    simple = create("SimpleStrategy", **{"class": "x", "replication_factor": "3/1"})
+    assert isinstance(simple, SimpleStrategy)
+    assert (simple.name, simple.replication_factor) == ("SimpleStrategy", 2)
+    network = ReplicationStrategy.create("NetworkTopologyStrategy", {"dc1": "3", "dc2": "2/1"})
+    assert isinstance(network, NetworkTopologyStrategy)
+    assert network.dc_replication_factors == {"dc1": 3, "dc2": 1}
+    assert network.dc_replication_factors_info["dc2"] == ReplicationFactor(2, 1)
+    assert type(create("LocalStrategy")) is LocalStrategy
+    assert type(create("EverywhereStrategy")) is EverywhereStrategy
+    assert ReplicationStrategy.create("", {}) is None
+    own = ReplicationStrategy.create("com.example.Own", {"some": "thing"})
+    assert own is not None
+    assert (type(own), own.name) == (ReplicationStrategy, "com.example.Own")
+
+
+def test_strategies_write_themselves() -> None:
+    assert create("SimpleStrategy", replication_factor="3/1").export_for_schema() == (
+        "{'class': 'SimpleStrategy', 'replication_factor': '3/1'}"
+    )
+    assert create("NetworkTopologyStrategy", dc1="3", **{"it's": "1"}).export_for_schema() == (
+        "{'class': 'NetworkTopologyStrategy', 'dc1': '3', 'it''s': '1'}"
+    )
+    assert create("LocalStrategy").export_for_schema() == "{'class': 'LocalStrategy'}"
+
+
+def test_strategies_are_equal_by_what_they_say() -> None:
+    assert create("SimpleStrategy", replication_factor="3") == create("SimpleStrategy", replication_factor=3)
+    assert create("SimpleStrategy", replication_factor="3") != create("SimpleStrategy", replication_factor="2")
+    assert create("NetworkTopologyStrategy", a="1", b="2") == create("NetworkTopologyStrategy", b="2", a="1")
+    assert hash(create("NetworkTopologyStrategy", a="1", b="2")) == hash(
+        create("NetworkTopologyStrategy", b="2", a="1")
+    )
+    assert create("LocalStrategy") != create("EverywhereStrategy")
+    assert create("LocalStrategy") != "LocalStrategy"
+
+
+def test_a_strategy_that_is_not_understood_has_no_replicas(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "cassandra.metadata"):
+        strange = create("SimpleStrategy", replication_factor="many")
+        missing = create("SimpleStrategy")
+    assert "'many'" in caplog.text
+    assert "needs a replication_factor" in caplog.text
+    token, only = Murmur3Token(1), host(1)
+    assert strange.make_token_replica_map({token: only}, [token]) == {}
+    assert missing.export_for_schema() == "{'class': 'SimpleStrategy'}"
+
+
+def test_maps_from_token_to_hosts() -> None:
+    a, b, c = host(1), host(2), host(3, "dc2")
+    tokens = [Murmur3Token(number) for number in (1, 2, 3)]
+    owners = dict(zip(tokens, (a, b, c), strict=True))
+    simple = create("SimpleStrategy", replication_factor="2").make_token_replica_map(owners, tokens)
+    assert simple == {tokens[0]: (a, b), tokens[1]: (b, c), tokens[2]: (c, a)}
+    network = create("NetworkTopologyStrategy", dc1="1", dc2="1").make_token_replica_map(owners, tokens)
+    assert network == {tokens[0]: (a, c), tokens[1]: (b, c), tokens[2]: (c, a)}
+    everywhere = create("EverywhereStrategy").make_token_replica_map(owners, tokens)
+    assert {frozenset(hosts) for hosts in everywhere.values()} == {frozenset((a, b, c))}
+    assert create("LocalStrategy").make_token_replica_map(owners, tokens) == {}
+    assert create("SimpleStrategy", replication_factor="2").make_token_replica_map({}, []) == {}
+
+
+# -- tokens ------------------------------------------------------------------------------------------------------------------
+
+
+def test_tokens() -> None:
+    assert Murmur3Token.from_string("-12") == Murmur3Token(-12) == Murmur3Token("-12")
+    assert Murmur3Token.from_key(b"\x00\x00\x00\x01").value == -4069959284402364209
+    # org.apache.cassandra.dht.RandomPartitioner: the absolute value of the digest as a signed number
+    assert MD5Token.from_key(b"key").value == 0x3C6E0B8A9C15224A8228B9A98CA1531D
+    assert MD5Token.from_key(b"").value == -(0xD41D8CD98F00B204E9800998ECF8427E - (1 << 128))
+    assert BytesToken.from_string("0a0b") == BytesToken.from_string("0x0a0b") == BytesToken(b"\n\x0b")
+    assert BytesToken.from_key(b"k").value == b"k"
+    assert sorted([Murmur3Token(3), Murmur3Token(-1)])[0].value == -1
+    assert Murmur3Token(1) != MD5Token(1)
+    assert len({Murmur3Token(1), Murmur3Token(1)}) == 1
+    assert repr(Murmur3Token(5)) == "<Murmur3Token: 5>"
+    with pytest.raises(TypeError):
+        sorted([Murmur3Token(1), MD5Token(0)])
+    with pytest.raises(TypeError, match="token must be bytes, but is str: 'a'"):
+        BytesToken("a")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="hexadecimal, but one is 'zz'"):
+        BytesToken.from_string("zz")
+
+
+@pytest.mark.parametrize(
+    ("partitioner", "tokens", "key"),
+    [
+        ("org.apache.cassandra.dht.RandomPartitioner", ("0", str(1 << 126), str(3 << 125)), b"key"),
+        ("org.apache.cassandra.dht.ByteOrderedPartitioner", ("61", "6c", "ff"), b"k"),
+    ],
+)
+def test_other_partitioners_are_read(partitioner: str, tokens: tuple[str, ...], key: bytes) -> None:
+    a, b, c = host(1), host(2), host(3)
+    metadata = metadata_of(
+        {a: [tokens[0]], b: [tokens[1]], c: [tokens[2]]},
+        partitioner,
+        ks=create("SimpleStrategy", replication_factor="2"),
+    )
+    assert metadata.can_support_partitioner()
+    assert metadata.get_replicas("ks", key) == [b, c]
+    token_map = metadata.token_map
+    assert token_map is not None
+    assert token_map.get_replicas("ks", token_map.token_class.from_key(key)) == [b, c]
+
+
+# -- metadata ----------------------------------------------------------------------------------------------------------------
+
+
+def test_replicas_of_keys_and_tokens() -> None:
+    a, b, c = host(1), host(2), host(3)
+    metadata = metadata_of({a: ["0"], b: ["100"], c: ["200"]}, ks=create("SimpleStrategy", replication_factor="2"))
+    # The token of this key is far below 0, so that the first token is its own.
+    assert metadata.get_replicas("ks", b"\x00\x00\x00\x01") == [a, b]
+    assert metadata.get_replicas("nowhere", b"\x00\x00\x00\x01") == []
+    token_map = metadata.token_map
+    assert token_map is not None
+    assert token_map is metadata.token_map
+    assert token_map.ring == [Murmur3Token(0), Murmur3Token(100), Murmur3Token(200)]
+    assert token_map.token_class is Murmur3Token
+    assert token_map.token_to_host_owner[Murmur3Token(100)] is b
+    assert token_map.tokens_to_hosts_by_ks == {}
+    assert token_map.get_replicas("ks", Murmur3Token(100)) == [b, c]
+    assert token_map.get_replicas("ks", Murmur3Token(101)) == [c, a]
+    assert token_map.get_replicas("nowhere", Murmur3Token(101)) == []
+    assert token_map.tokens_to_hosts_by_ks["ks"][Murmur3Token(200)] == (c, a)
+
+
+def test_a_token_map_of_ones_own() -> None:
+    a, b = host(1), host(2)
+    tokens = [Murmur3Token(1), Murmur3Token(2)]
+    metadata = metadata_of({a: ["1"]}, ks=create("SimpleStrategy", replication_factor="1"))
+    own = TokenMap(Murmur3Token, {tokens[0]: a, tokens[1]: b}, tokens, metadata)
+    assert own.ring == tokens
+    assert own.get_replicas("ks", Murmur3Token(2)) == [b]
+
+
+def test_an_unknown_partitioner_has_no_token_map() -> None:
+    metadata = metadata_of({host(1): ["1"]}, "com.example.Own", ks=create("SimpleStrategy", replication_factor="1"))
+    assert (metadata.token_map, metadata.can_support_partitioner()) == (None, False)
+    assert metadata.get_replicas("ks", b"key") == []
+
+
+def test_tokens_can_be_switched_off() -> None:
+    metadata = Metadata()
+    metadata.token_metadata_enabled = False
+    metadata.rebuild_token_map(MURMUR3, {host(1): ["1"]})
+    assert metadata.token_map is None
+    assert metadata.get_replicas("ks", b"key") == []
+
+
+def test_the_snapshot_changes_with_the_hosts_and_with_nothing_else() -> None:
+    a, b = host(1), host(2)
+    metadata = metadata_of({a: ["0"], b: ["100"]}, ks=create("SimpleStrategy", replication_factor="1"))
+    before = metadata.routing()
+    assert metadata.get_replicas("ks", b"\x00\x00\x00\x01") == [a]
+    metadata.replace_hosts([a, b])
+    assert metadata.routing() is before
+    b.tokens = ("-9000000000000000000", "100")
+    a.tokens = ("50",)
+    metadata.replace_hosts([a, b])
+    assert metadata.routing() is not before
+    # -4069959284402364209 lies after b's lowest token and before a's.
+    assert metadata.get_replicas("ks", b"\x00\x00\x00\x01") == [a]
+    metadata.replace_hosts([b])
+    assert metadata.get_replicas("ks", b"\x00\x00\x00\x01") == [b]
+
+
+def test_a_host_that_came_back_is_not_the_one_that_left() -> None:
+    first, second = host(1), host(1)
+    metadata = metadata_of({first: ["0"]}, ks=create("SimpleStrategy", replication_factor="1"))
+    assert metadata.get_replicas("ks", b"k")[0] is first
+    second.tokens = ("0",)
+    metadata.replace_hosts([second])
+    assert metadata.get_replicas("ks", b"k")[0] is second
+
+
+def test_moving_to_another_rack_moves_replicas() -> None:
+    a, b, c = host(1, rack="r1"), host(2, rack="r1"), host(3, rack="r2")
+    metadata = metadata_of({a: ["0"], b: ["1"], c: ["2"]}, ks=create("NetworkTopologyStrategy", dc1="2"))
+    assert metadata.get_replicas("ks", b"\x00\x00\x00\x01") == [a, c]
+    b.set_location_info("dc1", "r2")
+    metadata.replace_hosts([a, b, c])
+    assert metadata.get_replicas("ks", b"\x00\x00\x00\x01") == [a, b]
+
+
+def test_replication_changes_are_followed_and_equal_ones_share_their_replicas() -> None:
+    a, b = host(1), host(2)
+    one, two = (create("SimpleStrategy", replication_factor=number) for number in (1, 2))
+    metadata = metadata_of({a: ["0"], b: ["1"]}, x=one, y=create("SimpleStrategy", replication_factor=1))
+    routing = metadata.routing()
+    assert routing is not None
+    assert routing.map_of("x") is routing.map_of("y")
+    version = metadata.replication_version
+    metadata.replace_replication({"x": one, "y": create("SimpleStrategy", replication_factor=1)})
+    assert metadata.replication_version == version
+    metadata.replace_replication({"x": one, "y": two})
+    assert metadata.replication_version == version + 1
+    changed = metadata.routing()
+    assert changed is not None
+    assert changed.map_of("x") is routing.map_of("x")
+    assert len(metadata.get_replicas("y", b"k")) == 2
+    metadata.replace_replication({})
+    assert metadata.get_replicas("x", b"k") == []
+
+
+def test_hosts_without_tokens_hold_nothing() -> None:
+    a, joining = host(1), host(2)
+    metadata = metadata_of({a: ["0"], joining: []}, ks=create("SimpleStrategy", replication_factor="2"))
+    assert metadata.get_replicas("ks", b"k") == [a]
+    assert metadata.all_hosts() == [a, joining]
+
+
+def test_add_or_return_host() -> None:
+    metadata = Metadata()
+    a = host(1)
+    assert metadata.add_or_return_host(a) == (a, True)
+    known, new = metadata.add_or_return_host(host(1))
+    assert (known is a, new) == (True, False)
+    assert metadata.dbaas is False
+
+
+def test_states_of_a_host() -> None:
+    one = host(1)
+    states = [one.state]
+    one.set_up()
+    states.append(one.state)
+    one.set_down()
+    states.append(one.state)
+    one.force_down()
+    states.append(one.state)
+    assert one.is_up is False
+    one.set_up()
+    states.append(one.state)
+    assert states == ["unknown", "up", "down", "forced down", "up"]

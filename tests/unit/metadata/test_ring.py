@@ -1,0 +1,331 @@
+"""The ring and the replicas on it: worked out by hand, and both implementations beside a naive one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cassandra import _impl
+from cassandra.murmur3 import INT64_MAX, INT64_MIN
+from tests.conftest import LANE, Twins
+
+LANES = ["python", "c"] if LANE == "c" else ["python"]
+
+
+def ring_of(twins: Any, owners: list[int], hosts: int) -> Any:
+    """A ring whose tokens are 0, 10, 20, ... with these owners."""
+    texts: list[list[str]] = [[] for _ in range(hosts)]
+    for place, owner in enumerate(owners):
+        texts[owner].append(str(place * 10))
+    return twins.ring.TokenRing(texts)
+
+
+def rows(replica_map: Any, places: int) -> list[tuple[int, ...]]:
+    return [replica_map.row(place) for place in range(places)]
+
+
+# -- the ring --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_key_belongs_to_the_first_token_that_is_not_less(twins: Twins) -> None:
+    ring = twins.ring.TokenRing([["-5", "20"], ["10"]])
+    assert ring.tokens() == [-5, 10, 20]
+    assert ring.owners() == [0, 1, 0]
+    assert len(ring) == 3
+    assert [ring.position(token) for token in (-6, -5, -4, 10, 11, 20, 21)] == [0, 0, 1, 1, 2, 2, 0]
+    assert [ring.position(token) for token in (INT64_MIN, INT64_MAX)] == [0, 0]
+
+
+def test_an_empty_ring_has_no_replicas(twins: Twins) -> None:
+    ring = twins.ring.TokenRing([])
+    assert (ring.tokens(), ring.position_of(b"key"), len(ring)) == ([], 0, 0)
+    for made in (
+        twins.ring.simple_map(ring, [], 3, 3),
+        twins.ring.network_map(ring, [], [], [], [(1, 1)]),
+        twins.ring.whole_map(ring, []),
+    ):
+        assert made.of_key(b"key") == ()
+        assert made.sets() == 0
+        assert twins.ring.Router(made, [], 1).route(b"key", True) == ((), 0)
+
+
+def test_of_two_hosts_with_one_token_the_first_one_has_it(twins: Twins) -> None:
+    ring = twins.ring.TokenRing([["1"], ["1", "2"]])
+    assert (ring.tokens(), ring.owners()) == ([1, 2], [0, 1])
+
+
+@pytest.mark.parametrize("bad", ["9223372036854775808", "-9223372036854775809"])
+def test_tokens_have_64_bits(twins: Twins, bad: str) -> None:
+    with pytest.raises(OverflowError, match="64 bits"):
+        twins.ring.TokenRing([[bad]])
+    with pytest.raises(ValueError, match="invalid literal"):
+        twins.ring.TokenRing([["one"]])
+
+
+def test_tokens_of_keys(twins: Twins) -> None:
+    # SELECT token(...) of Cassandra 5.0
+    assert twins.ring.token_of(b"\x00\x00\x00\x01") == -4069959284402364209
+    assert twins.ring.token_of(b"") == 0
+    assert twins.ring.token_of(bytearray(b"\x00\x00\x00\x01")) == -4069959284402364209
+
+
+# -- worked out by hand ------------------------------------------------------------------------------------------------------
+
+
+def test_simple_strategy_takes_the_next_hosts(twins: Twins) -> None:
+    ring = ring_of(twins, [0, 1, 0, 2], 3)
+    assert rows(twins.ring.simple_map(ring, "abc", 1, 1), 4) == [(0,), (1,), (0,), (2,)]
+    assert rows(twins.ring.simple_map(ring, "abc", 2, 2), 4) == [(0, 1), (1, 0), (0, 2), (2, 0)]
+    assert rows(twins.ring.simple_map(ring, "abc", 9, 9), 4) == [(0, 1, 2), (1, 0, 2), (0, 2, 1), (2, 0, 1)]
+    placed = twins.ring.simple_map(ring, "abc", 2, 2)
+    assert placed.at(3) == ("c", "a")
+    assert placed.of_token(11) == ("a", "c")
+    assert placed.hosts() == ("a", "b", "c")
+
+
+def test_transient_replicas_are_left_out(twins: Twins) -> None:
+    ring = ring_of(twins, [0, 1, 2], 3)
+    assert rows(twins.ring.simple_map(ring, "abc", 2, 3), 3) == [(0, 1), (1, 2), (2, 0)]
+    assert rows(twins.ring.network_map(ring, "abc", [0] * 3, [0] * 3, [(2, 3)]), 3) == [(0, 1), (1, 2), (2, 0)]
+    # Where a host is missing, the transient replica is done without: both hosts hold all.
+    pair = ring_of(twins, [0, 1], 2)
+    assert rows(twins.ring.network_map(pair, "ab", [0] * 2, [0] * 2, [(2, 3)]), 2) == [(0, 1), (1, 0)]
+
+
+def test_network_topology_takes_another_rack_first(twins: Twins) -> None:
+    # a, b in rack 0, c in rack 1: after a comes c, though b is nearer; with three replicas b may be repeated in its rack.
+    ring = ring_of(twins, [0, 1, 2], 3)
+    racks = [0, 0, 1]
+    assert rows(twins.ring.network_map(ring, "abc", [0] * 3, racks, [(2, 2)]), 3) == [(0, 2), (1, 2), (2, 0)]
+    assert rows(twins.ring.network_map(ring, "abc", [0] * 3, racks, [(3, 3)]), 3) == [(0, 1, 2), (1, 2, 0), (2, 0, 1)]
+    assert rows(twins.ring.network_map(ring, "abc", [0] * 3, racks, [(1, 1)]), 3) == [(0,), (1,), (2,)]
+
+
+def test_network_topology_counts_in_each_data_centre(twins: Twins) -> None:
+    # Data centre 0 has a, b in racks 0 and 1; 1 has c, d in rack 2; 2 (e) holds nothing.
+    ring = ring_of(twins, [0, 2, 4, 1, 3], 5)
+    made = twins.ring.network_map(ring, "abcde", [0, 0, 1, 1, 2], [0, 1, 2, 2, 3], [(2, 2), (1, 1), (0, 0)])
+    assert rows(made, 5) == [(0, 2, 1), (2, 1, 0), (1, 3, 0), (1, 3, 0), (3, 0, 1)]
+    assert made.sets() == 4
+
+
+def test_a_data_centre_that_is_not_named_holds_nothing(twins: Twins) -> None:
+    ring = ring_of(twins, [0, 1], 2)
+    assert rows(twins.ring.network_map(ring, "ab", [0, -1], [0, 1], [(3, 3)]), 2) == [(0,), (0,)]
+    assert rows(twins.ring.network_map(ring, "ab", [-1, -1], [0, 1], []), 2) == [(), ()]
+
+
+def test_everywhere_is_one_set(twins: Twins) -> None:
+    made = twins.ring.whole_map(ring_of(twins, [1, 0, 2], 3), "abc")
+    assert (rows(made, 3), made.sets()) == ([(0, 1, 2)] * 3, 1)
+
+
+def test_equal_rows_are_kept_once(twins: Twins) -> None:
+    ring = ring_of(twins, [place % 5 for place in range(2000)], 5)
+    assert twins.ring.simple_map(ring, range(5), 3, 3).sets() == 5
+
+
+# -- a naive reference, and each other -----------------------------------------------------------------------------------------
+
+
+def naive_network(
+    owners: list[int], datacenters: list[int], racks: list[int], factors: list[tuple[int, int]]
+) -> list[tuple[int, ...]]:
+    """NetworkTopologyStrategy as its documentation says it, with nothing done to be fast."""
+    found = []
+    on_ring = set(owners)
+    for start in range(len(owners)):
+        lap = list(dict.fromkeys(owners[start:] + owners[:start]))
+        full: list[int] = []
+        for number, (wanted_full, total) in enumerate(factors):
+            here = [host for host in lap if datacenters[host] == number]
+            rack_count = len({racks[host] for host in on_ring if datacenters[host] == number})
+            size = min(total, len(here))
+            repeats = total - rack_count
+            chosen: list[int] = []
+            for host in here:
+                if len(chosen) == size:
+                    break
+                if racks[host] in {racks[other] for other in chosen}:
+                    if repeats <= 0:
+                        continue
+                    repeats -= 1
+                chosen.append(host)
+            transient = max(total - wanted_full - (total - size), 0)
+            full += chosen[: size - transient]
+        found.append(tuple(sorted(full, key=lap.index)))
+    return found
+
+
+@st.composite
+def clusters(draw: Any) -> tuple[list[int], list[int], list[int], list[tuple[int, int]]]:
+    hosts = draw(st.integers(1, 9))
+    owners = draw(st.lists(st.integers(0, hosts - 1), min_size=1, max_size=40))
+    datacenters = draw(st.lists(st.integers(-1, 2), min_size=hosts, max_size=hosts))
+    racks = [max(datacenter, 0) * 4 + draw(st.integers(0, 3)) for datacenter in datacenters]
+    factors = []
+    for _ in range(3):
+        total = draw(st.integers(0, 6))
+        factors.append((total - draw(st.integers(0, max(total - 1, 0))), total))
+    return owners, datacenters, racks, factors
+
+
+@given(clusters())
+def test_network_topology_is_what_the_naive_way_gives(cluster: Any) -> None:
+    owners, datacenters, racks, factors = cluster
+    expected = naive_network(owners, datacenters, racks, factors)
+    for lane in LANES:
+        twins = Twins(lane)
+        ring = ring_of(twins, owners, len(datacenters))
+        made = twins.ring.network_map(ring, range(len(datacenters)), datacenters, racks, factors)
+        assert rows(made, len(owners)) == expected, lane
+        assert made.sets() == len(set(expected))
+
+
+@given(st.lists(st.integers(0, 8), min_size=1, max_size=40), st.integers(0, 10), st.integers(0, 10))
+def test_simple_strategy_is_what_the_naive_way_gives(owners: list[int], full: int, more: int) -> None:
+    expected = [
+        tuple(dict.fromkeys(owners[at:] + owners[:at]))[: min(full + more, len(set(owners)))][:full]
+        for at in range(len(owners))
+    ]
+    for lane in LANES:
+        twins = Twins(lane)
+        made = twins.ring.simple_map(ring_of(twins, owners, 9), range(9), full, full + more)
+        assert rows(made, len(owners)) == expected, lane
+
+
+@given(
+    st.lists(st.lists(st.integers(INT64_MIN, INT64_MAX).map(str), max_size=6), min_size=1, max_size=8),
+    st.lists(st.binary(max_size=40), max_size=20),
+    st.lists(st.sampled_from([0, 1, 2, 255]), min_size=8, max_size=8),
+    st.integers(0, (1 << 64) - 1),
+)
+def test_both_implementations_agree(texts: list[list[str]], keys: list[bytes], tiers: list[int], seed: int) -> None:
+    outcomes = []
+    for lane in LANES:
+        twin = _impl.twin("ring", lane)
+        ring = twin.TokenRing(texts)
+        hosts = [f"h{number}" for number in range(len(texts))]
+        made = twin.simple_map(ring, hosts, 4, 4)
+        router = twin.Router(made, tiers[: len(hosts)], seed)
+        outcomes.append(
+            (
+                ring.tokens(),
+                ring.owners(),
+                [ring.position_of(key) for key in keys],
+                [made.of_key(key) for key in keys],
+                [made.of_token(twin.token_of(key)) for key in keys],
+                [router.route(key, shuffle) for key in keys for shuffle in (True, False)],
+            )
+        )
+    assert all(outcome == outcomes[0] for outcome in outcomes)
+
+
+# -- routers -------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_router_puts_nearer_tiers_first_and_leaves_hosts_out(twins: Twins) -> None:
+    ring = ring_of(twins, [0, 1, 2, 3, 4], 5)
+    made = twins.ring.simple_map(ring, "abcde", 5, 5)
+    router = twins.ring.Router(made, [2, 1, 255, 0, 1], 7)
+    keys = [bytes([number]) for number in range(40)]
+    for key in keys:
+        assert router.route(key, False)[0][0] == "d"
+        assert router.route(key, False)[1] == 1
+        hosts, nearest = router.route(key, True)
+        assert (hosts[0], set(hosts[1:3]), hosts[3], nearest) == ("d", {"b", "e"}, "a", 1)
+    only_far = twins.ring.Router(made, [255, 255, 2, 255, 2], 7)
+    assert {only_far.route(key, True) for key in keys} == {(("c", "e"), 2), (("e", "c"), 2)}
+    nobody = twins.ring.Router(made, [255] * 5, 7)
+    assert nobody.route(b"key", True) == ((), 0)
+
+
+def test_shuffling_is_fair(twins: Twins) -> None:
+    ring = ring_of(twins, [0, 1, 2], 3)
+    router = twins.ring.Router(twins.ring.simple_map(ring, "abc", 3, 3), [0, 0, 0], 12345)
+    seen = Counter(router.route(b"key", True)[0] for _ in range(6000))
+    assert len(seen) == 6
+    assert all(850 < count < 1150 for count in seen.values())
+
+
+def test_large_sets_are_shuffled_whole(twins: Twins) -> None:
+    ring = ring_of(twins, list(range(200)), 200)
+    router = twins.ring.Router(twins.ring.whole_map(ring, range(200)), [0] * 200, 3)
+    hosts, nearest = router.route(b"key", True)
+    assert (sorted(hosts), nearest) == (list(range(200)), 200)
+    assert hosts != router.route(b"key", True)[0]
+
+
+def test_a_router_needs_a_tier_for_each_host(twins: Twins) -> None:
+    made = twins.ring.simple_map(ring_of(twins, [0, 1], 2), "ab", 1, 1)
+    with pytest.raises(ValueError, match="2 hosts have 1 tiers"):
+        twins.ring.Router(made, [0], 1)
+
+
+class Opaque:
+    def __init__(self, name: str, is_up: bool | None) -> None:
+        self.name = name
+        self.is_up = is_up
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def test_a_plan_is_the_live_replicas_and_then_the_rest(twins: Twins) -> None:
+    a, b, c, d = Opaque("a", True), Opaque("b", False), Opaque("c", None), Opaque("d", True)
+    asked: list[Any] = []
+
+    def rest(keyspace: Any, query: Any) -> list[Any]:
+        asked.append((keyspace, query))
+        return [c, d, b, a]
+
+    plan = iter(twins.ring.replica_plan((a, b, c), SimpleNamespace(make_query_plan=rest), "ks", "query"))
+    assert [next(plan), next(plan)] == [a, c]
+    assert asked == []
+    assert list(plan) == [d, b]
+    assert asked == [("ks", "query")]
+    assert list(plan) == []
+
+
+def test_a_plan_sees_a_host_go_down_while_it_is_used(twins: Twins) -> None:
+    a, b = Opaque("a", True), Opaque("b", True)
+    plan = iter(
+        twins.ring.replica_plan((a, b), SimpleNamespace(make_query_plan=lambda keyspace, query: ()), None, None)
+    )
+    assert next(plan) is a
+    b.is_up = False
+    assert list(plan) == []
+
+
+def test_errors_of_the_rest_are_raised(twins: Twins) -> None:
+    def rest(keyspace: Any, query: Any) -> list[Any]:
+        raise RuntimeError("a policy's own")
+
+    with pytest.raises(RuntimeError, match="own"):
+        list(twins.ring.replica_plan((), SimpleNamespace(make_query_plan=rest), None, None))
+
+
+def test_of_the_first_two_the_less_busy_one_is_taken(twins: Twins) -> None:
+    a, b, c = (Opaque(name, True) for name in "abc")
+    made = twins.ring.simple_map(ring_of(twins, [0, 1, 2], 3), (a, b, c), 3, 3)
+    nobody = SimpleNamespace(make_query_plan=lambda keyspace, query: ())
+    busy = {a: 9, b: 1, c: 9}
+
+    def firsts(router: Any, shuffle: bool) -> set[str]:
+        return {next(router.plan(b"key", shuffle, nobody, None, None, busy.__getitem__)).name for _ in range(60)}
+
+    order = made.of_key(b"key")
+    router = twins.ring.Router(made, [0, 0, 0], 5)
+    assert firsts(router, False) == {min(order[:2], key=busy.__getitem__).name}
+    # The pair of a and c is one of three.
+    assert firsts(router, True) == {"a", "b", "c"}
+    b.is_up = False
+    assert "b" not in firsts(router, True)
+    # A busy host that is nearer stays first.
+    b.is_up = True
+    assert firsts(twins.ring.Router(made, [0, 1, 1], 5), True) == {"a"}

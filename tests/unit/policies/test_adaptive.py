@@ -1,0 +1,230 @@
+"""AdaptivePolicy: where there is room, and away from slow replicas within bounds."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from cassandra.metadata.host import Host
+from cassandra.policies import AdaptivePolicy, DCAwareRoundRobinPolicy, HostFilterPolicy, RoundRobinPolicy
+from cassandra.policies.adaptive import ENOUGH_ANSWERS, JUDGE_INTERVAL
+
+from .test_token_aware import hosts_at, plan, populated, statement
+
+
+class Engine:
+    """What a policy is attached to, with a clock that is set."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.busy: Counter[Host] = Counter()
+        self.observers: list[Any] = []
+
+    def time(self) -> float:
+        return self.now
+
+    def in_flight(self, host: Host) -> int:
+        return self.busy[host]
+
+    def observe_latencies(self, observer: Any) -> None:
+        self.observers.append(observer)
+
+
+def made(policy: AdaptivePolicy | None = None, **settings: Any) -> tuple[AdaptivePolicy, Engine, list[Host], Any]:
+    hosts = hosts_at([("dc1", "r1")] * 3)
+    policy = policy or AdaptivePolicy(RoundRobinPolicy(), **settings)
+    metadata = populated(policy, hosts, ks={"class": "SimpleStrategy", "replication_factor": "3"})
+    policy._random = random.Random(11)
+    engine = Engine()
+    policy.attach(engine)
+    return policy, engine, hosts, metadata
+
+
+def first(policy: Any, query: Any = None) -> Host:
+    found: Host = next(iter(policy.make_query_plan(None, query or statement())))
+    return found
+
+
+def answer(policy: AdaptivePolicy, engine: Engine, latencies: dict[Host, float], times: int = ENOUGH_ANSWERS) -> None:
+    """Each host answers so many times, then the clock goes on far enough for a judgement."""
+    for _ in range(times):
+        for host, seconds in latencies.items():
+            policy.on_latency(host, seconds)
+    engine.now += JUDGE_INTERVAL
+    for host, seconds in latencies.items():
+        policy.on_latency(host, seconds)
+
+
+def test_load_spreads_over_replicas_that_are_equal() -> None:
+    policy, engine, _, _ = made()
+    for _ in range(3000):
+        engine.busy[first(policy)] += 1
+    assert max(engine.busy.values()) - min(engine.busy.values()) <= 5
+
+
+def test_a_busy_replica_is_chosen_only_where_the_other_choice_is_busier() -> None:
+    policy, engine, hosts, _ = made()
+    engine.busy[hosts[0]] = 1000
+    chosen = Counter(first(policy) for _ in range(600))
+    assert chosen[hosts[0]] == 0
+    assert all(200 < chosen[host] < 400 for host in hosts[1:])
+
+
+def test_a_hung_replica_gets_no_more_than_the_first_requests() -> None:
+    # Its requests are never answered, those of the others at once.
+    policy, engine, hosts, _ = made()
+    for _ in range(500):
+        host = first(policy)
+        if host is hosts[1]:
+            engine.busy[host] += 1
+    assert engine.busy[hosts[1]] <= 2
+
+
+def test_two_choices_even_out_what_one_random_choice_does_not() -> None:
+    policy, engine, _, _ = made()
+    rng = random.Random(5)
+    under_way: list[Host] = []
+    worst = 0
+    for _ in range(3000):
+        host = first(policy)
+        engine.busy[host] += 1
+        under_way.append(host)
+        if len(under_way) > 60:
+            engine.busy[under_way.pop(rng.randrange(len(under_way)))] -= 1
+        worst = max(worst, max(engine.busy.values()))
+    assert worst <= 26  # 20 would be even
+
+
+def test_statements_without_a_key_go_where_there_is_room_too() -> None:
+    policy, engine, hosts, _ = made()
+    engine.busy[hosts[2]] = 50
+    plans = [plan(policy) for _ in range(30)]
+    assert all(set(one) == set(hosts) and len(one) == 3 for one in plans)
+    assert hosts[2] not in {one[0] for one in plans}
+    assert plan(made()[0], statement(key=None))
+    empty = AdaptivePolicy(RoundRobinPolicy())
+    populated(empty, [])
+    assert plan(empty) == []
+    one_host = AdaptivePolicy(RoundRobinPolicy())
+    alone = hosts_at([("dc1", "r1")])
+    populated(one_host, alone)
+    assert plan(one_host) == alone
+
+
+def test_a_slow_replica_is_demoted_for_a_time_and_then_spared_as_long() -> None:
+    policy, engine, hosts, _ = made(demotion_time=10.0)
+    slow = {hosts[0]: 0.5, hosts[1]: 0.01, hosts[2]: 0.01}
+    answer(policy, engine, slow)
+    assert policy.demoted_hosts == [hosts[0]]
+    plans = [plan(policy, statement()) for _ in range(50)]
+    assert {one[-1] for one in plans} == {hosts[0]}
+    assert {one[0] for one in plans} == set(hosts[1:])
+    engine.now += 10.0
+    assert {first(policy) for _ in range(50)} == set(hosts)
+    assert policy.demoted_hosts == []
+    # It is spared now, although it is as slow as before.
+    answer(policy, engine, slow)
+    assert policy.demoted_hosts == []
+    engine.now += 10.0
+    answer(policy, engine, slow)
+    assert policy.demoted_hosts == [hosts[0]]
+
+
+def test_never_all_and_at_most_half_are_demoted() -> None:
+    policy, engine, hosts, _ = made()
+    answer(policy, engine, dict.fromkeys(hosts, 5.0))
+    assert policy.demoted_hosts == []
+    answer(policy, engine, {hosts[0]: 9.0, hosts[1]: 8.0, hosts[2]: 0.01}, times=80)
+    assert policy.demoted_hosts == [hosts[0]]
+    engine.now += 1.0
+    answer(policy, engine, {hosts[0]: 9.0, hosts[1]: 8.0, hosts[2]: 0.01}, times=80)
+    assert policy.demoted_hosts == [hosts[0]]
+
+
+def test_where_only_demoted_replicas_are_up_they_are_used() -> None:
+    policy, engine, hosts, _ = made()
+    answer(policy, engine, {hosts[0]: 0.5, hosts[1]: 0.01, hosts[2]: 0.01})
+    for host in hosts[1:]:
+        host.set_down()
+        policy.on_down(host)
+    assert plan(policy, statement()) == [hosts[0]]
+
+
+def test_small_differences_and_few_answers_do_not_count() -> None:
+    policy, engine, hosts, _ = made()
+    answer(policy, engine, {hosts[0]: 0.006, hosts[1]: 0.001, hosts[2]: 0.001})
+    engine.now += JUDGE_INTERVAL
+    policy.on_latency(hosts[0], 0.6)  # a pause
+    assert policy.demoted_hosts == []
+    few, engine, hosts, _ = made()
+    answer(few, engine, {hosts[0]: 0.9, hosts[1]: 0.001}, times=5)
+    assert few.demoted_hosts == []
+
+
+def test_hosts_are_compared_at_one_distance_only() -> None:
+    hosts = hosts_at([("dc1", "r1"), ("dc1", "r1"), ("dc2", "r1")])
+    policy = AdaptivePolicy(DCAwareRoundRobinPolicy("dc1", used_hosts_per_remote_dc=1))
+    populated(policy, hosts)
+    engine = Engine()
+    policy.attach(engine)
+    answer(policy, engine, {hosts[0]: 0.001, hosts[1]: 0.001, hosts[2]: 0.3})
+    assert policy.demoted_hosts == []
+
+
+def test_it_can_be_switched_off() -> None:
+    policy, engine, hosts, _ = made(slow_replica_avoidance=False)
+    assert engine.observers == []
+    assert {first(policy) for _ in range(50)} == set(hosts)
+    policy, engine, hosts, _ = made()
+    assert engine.observers == [policy.on_latency]
+
+
+def test_wrappers_hand_the_engine_on() -> None:
+    inner = AdaptivePolicy(RoundRobinPolicy())
+    outer = HostFilterPolicy(inner, lambda host: True)
+    populated(outer, hosts_at())
+    engine = Engine()
+    outer.attach(engine)
+    assert engine.observers == [inner.on_latency]
+
+
+def test_what_is_known_of_a_host_goes_with_it() -> None:
+    policy, engine, hosts, _ = made()
+    answer(policy, engine, {hosts[0]: 0.5, hosts[1]: 0.01, hosts[2]: 0.01})
+    policy.on_remove(hosts[0])
+    assert policy.demoted_hosts == []
+    policy.on_add(hosts[0])
+    assert first(policy) in hosts
+
+
+def test_a_child_policy_of_ones_own_works_too() -> None:
+    class Own(RoundRobinPolicy):
+        def distance(self, host: Any) -> int:
+            return 1
+
+    policy, engine, hosts, _ = made(AdaptivePolicy(Own()))
+    engine.busy[hosts[1]] = 9
+    assert hosts[1] not in {first(policy) for _ in range(50)}
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"slow_factor": 1.0}, "slow_factor must be greater than 1"),
+        ({"slow_floor": -1.0}, "must not be negative"),
+        ({"demotion_time": -1.0}, "must not be negative"),
+    ],
+)
+def test_settings_are_checked(settings: dict[str, float], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        AdaptivePolicy(**settings)  # type: ignore[arg-type]
+
+
+def test_the_default_child_knows_data_centres() -> None:
+    hosts = hosts_at()
+    policy = AdaptivePolicy()
+    populated(policy, hosts)
+    assert {host.datacenter for host in plan(policy, statement())} == {"dc1"}

@@ -1,0 +1,270 @@
+"""Token awareness over a real token map: replicas first, live hosts once, nearer ones before others."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cassandra import ConsistencyLevel
+from cassandra.engine.endpoint import DefaultEndPoint
+from cassandra.metadata import Metadata, ReplicationStrategy
+from cassandra.metadata.host import Host
+from cassandra.policies import (
+    AdaptivePolicy,
+    DCAwareRoundRobinPolicy,
+    DefaultLoadBalancingPolicy,
+    DSELoadBalancingPolicy,
+    HostDistance,
+    HostFilterPolicy,
+    LoadBalancingPolicy,
+    RackAwareRoundRobinPolicy,
+    RoundRobinPolicy,
+    TokenAwarePolicy,
+    WhiteListRoundRobinPolicy,
+)
+from tests.conftest import Twins
+
+PLACES = [("dc1", "r1"), ("dc1", "r2"), ("dc1", "r1"), ("dc1", "r2"), ("dc2", "r1"), ("dc2", "r2")]
+
+
+def hosts_at(places: list[tuple[str, str]] = PLACES) -> list[Host]:
+    hosts = [
+        Host(DefaultEndPoint(f"10.0.0.{number}"), None, datacenter, rack)
+        for number, (datacenter, rack) in enumerate(places)
+    ]
+    for host in hosts:
+        host.set_up()
+    return hosts
+
+
+def cluster_of(hosts: list[Host], **replication: dict[str, str]) -> Any:
+    rng = random.Random(7)
+    metadata = Metadata()
+    metadata.rebuild_token_map(
+        "org.apache.cassandra.dht.Murmur3Partitioner",
+        {host: [str(rng.randrange(-(1 << 63), 1 << 63)) for _ in range(8)] for host in hosts},
+    )
+    chosen = replication or {"ks": {"class": "NetworkTopologyStrategy", "dc1": "2", "dc2": "1"}}
+    metadata.replace_replication(
+        {name: ReplicationStrategy.create(options["class"], options) for name, options in chosen.items()}
+    )
+    return SimpleNamespace(metadata=metadata, endpoints_resolved=[])
+
+
+def populated(policy: LoadBalancingPolicy, hosts: list[Host], **replication: dict[str, str]) -> Any:
+    cluster = cluster_of(hosts, **replication)
+    policy.populate(cluster, hosts)
+    return cluster.metadata
+
+
+def statement(key: bytes | None = b"key", keyspace: str | None = "ks", lwt: bool = False, **more: Any) -> Any:
+    return SimpleNamespace(routing_key=key, keyspace=keyspace, is_lwt=lambda: lwt, **more)
+
+
+def plan(policy: LoadBalancingPolicy, query: Any = None, keyspace: str | None = None) -> list[Host]:
+    return list(policy.make_query_plan(keyspace, query))
+
+
+POLICIES: dict[str, Callable[[], LoadBalancingPolicy]] = {
+    "round robin": lambda: RoundRobinPolicy(),
+    "data centre": lambda: DCAwareRoundRobinPolicy("dc1", used_hosts_per_remote_dc=9),
+    "rack": lambda: RackAwareRoundRobinPolicy("dc1", "r2", used_hosts_per_remote_dc=9),
+    "token, round robin": lambda: TokenAwarePolicy(RoundRobinPolicy()),
+    "token, data centre": lambda: TokenAwarePolicy(DCAwareRoundRobinPolicy("dc1", used_hosts_per_remote_dc=9)),
+    "token, rack": lambda: TokenAwarePolicy(RackAwareRoundRobinPolicy("dc1", "r2", used_hosts_per_remote_dc=9)),
+    "token, filter": lambda: TokenAwarePolicy(HostFilterPolicy(RoundRobinPolicy(), lambda host: True)),
+    "adaptive": lambda: AdaptivePolicy(RackAwareRoundRobinPolicy("dc1", "r1", used_hosts_per_remote_dc=9)),
+    "default": lambda: DefaultLoadBalancingPolicy(TokenAwarePolicy(RoundRobinPolicy())),
+}
+BY_TOKEN = [kind for kind in POLICIES if "token" in kind or kind in ("adaptive", "default")]
+EVENTS = st.lists(st.tuples(st.sampled_from(["up", "down", "add", "remove"]), st.integers(0, 5)), max_size=30)
+
+
+@pytest.mark.parametrize("kind", list(POLICIES))
+@given(events=EVENTS, key=st.none() | st.binary(min_size=1, max_size=9))
+def test_plans_hold_each_live_host_once_replicas_first_and_near_ones_before_others(
+    kind: str, events: list[tuple[str, int]], key: bytes | None
+) -> None:
+    hosts = hosts_at()
+    policy = POLICIES[kind]()
+    metadata = populated(policy, hosts)
+    live = set(hosts)
+    for event, number in events:
+        host = hosts[number]
+        if event in ("up", "add"):
+            host.set_up()
+            live.add(host)
+        else:
+            host.set_down()
+            live.discard(host)
+        getattr(policy, f"on_{event}")(host)
+    made = plan(policy, statement(key))
+    assert len(made) == len(set(made))
+    assert set(made) == live
+    distances = [policy.distance(host) for host in made]
+    if key is None or kind not in BY_TOKEN:
+        assert distances == sorted(distances)
+        return
+    replicas = [host for host in metadata.get_replicas("ks", key) if host in live]
+    assert set(made[: len(replicas)]) == set(replicas)
+    assert distances[: len(replicas)] == sorted(distances[: len(replicas)])
+    assert distances[len(replicas) :] == sorted(distances[len(replicas) :])
+
+
+def test_what_is_ignored_is_in_no_plan() -> None:
+    hosts = hosts_at()
+    policy = TokenAwarePolicy(DCAwareRoundRobinPolicy("dc1"))
+    metadata = populated(policy, hosts)
+    for number in range(50):
+        key = bytes([number])
+        made = plan(policy, statement(key))
+        assert set(made) == set(hosts[:4])
+        assert set(made[:2]) == {host for host in metadata.get_replicas("ks", key) if host.datacenter == "dc1"}
+
+
+def test_the_own_racks_replica_is_first() -> None:
+    hosts = hosts_at()
+    policy = TokenAwarePolicy(RackAwareRoundRobinPolicy("dc1", "r2"))
+    populated(policy, hosts)
+    assert {plan(policy, statement(bytes([number])))[0].rack for number in range(50)} == {"r2"}
+
+
+def test_plans_follow_the_hosts_tokens_and_the_replication() -> None:
+    hosts = hosts_at()
+    policy = TokenAwarePolicy(RoundRobinPolicy())
+    metadata = populated(policy, hosts, ks={"class": "SimpleStrategy", "replication_factor": "1"})
+    before = [plan(policy, statement(bytes([number])))[0] for number in range(60)]
+    assert before == [metadata.get_replicas("ks", bytes([number]))[0] for number in range(60)]
+    metadata.replace_replication(
+        {"ks": ReplicationStrategy.create("NetworkTopologyStrategy", {"dc2": "1"}), "other": None}
+    )
+    assert {plan(policy, statement(bytes([number])))[0].datacenter for number in range(60)} == {"dc2"}
+    metadata.replace_hosts([*hosts[:4], hosts[5]])
+    policy.on_remove(hosts[4])
+    assert {plan(policy, statement(bytes([number])))[0] for number in range(60)} == {hosts[5]}
+    metadata.replace_replication({})
+    assert set(plan(policy, statement())) == {*hosts[:4], hosts[5]}
+
+
+def test_the_sessions_keyspace_counts_where_the_statement_has_none() -> None:
+    hosts = hosts_at()
+    policy = TokenAwarePolicy(RoundRobinPolicy(), shuffle_replicas=False)
+    metadata = populated(policy, hosts)
+    expected = metadata.get_replicas("ks", b"key")
+    assert plan(policy, statement(keyspace=None), "ks")[:3] == expected
+    assert plan(policy, statement(keyspace="ks"), "other")[:3] == expected
+    firsts = {plan(policy, statement(keyspace=None))[0] for _ in range(6)}
+    assert firsts == set(hosts)
+    assert {plan(policy, statement(keyspace="unknown"))[0] for _ in range(6)} == set(hosts)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        statement(lwt=True),
+        statement(consistency_level=ConsistencyLevel.SERIAL),
+        statement(consistency_level=ConsistencyLevel.LOCAL_SERIAL),
+    ],
+)
+@pytest.mark.parametrize("policy_class", [TokenAwarePolicy, AdaptivePolicy])
+def test_what_needs_a_fixed_order_has_it(query: Any, policy_class: Any) -> None:
+    hosts = hosts_at()
+    policy = policy_class(RoundRobinPolicy())
+    metadata = populated(policy, hosts)
+    expected = metadata.get_replicas("ks", b"key")
+    assert {tuple(plan(policy, query)[:3]) for _ in range(20)} == {tuple(expected)}
+    assert len({tuple(plan(policy, statement())[:3]) for _ in range(60)}) > 1
+
+
+def test_a_program_s_own_child_policy_is_asked_every_time() -> None:
+    hosts = hosts_at()
+    banned: set[Host] = set()
+
+    class Own(RoundRobinPolicy):
+        def distance(self, host: Any) -> int:
+            return HostDistance.IGNORED if host in banned else HostDistance.LOCAL
+
+    policy = TokenAwarePolicy(Own())
+    metadata = populated(policy, hosts)
+    replicas = metadata.get_replicas("ks", b"key")
+    assert set(plan(policy, statement())[:3]) == set(replicas)
+    banned.add(replicas[0])
+    assert set(plan(policy, statement())[:2]) == set(replicas[1:])
+
+
+def test_tables_may_have_replicas_of_their_own() -> None:
+    hosts = hosts_at()
+    policy = TokenAwarePolicy(RoundRobinPolicy())
+    metadata = populated(policy, hosts)
+    ring_replicas = set(metadata.get_replicas("ks", b"key"))
+    other = next(host for host in hosts if host not in ring_replicas)
+    assert set(plan(policy, statement(table="tablets"))[:3]) == ring_replicas
+    metadata.table_replicas = lambda keyspace, table, key: [other] if (keyspace, table) == ("ks", "tablets") else None
+    assert plan(policy, statement(table="tablets"))[0] is other
+    assert set(plan(policy, statement(table="plain"))[:3]) == ring_replicas
+    metadata.table_replicas = None
+    assert set(plan(policy, statement(table="tablets"))[:3]) == ring_replicas
+
+
+def test_replicas_that_go_down_while_a_plan_is_used_are_passed_over() -> None:
+    hosts = hosts_at()
+    policy = TokenAwarePolicy(RoundRobinPolicy(), shuffle_replicas=False)
+    metadata = populated(policy, hosts)
+    first, second, third = metadata.get_replicas("ks", b"key")
+    made = iter(policy.make_query_plan(None, statement()))
+    assert next(made) is first
+    second.set_down()
+    assert next(made) is third
+
+
+def test_distances_in_the_plan_follow_events() -> None:
+    hosts = hosts_at()
+    policy = TokenAwarePolicy(DCAwareRoundRobinPolicy("dc1", used_hosts_per_remote_dc=1))
+    populated(policy, hosts, ks={"class": "NetworkTopologyStrategy", "dc2": "2"})
+    # One of dc2 is used; when it goes down, the other one is.
+    used = plan(policy, statement())[0]
+    other = next(host for host in hosts[4:] if host is not used)
+    assert policy.distance(other) == HostDistance.IGNORED
+    used.set_down()
+    policy.on_down(used)
+    assert policy.distance(other) == HostDistance.REMOTE
+    assert plan(policy, statement())[0] is other
+
+
+def test_white_lists_and_filters_hold_for_replicas() -> None:
+    hosts = hosts_at()
+    listed = TokenAwarePolicy(WhiteListRoundRobinPolicy(["10.0.0.1"]))
+    populated(listed, hosts)
+    assert {host for number in range(30) for host in plan(listed, statement(bytes([number])))} == {hosts[1]}
+    filtered = HostFilterPolicy(TokenAwarePolicy(RoundRobinPolicy()), lambda host: host.rack == "r1")
+    populated(filtered, hosts)
+    assert {host.rack for number in range(30) for host in plan(filtered, statement(bytes([number])))} == {"r1"}
+
+
+def test_the_old_name_of_the_default_policy() -> None:
+    hosts = hosts_at()
+    policy = DSELoadBalancingPolicy(RoundRobinPolicy())
+    populated(policy, hosts)
+    assert isinstance(policy, DefaultLoadBalancingPolicy)
+    assert plan(policy, SimpleNamespace(target_host="10.0.0.3"))[0] is hosts[3]
+
+
+def test_both_implementations_make_the_same_plans(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cassandra.policies.token_aware.ring", twins.ring)
+    monkeypatch.setattr("cassandra.metadata.replication.rings", twins.ring)
+    monkeypatch.setattr("cassandra.metadata.routing.rings", twins.ring)
+    hosts = hosts_at()
+    for kind in ("token, round robin", "token, data centre", "token, rack"):
+        policy = POLICIES[kind]()
+        metadata = populated(policy, hosts)
+        for number in range(40):
+            key = bytes([number, 3])
+            made = plan(policy, statement(key))
+            assert set(made) == set(hosts)
+            assert set(made[:3]) == set(metadata.get_replicas("ks", key))
