@@ -78,38 +78,57 @@ class _Run:
 
     def results(self) -> Iterator[ExecutionResult]:
         """The outcomes in order; sends as it is read."""
-        ready: dict[int, ExecutionResult] = {}
+        completed = self._completed
+        ready: dict[int, ExecutionResult] = {}  # came before an earlier one
         position = 0
         failed: BaseException | None = None
+        half = self._concurrency // 2
         while True:
             if failed is None:
-                # Outcomes that wait for an earlier one count too: memory is bounded by the concurrency.
-                while self._sent - position < 2 * self._concurrency and self._under_way < self._concurrency:
-                    if not self._send_next():
-                        break
-            if position == self._sent or (failed is not None and self._under_way == 0):
+                self._fill(position)
+            if self._under_way == 0 and (failed is not None or position == self._sent):
                 if failed is not None:
                     raise failed
                 return
-            self._collect(ready)
-            while position in ready:
-                outcome = ready.pop(position)
-                position += 1
-                if not outcome.success and self._fail_fast:
-                    failed = failed or outcome.result_or_exc
-                elif failed is None:
-                    yield outcome
+            if not completed:
+                self._wait()
+            while completed:
+                place, outcome = completed.popleft()
+                self._under_way -= 1
+                if place != position:
+                    ready[place] = outcome
+                    continue
+                while True:
+                    position += 1
+                    if not outcome[0] and self._fail_fast:
+                        failed = failed or outcome[1]
+                    elif failed is None:
+                        yield outcome
+                    if not ready or position not in ready:
+                        break
+                    outcome = ready.pop(position)
+                # More is sent once for all outcomes that were there; but a reader who is slow must not leave the servers idle.
+                if self._under_way <= half and failed is None:
+                    self._fill(position)
+
+    def _fill(self, position: int) -> None:
+        """Send as many as there is room for. Outcomes that wait for an earlier one count too: memory is bounded by the concurrency."""
+        while (
+            self._under_way < self._concurrency
+            and self._sent - position < 2 * self._concurrency
+            and not self._exhausted
+            and self._send_next()
+        ):
+            pass
 
     def _send_next(self) -> bool:
-        if self._exhausted:
-            return False
         try:
             statement, parameters = next(self._statements)
         except StopIteration:
             self._exhausted = True
             return False
         position = self._sent
-        self._sent += 1
+        self._sent = position + 1
         self._under_way += 1
         try:
             if self._submit is not None:  # rows stay undecoded until somebody reads them, in the reader's thread
@@ -149,19 +168,13 @@ class _Run:
             with self._condition:
                 self._condition.notify()
 
-    def _collect(self, ready: dict[int, ExecutionResult]) -> None:
-        """Move what has completed into `ready`; waits for one where there is none."""
-        completed = self._completed
-        if not completed:
-            with self._condition:
-                self._wants_wake_up = True
-                while not completed:
-                    self._condition.wait()
-                self._wants_wake_up = False
-        while completed:
-            position, outcome = completed.popleft()
-            self._under_way -= 1
-            ready[position] = outcome
+    def _wait(self) -> None:
+        """Wait until something has completed."""
+        with self._condition:
+            self._wants_wake_up = True
+            while not self._completed:
+                self._condition.wait()
+            self._wants_wake_up = False
 
 
 def _result_set(future: Any, rows: Any) -> Any:

@@ -29,7 +29,10 @@ class ResultSet:
 
     def __init__(self, response_future: Any, initial_response: Any) -> None:
         self.response_future = response_future
-        self._take_page(initial_response)
+        if isinstance(initial_response, ResultMessage):
+            self._message = initial_response
+        else:
+            self._take_page(initial_response)
 
     def _take_page(self, response: Any) -> None:
         if isinstance(response, ResultMessage):

@@ -125,26 +125,27 @@ class Session(SessionBase):
         if self._request_init_listeners:
             for listener, args, kwargs in self._request_init_listeners:
                 listener(future, *args, **kwargs)
-        self._start(request)
-        return future
-
-    def _start(self, request: Request) -> None:
         try:
             self._inbox.put(request)
         except RuntimeError as error:
-            # The loop is closed (by Cluster.shutdown), or it stayed behind in the parent of a fork.
-            reason = (
-                "its cluster was shut down" if self.cluster.is_shutdown and not self._inbox.abandoned else str(error)
-            )
-            failure = ConnectionShutdown(f"the session cannot be used any more: {reason}")
-            failure.__cause__ = error
-            request.fail(failure)
+            self._refuse(request, error)
+        return future
+
+    def _refuse(self, request: Request, error: RuntimeError) -> None:
+        """End `request`: the loop is closed (by Cluster.shutdown), or it stayed behind in the parent of a fork."""
+        reason = "its cluster was shut down" if self.cluster.is_shutdown and not self._inbox.abandoned else str(error)
+        failure = ConnectionShutdown(f"the session cannot be used any more: {reason}")
+        failure.__cause__ = error
+        request.fail(failure)
 
     def start_next_page(self, future: ResponseFuture, request: Request, paging_state: bytes) -> None:
         """Send the request of `future` once more, for the page at `paging_state`."""
         following = request.for_page(paging_state, future.complete)
         future.watch(following)
-        self._start(following)
+        try:
+            self._inbox.put(following)
+        except RuntimeError as error:
+            self._refuse(following, error)
 
     def message_of_request(self, request: Request | None) -> Any:
         """What `ResponseFuture.message` is."""
