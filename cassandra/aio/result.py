@@ -14,7 +14,7 @@ from cassandra.query.row_factories import tuple_factory
 
 if TYPE_CHECKING:
     from cassandra.aio.session import Session
-    from cassandra.engine.attempt import Attempt
+    from cassandra.engine.exchange import Attempt
     from cassandra.engine.request import Request
 
 __all__ = ["ResultSet"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from cassandra._impl import exchange
 from cassandra.cluster.configuration import NOT_SET, ClusterBase, ConfigMode
 from cassandra.encoder import Encoder
-from cassandra.engine.payloads import BatchPayload, ExecutePayload, MessagePayload, Payload, QueryPayload
+from cassandra.engine.payloads import AnyPayload, BatchPayload, ExecutePayload, MessagePayload, QueryPayload
 from cassandra.engine.preparing import PreparingRequest
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, ExecutionProfile
 from cassandra.engine.request import Request
@@ -215,7 +215,7 @@ class SessionBase:
         trace: bool,
         custom_payload: Mapping[str, bytes] | None,
         paging_state: bytes | None,
-    ) -> Payload:
+    ) -> AnyPayload:
         generator = self.timestamp_generator
         timestamp = generator() if generator is not None and self.use_client_timestamp else None
         level = statement.consistency_level
@@ -294,7 +294,7 @@ class SessionBase:
         kind: type[R],
         target: Any,
         statement: Any,
-        payload: Payload,
+        payload: AnyPayload,
         profile: ExecutionProfile,
         timeout: Any,
         host: Any,
@@ -318,7 +318,7 @@ class SessionBase:
             vector_type,
         )
 
-    def _encoded(self, payload: Payload) -> Payload:
+    def _encoded(self, payload: AnyPayload) -> AnyPayload:
         """`payload` rendered for the version to expect; or its message, where a listener or a handler may change it."""
         handler = self.client_protocol_handler
         if handler is not ProtocolHandler or self._request_init_listeners:
@@ -340,7 +340,7 @@ class SessionBase:
     ) -> PreparingRequest:
         statement = SimpleStatement(query) if isinstance(query, str) else query
 
-        def bind_to(prepared: PreparedStatement) -> tuple[BoundStatement, Payload]:
+        def bind_to(prepared: PreparedStatement) -> tuple[BoundStatement, AnyPayload]:
             bound = self._bind_text(statement, prepared, parameters)
             return bound, self._encoded(self._payload(bound, None, profile, trace, custom_payload, paging_state))
 
@@ -425,7 +425,7 @@ def list_of_queries(queries: Sequence[str]) -> list[str]:
     return found
 
 
-def message_of(payload: Payload) -> Any:
+def message_of(payload: AnyPayload) -> Any:
     """The message object that says the same as `payload`."""
     params = payload
     message: Any

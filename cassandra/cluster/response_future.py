@@ -18,7 +18,7 @@ from cassandra.protocol.opcodes import RESULT_KIND_ROWS
 from cassandra.query.trace import QueryTrace
 
 if TYPE_CHECKING:
-    from cassandra.engine.attempt import Attempt
+    from cassandra.engine.exchange import Attempt
     from cassandra.engine.request import Request
 
 __all__ = ["ResponseFuture"]

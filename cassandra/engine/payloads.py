@@ -22,7 +22,15 @@ if TYPE_CHECKING:
 else:
     ExecuteBase = exchange.ExecuteBase
 
-__all__ = ["BatchPayload", "ExecutePayload", "MessagePayload", "Payload", "PreparePayload", "QueryPayload"]
+__all__ = [
+    "AnyPayload",
+    "BatchPayload",
+    "ExecutePayload",
+    "MessagePayload",
+    "Payload",
+    "PreparePayload",
+    "QueryPayload",
+]
 
 HEADER_SIZE = 9
 
@@ -75,12 +83,12 @@ class PayloadMethods:
     def set_consistency(self, consistency: int) -> None:
         """Another consistency level from the next attempt on."""
         if consistency != self.consistency:
-            self.consistency = consistency
+            self.consistency = consistency  # type: ignore[misc]  # a slot of the classes that this is mixed into
             self.outdate()
 
     def set_paging_state(self, paging_state: bytes | None) -> None:
         """Ask for another page."""
-        self.paging_state = paging_state
+        self.paging_state = paging_state  # type: ignore[misc]
         self.outdate()
 
     def describe(self) -> str:
@@ -247,7 +255,7 @@ class MessagePayload(Payload):
 
     __slots__ = ("decodes", "handler", "inner", "message")
 
-    def __init__(self, message: Any, handler: Any, inner: Payload, decodes: bool) -> None:
+    def __init__(self, message: Any, handler: Any, inner: Payload | ExecutePayload, decodes: bool) -> None:
         super().__init__(inner.tracing, inner.custom_payload, inner.consistency)
         self.message = message
         self.handler = handler
@@ -273,3 +281,6 @@ class MessagePayload(Payload):
 
     def cached_metadata(self) -> Any:
         return self.inner.cached_metadata()
+
+
+AnyPayload = Payload | ExecutePayload

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cassandra.engine.request import Request
 
 if TYPE_CHECKING:
-    from cassandra.engine.payloads import Payload
+    from cassandra.engine.payloads import AnyPayload
     from cassandra.query.prepared import PreparedStatement
 
 __all__ = ["PreparingRequest"]
@@ -24,7 +24,7 @@ class PreparingRequest(Request):
 
     query: str
     keyspace: str | None
-    bind_to: Callable[[PreparedStatement], tuple[Any, Payload]]
+    bind_to: Callable[[PreparedStatement], tuple[Any, AnyPayload]]
 
     def start(self) -> None:
         if self.done:

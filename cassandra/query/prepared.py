@@ -172,8 +172,7 @@ class BoundStatement(Statement):
         if values is None:
             values = ()
         try:
-            kind = type(values)
-            if kind is not tuple and kind is not list and isinstance(values, Mapping):
+            if isinstance(values, Mapping):
                 prepared.require_key(values, ())
                 self.block = prepared.plan.bind_mapping(values, prepared.protocol_version)
             else:
