@@ -56,6 +56,12 @@ def prepared(query_id: bytes, binds: Sequence[Column], results: Sequence[Column]
     return body + struct.pack(">ii", 0x01, len(results)) + columns_of(results)
 
 
+# [string multimap]: what drivers insist on.
+SUPPORTED_OPTIONS = struct.pack(">H", 2) + b"".join(
+    string(name) + struct.pack(">H", len(values)) + b"".join(map(string, values))
+    for name, values in (("CQL_VERSION", ["3.4.5"]), ("COMPRESSION", []))
+)
+
 LOCAL: list[tuple[str, bytes, bytes]] = [
     ("key", kind(TEXT), b"local"),
     ("cluster_name", kind(TEXT), b"null"),
@@ -103,7 +109,7 @@ def canned() -> list[Rule]:
         "INSERT INTO vectors": (b"insert-vector", [("id", kind(INT)), ("v", VECTOR)], [], VOID),
     }
     rules: list[Rule] = [
-        (OPTIONS, b"", SUPPORTED, struct.pack(">H", 0)),
+        (OPTIONS, b"", SUPPORTED, SUPPORTED_OPTIONS),
         (STARTUP, b"", READY, b""),
         (REGISTER, b"", READY, b""),
         (QUERY, b"system.local", RESULT, local),

@@ -28,7 +28,7 @@ __all__ = ["METADATA_IDS", "WRITE_HIGH_WATER", "Attempt", "Exchange", "ExecuteBa
 
 log = logging.getLogger("cassandra.connection")
 
-WRITE_HIGH_WATER = 256 << 10
+WRITE_HIGH_WATER = 1 << 20
 METADATA_IDS = 0x100
 
 cdef object _fetch_size_unset = _FETCH_SIZE_UNSET
@@ -43,7 +43,7 @@ cdef object _ConnectionException = ConnectionException
 cdef object _EXECUTE_OPCODE = 10
 
 cdef enum:
-    C_HIGH_WATER = 256 << 10
+    C_HIGH_WATER = 1 << 20
     C_MAX_STREAMS = 32768
     C_WORDS = 512
     OP_RESULT = 8

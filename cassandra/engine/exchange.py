@@ -39,7 +39,7 @@ __all__ = [
 
 log = logging.getLogger("cassandra.connection")
 
-WRITE_HIGH_WATER = 256 << 10  # bytes that may wait for the end of a loop turn before senders are held back
+WRITE_HIGH_WATER = 1 << 20  # bytes that may wait for the end of a loop turn before senders are held back
 
 # In a dialect: requests name result metadata by its id, as in version 5, on an older version (ScyllaDB's extension).
 METADATA_IDS = 0x100
