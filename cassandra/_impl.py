@@ -21,13 +21,15 @@ if TYPE_CHECKING:
 
     from cassandra import murmur3
     from cassandra.cqltypes import codecs
-    from cassandra.protocol import bind, bodies, frame, rows, segment
+    from cassandra.protocol import arrow_capsules, bind, bodies, column_buffers, frame, rows, segment
 
 __all__ = [
     "TWINS",
+    "arrow_capsules",
     "bind",
     "bodies",
     "codecs",
+    "column_buffers",
     "fallback_reason",
     "frame",
     "implementation",
@@ -40,8 +42,10 @@ __all__ = [
 TWINS: dict[str, str] = {
     "codecs": "cassandra.cqltypes.codecs",
     "murmur3": "cassandra.murmur3",
+    "arrow_capsules": "cassandra.protocol.arrow_capsules",
     "bind": "cassandra.protocol.bind",
     "bodies": "cassandra.protocol.bodies",
+    "column_buffers": "cassandra.protocol.column_buffers",
     "frame": "cassandra.protocol.frame",
     "rows": "cassandra.protocol.rows",
     "segment": "cassandra.protocol.segment",
