@@ -11,6 +11,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,10 +31,10 @@ class Lane(NamedTuple):
     api: str
 
 
-def peer_lanes(peer: str) -> list[Lane]:
+def peer_lanes(peer: str, extra: Sequence[str] = ("numpy",)) -> list[Lane]:
     """A peer as it is installed, and without its compiled modules; none, with a line that says why, where it cannot be installed."""
     try:
-        python = peers.environment(peer)
+        python = peers.environment(peer, extra)
     except subprocess.CalledProcessError as error:
         print(f"{peer} cannot be installed: {error}", file=sys.stderr)
         return []

@@ -1,6 +1,6 @@
 """Times messages and rows through the API that all drivers of this family share, in whatever environment it is run.
 
-Run by `benchmarks.messages` and `benchmarks.rows`: prints one JSON object, nanoseconds by case. With ``engine`` as second argument it times
+Run by `benchmarks.messages`, `benchmarks.rows` and `benchmarks.results`: prints one JSON object, nanoseconds by case. With ``engine`` as second argument it times
 what turbocql's engine calls instead, where that is another function.
 """
 
@@ -78,15 +78,15 @@ def sends(message: Any) -> Callable[[], Any]:
     return lambda: message.send_body(BytesIO(), VERSION, *features)
 
 
-def decodes(body: bytes, metadata: Any = None) -> Callable[[], Any]:
+def decodes(body: bytes, metadata: Any = None, handler: Any = ProtocolHandler) -> Callable[[], Any]:
     """A call of the handler's `decode_message`, with the arguments that this driver's takes."""
-    decode = ProtocolHandler.decode_message
+    decode = handler.decode_message
     if "protocol_features" in inspect.signature(decode).parameters:
         from cassandra.protocol_features import ProtocolFeatures
 
         features = ProtocolFeatures()
         return lambda: decode(VERSION, features, {}, 1, 0, 8, body, None, metadata)
-    return lambda: decode(VERSION, {}, 1, 0, 8, body, None, metadata)  # type: ignore[call-arg, arg-type]
+    return lambda: decode(VERSION, {}, 1, 0, 8, body, None, metadata)
 
 
 def prepared() -> Any:
@@ -162,6 +162,87 @@ def row_cases() -> dict[str, Callable[[], Any]]:
     }
 
 
+DIMENSION = 768
+VECTOR_TYPE = f"org.apache.cassandra.db.marshal.VectorType(org.apache.cassandra.db.marshal.FloatType, {DIMENSION})"
+
+
+def vector_page(count: int) -> bytes:
+    """A RESULT of one column of vectors."""
+    specs = string("ks") + string("t") + string("v") + struct.pack(">H", 0) + string(VECTOR_TYPE)
+    item = struct.pack(f">i{DIMENSION}f", 4 * DIMENSION, *(i / 7 for i in range(DIMENSION)))
+    return struct.pack(">iii", 2, 1, 1) + specs + struct.pack(">i", count) + item * count
+
+
+def result_cases() -> dict[str, Callable[[], Any]]:
+    """What a page costs on its way to rows, a DataFrame and a matrix, the latter each by the fastest way that this driver has."""
+    import numpy
+    import pandas
+
+    whole, vectors = decodes(page(5000)), decodes(vector_page(1000))
+    cases = {f"5000 x 5, {name}": case for name, case in frames_of(whole, pandas).items()}
+    cases["1000 vectors, lists"] = lambda: vectors().parsed_rows
+    cases["1000 vectors, matrix"] = lambda: numpy.array([row[0] for row in vectors().parsed_rows], dtype="f4")
+    return cases
+
+
+def frames_of(whole: Callable[[], Any], pandas: Any) -> dict[str, Callable[[], Any]]:
+    def named() -> Any:
+        message = whole()
+        return named_tuple_factory(message.column_names, message.parsed_rows)
+
+    def frame() -> Any:
+        message = whole()
+        return pandas.DataFrame(message.parsed_rows, columns=message.column_names)
+
+    cases = {
+        "tuples": lambda: tuple_factory([], whole().parsed_rows),
+        "named tuples": named,
+        "DataFrame of rows": frame,
+    }
+    from cassandra import protocol
+
+    handler = getattr(protocol, "NumpyProtocolHandler", None)
+    if handler is not None:
+        arrays = decodes(page(5000), handler=handler)
+        found = arrays().parsed_rows
+        if isinstance(found, dict):
+            cases["DataFrame of arrays"] = lambda: pandas.DataFrame(arrays().parsed_rows)
+        elif found:
+            cases["DataFrame of arrays"] = lambda: pandas.DataFrame(arrays().parsed_rows[0])
+    return cases
+
+
+def engine_result_cases() -> dict[str, Callable[[], Any]]:
+    """The same in turbocql: what a `ResultSet` does once its page has come."""
+    from cassandra.cluster import ResultSet
+    from cassandra.protocol.messages.decode import decode_response
+
+    class Page:
+        has_more_pages = False
+
+    def result(body: bytes) -> Callable[[], Any]:
+        metadata = decode_response(8, 0, body, VERSION).metadata
+        return lambda: ResultSet(Page(), decode_response(8, 0, body, VERSION, None, None, metadata))
+
+    def rows(body: bytes, factory: Any) -> Callable[[], Any]:
+        metadata = decode_response(8, 0, body, VERSION).metadata
+        return lambda: decode_response(8, 0, body, VERSION, None, None, metadata).decode(factory)
+
+    whole, vectors = page(5000), vector_page(1000)
+    table, matrix = result(whole), result(vectors)
+    return {
+        "5000 x 5, tuples": rows(whole, tuple_factory),
+        "5000 x 5, named tuples": rows(whole, named_tuple_factory),
+        "5000 x 5, Arrow": lambda: table().to_arrow(),
+        "5000 x 5, polars": lambda: table().to_polars(),
+        "5000 x 5, pandas": lambda: table().to_pandas(),
+        "5000 x 5, NumPy": lambda: table().to_numpy(),
+        "1000 vectors, lists": rows(vectors, tuple_factory),
+        "1000 vectors, matrix": lambda: matrix().to_numpy()["v"],
+        "1000 vectors, Arrow": lambda: matrix().to_arrow(),
+    }
+
+
 def engine_message_cases() -> dict[str, Callable[[], Any]]:
     """What turbocql's engine calls: the plan and the bodies, without message objects."""
     from cassandra._impl import bind, bodies
@@ -217,6 +298,8 @@ CASES = {
     ("rows", "api"): row_cases,
     ("messages", "engine"): engine_message_cases,
     ("rows", "engine"): engine_row_cases,
+    ("results", "api"): result_cases,
+    ("results", "engine"): engine_result_cases,
 }
 
 

@@ -26,15 +26,18 @@ def cache() -> Path:
 
 
 def environment(peer: str, extra: Sequence[str] = ("numpy",)) -> Path:
-    """The Python executable of the environment of `peer`, a distribution's name; made where it is absent."""
+    """The Python executable of the environment of `peer`, a distribution's name; made where it is absent, or lacks one of `extra`."""
     home = cache() / f"{peer}-py{sys.version_info.major}.{sys.version_info.minor}"
     python = home / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
     done = home / "installed"
-    if not done.exists():
-        print(f"installing {peer} into {home}", file=sys.stderr)
-        venv.create(home, with_pip=True, clear=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", peer, *extra], check=True)
-        done.write_text("\n".join([peer, *extra]))
+    there = done.read_text().split() if done.exists() else []
+    missing = [name for name in (peer, *extra) if name not in there]
+    if missing:
+        print(f"installing {', '.join(missing)} into {home}", file=sys.stderr)
+        if not there:
+            venv.create(home, with_pip=True, clear=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", *missing], check=True)
+        done.write_text("\n".join([*there, *missing]))
     return python
 
 

@@ -23,14 +23,16 @@ if TYPE_CHECKING:
     from cassandra.cqltypes import codecs
     from cassandra.engine import exchange
     from cassandra.metadata import ring
-    from cassandra.protocol import bind, bodies, frame, rows, segment
+    from cassandra.protocol import arrow_capsules, bind, bodies, column_buffers, frame, rows, segment
 
 __all__ = [
     "TWINS",
+    "arrow_capsules",
     "bind",
     "bodies",
     "clock",
     "codecs",
+    "column_buffers",
     "exchange",
     "fallback_reason",
     "frame",
@@ -46,8 +48,10 @@ TWINS: dict[str, str] = {
     "codecs": "cassandra.cqltypes.codecs",
     "clock": "cassandra.clock",
     "murmur3": "cassandra.murmur3",
+    "arrow_capsules": "cassandra.protocol.arrow_capsules",
     "bind": "cassandra.protocol.bind",
     "bodies": "cassandra.protocol.bodies",
+    "column_buffers": "cassandra.protocol.column_buffers",
     "frame": "cassandra.protocol.frame",
     "ring": "cassandra.metadata.ring",
     "rows": "cassandra.protocol.rows",

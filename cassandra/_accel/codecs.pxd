@@ -1,7 +1,7 @@
 # What the other compiled modules (bind, rows) see of a codec. The Python methods `encode` and `decode` (the same as in the
 # Python twin, cassandra/cqltypes/codecs.py) are for everybody else.
 
-from libc.stdint cimport uint8_t
+from libc.stdint cimport uint8_t, uint64_t
 
 from cassandra._accel.wbuf cimport wbuf
 
@@ -42,3 +42,6 @@ cdef class Codec:
 
 # Appends [int] length and body; None is length -1.
 cdef int write_bytes(Codec codec, wbuf* out, object value) except -1
+
+# The [unsigned vint] at `p`: the bytes taken, or 0 where it is cut short.
+cdef Py_ssize_t get_uvint(const uint8_t* p, Py_ssize_t size, uint64_t* number) noexcept

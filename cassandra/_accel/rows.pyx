@@ -4,12 +4,10 @@
 from collections import OrderedDict as _OrderedDict
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from cpython.bytearray cimport PyByteArray_AS_STRING
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_New, PyTuple_SET_ITEM
 from libc.stdint cimport int32_t, uint8_t
-from libc.string cimport memcpy
 
 from cassandra._accel.checks cimport exact_bytes
 from cassandra._accel.codecs cimport Codec
@@ -153,53 +151,6 @@ cdef class RowPlan:
         except Exception as error:
             raise self._error(row, column, error) from error
         return made
-
-    def raw_columns(self, body, offset, row_count, widths):
-        """The page by columns, of which those with a width in `widths` stay in their wire form (see the Python twin)."""
-        cdef bytes page = exact_bytes(body, "a page")
-        cdef Py_ssize_t count = check_rows(page, offset, row_count, self._count)
-        cdef const uint8_t* start = <const uint8_t*> PyBytes_AS_STRING(page)
-        cdef const uint8_t* end = start + PyBytes_GET_SIZE(page)
-        cdef const uint8_t* p = start + <Py_ssize_t> offset
-        cdef Py_ssize_t row = 0
-        cdef Py_ssize_t column = 0
-        cdef Py_ssize_t width
-        cdef list wide = list(widths)
-        cdef list made = []
-        if len(wide) != self._count:
-            raise ValueError(f"{len(wide)} widths and {self._count} columns")
-        for column in range(self._count):
-            width = wide[column]
-            # A value takes its width in the page as well, but for nulls, which take four bytes: the room is bounded by the page.
-            made.append([] if width < 0 else (bytearray(width * count), bytearray(count)))
-        try:
-            for row in range(count):
-                for column in range(self._count):
-                    width = wide[column]
-                    if width < 0:
-                        (<list> made[column]).append(self._value(&p, end, column))
-                    else:
-                        self._gather(&p, end, <tuple> made[column], row, width)
-        except Exception as error:
-            raise self._error(row, column, error) from error
-        return made
-
-    cdef int _gather(self, const uint8_t** p, const uint8_t* end, tuple column, Py_ssize_t row, Py_ssize_t width) except -1:
-        cdef Py_ssize_t size
-        if end - p[0] < 4:
-            raise DecodeError("its length goes past the end of the page")
-        size = <int32_t> get_be32(p[0])
-        p[0] += 4
-        if size <= 0:
-            PyByteArray_AS_STRING(column[1])[row] = 1
-            return 0
-        if size > end - p[0]:
-            raise DecodeError(f"its {size} bytes go past the end of the page")
-        if size != width:
-            raise DecodeError(f"takes {width} bytes, got {size}")
-        memcpy(PyByteArray_AS_STRING(column[0]) + row * width, p[0], size)
-        p[0] += size
-        return 0
 
     def iterate(self, body, offset, row_count):
         """The rows as tuples, each decoded when it is asked for."""

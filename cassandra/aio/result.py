@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from cassandra.aio.columnar import ColumnarResult
 from cassandra.cluster.result_set import APPLIED
 from cassandra.errors import QueryExhausted
 from cassandra.protocol.messages.results import ResultMessage
@@ -20,13 +21,13 @@ if TYPE_CHECKING:
 __all__ = ["ResultSet"]
 
 
-class ResultSet:
+class ResultSet(ColumnarResult):
     """The outcome of an execution. `one`, `all` and `current_rows` are plain calls on the page that has come.
 
     ``async for row in result`` goes over all pages and fetches the next one while the one at hand is used.
     """
 
-    __slots__ = ("_history", "_message", "_next", "_page", "_request", "_row_factory", "_session")
+    __slots__ = ("_history", "_page", "_request", "_row_factory", "_session")
 
     def __init__(self, session: Session, request: Request, row_factory: Callable[..., Any]) -> None:
         self._session = session
@@ -35,6 +36,7 @@ class ResultSet:
         self._message: Any = request.response
         self._history: list[Attempt] = request.attempts  # shared: never changed in place
         self._page: Any = None
+        self._begun = ""
         self._next: asyncio.Future[Request] | None = None
 
     # -- the page at hand ----------------------------------------------------------------------------------------------------
@@ -111,6 +113,7 @@ class ResultSet:
         return [row async for row in self]
 
     async def __aiter__(self) -> AsyncIterator[Any]:
+        self._begin("row")
         try:
             while True:
                 if self.has_more_pages:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from cassandra.cluster.columnar import ColumnarResult
 from cassandra.protocol.messages.results import ResultMessage
 from cassandra.protocol.opcodes import RESULT_KIND_ROWS
 from cassandra.query.row_factories import tuple_factory
@@ -14,7 +15,7 @@ __all__ = ["ResultSet"]
 APPLIED = "[applied]"
 
 
-class ResultSet:
+class ResultSet(ColumnarResult):
     """The rows of an execution. Iterate over it once: further pages are fetched as they are needed.
 
     response_future: what they come from. initial_response: the first page, a list of rows or the message that holds them.

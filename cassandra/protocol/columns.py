@@ -185,7 +185,8 @@ class ResultMetadata:
     """The columns of a result; immutable.
 
     columns: `ColumnMetadata` each. names: of them. raw: the bytes of the specs, from the global table spec on. metadata_id: the
-    server's id of this metadata (version 5, or ScyllaDB's extension), None elsewhere.
+    server's id of this metadata (version 5, or ScyllaDB's extension), None elsewhere. column_plans: decoders to columns that were made of
+    it, by what they were made for (see `cassandra.protocol.columnar`).
     """
 
     __slots__ = (
@@ -195,6 +196,8 @@ class ResultMetadata:
         "_skipped_head",
         "_user_types",
         "_variants",
+        "_vectors",
+        "column_plans",
         "columns",
         "has_user_types",
         "metadata_id",
@@ -229,6 +232,8 @@ class ResultMetadata:
         self._user_types = user_types
         self._plan: RowPlan | None = None
         self._variants: dict[str, ResultMetadata] = {}
+        self._vectors = "list"
+        self.column_plans: dict[Any, Any] = {}
 
     def __len__(self) -> int:
         return len(self.columns)
@@ -247,10 +252,13 @@ class ResultMetadata:
         plan = self._plan
         if plan is None:
             # Two threads may both make one; they are equal, and either may stay.
-            plan = self._plan = implementations.rows.RowPlan(
-                self.names, [column.type.codec() for column in self.columns]
-            )
+            plan = self._plan = implementations.rows.RowPlan(self.names, self.codecs)
         return plan
+
+    @property
+    def codecs(self) -> list[Any]:
+        """The codec of each column, as rows are read."""
+        return [column.type.codec(vectors=self._vectors) for column in self.columns]
 
     def rows_at(self, body: bytes, pos: int, user_types: UserTypes | None) -> int:
         """Where the row count stands if the RESULT at `pos` of `body` is rows with this metadata, byte for byte, or without any; else 0.
@@ -288,6 +296,8 @@ class ResultMetadata:
             return self
         other = ResultMetadata(self.columns, self.raw, self._global, metadata_id, self._user_types, self.has_user_types)
         other._plan = self._plan
+        other._vectors = self._vectors
+        other.column_plans = self.column_plans
         return other
 
     def with_vectors(self, vectors: str) -> ResultMetadata:
@@ -300,8 +310,8 @@ class ResultMetadata:
             other = ResultMetadata(
                 self.columns, self.raw, self._global, self.metadata_id, self._user_types, self.has_user_types
             )
-            codecs = [column.type.codec(vectors=vectors) for column in self.columns]
-            other._plan = implementations.rows.RowPlan(self.names, codecs)
+            other._vectors = vectors
+            other._plan = implementations.rows.RowPlan(self.names, other.codecs)
             variants[vectors] = other
         return other
 

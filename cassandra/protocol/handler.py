@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from cassandra.errors import ProtocolError
-from cassandra.protocol.columnar import page_arrays
 from cassandra.protocol.columns import ResultMetadata
 from cassandra.protocol.messages.base import MessageType, message_types_by_opcode
 from cassandra.protocol.messages.decode import decode_response
@@ -132,6 +131,8 @@ class NumpyResultMessage(ResultMessage):
 
     @property
     def parsed_rows(self) -> Any:
+        from cassandra.protocol.columnar import page_arrays  # most programs never read results by columns
+
         return [page_arrays(self.metadata, *self.rows_body)] if self.kind == RESULT_KIND_ROWS else None
 
 

@@ -65,30 +65,6 @@ class RowPlan:
             return [[] for _ in self.names]
         return [list(column) for column in zip(*rows, strict=True)]
 
-    def raw_columns(self, body: bytes, offset: int, row_count: int, widths: Sequence[int]) -> list[Any]:
-        """The page by columns, of which those with a width in `widths` (bytes; -1 for none) stay in their wire form.
-
-        Such a column is (its values behind each other, zeros for a null; a byte for each row, 1 for a null), the others are lists of values.
-        """
-        check_row_count(len(body), offset, row_count, len(self.names))
-        columns: list[Any] = [[] if width < 0 else (bytearray(), bytearray()) for width in widths]
-        for row in range(row_count):
-            for index, width in enumerate(widths):
-                try:
-                    size, data, offset = _field(body, offset)
-                    if width < 0:
-                        decode, empty = self._columns[index]
-                        whole = size > 0 or (size == 0 and empty is _EMPTY_IS_VALUE)
-                        columns[index].append(decode(data) if whole else None if size < 0 else empty)
-                    elif size > 0 and size != width:
-                        raise DecodeError(f"takes {width} bytes, got {size}")
-                    else:
-                        columns[index][0].extend(data or bytes(width))
-                        columns[index][1].append(size <= 0)
-                except Exception as error:
-                    raise self._error(row, index, error) from error
-        return columns
-
     def iterate(self, body: bytes, offset: int, row_count: int) -> Iterator[Any]:
         """The rows as tuples, each decoded when it is asked for."""
         check_row_count(len(body), offset, row_count, len(self.names))

@@ -116,3 +116,19 @@ def test_routing(node: LocalCluster, shop: Session, capsys: pytest.CaptureFixtur
         names["cluster"].shutdown()
     total, replica = capsys.readouterr().out.splitlines()
     assert (total, replica) == ("12.5", f"{node.contact_points[0]} dc1 rack1 up")
+
+
+def test_results_guide(node: LocalCluster, shop: Session, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("pyarrow", "pandas", "polars", "numpy", "duckdb"):
+        pytest.importorskip(name)
+    names: dict[str, Any] = {"session": shop}
+    shown = []
+    for block in python_blocks("docs/results.rst"):
+        run_block(block, node, names)
+        shown.append(capsys.readouterr().out.splitlines())
+    assert shown[0] == []
+    assert (len(shown[1]), shown[1][1]) == (10, "s1 0.5")
+    assert shown[2] == ["10 (10, 4) (10, 4) (10, 3)"]
+    assert shown[3] == ["13.5"]
+    assert shown[4] == ["[(10, 4.0)]", "10"]
+    assert shown[5] == ["10", "10"]

@@ -7,7 +7,8 @@ import sys
 from tests.processes import run_python
 
 UNWANTED = {
-    "numpy", "pandas", "pyarrow", "geomet", "lz4", "snappy", "uvloop", "cryptography", "requests", "http.client", "urllib.request",
+    "numpy", "pandas", "polars", "pyarrow", "cassandra.protocol.columnar", "cassandra.protocol.layouts", "cassandra.protocol.arrow_capsules", "cassandra.protocol.column_buffers", "cassandra._accel.arrow_capsules", "cassandra._accel.column_buffers",
+    "geomet", "lz4", "snappy", "uvloop", "cryptography", "requests", "http.client", "urllib.request",
     "email", "sqlite3", "xml", "csv", "tkinter", "ctypes", "http", "cProfile", "pstats", "setuptools", "multiprocessing", "unittest", "cassandra.cqlengine", "cassandra.testing", "cassandra.aio", "doctest", "pydoc",
 }  # fmt: skip
 

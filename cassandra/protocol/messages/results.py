@@ -122,6 +122,16 @@ class ResultMessage(MessageType):
             return self._decoded(method[0])
         return row_factory(self.column_names, self._decoded("tuples"))
 
+    def columns(self, plan: Any) -> Any:
+        """The page as `plan`, a `ColumnPlan` of this metadata, makes columns of it; made anew at each call, and not kept.
+
+        Raises the error of an earlier access to the rows, where there was one: rows and columns refuse the same pages.
+        """
+        page = self._page
+        if page is not None and page[0] is None:
+            raise page[1].with_traceback(None)
+        return plan.read(self._body, self._offset, self.row_count)
+
     def _decoded(self, method: str) -> Any:
         """The page through one method of the row plan: decoded once where the same is asked for again."""
         guard = self._guard

@@ -128,12 +128,20 @@ def test_numpy_of_an_empty_page_and_of_another_result() -> None:
 
 
 def test_numpy_errors_name_row_and_column() -> None:
-    with pytest.raises(ValueError, match=r'row 0, column "a" \(int\): takes 4 bytes, got 3'):
+    with pytest.raises(ValueError, match=r'row 0, column "a" \(int\): int: takes 4 bytes, got 3'):
         _ = decode(NumpyProtocolHandler, rows(1, content=int32(1) + value(b"123") + value(b""))).parsed_rows
 
 
-def test_vectors_in_an_object_column() -> None:
+def test_lists_in_an_object_column() -> None:
     specs = TABLE + string("l") + short(0x20) + short(0x09)
     body = int32(2) + value(int32(1) + value(int32(4))) + value(int32(2) + value(int32(1)) + value(int32(2)))
     (arrays,) = decode(NumpyProtocolHandler, rows(1, specs=specs, content=body, count=1)).parsed_rows
     assert arrays["l"].tolist() == [[4], [1, 2]]
+
+
+def test_vectors_are_lists_as_they_always_were_here() -> None:
+    specs = TABLE + string("v") + short(0) + string("org.apache.cassandra.db.marshal.VectorType(Int32Type, 2)")
+    body = int32(1) + value(int32(1) + int32(2))
+    (arrays,) = decode(NumpyProtocolHandler, rows(1, specs=specs, content=body, count=1)).parsed_rows
+    assert arrays["v"].dtype == object
+    assert arrays["v"].tolist() == [[1, 2]]

@@ -216,8 +216,6 @@ def test_a_page_has_to_be_bytes(compiled: Twins, body: Any) -> None:
         with pytest.raises(TypeError):
             getattr(plan, method)(body, 0, 1)
     with pytest.raises(TypeError):
-        plan.raw_columns(body, 0, 1, [4])
-    with pytest.raises(TypeError):
         compiled.frame.FrameWriter(4).add(0, 7, 0, body)
 
 

@@ -61,14 +61,6 @@ def test_iterate(twins: Twins) -> None:
     assert list(rows) == ROWS[1:]
 
 
-def test_raw_columns(twins: Twins) -> None:
-    ids, names, data = plan(twins).raw_columns(PAGE, 0, 3, [4, -1, -1])
-    assert (bytes(ids[0]), bytes(ids[1])) == (int32(1) + int32(0) + int32(-3), b"\x00\x01\x00")
-    assert (names, data) == (["one", None, ""], [b"\x01", None, b""])
-    with pytest.raises(DecodeError, match=r'row 0, column "name" .*takes 4 bytes, got 3'):
-        plan(twins).raw_columns(PAGE, 0, 3, [4, 4, -1])
-
-
 def test_an_empty_number_is_none(twins: Twins) -> None:
     numbers = twins.rows.RowPlan(("a",), [twins.codecs.int32()])
     assert numbers.tuples(value(b""), 0, 1) == [(None,)]

@@ -1,0 +1,348 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True, binding=True
+"""Arrow's C data interface in PyCapsules: the compiled twin of `cassandra.protocol.arrow_capsules`, which says how it works.
+
+Each struct's private_data is a block of its own: the structs of its children, the addresses of its buffers, and references to the Python
+objects behind them. Callbacks may come from threads that Python does not know, and take the GIL. Once there is no interpreter any more
+they only mark the struct as released, as the interface demands: the rest goes with the process.
+"""
+
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytes cimport PyBytes_AS_STRING
+from cpython.object cimport PyObject
+from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
+from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
+from cpython.ref cimport Py_DECREF, Py_INCREF
+from libc.stdint cimport int64_t, uint8_t
+from libc.string cimport memset
+
+import struct as _struct
+
+__all__ = ["RELEASES_SAFELY", "array_capsule", "held_count", "schema_capsule", "stream_capsule"]
+
+RELEASES_SAFELY = True
+
+cdef extern from *:
+    """
+    #if PY_VERSION_HEX < 0x030D0000
+    #define PyThreadState_GetUnchecked _PyThreadState_UncheckedGet
+    #endif
+    /* Python calls itself uninitialized while it still takes its modules apart, in a thread that has a state. */
+    static int turbocql_has_python(void) { return Py_IsInitialized() || PyThreadState_GetUnchecked() != NULL; }
+    """
+    bint turbocql_has_python() noexcept nogil
+
+cdef extern from "arrow_c.h" nogil:
+    struct ArrowSchema:
+        const char* format
+        const char* name
+        const char* metadata
+        int64_t flags
+        int64_t n_children
+        ArrowSchema** children
+        ArrowSchema* dictionary
+        void (*release)(ArrowSchema*) noexcept nogil
+        void* private_data
+
+    struct ArrowArray:
+        int64_t length
+        int64_t null_count
+        int64_t offset
+        int64_t n_buffers
+        int64_t n_children
+        const void** buffers
+        ArrowArray** children
+        ArrowArray* dictionary
+        void (*release)(ArrowArray*) noexcept nogil
+        void* private_data
+
+    struct ArrowArrayStream:
+        int (*get_schema)(ArrowArrayStream*, ArrowSchema*) noexcept
+        int (*get_next)(ArrowArrayStream*, ArrowArray*) noexcept
+        const char* (*get_last_error)(ArrowArrayStream*) noexcept
+        void (*release)(ArrowArrayStream*) noexcept nogil
+        void* private_data
+
+cdef int64_t NULLABLE = 2  # ARROW_FLAG_NULLABLE
+cdef int EIO = 5
+
+# Structs that were handed out and not yet released; changed with the GIL only.
+cdef Py_ssize_t held = 0
+
+
+# -- schemas --------------------------------------------------------------------------------------------------------------
+
+cdef struct SchemaPrivate:
+    PyObject* texts         # a tuple of the bytes objects that the struct points to
+    ArrowSchema* children
+    ArrowSchema** addresses
+
+
+cdef bytes metadata_of(object layout):
+    pairs = (b"ARROW:extension:name", layout.extension.encode(), b"ARROW:extension:metadata", b"")
+    return _struct.pack("=i", 2) + b"".join([_struct.pack("=i", len(item)) + item for item in pairs])
+
+
+# `schema` is all zeros. After an error it is released, as far as it had come.
+cdef int fill_schema(ArrowSchema* schema, object layout, str name) except -1:
+    global held
+    cdef Py_ssize_t count = len(layout.children)
+    cdef SchemaPrivate* private = <SchemaPrivate*> PyMem_RawCalloc(1, sizeof(SchemaPrivate))
+    cdef bytes form = layout.format.encode()
+    cdef bytes title = name.encode()
+    cdef bytes metadata = metadata_of(layout) if layout.extension else None
+    cdef tuple texts = (form, title, metadata)
+    cdef Py_ssize_t i
+    if private == NULL:
+        raise MemoryError()
+    Py_INCREF(texts)
+    private.texts = <PyObject*> texts
+    held += 1
+    schema.private_data = private
+    schema.release = release_schema
+    schema.format = PyBytes_AS_STRING(form)
+    schema.name = PyBytes_AS_STRING(title)
+    schema.metadata = PyBytes_AS_STRING(metadata) if metadata is not None else NULL
+    schema.flags = NULLABLE if layout.nullable else 0
+    try:
+        private.children = <ArrowSchema*> PyMem_RawCalloc(count + 1, sizeof(ArrowSchema))
+        private.addresses = <ArrowSchema**> PyMem_RawCalloc(count + 1, sizeof(void*))
+        if private.children == NULL or private.addresses == NULL:
+            raise MemoryError()
+        schema.children = private.addresses
+        for i in range(count):
+            private.addresses[i] = private.children + i
+            schema.n_children = i + 1
+            fill_schema(private.children + i, layout.children[i], layout.names[i])
+    except BaseException:
+        release_schema(schema)
+        raise
+    return 0
+
+
+cdef void release_schema(ArrowSchema* schema) noexcept nogil:
+    cdef int64_t i
+    if schema.release == NULL:
+        return
+    for i in range(schema.n_children):
+        if schema.children[i].release != NULL:
+            schema.children[i].release(schema.children[i])
+    schema.release = NULL
+    if turbocql_has_python():
+        with gil:
+            free_schema(<SchemaPrivate*> schema.private_data)
+
+
+cdef void free_schema(SchemaPrivate* private) noexcept:
+    global held
+    PyMem_RawFree(private.children)
+    PyMem_RawFree(private.addresses)
+    Py_DECREF(<object> private.texts)
+    PyMem_RawFree(private)
+    held -= 1
+
+
+# -- arrays ---------------------------------------------------------------------------------------------------------------
+
+cdef enum:
+    MOST_BUFFERS = 3
+
+cdef struct ArrayPrivate:
+    Py_ssize_t viewed           # of `views`, those that are open
+    Py_buffer[MOST_BUFFERS] views
+    const void* buffers[MOST_BUFFERS]
+    ArrowArray* children
+    ArrowArray** addresses
+
+
+# `array` is all zeros. After an error it is released, as far as it had come.
+cdef int fill_array(ArrowArray* array, object column) except -1:
+    global held
+    cdef tuple children = column.children
+    # A column of the type null has no buffers at all.
+    cdef tuple buffers = () if column.layout.format == "n" else column.buffers
+    cdef Py_ssize_t count = len(children)
+    cdef Py_ssize_t i
+    cdef ArrayPrivate* private
+    if len(buffers) > MOST_BUFFERS:
+        raise ValueError(f"a column has {len(buffers)} buffers")
+    private = <ArrayPrivate*> PyMem_RawCalloc(1, sizeof(ArrayPrivate))
+    if private == NULL:
+        raise MemoryError()
+    held += 1
+    array.private_data = private
+    array.release = release_array
+    array.length = column.length
+    array.null_count = column.null_count if buffers else column.length
+    array.n_buffers = len(buffers)
+    array.buffers = private.buffers
+    try:
+        for i in range(len(buffers)):
+            if buffers[i] is not None:
+                PyObject_GetBuffer(buffers[i], &private.views[private.viewed], PyBUF_SIMPLE)
+                private.buffers[i] = private.views[private.viewed].buf
+                private.viewed += 1
+        private.children = <ArrowArray*> PyMem_RawCalloc(count + 1, sizeof(ArrowArray))
+        private.addresses = <ArrowArray**> PyMem_RawCalloc(count + 1, sizeof(void*))
+        if private.children == NULL or private.addresses == NULL:
+            raise MemoryError()
+        array.children = private.addresses
+        for i in range(count):
+            private.addresses[i] = private.children + i
+            array.n_children = i + 1
+            fill_array(private.children + i, children[i])
+    except BaseException:
+        release_array(array)
+        raise
+    return 0
+
+
+cdef void release_array(ArrowArray* array) noexcept nogil:
+    cdef int64_t i
+    if array.release == NULL:
+        return
+    for i in range(array.n_children):
+        if array.children[i].release != NULL:
+            array.children[i].release(array.children[i])
+    array.release = NULL
+    if turbocql_has_python():
+        with gil:
+            free_array(<ArrayPrivate*> array.private_data)
+
+
+cdef void free_array(ArrayPrivate* private) noexcept:
+    global held
+    cdef Py_ssize_t i
+    for i in range(private.viewed):
+        PyBuffer_Release(&private.views[i])
+    PyMem_RawFree(private.children)
+    PyMem_RawFree(private.addresses)
+    PyMem_RawFree(private)
+    held -= 1
+
+
+# -- streams --------------------------------------------------------------------------------------------------------------
+
+cdef class Source:
+    """What a stream is made of."""
+
+    cdef object layout
+    cdef object following
+    cdef bytes error
+
+    cdef int failed(self, object error) noexcept:
+        try:
+            self.error = (str(error) or type(error).__name__).encode("utf-8", "replace")
+        except BaseException:
+            self.error = b"an error without a text"
+        return EIO
+
+
+cdef int stream_schema(ArrowArrayStream* stream, ArrowSchema* out) noexcept with gil:
+    cdef Source source = <Source> <object> <PyObject*> stream.private_data
+    memset(out, 0, sizeof(ArrowSchema))
+    try:
+        fill_schema(out, source.layout, "")
+    except BaseException as error:
+        return source.failed(error)
+    return 0
+
+
+cdef int stream_next(ArrowArrayStream* stream, ArrowArray* out) noexcept with gil:
+    cdef Source source = <Source> <object> <PyObject*> stream.private_data
+    memset(out, 0, sizeof(ArrowArray))
+    try:
+        column = source.following()
+        if column is not None:
+            fill_array(out, column)
+    except BaseException as error:  # nothing can go through the C code of who reads
+        return source.failed(error)
+    return 0
+
+
+cdef const char* stream_error(ArrowArrayStream* stream) noexcept with gil:
+    cdef Source source = <Source> <object> <PyObject*> stream.private_data
+    return PyBytes_AS_STRING(source.error) if source.error is not None else NULL
+
+
+cdef void release_stream(ArrowArrayStream* stream) noexcept nogil:
+    if stream.release == NULL:
+        return
+    stream.release = NULL
+    if turbocql_has_python():
+        with gil:
+            free_stream(<PyObject*> stream.private_data)
+
+
+cdef void free_stream(PyObject* source) noexcept:
+    global held
+    held -= 1
+    Py_DECREF(<object> source)
+
+
+# -- capsules -------------------------------------------------------------------------------------------------------------
+
+cdef void destroy_schema(object capsule) noexcept:
+    cdef ArrowSchema* schema = <ArrowSchema*> PyCapsule_GetPointer(capsule, "arrow_schema")
+    if schema.release != NULL:
+        schema.release(schema)
+    PyMem_RawFree(schema)
+
+
+cdef void destroy_array(object capsule) noexcept:
+    cdef ArrowArray* array = <ArrowArray*> PyCapsule_GetPointer(capsule, "arrow_array")
+    if array.release != NULL:
+        array.release(array)
+    PyMem_RawFree(array)
+
+
+cdef void destroy_stream(object capsule) noexcept:
+    cdef ArrowArrayStream* stream = <ArrowArrayStream*> PyCapsule_GetPointer(capsule, "arrow_array_stream")
+    if stream.release != NULL:
+        stream.release(stream)
+    PyMem_RawFree(stream)
+
+
+cdef void* zeros(size_t size) except NULL:
+    cdef void* made = PyMem_RawCalloc(1, size)
+    if made == NULL:
+        raise MemoryError()
+    return made
+
+
+def schema_capsule(layout):
+    """The Arrow schema of `layout`, an ``arrow_schema`` capsule."""
+    cdef ArrowSchema* schema = <ArrowSchema*> zeros(sizeof(ArrowSchema))
+    capsule = PyCapsule_New(schema, "arrow_schema", destroy_schema)
+    fill_schema(schema, layout, "")
+    return capsule
+
+
+def array_capsule(column):
+    """`column` as an ``arrow_array`` capsule; it is kept alive until the consumer releases it."""
+    cdef ArrowArray* array = <ArrowArray*> zeros(sizeof(ArrowArray))
+    capsule = PyCapsule_New(array, "arrow_array", destroy_array)
+    fill_array(array, column)
+    return capsule
+
+
+def stream_capsule(layout, following):
+    """An ``arrow_array_stream`` of columns of `layout`: `following` gives the next one, None at the end; its errors become the stream's."""
+    global held
+    cdef ArrowArrayStream* stream = <ArrowArrayStream*> zeros(sizeof(ArrowArrayStream))
+    cdef Source source = Source.__new__(Source)
+    capsule = PyCapsule_New(stream, "arrow_array_stream", destroy_stream)
+    source.layout = layout
+    source.following = following
+    Py_INCREF(source)
+    held += 1
+    stream.private_data = <PyObject*> source
+    stream.get_schema = stream_schema
+    stream.get_next = stream_next
+    stream.get_last_error = stream_error
+    stream.release = release_stream
+    return capsule
+
+
+def held_count():
+    """How many structs were handed out and not yet released."""
+    return held

@@ -1,0 +1,57 @@
+/* Whether bytes are text: as strict as Python's decoders (no surrogates, no overlong forms, nothing beyond U+10FFFF). */
+#ifndef TURBOCQL_UTF8_H
+#define TURBOCQL_UTF8_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+static inline int turbocql_is_ascii(const uint8_t *p, size_t size) {
+    uint64_t all = 0;
+    size_t i = 0;
+    for (; i + 8 <= size; i += 8) {
+        uint64_t v;
+        memcpy(&v, p + i, 8);
+        all |= v;
+    }
+    for (; i < size; i++)
+        all |= (uint64_t)p[i] << 56;
+    return (all & 0x8080808080808080u) == 0;
+}
+
+/* The Unicode Standard, table 3-7: the second byte's range depends on the first. */
+static int turbocql_is_utf8(const uint8_t *p, size_t size) {
+    const uint8_t *end = p + size;
+    while (p < end) {
+        uint8_t first = *p++;
+        uint8_t low = 0x80, high = 0xBF;
+        int more;
+        if (first < 0x80)
+            continue;
+        if (first < 0xC2 || first > 0xF4)
+            return 0;
+        if (first < 0xE0) {
+            more = 1;
+        } else if (first < 0xF0) {
+            more = 2;
+            if (first == 0xE0)
+                low = 0xA0;
+            else if (first == 0xED)
+                high = 0x9F;
+        } else {
+            more = 3;
+            if (first == 0xF0)
+                low = 0x90;
+            else if (first == 0xF4)
+                high = 0x8F;
+        }
+        if (end - p < more || *p < low || *p > high)
+            return 0;
+        for (p++; --more > 0; p++)
+            if ((*p & 0xC0) != 0x80)
+                return 0;
+    }
+    return 1;
+}
+
+#endif

@@ -1,0 +1,132 @@
+"""Results by columns on the asyncio face: the same methods as the blocking one's (see `cassandra.cluster.columnar`), awaited."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any
+
+from cassandra.cluster.columnar import BEGUN, READ, columnar_module, rows_message
+
+if TYPE_CHECKING:
+    from cassandra.protocol.layouts import ColumnArray, Layout
+
+
+class ColumnarResult:
+    """What `cassandra.aio.ResultSet` has beside rows; options and errors are those of `cassandra.cluster.ResultSet`."""
+
+    __slots__ = ("_begun", "_message", "_next")
+
+    _begun: str  # how reading has begun, "row" or "column", where it has
+    _message: Any
+    _next: asyncio.Future[Any] | None
+
+    if TYPE_CHECKING:
+
+        def _ask_for_next_page(self) -> asyncio.Future[Any]: ...
+
+        async def fetch_next_page(self) -> None: ...
+
+    async def to_arrow(self, **options: Any) -> Any:
+        """The rows that are left, of all pages, as a `pyarrow.Table` with a chunk for each page."""
+        columnar = columnar_module()
+        pyarrow = columnar.pyarrow_module("to_arrow")
+        layout, pages = self._columns(options)
+        return columnar.arrow_table(pyarrow, layout, [page async for page in pages])
+
+    def arrow_batches(self, **options: Any) -> AsyncIterator[Any]:
+        """The rows that are left as `pyarrow.RecordBatch` objects, one for each page: ``async for batch in result.arrow_batches()``."""
+        columnar = columnar_module()
+        pyarrow = columnar.pyarrow_module("arrow_batches")
+        layout, pages = self._columns(options)
+        schema = columnar.arrow_schema(pyarrow, layout)
+        return (columnar.arrow_batch(pyarrow, schema, page) async for page in pages)
+
+    async def to_polars(self, **options: Any) -> Any:
+        """The rows that are left as a `polars.DataFrame`; pyarrow is not needed. Durations are structs: polars has no type for them."""
+        columnar = columnar_module()
+        polars = columnar.polars_module()
+        layout, pages = self._columns({"durations": "struct", **options})
+        return columnar.polars_frame(polars, layout, [page async for page in pages])
+
+    async def to_pandas(self, **options: Any) -> Any:
+        """The rows that are left as a `pandas.DataFrame`; see `cassandra.cluster.ResultSet.to_pandas`."""
+        columnar = columnar_module()
+        pandas, pyarrow = columnar.pandas_module()
+        if pyarrow is None:
+            columnar.check_no_options(options)
+            return columnar.pandas_of_arrays(pandas, await self.to_numpy())
+        chosen: dict[str, Any] = {
+            name: options.pop(name) for name in ("decimals", "varints", "durations") if name in options
+        }
+        layout, pages = self._columns(chosen)
+        return columnar.pandas_of_arrow(pyarrow, layout, [page async for page in pages], options)
+
+    async def to_numpy(self) -> dict[str, Any]:
+        """The rows that are left as a dict of column name to NumPy array; see `cassandra.cluster.ResultSet.to_numpy`."""
+        columnar = columnar_module()
+        numpy = columnar.numpy_module("to_numpy")
+        message = rows_message(self._message)
+        columnar.check_names(message.metadata.names)
+        plan = columnar.array_plan(message.metadata)
+        pages = [columnar.arrays_of_page(numpy, page) async for page in self._pages(plan, columnar.array_plan)]
+        joined: dict[str, Any] = columnar.joined_arrays(numpy, plan.layout, pages)
+        return joined
+
+    def __arrow_c_schema__(self) -> object:
+        """The schema of the columns, for whoever reads the Arrow PyCapsule interface."""
+        columnar = columnar_module()
+        plan = columnar.column_plan(rows_message(self._message).metadata)
+        return columnar.ArrowSchema(plan.layout).__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The page at hand, for whoever reads the Arrow PyCapsule interface; RuntimeError where there are more pages."""
+        columnar = columnar_module()
+        message = rows_message(self._message)
+        if message.paging_state is not None:
+            raise RuntimeError(
+                "the result has more pages, which cannot be waited for here: use `await result.to_arrow()`, or `arrow_batches()`"
+            )
+        self._check_columns()
+        plan = columnar.column_plan(message.metadata)
+        return columnar.ArrowPages(plan.layout, [message.columns(plan)]).__arrow_c_stream__(requested_schema)
+
+    def _columns(self, options: dict[str, Any]) -> tuple[Layout, AsyncIterator[ColumnArray]]:
+        columnar = columnar_module()
+        self._check_columns()
+        chosen = columnar.ColumnOptions(**options).checked() if options else columnar.DEFAULT_OPTIONS
+        plan = columnar.column_plan(rows_message(self._message).metadata, chosen)
+        return plan.layout, self._pages(plan, lambda metadata: columnar.column_plan(metadata, chosen))
+
+    def _check_columns(self) -> None:
+        if self._begun:
+            raise RuntimeError(READ if self._begun == "column" else BEGUN)
+
+    def _begin(self, what: str) -> None:
+        """Note how the rows are read; RuntimeError where pages of them were read by columns, and are gone."""
+        if self._begun == "column":
+            raise RuntimeError(READ)
+        self._begun = what
+
+    async def _pages(self, plan: Any, plan_of: Any) -> AsyncIterator[ColumnArray]:
+        columnar = columnar_module()
+        self._check_columns()
+        message = rows_message(self._message)
+        layout = plan.layout
+        try:
+            while True:
+                more = message.paging_state is not None
+                if more:
+                    self._begun = "column"
+                    self._ask_for_next_page()  # under way while this page is used; one page ahead, never more
+                yield message.columns(plan)
+                if not more:
+                    return
+                await self.fetch_next_page()
+                message = rows_message(self._message)
+                plan = plan_of(message.metadata)
+                columnar.check_same(layout, plan.layout)
+        finally:
+            if self._next is not None:
+                self._next.cancel()
+                self._next = None

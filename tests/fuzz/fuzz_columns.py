@@ -1,0 +1,117 @@
+"""Mutated pages by the million through column plans: no crash, no over-read, no memory without bound, only `DecodeError`.
+
+    python -m tests.fuzz.fuzz_columns [--count N] [--seed S] [--no-parity]
+
+Both implementations get the same bytes and have to give the same buffers, or an error with the same text. Every so often pyarrow, where it is
+there, checks what came out. Every mutation comes from the seed; a finding is printed with its type and its bytes. The same program runs over a
+build of the extensions with an address sanitizer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import resource
+import sys
+import time
+from typing import Any
+
+from cassandra import cqltypes as t
+from cassandra._impl import twin
+from cassandra.errors import DecodeError
+from cassandra.protocol.columnar import ArrowPage
+from cassandra.protocol.layouts import ColumnOptions
+from tests.conftest import Twins
+from tests.fuzz.fuzz_codecs import NESTED, corpus
+from tests.unit.cqltypes.test_parity import TYPES, mutated
+from tests.unit.protocol.pages import column_plan, dumped
+from tests.unit.protocol.wire import value
+
+# Which of the healthy pages pyarrow looks at.
+_CHECKED = 50
+
+
+def outcome(plan: Any, page: bytes, count: int) -> tuple[str, Any]:
+    """("columns", the columns) or ("error", its text); any other error goes out."""
+    try:
+        return "columns", plan.read(page, 0, count)
+    except DecodeError as error:
+        return "error", str(error)
+
+
+def bodies_of(kinds: list[Any]) -> list[list[bytes]]:
+    """For each of `kinds` healthy bodies of its own, or all where there are none."""
+    bodies = corpus()
+    found = []
+    for kind in kinds:
+        codec = kind.build_codec(twin("codecs", "c"))
+        own = []
+        for body in bodies:
+            try:
+                codec.decode(body)
+                own.append(body)
+            except DecodeError:
+                pass
+        found.append(own or bodies)
+    return found
+
+
+def fuzz(count: int, seed: int, parity: bool) -> dict[str, int]:
+    """Read `count` mutated pages; how many were columns and errors."""
+    source = random.Random(seed)
+    kinds = [*TYPES, *NESTED]
+    choices = [ColumnOptions(), ColumnOptions(decimals=(38, 3), varints="int64", durations="struct")]
+    fast = [[column_plan(Twins("c"), [kind, t.Int32Type], options) for kind in kinds] for options in choices]
+    slow = [[column_plan(Twins("python"), [kind, t.Int32Type], options) for kind in kinds] for options in choices]
+    own = bodies_of(kinds)
+    seen = {"columns": 0, "error": 0}
+    for number in range(count):
+        at, option = source.randrange(len(kinds)), source.randrange(2)
+        rows = source.randrange(1, 4)
+        cells = [source.choice(own[at]) for _ in range(rows)]
+        if source.randrange(2):
+            # Damage within one value, whose length stays right: that gets deepest.
+            cells[-1] = mutated(cells[-1], source)
+        page = b"".join(value(cell) + value(source.choice([None, bytes(4)])) for cell in cells)
+        if source.randrange(3) == 0:
+            page = mutated(page, source)
+        try:
+            kind, made = outcome(fast[option][at], page, rows)
+            seen[kind] += 1
+            if parity:
+                other_kind, other = outcome(slow[option][at], page, rows)
+                same = kind == other_kind and (made == other if kind == "error" else dumped(made) == dumped(other))
+                assert same, f"the implementations differ: {made} and {other}"
+            if kind == "columns" and number % _CHECKED == 0:
+                check(made)
+        except Exception:
+            print(f"finding: {kinds[at]} {choices[option]} of {rows} rows {page.hex()} (seed {seed})", file=sys.stderr)
+            raise
+    return seen
+
+
+def check(columns: Any) -> None:
+    """Let pyarrow look at everything."""
+    try:
+        import pyarrow
+    except ImportError:
+        return
+    pyarrow.record_batch(ArrowPage(columns)).validate(full=True)
+
+
+def main() -> int:
+    """Run, and print what was seen."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=1_000_000)
+    parser.add_argument("--seed", type=int, default=20261121)
+    parser.add_argument("--no-parity", action="store_true", help="the compiled implementation alone")
+    arguments = parser.parse_args()
+    start = time.monotonic()
+    seen = fuzz(arguments.count, arguments.seed, not arguments.no_parity)
+    resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    print(f"{arguments.count} pages, {seen}, {time.monotonic() - start:.0f} s, at most {resident} MB resident")
+    return 0 if resident < 1500 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,138 @@
+"""Results by rows and by columns from a real node: the same values, whatever the way."""
+
+from __future__ import annotations
+
+import datetime
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.cluster import Session
+from cassandra.query import BatchStatement, BatchType, tuple_factory
+from cassandra.testing import LocalCluster
+
+from .conftest import connect, create_keyspace, new_keyspace_name
+
+pytestmark = pytest.mark.integration
+
+COUNT = 200_000
+PARTITIONS = 200
+EPOCH = datetime.datetime(2024, 1, 1)
+NAMES = ("p", "c", "u", "t", "d", "b", "at", "v")
+QUERY = f"SELECT {', '.join(NAMES)} FROM wide"
+
+
+def row(number: int) -> tuple[Any, ...]:
+    """The values of row `number`, every seventh with nulls."""
+    optional: tuple[Any, ...] = (
+        uuid.UUID(int=number * 7919),
+        f"text {number}",
+        number / 3,
+        number % 2 == 0,
+        EPOCH + datetime.timedelta(milliseconds=number),
+        [float(number % 100), 0.5, -1.0],
+    )
+    return (number % PARTITIONS, number, *(optional if number % 7 else (None,) * 6))
+
+
+@pytest.fixture(scope="module")
+def written(node: LocalCluster) -> Iterator[tuple[Session, dict[int, tuple[Any, ...]]]]:
+    """A session in a keyspace with the rows, and the rows by their number."""
+    name = new_keyspace_name()
+    with connect(node) as cluster, cluster.connect() as session:
+        create_keyspace(session, name)
+        session.set_keyspace(name)
+        session.execute(
+            "CREATE TABLE wide (p int, c int, u uuid, t text, d double, b boolean, at timestamp, v vector<float, 3>, PRIMARY KEY (p, c))"
+        )
+        insert = session.prepare(f"INSERT INTO wide ({', '.join(NAMES)}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
+        rows = [row(number) for number in range(COUNT)]
+        in_flight: list[Any] = []
+        for partition in range(PARTITIONS):
+            part = rows[partition::PARTITIONS]
+            for start in range(0, len(part), 100):
+                batch = BatchStatement(BatchType.UNLOGGED)
+                for values in part[start : start + 100]:
+                    batch.add(insert, values)
+                in_flight.append(session.execute_async(batch, timeout=60))
+                if len(in_flight) == 32:
+                    in_flight.pop(0).result()
+        for future in in_flight:
+            future.result()
+        session.row_factory = tuple_factory
+        yield session, {values[1]: values for values in rows}
+        session.execute(f"DROP KEYSPACE {name}")
+
+
+def check(columns: dict[str, list[Any]], rows: dict[int, tuple[Any, ...]]) -> None:
+    """Columns as lists of Python values are all the rows, each once."""
+    found = {values[1]: values for values in zip(*[columns[name] for name in NAMES], strict=True)}
+    assert len(columns["c"]) == COUNT
+    assert found == rows
+
+
+def test_every_way_gives_the_same(written: tuple[Session, dict[int, tuple[Any, ...]]]) -> None:
+    pytest.importorskip("pyarrow")
+    pytest.importorskip("polars")
+    pytest.importorskip("pandas")
+    duckdb = pytest.importorskip("duckdb")
+    session, rows = written
+    assert {values[1]: values for values in session.execute(QUERY)} == rows
+
+    columns = session.execute(QUERY).to_arrow().to_pydict()
+    columns["at"] = [None if at is None else at.replace(tzinfo=None) for at in columns["at"]]
+    check(columns, rows)
+
+    batches = [batch.num_rows for batch in session.execute(QUERY).arrow_batches()]
+    assert sum(batches) == COUNT
+    assert len(batches) >= COUNT // 5000
+
+    columns = session.execute(QUERY).to_polars().to_dict(as_series=False)
+    columns["at"] = [None if at is None else at.replace(tzinfo=None) for at in columns["at"]]
+    columns["u"] = [None if u is None else uuid.UUID(bytes=u) for u in columns["u"]]
+    check(columns, rows)
+
+    arrays = session.execute(QUERY).to_numpy()
+    assert arrays["v"].shape == (COUNT, 3)
+    columns = {name: array.tolist() for name, array in arrays.items()}
+    columns["v"] = [None if v[0] is None else v for v in columns["v"]]
+    check(columns, rows)
+
+    frame = session.execute(QUERY).to_pandas()
+    assert frame["c"].sum() == sum(range(COUNT))
+    assert frame["t"].isna().sum() == frame["u"].isna().sum() == len(range(0, COUNT, 7))
+
+    result = session.execute(QUERY)
+    assert duckdb.sql("SELECT count(*), sum(c), count(t) FROM result").fetchall() == [
+        (COUNT, sum(range(COUNT)), COUNT - len(range(0, COUNT, 7)))
+    ]
+    del result
+
+
+async def test_every_way_awaited(node: LocalCluster, written: tuple[Session, dict[int, tuple[Any, ...]]]) -> None:
+    pytest.importorskip("pyarrow")
+    session, rows = written
+    async with aio.Cluster(node.contact_points, port=node.port) as cluster:
+        mine = await cluster.connect(session.keyspace)
+        table = await (await mine.execute(QUERY)).to_arrow()
+        columns = table.to_pydict()
+        columns["at"] = [None if at is None else at.replace(tzinfo=None) for at in columns["at"]]
+        check(columns, rows)
+        seen = 0
+        async for batch in (await mine.execute(QUERY)).arrow_batches():
+            seen += batch.num_rows
+        assert seen == COUNT
+
+
+def test_a_table_without_rows(written: tuple[Session, dict[int, tuple[Any, ...]]]) -> None:
+    pytest.importorskip("pyarrow")
+    session, _ = written
+    table = session.execute("SELECT * FROM wide WHERE p = -1").to_arrow()
+    assert table.num_rows == 0
+    assert sorted(table.column_names) == sorted(NAMES)
+    with pytest.raises(RuntimeError, match="no rows, and so no columns"):
+        session.execute("INSERT INTO wide (p, c) VALUES (-2, 0)").to_arrow()
+    session.execute("DELETE FROM wide WHERE p = -2")

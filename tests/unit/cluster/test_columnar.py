@@ -1,0 +1,468 @@
+"""Results by columns on both faces: one page, many pages, pages that change, and everything that is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import sys
+import uuid
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra import cqltypes as t
+from cassandra.aio.result import ResultSet as AioResultSet
+from cassandra.cluster import Cluster, ResultSet
+from cassandra.errors import DecodeError, DependencyException
+from cassandra.protocol.messages.results import ResultMessage
+from cassandra.query.row_factories import named_tuple_factory, tuple_factory
+from cassandra.testing.fake import FakeNode, paged
+from tests.processes import run_python
+from tests.unit.cqltypes.test_wire import list_of, map_of, vector_of
+from tests.unit.protocol.pages import message_of
+from tests.unit.protocol.wire import int32, value
+
+COLUMNS = {"id": t.Int32Type, "name": t.UTF8Type}
+FORMS = ["to_arrow", "to_pandas", "to_polars", "to_numpy", "arrow_batches"]
+
+
+class FakeFuture:
+    """Pages without a server: each is there as soon as it is asked for; notes how far ahead that is."""
+
+    row_factory = staticmethod(named_tuple_factory)
+    _col_names = None
+    _col_types = None
+
+    def __init__(self, pages: Sequence[Any]) -> None:
+        self.pages = list(pages)
+        self.at = 0
+        self.asked = 0
+
+    @property
+    def has_more_pages(self) -> bool:
+        return self.at + 1 < len(self.pages)
+
+    @property
+    def paging_state(self) -> bytes | None:
+        return b"more" if self.has_more_pages else None
+
+    def start_fetching_next_page(self) -> None:
+        self.asked += 1
+
+    def result(self) -> ResultSet:
+        self.at += 1
+        return ResultSet(self, self.pages[self.at])
+
+
+class FakeRequest:
+    attempts: Sequence[Any] = ()
+
+    def __init__(self, response: Any) -> None:
+        self.response = response
+
+
+class FakeSession:
+    def __init__(self, pages: Sequence[Any]) -> None:
+        self.pages = list(pages)
+        self.asked = 0
+
+    def send_next_page(self, request: Any, state: bytes) -> Any:
+        self.asked += 1
+        future = asyncio.get_running_loop().create_future()
+        future.set_result(FakeRequest(self.pages[self.asked]))
+        return future
+
+
+class Face:
+    """One of the two faces over the same pages."""
+
+    def __init__(self, name: str) -> None:
+        self.is_aio = name == "aio"
+
+    def result(self, *pages: Any) -> Any:
+        for page in pages[:-1]:
+            page.paging_state = b"more"
+        if self.is_aio:
+            return AioResultSet(FakeSession(pages), FakeRequest(pages[0]), named_tuple_factory)  # type: ignore[arg-type]
+        return ResultSet(FakeFuture(pages), pages[0])
+
+    async def make(self, result: Any, form: str, **options: Any) -> Any:
+        """What `form` gives; batches as a list."""
+        made = getattr(result, form)(**options)
+        if form == "arrow_batches":
+            return [batch async for batch in made] if self.is_aio else list(made)
+        return await made if inspect.isawaitable(made) else made
+
+    async def rows(self, result: Any) -> list[Any]:
+        return [row async for row in result] if self.is_aio else list(result)
+
+    def asked(self, result: Any) -> int:
+        asked: int = result._session.asked if self.is_aio else result.response_future.asked
+        return asked
+
+
+@pytest.fixture(params=["blocking", "aio"])
+def face(request: pytest.FixtureRequest) -> Face:
+    return Face(request.param)
+
+
+@pytest.fixture(autouse=True)
+def _libraries() -> None:
+    for name in ("pyarrow", "pandas", "polars", "numpy"):
+        pytest.importorskip(name)
+
+
+def page(*rows: tuple[int | None, str | None]) -> ResultMessage:
+    return message_of(COLUMNS, [[None if n is None else int32(n), None if s is None else s.encode()] for n, s in rows])
+
+
+def as_lists(made: Any, form: str) -> list[list[Any]]:
+    """The columns id and name, whatever they came in."""
+    import pandas
+    import pyarrow
+
+    if form == "arrow_batches":
+        made = pyarrow.Table.from_batches(made)
+    if form in ("to_arrow", "arrow_batches"):
+        return [made.column(name).to_pylist() for name in COLUMNS]
+    if form == "to_polars":
+        return [made[name].to_list() for name in COLUMNS]
+    if form == "to_numpy":
+        return [made[name].tolist() for name in COLUMNS]
+    return [[None if pandas.isna(item) else item for item in made[name]] for name in COLUMNS]
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_all_pages_that_are_left(face: Face, form: str) -> None:
+    result = face.result(page((1, "a"), (2, None)), page(), page((None, "é")))
+    made = await face.make(result, form)
+    assert as_lists(made, form) == [[1, 2, None], ["a", None, "é"]]
+    assert face.asked(result) == 2
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_without_rows_the_schema_is_there(face: Face, form: str) -> None:
+    made = await face.make(face.result(page()), form)
+    assert as_lists(made, form) == [[], []]
+    if form == "to_arrow":
+        assert [str(field.type) for field in made.schema] == ["int32", "string"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_from_the_page_at_hand_on(face: Face, form: str) -> None:
+    result = face.result(page((1, "a")), page((2, "b")), page((3, "c")))
+    fetched = result.fetch_next_page()
+    if face.is_aio:
+        await fetched
+    assert result.one() == (2, "b")
+    assert result.current_rows == [(2, "b")]
+    assert as_lists(await face.make(result, form), form) == [[2, 3], ["b", "c"]]
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_once_iteration_has_begun(face: Face, form: str) -> None:
+    result = face.result(page((1, "a")), page((2, "b")))
+    await face.rows(result)
+    with pytest.raises(RuntimeError, match="reading has begun"):
+        await face.make(result, form)
+
+
+def test_after_indexing() -> None:
+    result = Face("blocking").result(page((1, "a"), (2, "b")))
+    assert result[1] == (2, "b")
+    with pytest.raises(RuntimeError, match="reading has begun"):
+        result.to_arrow()
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_one_page_as_often_as_one_likes_several_once(face: Face, form: str) -> None:
+    single = face.result(page((1, "a")))
+    for other in FORMS:
+        assert as_lists(await face.make(single, other), other) == [[1], ["a"]]
+    assert await face.rows(single) == [(1, "a")]
+    several = face.result(page((1, "a")), page((2, "b")))
+    await face.make(several, form)
+    for other in FORMS:
+        with pytest.raises(RuntimeError, match="have been read already"):
+            await face.make(several, other)
+    with pytest.raises(RuntimeError, match="have been read already"):
+        await face.rows(several)
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_a_result_without_rows(face: Face, form: str) -> None:
+    with pytest.raises(RuntimeError, match="has no rows, and so no columns"):
+        await face.make(face.result(ResultMessage(1)), form)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "other",
+    [{"id": t.LongType, "name": t.UTF8Type}, {"id": t.Int32Type}, {"id": t.Int32Type, "title": t.UTF8Type}],
+)
+async def test_columns_that_change_between_pages(face: Face, form: str, other: dict[str, Any]) -> None:
+    result = face.result(page((1, "a")), message_of(other, []))
+    with pytest.raises(DecodeError, match=r"columns changed between pages, from \(id int, name text\) to"):
+        await face.make(result, form)
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_damage_is_one_clear_error(face: Face, form: str) -> None:
+    def broken() -> ResultMessage:
+        return message_of(COLUMNS, [[int32(1), b"ok"], [b"123", b"bad"]])
+
+    with pytest.raises(DecodeError, match=r'row 1, column "id" \(int\): int: takes 4 bytes, got 3'):
+        await face.make(face.result(broken()), form)
+    with pytest.raises(DecodeError, match='row 1, column "id"'):
+        await face.make(face.result(page((1, "a")), broken()), form)
+    # The error of the rows is kept, and is the columns' as well.
+    result = face.result(broken())
+    for _ in range(2):
+        with pytest.raises(DecodeError, match='row 1, column "id"'):
+            _ = result.current_rows
+        with pytest.raises(DecodeError, match='row 1, column "id"'):
+            await face.make(result, form)
+
+
+async def test_batches_come_one_by_one_with_one_page_ahead(face: Face) -> None:
+    result = face.result(*[page((n, "x")) for n in range(5)])
+    batches = result.arrow_batches()
+    for number in range(5):
+        batch = await batches.__anext__() if face.is_aio else next(batches)
+        assert batch.column(0).to_pylist() == [number]
+        assert face.asked(result) == min(number + 1, 4)
+
+
+async def test_reading_that_stops_in_the_middle(face: Face) -> None:
+    result = face.result(*[page((n, "x")) for n in range(5)])
+    batches = result.arrow_batches()
+    if face.is_aio:
+        await batches.__anext__()
+        await batches.aclose()
+    else:
+        next(batches)
+        batches.close()
+    with pytest.raises(RuntimeError, match="have been read already"):
+        await face.make(result, "to_arrow")
+
+
+async def test_names_that_come_twice(face: Face) -> None:
+    message = message_of({"a": t.Int32Type, "b": t.Int32Type}, [[int32(1), int32(2)]])
+    message.metadata.names = ("a", "a")
+    with pytest.raises(ValueError, match="more than one column has the name a"):
+        await face.make(face.result(message), "to_numpy")
+    assert (await face.make(face.result(message), "to_arrow")).column_names == ["a", "a"]
+
+
+def test_rows_that_came_as_rows() -> None:
+    with pytest.raises(RuntimeError, match="no longer in the form that they came in"):
+        ResultSet(FakeFuture([]), [(1, "a")]).to_arrow()
+
+
+@pytest.mark.parametrize(("form", "module"), [("to_arrow", "pyarrow"), ("arrow_batches", "pyarrow"), ("to_polars", "polars"), ("to_pandas", "pandas"), ("to_numpy", "numpy")])  # fmt: skip
+async def test_what_is_not_installed_is_named(
+    face: Face, form: str, module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(DependencyException, match=rf"{form} needs .*pip install turbocql\["):
+        await face.make(face.result(page()), form)
+
+
+async def test_options_go_through(face: Face) -> None:
+    columns = {"d": t.DecimalType, "v": t.IntegerType, "u": t.DurationType}
+    rows: list[list[bytes | None]] = [[int32(2) + b"\x7d", b"\x05", b"\x02\x04\x06"]]
+    table = await face.make(
+        face.result(message_of(columns, rows)), "to_arrow", decimals=(20, 4), varints="int64", durations="struct"
+    )
+    assert table.to_pylist() == [{"d": Decimal("1.2500"), "v": 5, "u": {"months": 1, "days": 2, "nanoseconds": 3}}]
+    assert [str(field.type) for field in table.schema][:2] == ["decimal128(20, 4)", "int64"]
+    plain = await face.make(face.result(message_of(columns, rows)), "to_arrow")
+    assert plain.to_pylist()[0]["d"] == "1.25"
+    frame = await face.make(face.result(message_of(columns, rows)), "to_polars", decimals=(20, 4))
+    assert frame["d"].to_list() == [Decimal("1.2500")]
+    assert frame["u"].to_list() == [{"months": 1, "days": 2, "nanoseconds": 3}]
+    frame = await face.make(face.result(message_of(columns, rows)), "to_pandas", decimals=(20, 4), varints="int64")
+    assert frame["d"].tolist() == [Decimal("1.2500")]
+    with pytest.raises(TypeError):
+        await face.make(face.result(message_of(columns, rows)), "to_arrow", decimal="text")
+    with pytest.raises(ValueError, match="varints"):
+        await face.make(face.result(message_of(columns, rows)), "to_arrow", varints="float")
+
+
+TIMES = {
+    "at": t.TimestampType, "day": t.SimpleDateType, "clock": t.TimeType, "flag": t.BooleanType, "real": t.FloatType, "uid": t.UUIDType,
+    "vec": vector_of(t.FloatType, 2), "many": list_of(t.Int32Type), "map": map_of(t.UTF8Type, t.Int32Type), "wide": t.LongType,
+}  # fmt: skip
+TIMED: list[list[bytes | None]] = [
+    [
+        (1_700_000_000_123).to_bytes(8, "big"), (2**31 + 19_000).to_bytes(4, "big"), (3_600_000_000_001).to_bytes(8, "big"), b"\x01",
+        bytes.fromhex("3fc00000"), bytes(16), bytes.fromhex("3f80000040000000"), int32(1) + value(int32(4)),
+        int32(1) + value(b"k") + value(int32(5)), (2**60 + 1).to_bytes(8, "big"),
+    ],
+    [None] * 10,
+]  # fmt: skip
+
+
+async def test_numpy_arrays(face: Face) -> None:
+    import numpy
+
+    arrays = await face.make(face.result(message_of(TIMES, TIMED[:1])), "to_numpy")
+    assert {name: array.dtype.str for name, array in arrays.items()} == {
+        "at": "<M8[ms]", "day": "<M8[D]", "clock": "<m8[ns]", "flag": "|b1", "real": "<f4", "uid": "|O", "vec": "<f4", "many": "|O",
+        "map": "|O", "wide": "<i8",
+    }  # fmt: skip
+    assert arrays["vec"].shape == (1, 2)
+    assert all(array.flags.writeable for array in arrays.values())
+    assert arrays["wide"][0] == 2**60 + 1
+    assert arrays["at"][0] == numpy.datetime64("2023-11-14T22:13:20.123")
+    assert arrays["day"][0] == numpy.datetime64("2022-01-08")
+    assert arrays["uid"][0] == uuid.UUID(int=0)
+    assert arrays["many"][0] == [4]
+    two = await face.make(face.result(message_of(TIMES, TIMED), message_of(TIMES, TIMED[:1])), "to_numpy")
+    assert two["vec"].shape == (3, 2)
+    for name, array in two.items():
+        if array.dtype == object:
+            assert [item is None for item in array] == [False, True, False]
+        else:
+            mask = array.mask if array.ndim == 1 else array.mask.all(axis=1)
+            assert mask.tolist() == [False, True, False], name
+
+
+async def test_pandas_with_and_without_pyarrow(face: Face, monkeypatch: pytest.MonkeyPatch) -> None:
+    import pandas
+
+    through_arrow = await face.make(face.result(message_of(TIMES, TIMED)), "to_pandas")
+    assert str(through_arrow["at"].dtype) == "datetime64[ms, UTC]"
+    assert through_arrow["clock"][0] == pandas.Timedelta(3_600_000_000_001, "ns")
+    assert through_arrow["day"][0] == pandas.Timestamp("2022-01-08")
+    assert through_arrow["uid"][0] == uuid.UUID(int=0)
+    assert through_arrow.iloc[1].isna().all()
+    arrow_types = await face.make(face.result(message_of(TIMES, TIMED)), "to_pandas", types_mapper=pandas.ArrowDtype)
+    assert arrow_types["wide"].tolist() == [2**60 + 1, pandas.NA]
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    plain = await face.make(face.result(message_of(TIMES, TIMED)), "to_pandas")
+    assert plain["wide"].tolist() == [2**60 + 1, pandas.NA]
+    assert plain["flag"].tolist() == [True, pandas.NA]
+    assert plain["vec"][0].tolist() == [1.0, 2.0]
+    assert plain.iloc[1].isna().all()
+    assert plain["day"][0] == pandas.Timestamp("2022-01-08")
+    with pytest.raises(DependencyException, match="needs pyarrow for decimals"):
+        await face.make(face.result(message_of(TIMES, TIMED)), "to_pandas", decimals=(10, 2))
+
+
+def test_consumers_of_the_capsules() -> None:
+    polars = pytest.importorskip("polars")
+    duckdb = pytest.importorskip("duckdb")
+    pyarrow = pytest.importorskip("pyarrow")
+    blocking = Face("blocking")
+    result = blocking.result(page((1, "a"), (2, None)), page((3, "c")))
+    assert polars.DataFrame(result).rows() == [(1, "a"), (2, None), (3, "c")]
+    result = blocking.result(page((1, "a"), (2, None)), page((3, "c")))
+    assert duckdb.sql("SELECT sum(id), count(name) FROM result").fetchall() == [(6, 2)]
+    result = blocking.result(page((1, "a")), page((3, "c")))
+    assert pyarrow.table(result).column("id").to_pylist() == [1, 3]
+    assert pyarrow.schema(result).names == ["id", "name"]
+    result = blocking.result(page((1, "a")), message_of(COLUMNS, [[b"123", None]]))
+    reader = pyarrow.RecordBatchReader.from_stream(result)
+    with pytest.raises(Exception, match='row 0, column "id"'):
+        reader.read_all()
+
+
+async def test_consumers_of_the_capsules_on_the_asyncio_face() -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    face = Face("aio")
+    assert pyarrow.table(face.result(page((1, "a")))).to_pylist() == [{"id": 1, "name": "a"}]
+    assert pyarrow.schema(face.result(page())).names == ["id", "name"]
+    with pytest.raises(RuntimeError, match=r"await result\.to_arrow"):
+        pyarrow.table(face.result(page((1, "a")), page((2, "b"))))
+
+
+def test_columns_are_there_when_the_result_has_gone() -> None:
+    result = Face("blocking").result(page(*[(n, str(n)) for n in range(1000)]))
+    arrays, table = result.to_numpy(), result.to_arrow()
+    del result
+    assert arrays["id"].sum() == 499_500
+    assert table.column("name").to_pylist()[-1] == "999"
+
+
+ROWS = [(n, f"text {n}" if n % 7 else None, n / 3) for n in range(100_000)]
+
+
+@pytest.fixture(scope="module")
+def node() -> Any:
+    with FakeNode() as running:
+        running.prime("SELECT * FROM t", paged([("n", "int"), ("s", "text"), ("d", "double")], ROWS))
+        yield running
+
+
+def test_a_hundred_thousand_rows_over_many_pages(node: FakeNode) -> None:
+    with Cluster([node.address], port=node.port) as cluster, cluster.connect() as session:
+        session.default_fetch_size = 3_333
+        expected = {name: [row[at] for row in ROWS] for at, name in enumerate(("n", "s", "d"))}
+        assert session.execute("SELECT * FROM t").to_arrow().to_pydict() == expected
+        assert session.execute("SELECT * FROM t").to_polars().to_dict(as_series=False) == expected
+        arrays = session.execute("SELECT * FROM t").to_numpy()
+        assert {name: array.tolist() for name, array in arrays.items()} == expected
+        assert sum(batch.num_rows for batch in session.execute("SELECT * FROM t").arrow_batches()) == 100_000
+        assert session.execute("SELECT * FROM t").to_pandas()["n"].sum() == sum(range(100_000))
+        session.row_factory = tuple_factory
+        assert list(session.execute("SELECT * FROM t")) == ROWS
+
+
+async def test_a_hundred_thousand_rows_awaited(node: FakeNode) -> None:
+    async with aio.Cluster([node.address], port=node.port) as cluster:
+        session = await cluster.connect()
+        session.default_fetch_size = 3_333
+        table = await (await session.execute("SELECT * FROM t")).to_arrow()
+        assert table.column("n").to_pylist() == [row[0] for row in ROWS]
+        seen = 0
+        async for batch in (await session.execute("SELECT * FROM t")).arrow_batches():
+            seen += batch.num_rows
+        assert seen == 100_000
+
+
+STREAM = """
+import re
+from cassandra.cluster import ResultSet
+from tests.unit.cluster.test_columnar import FakeFuture
+from tests.unit.protocol.pages import message_with
+from cassandra.protocol.columns import ColumnMetadata, ResultMetadata
+from cassandra import cqltypes as t
+
+metadata = ResultMetadata([ColumnMetadata("k", "t", n, c) for n, c in
+    [("id", t.UUIDType), ("name", t.UTF8Type), ("n", t.Int32Type), ("d", t.DoubleType), ("at", t.TimestampType)]])
+body = b"".join(
+    bytes.fromhex("00000010") + bytes(16) + bytes.fromhex("0000000a") + b"ten bytes!" + bytes.fromhex("00000004") + bytes(4)
+    + (bytes.fromhex("00000008") + bytes(8)) * 2 for _ in range(5000))
+
+class Pages:
+    def __len__(self): return 200
+    def __getitem__(self, at): return message_with(metadata, bytes(bytearray(body)), 5000, b"more" if at < 199 else None)
+
+future = FakeFuture([])
+future.pages = Pages()
+rows = 0
+for batch in ResultSet(future, future.pages[0]).arrow_batches():
+    rows += batch.num_rows
+# What getrusage says begins with the memory of the parent process.
+print(rows, int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1]) // 1024)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_a_million_rows_in_little_memory() -> None:
+    done = run_python(STREAM)
+    assert done.returncode == 0, done.stderr
+    rows, megabytes = map(int, done.stdout.split())
+    assert rows == 1_000_000
+    # Python, pyarrow and the tests' own imports are most of it.
+    assert megabytes < 200
+
+
+def test_dates_of_the_whole_range_stay_what_they_are() -> None:
+    result = Face("blocking").result(message_of({"d": t.SimpleDateType}, [[b"\xff" * 4], [bytes(4)]]))
+    assert result.to_arrow().column("d").cast("int32").to_pylist() == [2**31 - 1, -(2**31)]
+    assert result.to_numpy()["d"].astype("i8").tolist() == [2**31 - 1, -(2**31)]

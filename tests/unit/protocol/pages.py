@@ -1,0 +1,108 @@
+"""Pages of rows of any types for tests of results, and columns in a form that can be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
+
+from cassandra.protocol.columns import ColumnMetadata, ResultMetadata
+from cassandra.protocol.layouts import DEFAULT_OPTIONS, ColumnArray, ColumnOptions, Layout, layout_of
+from cassandra.protocol.messages.results import ResultMessage
+from cassandra.protocol.opcodes import RESULT_KIND_ROWS
+from tests.unit.protocol.wire import value
+
+Cell = bytes | None
+
+
+def page_of(rows: Sequence[Sequence[Cell]]) -> bytes:
+    return b"".join(value(cell) for row in rows for cell in row)
+
+
+def message_of(
+    columns: dict[str, Any], rows: Sequence[Sequence[Cell]], paging_state: bytes | None = None
+) -> ResultMessage:
+    """A ROWS result with `columns`, cassandra.cqltypes classes by name."""
+    metadata = ResultMetadata([ColumnMetadata("ks", "t", name, kind) for name, kind in columns.items()])
+    return message_with(metadata, page_of(rows), len(rows), paging_state)
+
+
+def message_with(
+    metadata: ResultMetadata, body: bytes, row_count: int, paging_state: bytes | None = None
+) -> ResultMessage:
+    message = ResultMessage(RESULT_KIND_ROWS)
+    message.metadata = metadata
+    message.row_count = row_count
+    message.paging_state = paging_state
+    message._body = body
+    return message
+
+
+def column_plan(twins: Any, kinds: Sequence[Any], options: ColumnOptions = DEFAULT_OPTIONS) -> Any:
+    """A plan of one implementation for columns c0, c1, ... of `kinds`."""
+    codecs: ModuleType = twins.codecs
+    names = [f"c{index}" for index in range(len(kinds))]
+    return twins.column_buffers.ColumnPlan(
+        names, [kind.build_codec(codecs) for kind in kinds], [layout_of(kind, options) for kind in kinds]
+    )
+
+
+def dumped(column: ColumnArray) -> Any:
+    """All of `column` as plain objects, for comparisons."""
+    buffers = [None if buffer is None else bytes(memoryview(buffer).cast("B")) for buffer in column.buffers]
+    return column.layout, column.length, column.null_count, buffers, [dumped(child) for child in column.children]
+
+
+# Types whose values Python's datetime cannot always hold, as the numbers that they are.
+_PLAIN = {"tdD": "i", "tsm:UTC": "l", "ttn": "l"}
+
+
+def plainly(column: ColumnArray) -> ColumnArray:
+    """`column` with numbers for dates and times, and bytes for UUIDs: what a reader of Arrow gives back whatever the value."""
+    layout = column.layout
+    children = tuple(plainly(child) for child in column.children)
+    layout = layout._replace(
+        format=_PLAIN.get(layout.format, layout.format),
+        extension="",
+        children=tuple(child.layout for child in children),
+    )
+    return ColumnArray(layout, column.length, column.null_count, column.buffers, children)
+
+
+def as_column(layout: Layout, item: Any) -> Any:
+    """The value `item` of a row as a reader of Arrow gives it back from a column of `layout`, made plain as above."""
+    if item is None:
+        return None
+    convert = _CONVERT.get(layout.kind)
+    if convert is not None:
+        return convert(layout, item)
+    return item
+
+
+def _millis(layout: Layout, item: Any) -> Any:
+    if not layout.format.startswith("ts") or isinstance(item, int):
+        return item
+    days = item.toordinal() - 719163
+    return ((days * 24 + item.hour) * 60 + item.minute) * 60_000 + item.second * 1000 + item.microsecond // 1000
+
+
+def _pairs(layout: Layout, item: Any) -> Any:
+    key, mapped = layout.children[0].children
+    return [(as_column(key, k), as_column(mapped, v)) for k, v in item.items()]
+
+
+_CONVERT: dict[str, Any] = {
+    "number": _millis,
+    "bytes": lambda layout, item: item.bytes,
+    "date": lambda layout, item: item.days_from_epoch,
+    "time": lambda layout, item: item.nanosecond_time,
+    "varint": lambda layout, item: str(item),
+    "decimal": lambda layout, item: str(item),
+    "duration": lambda layout, item: (item.months, item.days, item.nanoseconds),
+    "list": lambda layout, item: [as_column(layout.children[0], one) for one in item],
+    "vector": lambda layout, item: [as_column(layout.children[0], one) for one in item],
+    "map": _pairs,
+    "struct": lambda layout, item: {
+        name: as_column(child, one) for name, child, one in zip(layout.names, layout.children, item, strict=True)
+    },
+}

@@ -1,0 +1,259 @@
+"""Columns handed out through Arrow's C data interface: nothing is copied, nothing leaks, and every way to let go is safe."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import threading
+import weakref
+from array import array
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from cassandra import cqltypes as t
+from cassandra.protocol.arrow_capsules import _Array, _capsule_pointer, _Release, _Schema
+from cassandra.protocol.layouts import ColumnArray, row_layout
+from tests.conftest import Twins
+from tests.processes import run_python
+from tests.unit.cqltypes.test_wire import ADDRESS, list_of, map_of, vector_of
+from tests.unit.protocol.pages import column_plan, page_of
+from tests.unit.protocol.wire import int32, value
+
+KINDS = [
+    t.Int32Type,
+    t.UTF8Type,
+    t.UUIDType,
+    t.EmptyType,
+    list_of(t.Int32Type),
+    map_of(t.UTF8Type, t.Int32Type),
+    vector_of(t.FloatType, 2),
+    ADDRESS,
+]
+ROW: list[bytes | None] = [
+    int32(7), b"text", bytes(16), b"", int32(1) + value(int32(5)), int32(1) + value(b"k") + value(int32(6)), bytes(8),
+    value(b"street") + value(int32(1)),
+]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _nothing_stays(twins: Twins) -> Iterator[None]:
+    """What was handed out is let go of by the end of each test."""
+    gc.collect()
+    before = twins.arrow_capsules.held_count()
+    yield
+    gc.collect()
+    assert twins.arrow_capsules.held_count() == before
+
+
+def column(twins: Twins, rows: int = 2) -> ColumnArray:
+    made: ColumnArray = column_plan(twins, KINDS).read(page_of([ROW, [None] * len(ROW)] * (rows // 2)), 0, rows)
+    return made
+
+
+def watched(twins: Twins) -> tuple[ColumnArray, weakref.ref[Any]]:
+    """A column, and whether its buffer is still there."""
+    data = array("i", range(100))
+    child = column_plan(twins, [t.Int32Type]).layout.children[0]
+    inner = ColumnArray(child, 100, 0, (None, data), ())
+    return ColumnArray(row_layout(["a"], [child]), 100, 0, (None,), (inner,)), weakref.ref(data)
+
+
+class Exported:
+    """An object with the two methods of a record batch."""
+
+    def __init__(self, twins: Twins, columns: ColumnArray) -> None:
+        self.capsules = twins.arrow_capsules
+        self.columns = columns
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[Any, Any]:
+        return self.capsules.schema_capsule(self.columns.layout), self.capsules.array_capsule(self.columns)
+
+
+class Streamed:
+    def __init__(self, twins: Twins, layout: Any, following: Callable[[], Any]) -> None:
+        self.capsules = twins.arrow_capsules
+        self.layout = layout
+        self.following = following
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
+        return self.capsules.stream_capsule(self.layout, self.following)
+
+
+def test_a_capsule_that_nobody_reads(twins: Twins) -> None:
+    made = column(twins)
+    before = twins.arrow_capsules.held_count()
+    capsules = [
+        twins.arrow_capsules.schema_capsule(made.layout),
+        twins.arrow_capsules.array_capsule(made),
+        twins.arrow_capsules.stream_capsule(made.layout, lambda: None),
+    ]
+    assert twins.arrow_capsules.held_count() > before
+    assert [repr(capsule).split('"')[1] for capsule in capsules] == [
+        "arrow_schema",
+        "arrow_array",
+        "arrow_array_stream",
+    ]
+
+
+def test_release_from_another_thread_and_twice(twins: Twins) -> None:
+    made = column(twins)
+    capsule = twins.arrow_capsules.array_capsule(made)
+    address = _capsule_pointer(id(capsule), b"arrow_array")
+    exported = _Array.from_address(address)
+    release = _Release(exported.release)
+    # ctypes lets go of the GIL around a call of such a function.
+    thread = threading.Thread(target=release, args=(address,))
+    thread.start()
+    thread.join(10)
+    assert not exported.release
+    release(address)
+    assert not exported.release
+
+
+def test_moved_structs(twins: Twins) -> None:
+    """A consumer may copy a struct, of a child too, and set the original's callback to NULL."""
+    made = column(twins)
+    cases: list[tuple[bytes, Any, Callable[[], Any]]] = [
+        (b"arrow_array", _Array, lambda: twins.arrow_capsules.array_capsule(made)),
+        (b"arrow_schema", _Schema, lambda: twins.arrow_capsules.schema_capsule(made.layout)),
+    ]
+    for name, kind, make in cases:
+        capsule = make()
+        original = kind.from_address(_capsule_pointer(id(capsule), name))
+        children = (ctypes.c_void_p * original.n_children).from_address(original.children)
+        child = kind.from_address(children[4])
+        moved_child, moved = kind(), kind()
+        for target, source in ((moved_child, child), (moved, original)):
+            ctypes.memmove(ctypes.addressof(target), ctypes.addressof(source), ctypes.sizeof(kind))
+            source.release = None
+        _Release(moved.release)(ctypes.addressof(moved))
+        del capsule, original
+        gc.collect()
+        # The child outlives its parent.
+        assert moved_child.release
+        if kind is _Array:
+            buffers = (ctypes.c_void_p * 2).from_address(moved_child.buffers)
+            assert ctypes.c_int32.from_address((buffers[1] or 0) + 4).value == 1
+        _Release(moved_child.release)(ctypes.addressof(moved_child))
+
+
+def test_pyarrow_reads_in_place_and_lets_go(twins: Twins) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    made = column(twins)
+    batch = pyarrow.record_batch(Exported(twins, made))
+    batch.validate(full=True)
+    assert batch.num_rows == 2
+    assert batch.column(0).to_pylist() == [7, None]
+    assert batch.column(3).to_pylist() == [None, None]
+    view = memoryview(made.children[0].buffers[1]).cast("B")
+    assert bytes(view) == bytes(batch.column(0).buffers()[1])[: len(view)]
+    part = batch.column(1)
+    del batch, made
+    gc.collect()
+    assert part.to_pylist() == ["text", None]
+
+
+def test_buffers_live_exactly_as_long_as_somebody_reads_them(twins: Twins) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    made, alive = watched(twins)
+    batch = pyarrow.record_batch(Exported(twins, made))
+    del made
+    gc.collect()
+    assert alive() is not None
+    del batch
+    gc.collect()
+    assert alive() is None
+
+
+def test_streams(twins: Twins) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    pages = [column(twins), column(twins, 4), column(twins, 0)]
+    following = iter(pages)
+    reader = pyarrow.RecordBatchReader.from_stream(Streamed(twins, pages[0].layout, lambda: next(following, None)))
+    assert [batch.num_rows for batch in reader] == [2, 4, 0]
+    assert pyarrow.table(Streamed(twins, pages[0].layout, lambda: None)).num_rows == 0
+
+
+def test_an_error_in_a_stream_is_the_consumers_error(twins: Twins) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+
+    def broken() -> Any:
+        raise ValueError("the third page is lost")
+
+    reader = pyarrow.RecordBatchReader.from_stream(Streamed(twins, column(twins).layout, broken))
+    with pytest.raises(Exception, match="the third page is lost"):
+        reader.read_next_batch()
+    del reader
+
+
+def test_streams_are_read_by_other_threads(twins: Twins) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    counts: list[int] = []
+
+    def read() -> None:
+        pages = iter([column(twins)] * 50)
+        counts.append(pyarrow.table(Streamed(twins, column(twins).layout, lambda: next(pages, None))).num_rows)
+
+    threads = [threading.Thread(target=read) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert counts == [100] * 4
+
+
+def test_the_uuid_extension(twins: Twins) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    batch = pyarrow.record_batch(Exported(twins, column(twins)))
+    assert batch.schema.field("c2").type == pyarrow.uuid()
+
+
+def test_thousands_of_exports_keep_nothing(twins: Twins) -> None:
+    made = column(twins)
+    before = twins.arrow_capsules.held_count()
+    for _ in range(2000):
+        Exported(twins, made).__arrow_c_array__()
+    assert twins.arrow_capsules.held_count() == before
+
+
+def test_what_is_no_column_is_an_error_and_leaves_nothing_behind(twins: Twins) -> None:
+    made = column(twins)
+    bad = ColumnArray(
+        made.layout, 2, 0, (None,), (*made.children[:-1], ColumnArray(made.children[-1].layout, 2, 0, (3,), ()))
+    )
+    with pytest.raises(TypeError):
+        twins.arrow_capsules.array_capsule(bad)
+
+
+def test_dropped_while_an_exception_is_under_way(twins: Twins) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    if not twins.arrow_capsules.RELEASES_SAFELY:
+        pytest.skip("ctypes cannot do this: see the module")
+    made = column(twins)
+    with pytest.raises(ZeroDivisionError):
+        # The list that was begun goes with the exception.
+        _ = [pyarrow.record_batch(Exported(twins, made)) if n < 2 else 1 / 0 for n in range(3)]
+
+
+AT_EXIT = """
+import sys
+from tests.conftest import Twins
+from tests.processes import run_python
+from tests.unit.protocol.test_arrow_capsules import Exported, Streamed, column
+import pyarrow
+twins = Twins("{impl}")
+made = column(twins)
+batch = pyarrow.record_batch(Exported(twins, made))
+pages = iter([made, made])
+reader = pyarrow.RecordBatchReader.from_stream(Streamed(twins, made.layout, lambda: next(pages, None)))
+sys.kept = [reader.read_next_batch(), pyarrow.schema(batch.schema), twins.arrow_capsules.array_capsule(made)]
+print("done")
+"""
+
+
+def test_what_is_still_held_when_the_interpreter_ends(twins: Twins) -> None:
+    pytest.importorskip("pyarrow")
+    done = run_python(AT_EXIT.format(impl=twins.impl))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")

@@ -1,0 +1,289 @@
+"""Column plans: pages of bytes to columns, beside the rows of the same bytes."""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cassandra import cqltypes as t
+from cassandra._impl import twin
+from cassandra.errors import DecodeError
+from cassandra.protocol.columnar import ArrowPage, ArrowSchema, arrow_array
+from cassandra.protocol.layouts import ColumnOptions, layout_of, object_layout
+from tests.conftest import Twins
+from tests.unit.cqltypes.test_parity import TYPES, mutated, typed_values
+from tests.unit.cqltypes.test_wire import ADDRESS, CONTAINERS, SCALARS, list_of, map_of, set_of, tuple_of, vector_of
+from tests.unit.protocol.pages import as_column, column_plan, dumped, page_of, plainly
+from tests.unit.protocol.wire import int32, value
+
+# What columns refuse and rows do not.
+ONLY_COLUMNS = ("a key is null, which a column of maps cannot hold", "takes more than", "does not fit")
+
+
+def read(twins: Any, kind: Any, cells: Sequence[bytes | None], options: ColumnOptions | None = None) -> Any:
+    """The one column of a page of `cells`."""
+    plan = column_plan(twins, [kind], options or ColumnOptions())
+    return plan.read(page_of([[cell] for cell in cells]), 0, len(cells)).children[0]
+
+
+def listed(column: Any) -> list[Any]:
+    """What pyarrow reads, after it has checked everything that it can check."""
+    pyarrow = pytest.importorskip("pyarrow")
+    array = pyarrow.array(ArrowPage(plainly(column)))
+    array.validate(full=True)
+    found: list[Any] = array.to_pylist()
+    return found
+
+
+def rows_of(twins: Any, kind: Any, cells: list[bytes | None]) -> list[Any]:
+    plan = twins.rows.RowPlan(["c0"], [kind.build_codec(twins.codecs)])
+    return [row[0] for row in plan.tuples(page_of([[cell] for cell in cells]), 0, len(cells))]
+
+
+def is_bytes_only(kind: Any) -> bool:
+    layout = layout_of(kind)
+    return layout.kind == "blob" and not issubclass(kind, t.BytesType)
+
+
+@pytest.mark.parametrize("case", [*SCALARS, *CONTAINERS], ids=lambda case: f"{case[0].__name__}-{case[2][:16]}")
+def test_every_type_with_nulls_and_empty_values(twins: Twins, case: tuple[Any, Any, str]) -> None:
+    kind, _, expected = case
+    body = bytes.fromhex(expected)
+    cells = [body, None, b"", body, *[None] * 7, body]
+    found = listed(read(twins, kind, cells))
+    rows = rows_of(twins, kind, cells)
+    layout = layout_of(kind)
+    if layout.kind == "blob":
+        rows = [cell if cell or layout.empty_is_value else None for cell in cells]
+    if issubclass(kind, t.SetType):
+        # Sets come in the order of the server, and rows have them sorted.
+        found = [item if item is None else sorted(item, key=repr) for item in found]
+        rows = [
+            row if row is None else sorted(row, key=lambda one: repr(as_column(layout.children[0], one)))
+            for row in rows
+        ]
+    assert found == [as_column(layout, row) for row in rows]
+
+
+@pytest.mark.parametrize("kind", list(dict.fromkeys(case[0] for case in [*SCALARS, *CONTAINERS])), ids=str)
+def test_pyarrow_takes_the_buffers_without_a_capsule_too(twins: Twins, kind: Any) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    bodies = [bytes.fromhex(expected) for case, _, expected in [*SCALARS, *CONTAINERS] if case is kind]
+    cells = [*bodies, None, b"", *bodies]
+    column = read(twins, kind, cells)
+    through_capsule = pyarrow.array(ArrowPage(column))
+    array = arrow_array(pyarrow, pyarrow.field(ArrowSchema(column.layout)).type, column)
+    array.validate(full=True)
+    assert array.type == through_capsule.type
+    assert array.equals(through_capsule)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_nested_types_are_what_rows_have(twins: Twins, data: st.DataObject) -> None:
+    kind, values = data.draw(typed_values(2))
+    codec = kind.build_codec(twin("codecs", "python"))
+    items = data.draw(st.lists(st.none() | values, max_size=6))
+    cells = [None if item is None else codec.encode(item) for item in items]
+    found = listed(read(twins, kind, cells))
+    assert found == [as_column(layout_of(kind), row) for row in rows_of(twins, kind, cells)]
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 64, 1000])
+def test_every_number_of_rows(twins: Twins, count: int) -> None:
+    kinds = [t.Int32Type, t.UTF8Type, t.BooleanType, list_of(t.UTF8Type), vector_of(t.FloatType, 3), ADDRESS]
+    source = random.Random(count)
+    samples = [
+        struct.pack(">i", count),
+        b"text",
+        b"\x01",
+        int32(1) + value(b"a"),
+        struct.pack(">3f", 1, 2, 3),
+        value(b"street") + value(int32(7)),
+    ]
+    rows = [[source.choice([sample, None]) for sample in samples] for _ in range(count)]
+    page = column_plan(twins, kinds).read(page_of(rows), 0, count)
+    assert page.length == count
+    for index, kind in enumerate(kinds):
+        cells = [row[index] for row in rows]
+        column = page.children[index]
+        assert column.null_count == cells.count(None)
+        assert listed(column) == [as_column(column.layout, row) for row in rows_of(twins, kind, cells)]
+
+
+def test_buffers_are_arrows(twins: Twins) -> None:
+    numbers = read(twins, t.Int32Type, [int32(5), None, int32(-1)])
+    assert [None if b is None else bytes(memoryview(b).cast("B")) for b in numbers.buffers] == [
+        b"\x05", struct.pack("=3i", 5, 0, -1),
+    ]  # fmt: skip
+    texts = read(twins, t.UTF8Type, [b"ab", b"", "é".encode()])
+    assert texts.buffers[0] is None
+    assert bytes(memoryview(texts.buffers[1]).cast("B")) == struct.pack("=4i", 0, 2, 2, 4)
+    assert bytes(memoryview(texts.buffers[2])) == b"ab\xc3\xa9"
+
+
+@pytest.mark.parametrize(
+    ("unscaled", "scale"),
+    [(0, 0), (0, 5), (0, -3), (0, 7), (1, 6), (1, 7), (-123, 2), (123, 3), (123, 9), (5, -1), (-(2**63), 0), (2**63, 18), (10**40, 3),
+     (123456, -20), (7, 2**31 - 1), (7, -(2**31)), (7, 100_000), (-1, 99_999)],
+)  # fmt: skip
+def test_decimals_are_shown_as_python_shows_them(twins: Twins, unscaled: int, scale: int) -> None:
+    size = (unscaled if unscaled >= 0 else ~unscaled).bit_length() // 8 + 1
+    cell = struct.pack(">i", scale) + unscaled.to_bytes(size, "big", signed=True)
+    assert listed(read(twins, t.DecimalType, [cell])) == [str(rows_of(twins, t.DecimalType, [cell])[0])]
+
+
+def test_varints_of_any_length(twins: Twins) -> None:
+    numbers = [0, -1, 127, -128, 2**63 - 1, -(2**63), 2**63, -(10**5000)]
+    cells = [n.to_bytes((n if n >= 0 else ~n).bit_length() // 8 + 1, "big", signed=True) for n in numbers]
+    assert listed(read(twins, t.IntegerType, cells)) == [str(Decimal(n)) for n in numbers]
+    column = read(twins, t.IntegerType, [b"\x00" * 12 + b"\x05", *cells[:6], None], ColumnOptions(varints="int64"))
+    assert listed(column) == [5, *numbers[:6], None]
+    with pytest.raises(DecodeError, match=r'row 1, column "c0" \(varint\): .*does not fit 64 bits'):
+        read(twins, t.IntegerType, [b"\x01", cells[6]], ColumnOptions(varints="int64"))
+
+
+@pytest.mark.parametrize("precision", [18, 38, 76])
+def test_decimals_of_a_chosen_scale(twins: Twins, precision: int) -> None:
+    options = ColumnOptions(decimals=(precision, 2))
+    encode = t.DecimalType.build_codec(twins.codecs).encode
+    texts = ["1.25", "-1.25", "3", "1e3", "0", "0.5000", "-0.01", "9" * (precision - 2)]
+    found = listed(read(twins, t.DecimalType, [*[encode(Decimal(text)) for text in texts], None, b""], options))
+    assert found == [*[Decimal(text) for text in texts], None, None]
+    for text in ("0.001", "9" * (precision - 1), "1e400", "1e-400"):
+        with pytest.raises(DecodeError, match=r'row 1, column "c0" \(decimal\): .*without loss'):
+            read(twins, t.DecimalType, [None, encode(Decimal(text))], options)
+
+
+def test_durations_as_structs(twins: Twins) -> None:
+    cell = t.DurationType.build_codec(twins.codecs).encode(
+        t.DurationType.build_codec(twins.codecs).decode(b"\x02\x04\x06")
+    )
+    column = read(twins, t.DurationType, [cell, None], ColumnOptions(durations="struct"))
+    assert listed(column) == [{"months": 1, "days": 2, "nanoseconds": 3}, None]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"decimals": "float"}, {"decimals": (0, 0)}, {"decimals": (77, 0)}, {"decimals": (10, 11)}, {"decimals": (1, 2, 3)},
+     {"varints": "int"}, {"durations": "text"}],
+)  # fmt: skip
+def test_options_are_checked(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        ColumnOptions(**wrong).checked()
+
+
+def test_a_null_key_is_refused(twins: Twins) -> None:
+    good = int32(1) + value(int32(1)) + value(b"x")
+    bad = int32(1) + value(None) + value(b"x")
+    kind = map_of(t.Int32Type, t.UTF8Type)
+    assert listed(read(twins, kind, [good, None])) == [[(1, "x")], None]
+    with pytest.raises(DecodeError, match=r'row 1, column "c0" .*a key is null'):
+        read(twins, kind, [good, bad])
+
+
+def test_a_null_of_a_huge_vector_takes_no_memory(twins: Twins) -> None:
+    for element in (t.FloatType, t.UTF8Type, t.BooleanType):
+        with pytest.raises(DecodeError, match=r'column "c0" .*takes more than 2147483647 bytes as a column'):
+            read(twins, vector_of(element, 2**29), [None, None])
+
+
+def test_errors_are_those_of_rows(twins: Twins) -> None:
+    cases = [
+        (t.Int32Type, b"123"), (t.UTF8Type, b"\xff"), (t.AsciiType, b"\x80"), (t.TimeType, b"\xff" * 8), (t.DurationType, b"\x01"),
+        (t.InetAddressType, b"12345"), (t.DecimalType, b"123"), (list_of(t.Int32Type), int32(1) + value(b"12")), (t.UUIDType, b"1"),
+        (list_of(t.UTF8Type), int32(-1)), (vector_of(t.UTF8Type, 2), b"\x05a"), (tuple_of(t.Int32Type), b"123"), (t.BooleanType, b"ab"),
+        (vector_of(t.FloatType, 2), b"1234"), (map_of(t.UTF8Type, t.UTF8Type), int32(9)), (ADDRESS, value(b"a") * 3),
+    ]  # fmt: skip
+    for kind, cell in cases:
+        with pytest.raises(DecodeError) as rows:
+            rows_of(twins, kind, [None, cell])
+        with pytest.raises(DecodeError) as columns:
+            read(twins, kind, [None, cell])
+        assert str(columns.value) == str(rows.value)
+        assert 'row 1, column "c0"' in str(columns.value)
+
+
+def test_every_cut_of_a_page_is_an_error(twins: Twins) -> None:
+    plan = column_plan(twins, [t.Int32Type, t.UTF8Type])
+    page = page_of([[int32(1), b"one"], [None, b""]])
+    for size in range(len(page)):
+        with pytest.raises(DecodeError):
+            plan.read(page[:size], 0, 2)
+    for offset, count in [(0, 2**31 - 1), (0, 3), (0, -1), (len(page) + 1, 1), (-1, 1), (2**62, 1)]:
+        with pytest.raises(DecodeError):
+            plan.read(page, offset, count)
+    assert plan.read(b"head" + page + b"behind", 4, 2).children[0].null_count == 1
+
+
+def test_types_of_ones_own_are_their_bytes(twins: Twins) -> None:
+    class Shouting(t.UTF8Type):
+        @classmethod
+        def deserialize(cls, byts: bytes, protocol_version: int) -> Any:
+            return super().deserialize(byts, protocol_version).upper()
+
+    assert listed(read(twins, Shouting, [b"a", None, b""])) == [b"a", None, b""]
+    custom = t.lookup_casstype("com.example.Unknown")
+    assert listed(read(twins, list_of(custom), [int32(2) + value(b"\x00") + value(None)])) == [[b"\x00", None]]
+
+
+def test_wrappers_are_what_they_wrap(twins: Twins) -> None:
+    kind = t.lookup_casstype("ReversedType(FrozenType(ListType(Int32Type)))")
+    assert listed(read(twins, kind, [int32(1) + value(int32(9))])) == [[9]]
+
+
+def test_objects(twins: Twins) -> None:
+    codecs = twins.codecs
+    plan = twins.column_buffers.ColumnPlan(["a"], [codecs.uuid()], [object_layout(t.UUIDType)])
+    column = plan.read(value(bytes(16)) + value(None) + value(b""), 0, 3).children[0]
+    assert column.buffers[0] == rows_of(twins, t.UUIDType, [bytes(16), None, b""])
+
+
+def test_plans_check_their_arguments(twins: Twins) -> None:
+    with pytest.raises(ValueError, match="1 names, 0 codecs and 0 layouts"):
+        twins.column_buffers.ColumnPlan(["a"], [], [])
+    with pytest.raises(DecodeError):
+        twins.column_buffers.ColumnPlan([], [], []).read(b"", 0, 1)
+    assert twins.column_buffers.ColumnPlan([], [], []).read(b"", 0, 0).length == 0
+
+
+def test_a_page_has_to_be_bytes(compiled: Twins) -> None:
+    for body in (None, "text", bytearray(8)):
+        with pytest.raises(TypeError):
+            column_plan(compiled, [t.Int32Type]).read(body, 0, 1)
+    bare = compiled.column_buffers.ColumnPlan.__new__(compiled.column_buffers.ColumnPlan)
+    assert bare.read is not None
+
+
+def outcome(plan: Any, page: bytes, count: int) -> tuple[str, Any]:
+    try:
+        return "columns", dumped(plan.read(page, 0, count))
+    except DecodeError as error:
+        return "error", str(error)
+
+
+def test_mutated_values_read_the_same(compiled: Twins) -> None:
+    source = random.Random(20261121)
+    corpus = [bytes.fromhex(expected) for _, _, expected in [*SCALARS, *CONTAINERS]]
+    for kind in [*TYPES, set_of(ADDRESS), vector_of(list_of(t.UTF8Type), 2), list_of(map_of(t.UTF8Type, t.Int32Type))]:
+        fast, slow = column_plan(compiled, [kind]), column_plan(Twins("python"), [kind])
+        rows = compiled.rows.RowPlan(["c0"], [kind.build_codec(compiled.codecs)])
+        for body in corpus:
+            page = value(body) + value(mutated(body, source))
+            found = outcome(fast, page, 2)
+            assert found == outcome(slow, page, 2), (kind, page)
+            if is_bytes_only(kind):
+                continue
+            if found[0] == "columns" or any(text in found[1] for text in ONLY_COLUMNS):
+                rows.tuples(page, 0, 2)
+            else:
+                with pytest.raises(DecodeError) as refused:
+                    rows.tuples(page, 0, 2)
+                assert str(refused.value) == found[1]
