@@ -26,7 +26,7 @@ class ResultSet(ColumnarResult):
     _page: Any = None
     _iterator: Iterator[Any] | None = None
     _is_list = False
-    _columns: tuple[list[str] | None, list[Any] | None] | None = None
+    _described: tuple[list[str] | None, list[Any] | None] | None = None
 
     def __init__(self, response_future: Any, initial_response: Any) -> None:
         self.response_future = response_future
@@ -40,10 +40,10 @@ class ResultSet(ColumnarResult):
             self._message = response
             self._page = None
             if response.kind == RESULT_KIND_ROWS:
-                self._columns = None
+                self._described = None
         else:
-            if self._columns is None and self._message is not None:
-                self._columns = (self.column_names, self.column_types)
+            if self._described is None and self._message is not None:
+                self._described = (self.column_names, self.column_types)
             self._message = None
             self._page = response if response is not None else []
 
@@ -58,7 +58,7 @@ class ResultSet(ColumnarResult):
         return self._columns_at_hand()[1]
 
     def _columns_at_hand(self) -> tuple[list[str] | None, list[Any] | None]:
-        columns = self._columns
+        columns = self._described
         if columns is None:
             message = self._message
             if message is not None and message.kind == RESULT_KIND_ROWS:
@@ -66,7 +66,7 @@ class ResultSet(ColumnarResult):
             else:
                 future = self.response_future
                 columns = (getattr(future, "_col_names", None), getattr(future, "_col_types", None))
-            self._columns = columns
+            self._described = columns
         return columns
 
     # -- the current page ----------------------------------------------------------------------------------------------------
