@@ -1,7 +1,8 @@
 """The control connection: one connection that the node list, the events and the schema versions come over.
 
 When its host goes, it moves on: hosts known to be up first, then the others, then the contact points anew (names are resolved
-again). After every move the node list is read again, so that nothing that happened in between is missed.
+again). After every move the node list is read again, so that nothing that happened in between is missed; so is the schema, where its version
+is another one.
 """
 
 from __future__ import annotations
@@ -78,12 +79,15 @@ class ControlConnection:
             connection.on_event = self._on_event
             await self._register(connection)
             node_list = await self._read_nodes(connection, endpoint)
+            if self.host is None:
+                await self._core.schema.on_connected(connection, node_list.local)
         except BaseException:
             connection.close()
             raise
         if self._closed:
             connection.close()
             return
+        has_moved = self.host is not None
         previous, self.connection = self.connection, connection
         self.host = node_list.local
         connection.on_closed = self._on_closed
@@ -91,6 +95,8 @@ class ControlConnection:
             previous.on_closed = None
             previous.close()
         self._core.take_node_list(node_list)
+        if has_moved:
+            self._core.schema.on_moved(node_list.local)
         if connection.closed:
             self._on_closed(connection, connection.close_error)
 
@@ -143,6 +149,7 @@ class ControlConnection:
         handler = {
             "STATUS_CHANGE": self._on_status_change,
             "TOPOLOGY_CHANGE": self._on_topology_change,
+            "SCHEMA_CHANGE": self._core.schema.on_event,
         }.get(event.event_type)
         if handler is not None:
             handler(event.event_args)
@@ -162,6 +169,8 @@ class ControlConnection:
 
     def schedule_refresh(self) -> None:
         """Read the node list soon: once for a burst of events."""
+        if not self._core.schema.enabled:
+            return
         if self._refresh_handle is not None:
             self._refresh_handle.cancel()
         delay = min(REFRESH_DELAY, self._core.settings.topology_event_refresh_window)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
 from cassandra.metadata.host import Host
+from cassandra.metadata.replication import ReplicationStrategy
+from cassandra.metadata.schema import NO_SCHEMA, Schema
 
 __all__ = ["Metadata"]
 
@@ -18,6 +21,9 @@ class Metadata:
         self.cluster_name: str | None = None
         self.partitioner: str | None = None
         self._hosts: MappingProxyType[Any, Host] = MappingProxyType({})
+        self.schema: Schema = NO_SCHEMA
+        self.replication: Mapping[str, ReplicationStrategy] = MappingProxyType({})
+        self.replication_version = 0
 
     def all_hosts(self) -> list[Host]:
         """All known hosts."""
@@ -48,6 +54,34 @@ class Metadata:
     def replace_hosts(self, hosts: list[Host]) -> None:
         """Take a new snapshot (the engine calls it)."""
         self._hosts = MappingProxyType({host.endpoint: host for host in hosts})
+
+    # -- schema --------------------------------------------------------------------------------------------------------
+
+    @property
+    def keyspaces(self) -> Mapping[str, Any]:
+        """The keyspaces by name (`KeyspaceMetadata` each) as they were last read; they are made when they are looked at.
+
+        A snapshot: what is taken out of it does not change with the schema.
+        """
+        return self.schema.keyspaces
+
+    def export_schema_as_string(self) -> str:
+        """The CQL that makes all keyspaces; what cannot be made is in comments."""
+        return "\n\n".join(keyspace.export_as_string() for keyspace in self.keyspaces.values())
+
+    def replace_schema(self, schema: Schema) -> None:
+        """Take a new snapshot (the engine calls it)."""
+        self.schema = schema
+
+    def replication_of(self, keyspace: str) -> ReplicationStrategy | None:
+        """The replication of a keyspace, known also where the schema is not read; None where there is none."""
+        return self.replication.get(keyspace)
+
+    def replace_replication(self, replication: Mapping[str, ReplicationStrategy]) -> None:
+        """Take the replication of all keyspaces (the engine calls it); `replication_version` counts how often it has changed."""
+        if dict(replication) != dict(self.replication):
+            self.replication = MappingProxyType(dict(replication))
+            self.replication_version += 1
 
 
 Metadata.__module__ = "cassandra.metadata"
