@@ -137,8 +137,8 @@ def script(rules: Sequence[Rule]) -> bytes:
 
 
 @contextlib.contextmanager
-def running(address: str = "127.0.0.1") -> Iterator[tuple[str, int]]:
-    """Start the server; (address, port)."""
+def running(address: str = "127.0.0.1", first: Sequence[Rule] = ()) -> Iterator[tuple[str, int]]:
+    """Start the server; (address, port). The rules `first` come before the canned ones."""
     with socket.socket() as probe:
         probe.bind((address, 0))
         port = probe.getsockname()[1]
@@ -147,7 +147,7 @@ def running(address: str = "127.0.0.1") -> Iterator[tuple[str, int]]:
         source = Path(__file__).with_name("null_server.c")
         subprocess.run(["cc", "-O2", "-o", str(binary), str(source)], check=True)
         rules = Path(folder, "rules")
-        rules.write_bytes(script(canned()))
+        rules.write_bytes(script([*first, *canned()]))
         server = subprocess.Popen(
             [str(binary), str(rules), address, str(port)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from typing import Any
 
 from cassandra.aio.session import Session
 from cassandra.cluster.configuration import NOT_SET, ClusterBase
 from cassandra.cluster.execution import check_keyspace
+from cassandra.cluster.schema_calls import SchemaCalls
 from cassandra.engine.core import Core
+from cassandra.engine.schema import Target
 from cassandra.errors import ConnectionException
 
 __all__ = ["Cluster"]
 
 
-class Cluster(ClusterBase):
+class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
     """A cluster to connect to from asyncio code. Takes the settings of `cassandra.cluster.Cluster` as keywords.
 
     ``async with Cluster(["10.0.0.1"]) as cluster: session = await cluster.connect("ks")``. It belongs to the loop that
@@ -117,6 +120,11 @@ class Cluster(ClusterBase):
         if self._core is None:
             raise ConnectionException("the cluster is not connected")
         await self._core.control.refresh_nodes()
+
+    async def _refresh_schema(self, target: Target, max_schema_agreement_wait: float | None) -> None:
+        if self._core is None:
+            raise ConnectionException("the cluster is not connected")
+        await self._core.schema.refresh(target, max_schema_agreement_wait)
 
     def register_listener(self, listener: Any) -> None:
         """Tell `listener` (a `HostStateListener`) of hosts that come, go, rise and fall."""

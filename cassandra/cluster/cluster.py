@@ -12,9 +12,11 @@ from typing import Any, TypeVar
 
 from cassandra.cluster.configuration import NOT_SET, ClusterBase
 from cassandra.cluster.execution import check_keyspace
+from cassandra.cluster.schema_calls import SchemaCalls
 from cassandra.cluster.session import Session
 from cassandra.engine.core import Core
 from cassandra.engine.loop import Inbox, LoopThread
+from cassandra.engine.schema import Target
 from cassandra.errors import ConnectionException
 
 __all__ = ["Cluster"]
@@ -24,7 +26,7 @@ T = TypeVar("T")
 SHUTDOWN_TIMEOUT = 10.0  # seconds
 
 
-class Cluster(ClusterBase):
+class Cluster(ClusterBase, SchemaCalls[None]):
     """A cluster to connect to. Its settings are keywords and attributes; `ClusterBase` documents each.
 
     ``with Cluster(["10.0.0.1"]) as cluster, cluster.connect("ks") as session: ...`` or `connect` and `shutdown`.
@@ -206,6 +208,12 @@ class Cluster(ClusterBase):
         if core is None:
             raise ConnectionException("the cluster is not connected")
         self.run(core.control.refresh_nodes())
+
+    def _refresh_schema(self, target: Target, max_schema_agreement_wait: float | None) -> None:
+        core = self._core
+        if core is None:
+            raise ConnectionException("the cluster is not connected")
+        self.run(core.schema.refresh(target, max_schema_agreement_wait))
 
     def register_listener(self, listener: Any) -> None:
         """Tell `listener` (a `HostStateListener`) of hosts that come, go, rise and fall; it is called in the engine's thread."""

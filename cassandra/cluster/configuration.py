@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import enum
 import ssl
 import sys
@@ -13,6 +14,7 @@ from cassandra._version import __version__
 from cassandra.engine.endpoint import DefaultEndPoint, DefaultEndPointFactory, EndPoint
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, ExecutionProfile, ProfileManager
 from cassandra.engine.settings import Settings
+from cassandra.errors import ConnectionException
 from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.policies.reconnection import (
     ExponentialReconnectionPolicy,
@@ -95,7 +97,17 @@ class ClusterBase:
     """The longest delay in seconds between an event about a node's state and acting on it; negative: events do not count."""
 
     schema_event_refresh_window: float = 2
-    """The longest delay in seconds between an event about the schema and reading it."""
+    """Seconds within which what an event about the schema names is read again, at a random moment: events of that time are one
+    reading. 0 for at once; a negative number for never, so that only what this cluster's own sessions change is read again."""
+
+    schema_metadata_page_size: int = 1000
+    """Rows in a page of the schema tables."""
+
+    schema_metadata_keyspaces: Sequence[str] | None = None
+    """The keyspaces to read the schema of; None for all. Replication is read of all, for token awareness."""
+
+    metadata_request_timeout: datetime.timedelta | None = None
+    """What queries of the schema tables allow ScyllaDB to take (``USING TIMEOUT``); None for its default."""
 
     prepare_on_all_hosts: bool = True
     """Whether `prepare` prepares a statement on all hosts, not only on one."""
@@ -124,9 +136,10 @@ class ClusterBase:
     default_retry_policy: Any = None
     load_balancing_policy: Any = None
     metrics_enabled: bool = False
-    schema_metadata_enabled: bool = True
-    token_metadata_enabled: bool = True
-    """Whether the tokens of nodes are used: without them no request can be sent to a host that holds its data."""
+
+    _core: Any = None
+    _schema_metadata_enabled = True
+    _token_metadata_enabled = True
 
     # Accepted for programs that set them: there are no executor threads here, and one kind of connection.
     executor_threads: int = 2
@@ -136,6 +149,7 @@ class ClusterBase:
         if contact_points is not NOT_SET:
             self.contact_points = _checked_contact_points(contact_points)
         profiles = settings.pop("execution_profiles", None)
+        self.metadata = Metadata()
         for name, value in settings.items():
             if (
                 name.startswith("_")
@@ -145,8 +159,6 @@ class ClusterBase:
                 raise TypeError(f"Cluster has no setting {name!r}")
             if value is not NOT_SET:
                 setattr(self, name, value)
-        self.metadata = Metadata()
-        self.metadata.token_metadata_enabled = self.token_metadata_enabled
         self.user_type_fields: dict[Any, list[str]] = {}
         self.profile_manager = ProfileManager()
         self.config_mode = self._choose_mode(profiles)
@@ -204,10 +216,20 @@ class ClusterBase:
             )
         if self.ssl_context is not None and not isinstance(self.ssl_context, ssl.SSLContext):
             raise TypeError(f"ssl_context must be an ssl.SSLContext, but is {self.ssl_context!r}")
+        self._check_schema_settings()
         for name in ("connect_timeout", "idle_heartbeat_timeout", "idle_heartbeat_interval"):
             value = getattr(self, name)
             if value is not None and value < 0:
                 raise ValueError(f"{name} must not be negative, but is {value}")
+
+    def _check_schema_settings(self) -> None:
+        size, keyspaces = self.schema_metadata_page_size, self.schema_metadata_keyspaces
+        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+            raise ValueError(f"schema_metadata_page_size must be a number of rows from 1 on, but is {size!r}")
+        if isinstance(keyspaces, str) or not all(isinstance(name, str) for name in keyspaces or ()):
+            raise TypeError(f"schema_metadata_keyspaces must be a list of names, but is {keyspaces!r}")
+        if keyspaces is not None:
+            self.schema_metadata_keyspaces = tuple(keyspaces)
 
     def _check_compression(self) -> None:
         if self.compression in (None, True, False):
@@ -229,6 +251,40 @@ class ClusterBase:
             address, port = point
             return DefaultEndPoint(str(address), int(port))
         return DefaultEndPoint(str(point), self.port)
+
+    # -- metadata --------------------------------------------------------------------------------------------------------------
+
+    @property
+    def schema_metadata_enabled(self) -> bool:
+        """Whether the schema is read at connect and kept fresh, for `Cluster.metadata.keyspaces`; it may be switched at any time."""
+        return self._schema_metadata_enabled
+
+    @schema_metadata_enabled.setter
+    def schema_metadata_enabled(self, enabled: bool) -> None:
+        self._schema_metadata_enabled = bool(enabled)
+        if self._core is not None:
+            self._core.settings.schema_metadata_enabled = bool(enabled)
+
+    @property
+    def token_metadata_enabled(self) -> bool:
+        """Whether tokens and keyspaces' replication are read, for token awareness; it may be switched at any time."""
+        return self._token_metadata_enabled
+
+    @token_metadata_enabled.setter
+    def token_metadata_enabled(self, enabled: bool) -> None:
+        self._token_metadata_enabled = bool(enabled)
+        self.metadata.token_metadata_enabled = bool(enabled)
+        if self._core is not None:
+            self._core.settings.token_metadata_enabled = bool(enabled)
+
+    def set_meta_refresh_enabled(self, enabled: bool) -> None:
+        """Switch all reading of metadata off, or on again: of the schema and, after events, of nodes.
+
+        Use `schema_metadata_enabled` and `token_metadata_enabled` in new programs.
+        """
+        if self._core is None:
+            raise ConnectionException("the cluster is not connected")
+        self._core.schema.enabled = bool(enabled)
 
     # -- profiles and types ----------------------------------------------------------------------------------------------------
 
@@ -283,6 +339,12 @@ class ClusterBase:
             max_schema_agreement_wait=self.max_schema_agreement_wait,
             idle_heartbeat_interval=self.idle_heartbeat_interval,
             idle_heartbeat_timeout=self.idle_heartbeat_timeout,
+            schema_metadata_enabled=self.schema_metadata_enabled,
+            token_metadata_enabled=self.token_metadata_enabled,
+            schema_metadata_page_size=self.schema_metadata_page_size,
+            schema_metadata_keyspaces=self.schema_metadata_keyspaces,
+            metadata_request_timeout=self.metadata_request_timeout,
+            schema_event_refresh_window=self.schema_event_refresh_window,
             topology_event_refresh_window=self.topology_event_refresh_window,
             status_event_refresh_window=self.status_event_refresh_window,
             prepare_on_all_hosts=self.prepare_on_all_hosts,

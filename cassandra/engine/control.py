@@ -1,7 +1,8 @@
 """The control connection: one connection that the node list, the events and the schema versions come over.
 
 When its host goes, it moves on: hosts known to be up first, then the others, then the contact points anew (names are resolved
-again). After every move the node list is read again, so that nothing that happened in between is missed.
+again). After every move the node list is read again, so that nothing that happened in between is missed; so is the schema, where its version
+is another one.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra.engine.connection import Connection
 from cassandra.engine.endpoint import EndPoint
-from cassandra.engine.replication_reader import read_replication
 from cassandra.engine.topology import LOCAL_QUERY, PEERS_QUERY, PEERS_V2_QUERY, NodeList
 from cassandra.errors import (
     AuthenticationFailed,
@@ -48,7 +48,6 @@ class ControlConnection:
         self._refresh_handle: asyncio.TimerHandle | None = None
         self._refreshing: asyncio.Task[None] | None = None
         self._refresh_by = 0.0  # the loop's time that a refresh is not put off beyond
-        self._replication_handle: asyncio.TimerHandle | None = None
         self._rumours: dict[Host, asyncio.TimerHandle] = {}
         self._closed = False
 
@@ -82,13 +81,15 @@ class ControlConnection:
             connection.on_event = self._on_event
             await self._register(connection)
             node_list = await self._read_nodes(connection, endpoint)
-            await self._read_replication(connection)
+            if self.host is None:
+                await self._core.schema.on_connected(connection, node_list.local)
         except BaseException:
             connection.close()
             raise
         if self._closed:
             connection.close()
             return
+        has_moved = self.host is not None
         previous, self.connection = self.connection, connection
         self.host = node_list.local
         self._core.dialect = connection.dialect
@@ -97,6 +98,8 @@ class ControlConnection:
             previous.on_closed = None
             previous.close()
         self._core.take_node_list(node_list)
+        if has_moved:
+            self._core.schema.on_moved(node_list.local)
         if connection.closed:
             self._on_closed(connection, connection.close_error)
 
@@ -139,21 +142,6 @@ class ControlConnection:
             raise ConnectionException("there is no control connection at the moment")
         self._core.take_node_list(await self._read_nodes(connection, host.endpoint))
 
-    async def _read_replication(self, connection: Connection) -> None:
-        if self._core.metadata.token_metadata_enabled:
-            self._core.metadata.replace_replication(
-                await read_replication(lambda query: self._core.query_rows(connection, query))
-            )
-
-    async def refresh_replication(self) -> None:
-        """Read the replication of all keyspaces again, where there is a connection for it."""
-        connection = self.connection
-        if connection is not None:
-            try:
-                await self._read_replication(connection)
-            except (DriverException, OSError, asyncio.TimeoutError) as error:
-                log.warning("the replication of keyspaces could not be read: %s", error)
-
     # -- events --------------------------------------------------------------------------------------------------------
 
     def _on_event(self, opcode: int, flags: int, body: bytes) -> None:
@@ -164,7 +152,7 @@ class ControlConnection:
         handler = {
             "STATUS_CHANGE": self._on_status_change,
             "TOPOLOGY_CHANGE": self._on_topology_change,
-            "SCHEMA_CHANGE": self._on_schema_change,
+            "SCHEMA_CHANGE": self._core.schema.on_event,
         }.get(event.event_type)
         if handler is not None:
             handler(event.event_args)
@@ -194,20 +182,10 @@ class ControlConnection:
         if self._core.settings.topology_event_refresh_window >= 0:
             self.schedule_refresh()
 
-    def _on_schema_change(self, args: Any) -> None:
-        if args.get("target_type") != "KEYSPACE":
-            return
-        if self._replication_handle is not None:
-            self._replication_handle.cancel()
-        self._replication_handle = self._core.loop.call_later(REFRESH_DELAY, self._start_replication_refresh)
-
-    def _start_replication_refresh(self) -> None:
-        self._replication_handle = None
-        if not self._closed:
-            self._core.spawn(self.refresh_replication())
-
     def schedule_refresh(self) -> None:
         """Read the node list soon: once for a burst of events, and within `topology_event_refresh_window` of its first one."""
+        if not self._core.schema.enabled:
+            return
         now = self._core.loop.time()
         window = max(self._core.settings.topology_event_refresh_window, 0.0)
         if self._refresh_handle is not None:
@@ -272,7 +250,7 @@ class ControlConnection:
     def close(self) -> None:
         """Close for good."""
         self._closed = True
-        for handle in (self._refresh_handle, self._replication_handle, *self._rumours.values()):
+        for handle in (self._refresh_handle, *self._rumours.values()):
             if handle is not None:
                 handle.cancel()
         for task in (self._reconnecting, self._refreshing):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from cassandra.consistency import ConsistencyLevel
@@ -22,6 +22,7 @@ from cassandra.engine.endpoint import EndPoint
 from cassandra.engine.handshake import Opener
 from cassandra.engine.preparer import Preparer
 from cassandra.engine.reconnect import Reconnector
+from cassandra.engine.schema import SchemaRefresher
 from cassandra.engine.session import EngineSession
 from cassandra.engine.settings import Settings
 from cassandra.engine.topology import NodeList
@@ -34,6 +35,7 @@ from cassandra.protocol.messages.errors import ErrorMessage
 from cassandra.protocol.opcodes import OPTIONS, QUERY
 from cassandra.protocol.params import QueryParams
 from cassandra.query.row_factories import dict_factory
+from cassandra.util.misc import maybe_add_timeout_to_query
 
 from cassandra._impl import bodies, exchange  # isort: skip
 
@@ -55,6 +57,7 @@ class Core:
         self.sessions: list[EngineSession] = []
         self.opener = Opener(settings, loop)
         self.control = ControlConnection(self)
+        self.schema = SchemaRefresher(self)
         self.preparer = Preparer(self)
         # What requests are rendered for ahead of their connection: as the control connection speaks.
         self.dialect = dialect_of(self.opener.version, None)
@@ -92,6 +95,7 @@ class Core:
         self.control.close()
         if self._following is not None:
             self._following.cancel()
+        self.schema.close()
         for reconnector in list(self._reconnectors.values()):
             reconnector.stop()
         for session in list(self.sessions):
@@ -178,6 +182,25 @@ class Core:
         """The rows of `query`, as dicts."""
         rows: list[dict[str, Any]] = (await self.query(connection, query)).decode(dict_factory)
         return rows
+
+    async def query_pages(self, connection: Connection, query: str) -> AsyncIterator[Any]:
+        """The result of `query` page by page, as ROWS messages; of `schema_metadata_page_size` rows each."""
+        timeout = self.settings.metadata_request_timeout
+        if timeout is not None and connection.features is not None and connection.features.sharding_info is not None:
+            query = maybe_add_timeout_to_query(query, timeout)
+        paging_state = None
+        while True:
+            params = QueryParams(
+                consistency=ConsistencyLevel.ONE,
+                page_size=self.settings.schema_metadata_page_size,
+                paging_state=paging_state,
+            )
+            body = bodies.query_body(query, params, connection.version)
+            page = await self.ask(connection, QUERY, body, repr(query))
+            yield page
+            paging_state = page.paging_state
+            if paging_state is None:
+                return
 
     async def wait_for_schema_agreement(self, connection: Connection, max_wait: float | None = None) -> bool:
         """Wait until all live nodes have one schema version; false where that takes too long."""

@@ -235,20 +235,26 @@ class EngineSession:
         connection.keyspace = keyspace
 
     def on_schema_change(self, event: Any, connection: Connection, request: Request, response: Any) -> None:
-        """A DDL statement was executed: the request completes when the nodes agree on the schema, or the wait is over."""
+        """A DDL statement was executed: the request completes when the nodes agree on the schema, or the wait is over.
+
+        What was changed is then read again, before whoever waits for the request can look at the metadata.
+        """
         self._spawn(self._agree(event, connection, request, response))
 
     async def _agree(self, event: Any, connection: Connection, request: Request, response: Any) -> None:
         agreed = False
         try:
             agreed = await self.core.wait_for_schema_agreement(connection)
-            if event["target_type"] == "KEYSPACE":
-                await self.core.control.refresh_replication()
         except asyncio.CancelledError:
             request.fail(self.closed_error())
             raise
         except Exception as error:
             log.warning("the wait for schema agreement failed: %s", error)
+        try:
+            await self.core.schema.after_ddl(event, connection)
+        except asyncio.CancelledError:
+            request.fail(self.closed_error())
+            raise
         response.is_schema_agreed = agreed
         request.finish(response)
 

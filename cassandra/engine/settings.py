@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cassandra.engine.endpoint import EndPoint
+
+if TYPE_CHECKING:
+    import datetime
 
 
 class Settings:
@@ -29,6 +32,12 @@ class Settings:
     max_schema_agreement_wait: float = 10.0
     idle_heartbeat_interval: float = 30.0
     idle_heartbeat_timeout: float = 30.0
+    schema_metadata_enabled: bool = True
+    token_metadata_enabled: bool = True
+    schema_metadata_page_size: int = 1000
+    schema_metadata_keyspaces: Sequence[str] | None = None
+    metadata_request_timeout: datetime.timedelta | None = None
+    schema_event_refresh_window: float = 2.0
     topology_event_refresh_window: float = 10.0
     status_event_refresh_window: float = 2.0
     connections_per_host: int = 1

@@ -1,7 +1,7 @@
-"""What the driver knows of a cluster."""
+"""What the driver knows of a cluster: nodes, tokens and replicas, and the schema."""
 
+import importlib
 import os
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from cassandra._foreign import refuse_foreign_files
@@ -31,18 +31,49 @@ from cassandra.metadata.tokens import (  # noqa: E402
 )
 
 if TYPE_CHECKING:
-    from cassandra.metadata.grouping import NO_VALID_REPLICA, group_keys_by_replica
+    from cassandra.metadata.elements import (
+        Aggregate,
+        ColumnMask,
+        ColumnMetadata,
+        DroppedColumn,
+        Function,
+        IndexMetadata,
+        TriggerMetadata,
+        UserType,
+    )
+    from cassandra.metadata.key_groups import NO_VALID_REPLICA, group_keys_by_replica
+    from cassandra.metadata.keyspaces import KeyspaceMetadata
+    from cassandra.metadata.names import (
+        cql_keywords,
+        cql_keywords_reserved,
+        cql_keywords_unreserved,
+        escape_name,
+        is_valid_name,
+        maybe_escape_name,
+        protect_name,
+        protect_names,
+        protect_value,
+    )
+    from cassandra.metadata.tables import MaterializedViewMetadata, TableMetadata, TableMetadataV3
 
 __all__ = [
     "MAX_LONG",
     "MIN_LONG",
     "NO_VALID_REPLICA",
     "REPLICATION_STRATEGY_CLASS_PREFIX",
+    "Aggregate",
     "BytesToken",
+    "ColumnMask",
+    "ColumnMetadata",
+    "DroppedColumn",
     "EverywhereStrategy",
+    "Function",
     "HashToken",
+    "IndexMetadata",
+    "KeyspaceMetadata",
     "LocalStrategy",
     "MD5Token",
+    "MaterializedViewMetadata",
     "Metadata",
     "Murmur3Token",
     "NetworkTopologyStrategy",
@@ -50,19 +81,66 @@ __all__ = [
     "ReplicationFactor",
     "ReplicationStrategy",
     "SimpleStrategy",
+    "TableMetadata",
+    "TableMetadataV3",
     "Token",
     "TokenMap",
+    "TriggerMetadata",
+    "UserType",
+    "cql_keywords",
+    "cql_keywords_reserved",
+    "cql_keywords_unreserved",
+    "escape_name",
     "group_keys_by_replica",
+    "is_valid_name",
+    "maybe_escape_name",
+    "protect_name",
+    "protect_names",
+    "protect_value",
 ]
 
-# Imported at their first use.
-_LATER = {
-    "NO_VALID_REPLICA": "cassandra.metadata.grouping",
-    "group_keys_by_replica": "cassandra.metadata.grouping",
+# Schema objects are made when somebody looks at the schema: until then their modules are not needed.
+_HOME = {
+    **dict.fromkeys(
+        (
+            "Aggregate",
+            "ColumnMask",
+            "ColumnMetadata",
+            "DroppedColumn",
+            "Function",
+            "IndexMetadata",
+            "TriggerMetadata",
+            "UserType",
+        ),
+        "cassandra.metadata.elements",
+    ),
+    "KeyspaceMetadata": "cassandra.metadata.keyspaces",
+    **dict.fromkeys(("MaterializedViewMetadata", "TableMetadata", "TableMetadataV3"), "cassandra.metadata.tables"),
+    **dict.fromkeys(
+        (
+            "cql_keywords",
+            "cql_keywords_reserved",
+            "cql_keywords_unreserved",
+            "escape_name",
+            "is_valid_name",
+            "maybe_escape_name",
+            "protect_name",
+            "protect_names",
+            "protect_value",
+        ),
+        "cassandra.metadata.names",
+    ),
+    **dict.fromkeys(("NO_VALID_REPLICA", "group_keys_by_replica"), "cassandra.metadata.key_groups"),
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LATER:
+    if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_LATER[name]), name)
+    value = getattr(importlib.import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

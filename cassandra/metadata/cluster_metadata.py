@@ -10,6 +10,7 @@ from typing import Any
 from cassandra.metadata.host import Host
 from cassandra.metadata.replication import ReplicationStrategy
 from cassandra.metadata.routing import Routing, TokenMap, View
+from cassandra.metadata.schema import NO_SCHEMA, Schema
 from cassandra.metadata.tokens import token_class_of
 
 __all__ = ["Metadata"]
@@ -30,11 +31,12 @@ class Metadata:
         self.dbaas = False
         self.replication_version = 0
         self._hosts: MappingProxyType[Any, Host] = MappingProxyType({})
-        self._replication: Mapping[str, ReplicationStrategy | None] = {}
+        self._replication: Mapping[str, ReplicationStrategy | None] = MappingProxyType({})
         self.view: View | None = None  # of the hosts that own tokens; swapped when one of them changes
         self._table_replicas: TableReplicas | None = None
         self._routing: Routing | None = None
         self._token_map: tuple[View, TokenMap] | None = None
+        self.schema: Schema = NO_SCHEMA
 
     def all_hosts(self) -> list[Host]:
         """All known hosts."""
@@ -77,11 +79,16 @@ class Metadata:
     # -- replicas ------------------------------------------------------------------------------------------------------
 
     def replication_of(self, keyspace: str) -> ReplicationStrategy | None:
-        """The replication of a keyspace; None where it is not known."""
+        """The replication of a keyspace, known also where the schema is not read; None where there is none."""
         return self._replication.get(keyspace)
 
+    @property
+    def replication(self) -> Mapping[str, ReplicationStrategy | None]:
+        """The replication of all keyspaces, by name; a snapshot."""
+        return self._replication
+
     def replace_replication(self, replication: Mapping[str, ReplicationStrategy | None]) -> None:
-        """Take the replication of all keyspaces (the engine calls it)."""
+        """Take the replication of all keyspaces (the engine calls it); `replication_version` counts how often it has changed."""
         if replication != self._replication:
             self._replication = MappingProxyType(dict(replication))
             self.replication_version += 1
@@ -135,6 +142,24 @@ class Metadata:
         for host, tokens in token_map.items():
             host.tokens = tuple(tokens)
         self.replace_hosts(list({**self._hosts, **{host.endpoint: host for host in token_map}}.values()))
+
+    # -- schema --------------------------------------------------------------------------------------------------------
+
+    @property
+    def keyspaces(self) -> Mapping[str, Any]:
+        """The keyspaces by name (`KeyspaceMetadata` each) as they were last read; they are made when they are looked at.
+
+        A snapshot: what is taken out of it does not change with the schema.
+        """
+        return self.schema.keyspaces
+
+    def export_schema_as_string(self) -> str:
+        """The CQL that makes all keyspaces; what cannot be made is in comments."""
+        return "\n\n".join(keyspace.export_as_string() for keyspace in self.keyspaces.values())
+
+    def replace_schema(self, schema: Schema) -> None:
+        """Take a new snapshot (the engine calls it)."""
+        self.schema = schema
 
 
 Metadata.__module__ = "cassandra.metadata"

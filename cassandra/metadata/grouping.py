@@ -1,42 +1,152 @@
-"""Keys grouped by the host to ask for them."""
+"""Rows of the schema tables, as they come in, to the sources of a `Schema`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from cassandra.cqltypes.parse import lookup_cqltype
-from cassandra.protocol.bind import composite_key
+from cassandra.metadata.pages import ColumnPages, Pages
+from cassandra.metadata.schema import IndexRow, KeyspaceSource, TableSource
 
-__all__ = ["NO_VALID_REPLICA", "group_keys_by_replica"]
+INDEX_COLUMNS = ("keyspace_name", "table_name", "index_name", "kind", "options")
 
-NO_VALID_REPLICA = object()
-"""The group of keys for which no replica is up and at a local distance."""
-
-
-def group_keys_by_replica(
-    session: Any, keyspace: str, table: str, keys: Iterable[Sequence[Any]]
-) -> dict[Any, list[Sequence[Any]]]:
-    """`keys` grouped by a host that holds them, for statements with ``IN`` or batches that one host can answer alone.
-
-    keys: for each the values of the partition key's columns, in their order. The host is the first replica that is up and at a local
-    distance, so that keys with the same replicas come together; keys without one are under `NO_VALID_REPLICA`. Raises KeyError for
-    a keyspace or table that is not known, and what serializing a value raises.
-    """
-    cluster = session.cluster
-    columns = cluster.metadata.keyspaces[keyspace].tables[table].partition_key
-    types = [lookup_cqltype(column.cql_type) for column in columns]
-    grouped: dict[Any, list[Sequence[Any]]] = {}
-    for key in keys:
-        if len(key) != len(types):
-            raise ValueError(f"the partition key of {keyspace}.{table} has {len(types)} columns, but a key is {key!r}")
-        parts = [kind.serialize(value, cluster.protocol_version or 4) for kind, value in zip(types, key, strict=True)]
-        replicas = cluster.metadata.get_replicas(keyspace, composite_key(parts))
-        valid = (host for host in replicas if host.is_up and cluster.profile_manager.distance(host) in _LOCAL)
-        grouped.setdefault(next(valid, NO_VALID_REPLICA), []).append(key)
-    return grouped
+Key = tuple[str, str]
 
 
-_LOCAL = (0, 1)  # cassandra.policies.HostDistance, which is of a higher layer: LOCAL_RACK and LOCAL
+class Grouping:
+    """Takes pages of the schema tables in any order, and gives the sources that they make."""
 
-group_keys_by_replica.__module__ = "cassandra.metadata"
+    def __init__(self) -> None:
+        self.keyspaces: dict[str, dict[str, Any]] = {}
+        self._scylla_keyspaces: dict[str, dict[str, Any]] = {}
+        self._tables: dict[Key, tuple[Sequence[str], Sequence[Any]]] = {}
+        self._views: dict[Key, tuple[Sequence[str], Sequence[Any]]] = {}
+        self._pages = Pages()
+        self._columns = ColumnPages(self._pages)
+        self._indexes: dict[Key, list[IndexRow]] = {}
+        self._by_table: dict[str, dict[Key, list[dict[str, Any]]]] = {}
+        self._by_keyspace: dict[str, dict[str, list[dict[str, Any]]]] = {}
+        self._virtual: set[str] = set()
+        self._names: dict[tuple[str, ...], tuple[str, ...]] = {}
+
+    # -- taking pages ----------------------------------------------------------------------------------------------------
+
+    def add(self, part: str, message: Any, version: int) -> None:
+        """Take one page of the schema table `part`: a ROWS message, received in protocol `version`."""
+        if not getattr(message, "row_count", 0):
+            return
+        virtual = part.startswith("virtual_")
+        part = part.removeprefix("virtual_")
+        if part == "columns":
+            self._columns.add(message, version)
+            return
+        names = tuple(message.column_names)
+        names = self._names.setdefault(names, names)
+        columns = self._pages.decode(message, version)
+        rows = list(zip(*columns, strict=True))
+        if part == "indexes":
+            for keyspace, table, *row in zip(*(columns[names.index(name)] for name in INDEX_COLUMNS), strict=True):
+                self._indexes.setdefault((keyspace, table), []).append(tuple(row))
+        elif part in ("tables", "views"):
+            self._add_tables(part, names, rows)
+        elif part == "keyspaces":
+            described = {row["keyspace_name"]: row for row in _dicts(names, rows)}
+            self.keyspaces.update(described)
+            if virtual:
+                self._virtual.update(described)
+        elif part == "scylla_keyspaces":
+            self._scylla_keyspaces.update({row["keyspace_name"]: row for row in _dicts(names, rows)})
+        elif "table_name" in names:
+            by_table = self._by_table.setdefault(part, {})
+            for one in _dicts(names, rows):
+                by_table.setdefault((one["keyspace_name"], one["table_name"]), []).append(one)
+        else:
+            by_keyspace = self._by_keyspace.setdefault(part, {})
+            for one in _dicts(names, rows):
+                by_keyspace.setdefault(one["keyspace_name"], []).append(one)
+
+    def _add_tables(self, part: str, names: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
+        keyspace_at = names.index("keyspace_name")
+        name_at = names.index("table_name" if part == "tables" else "view_name")
+        into = self._tables if part == "tables" else self._views
+        for row in rows:
+            into[row[keyspace_at], row[name_at]] = (names, row)
+
+    # -- giving sources --------------------------------------------------------------------------------------------------
+
+    def sources(self) -> dict[str, KeyspaceSource]:
+        """A source for each keyspace that there is a row of, by name."""
+        found: dict[str, KeyspaceSource] = {}
+        tables: dict[str, dict[str, TableSource]] = {}
+        views: dict[str, dict[str, TableSource]] = {}
+        for (keyspace, name), row in self._tables.items():
+            tables.setdefault(keyspace, {})[name] = self.table(keyspace, name, row)
+        for (keyspace, name), row in self._views.items():
+            view = self.view(keyspace, name, row)
+            views.setdefault(keyspace, {})[name] = view
+            base = tables.get(keyspace, {}).get(view.base or "")
+            if base is not None:
+                base.views = {**base.views, name: view}
+        for name, keyspace_row in sorted(self.keyspaces.items(), key=_key):
+            source = found[name] = KeyspaceSource(name, keyspace_row, name in self._virtual)
+            source.tables, source.views = tables.get(name, {}), views.get(name, {})
+            source.types = self.of_keyspace("types", name)
+            source.functions = self.of_keyspace("functions", name)
+            source.aggregates = self.aggregates(name)
+            source.scylla = self._scylla_keyspaces.get(name)
+        return found
+
+    def table_sources(self) -> Iterable[TableSource]:
+        """The tables that were read, and the views."""
+        for (keyspace, name), row in self._tables.items():
+            yield self.table(keyspace, name, row)
+        for (keyspace, name), row in self._views.items():
+            yield self.view(keyspace, name, row)
+
+    def table(self, keyspace: str, name: str, row: tuple[Sequence[str], Sequence[Any]]) -> TableSource:
+        """The source of one table."""
+        source = TableSource(keyspace, name, *row, keyspace in self._virtual)
+        key = (keyspace, name)
+        source.columns = self._columns
+        source.indexes = tuple(self._indexes.get(key, ()))
+        for part, by_table in self._by_table.items():
+            rows = by_table.get(key)
+            if rows:
+                setattr(source, _SLOTS[part], tuple(rows))
+        return source
+
+    def view(self, keyspace: str, name: str, row: tuple[Sequence[str], Sequence[Any]]) -> TableSource:
+        """The source of one materialized view."""
+        source = self.table(keyspace, name, row)
+        names, values = row
+        base = values[names.index("base_table_name")]
+        source.base = base if isinstance(base, str) else ""
+        return source
+
+    def of_keyspace(self, part: str, keyspace: str) -> Sequence[Mapping[str, Any]]:
+        """The rows of types, functions or aggregates of one keyspace."""
+        return tuple(self._by_keyspace.get(part, {}).get(keyspace, ()))
+
+    def aggregates(self, keyspace: str) -> Sequence[Mapping[str, Any]]:
+        """The rows of aggregates of one keyspace, with what ScyllaDB keeps of them in a table of its own."""
+        reducing = {_signature(row): row for row in self.of_keyspace("scylla_aggregates", keyspace)}
+        return tuple(
+            {**row, "reduce_func": reducing.get(_signature(row), {}).get("reduce_func")}
+            for row in self.of_keyspace("aggregates", keyspace)
+        )
+
+
+# The slot of a `TableSource` for each part whose rows stay dicts: few tables have any.
+_SLOTS = {"triggers": "triggers", "dropped_columns": "dropped", "column_masks": "masks", "scylla_tables": "scylla"}
+
+
+def _signature(row: Mapping[str, Any]) -> tuple[Any, tuple[Any, ...]]:
+    return row["aggregate_name"], tuple(row["argument_types"] or ())
+
+
+def _key(item: tuple[Any, Any]) -> Any:
+    return str(item[0])
+
+
+def _dicts(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterable[dict[str, Any]]:
+    return (dict(zip(names, row, strict=True)) for row in rows)

@@ -99,6 +99,16 @@ def test_getting_started(node: LocalCluster, shop: Session, capsys: pytest.Captu
         names["cluster"].shutdown()
 
 
+def test_schema_metadata(node: LocalCluster, shop: Session, capsys: pytest.CaptureFixture[str]) -> None:
+    run_block(python_blocks("docs/metadata.rst")[0], node, {})
+    shop.execute("ALTER TABLE orders DROP paid")
+    assert capsys.readouterr().out.splitlines() == [
+        "id int",
+        "['id', 'customer', 'paid', 'total']",
+        "CREATE TABLE shop.orders (",
+    ]
+
+
 def test_asyncio_guide(node: LocalCluster, shop: Session, capsys: pytest.CaptureFixture[str]) -> None:
     shop.execute("TRUNCATE orders")
     run_block(python_blocks("docs/asyncio.rst")[0], node, {})

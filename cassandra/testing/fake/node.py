@@ -55,6 +55,7 @@ class FakeNode:
     a Void result. `prime` changes that for the requests that match. `requests` are those that came in, `connections` the open
     ones.
 
+    schema: rows of the schema tables, as mappings, by the table: ``{"system_schema.keyspaces": [{"keyspace_name": "ks", ...}]}``.
     max_version: the newest protocol version it speaks (3, 4 or 5). username, password: wanted where they are given.
     ssl_context: for TLS. datacenter, rack, tokens, host_id, release_version, cluster_name: what the system tables say.
     """
@@ -100,6 +101,7 @@ class FakeNode:
         self.has_peers_v2 = max_version >= 5
         self.keyspaces: set[str] | None = None
         self.peers: list[FakeNode] = []
+        self.schema: dict[str, list[dict[str, Any]]] = {}
         self.supported: dict[str, list[str]] = {"CQL_VERSION": ["3.4.7"], "COMPRESSION": ["lz4"] if HAVE_LZ4 else []}
         self.opened = 0
         self.malformed: list[WireError] = []

@@ -1,4 +1,4 @@
-"""The system tables that drivers read: rows made of the nodes' own attributes, and the schema's tables, which are empty."""
+"""The system tables that drivers read: rows made of the nodes' own attributes, and the schema's tables with the rows in `FakeNode.schema`."""
 
 from __future__ import annotations
 
@@ -6,20 +6,22 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cassandra.testing.fake.answers import Message, error, rows
+from cassandra.testing.fake.answers import Message, error, paged
 from cassandra.testing.fake.refusals import ErrorCode
 
 if TYPE_CHECKING:
     from cassandra.testing.fake.node import FakeNode
     from cassandra.testing.fake.requests import Request
 
-__all__ = ["answer_to"]
+__all__ = ["SCHEMA_TABLES", "SCHEMA_TABLES_OF_5_0", "answer_to"]
 
 _SELECT = re.compile(
     r"^\s*select\s+(?P<columns>.+?)\s+from\s+(?P<table>system\w*\.\w+)\s*(?:where\s+(?P<where>.+?))?\s*;?\s*$",
     re.IGNORECASE | re.DOTALL,
 )
-_CONDITION = re.compile(r"^(\w+)\s*=\s*('?)(.*?)\2$", re.DOTALL)
+_AND = re.compile(r"\s+and\s+", re.IGNORECASE)
+_CONDITION = re.compile(r"^(\w+)\s*(?:=|in\b)\s*(.*)$", re.IGNORECASE | re.DOTALL)
+_VALUE = re.compile(r"'(?:[^']|'')*'|[^\s(),']+")
 
 _Column = tuple[str, str, Callable[["FakeNode"], Any]]
 
@@ -60,29 +62,73 @@ _PEERS_V2: tuple[_Column, ...] = (
 )
 
 _NAME, _TABLE = ("keyspace_name", "text"), ("table_name", "text")
-_SCHEMA = {
-    "system_schema.keyspaces": [_NAME, ("durable_writes", "boolean"), ("replication", "map<text,text>")],
-    "system_schema.tables": [_NAME, _TABLE, ("id", "uuid"), ("comment", "text")],
-    "system_schema.columns": [_NAME, _TABLE, ("column_name", "text"), ("kind", "text"), ("type", "text")],
+_TEXTS = "map<text,text>"
+_OPTIONS = [
+    ("additional_write_policy", "text"), ("allow_auto_snapshot", "boolean"), ("bloom_filter_fp_chance", "double"),
+    ("caching", _TEXTS), ("cdc", "boolean"), ("comment", "text"), ("compaction", _TEXTS), ("compression", _TEXTS),
+    ("crc_check_chance", "double"), ("dclocal_read_repair_chance", "double"), ("default_time_to_live", "int"),
+    ("extensions", "map<text,blob>"), ("gc_grace_seconds", "int"), ("id", "uuid"), ("incremental_backups", "boolean"),
+    ("max_index_interval", "int"), ("memtable", "text"), ("memtable_flush_period_in_ms", "int"), ("min_index_interval", "int"),
+    ("read_repair", "text"), ("read_repair_chance", "double"), ("speculative_retry", "text"),
+]  # fmt: skip
+_COLUMN = [
+    _NAME, _TABLE, ("column_name", "text"), ("clustering_order", "text"), ("column_name_bytes", "blob"), ("kind", "text"),
+    ("position", "int"), ("type", "text"),
+]  # fmt: skip
+_FUNCTION = [("argument_types", "list<text>"), ("argument_names", "list<text>"), ("body", "text")]
+SCHEMA_TABLES: dict[str, list[tuple[str, str]]] = {
+    "system_schema.keyspaces": [_NAME, ("durable_writes", "boolean"), ("replication", _TEXTS)],
+    "system_schema.tables": [_NAME, _TABLE, *_OPTIONS, ("flags", "set<text>")],
+    "system_schema.columns": _COLUMN,
+    "system_schema.dropped_columns": [
+        _NAME, _TABLE, ("column_name", "text"), ("dropped_time", "timestamp"), ("kind", "text"), ("type", "text"),
+    ],
     "system_schema.types": [_NAME, ("type_name", "text"), ("field_names", "list<text>"), ("field_types", "list<text>")],
-    "system_schema.indexes": [_NAME, _TABLE, ("index_name", "text"), ("kind", "text"), ("options", "map<text,text>")],
-    "system_schema.views": [_NAME, ("view_name", "text"), ("base_table_name", "text")],
-    "system_schema.triggers": [_NAME, _TABLE, ("trigger_name", "text"), ("options", "map<text,text>")],
-    "system_schema.functions": [_NAME, ("function_name", "text"), ("argument_types", "list<text>"), ("body", "text")],
-    "system_schema.aggregates": [_NAME, ("aggregate_name", "text"), ("argument_types", "list<text>")],
+    "system_schema.indexes": [_NAME, _TABLE, ("index_name", "text"), ("kind", "text"), ("options", _TEXTS)],
+    "system_schema.views": [
+        _NAME, ("view_name", "text"), ("base_table_name", "text"), ("base_table_id", "uuid"),
+        ("include_all_columns", "boolean"), ("where_clause", "text"), *_OPTIONS,
+    ],
+    "system_schema.triggers": [_NAME, _TABLE, ("trigger_name", "text"), ("options", _TEXTS)],
+    "system_schema.functions": [
+        _NAME, ("function_name", "text"), *_FUNCTION, ("called_on_null_input", "boolean"), ("language", "text"),
+        ("return_type", "text"),
+    ],
+    "system_schema.aggregates": [
+        _NAME, ("aggregate_name", "text"), ("argument_types", "list<text>"), ("final_func", "text"), ("initcond", "text"),
+        ("return_type", "text"), ("state_func", "text"), ("state_type", "text"),
+    ],
+}  # fmt: skip
+_MASKS: list[tuple[str, str]] = [
+    _NAME, _TABLE, ("column_name", "text"), ("function_argument_nulls", "list<boolean>"),
+    ("function_argument_types", "list<text>"), ("function_argument_values", "list<text>"), ("function_keyspace", "text"),
+    ("function_name", "text"),
+]  # fmt: skip
+SCHEMA_TABLES_OF_5_0 = {
+    "system_schema.column_masks": _MASKS,
+    "system_virtual_schema.keyspaces": [_NAME],
+    "system_virtual_schema.tables": [_NAME, _TABLE, ("comment", "text")],
+    "system_virtual_schema.columns": _COLUMN,
 }
 
+Table = tuple[Sequence[tuple[str, str]], Sequence[Any]]
 
-def _table(node: FakeNode, name: str) -> tuple[Sequence[_Column], Sequence[FakeNode]] | None:
+
+def _described(columns: Sequence[_Column], nodes: Sequence[FakeNode]) -> Table:
+    rows = [{name: read(node) for name, _, read in columns} for node in nodes]
+    return [(name, kind) for name, kind, _ in columns], rows
+
+
+def _table(node: FakeNode, name: str) -> Table | None:
+    """The columns of a table, and its rows as mappings."""
     if name == "system.local":
-        return _LOCAL, [node]
+        return _described(_LOCAL, [node])
     if name == "system.peers":
-        return _PEERS, node.peers
+        return _described(_PEERS, node.peers)
     if name == "system.peers_v2" and node.has_peers_v2:
-        return _PEERS_V2, node.peers
-    if name in _SCHEMA:
-        return [(column, kind, lambda node: None) for column, kind in _SCHEMA[name]], []
-    return None
+        return _described(_PEERS_V2, node.peers)
+    columns = SCHEMA_TABLES.get(name) or (SCHEMA_TABLES_OF_5_0.get(name) if node.has_peers_v2 else None)
+    return (columns, node.schema.get(name, ())) if columns is not None else None
 
 
 def _refusal(text: str) -> Message:
@@ -98,23 +144,26 @@ def answer_to(node: FakeNode, request: Request) -> Message | None:
     found = _table(node, name)
     if found is None:
         return _refusal(f"unconfigured table {name.partition('.')[2]}")
-    columns, nodes = found
-    by_name = {column[0]: column for column in columns}
+    columns, content = found
+    by_name = dict(columns)
     wanted = match["columns"].strip()
     names = list(by_name) if wanted == "*" else [part.strip().lower() for part in wanted.split(",")]
     unknown = [column for column in names if column not in by_name]
     if unknown:
         return _refusal(f"Undefined column name {unknown[0]} in table {name}")
-    if match["where"]:
-        condition = _CONDITION.match(match["where"].strip())
+    for text in _AND.split(match["where"].strip()) if match["where"] else ():
+        condition = _CONDITION.match(text.strip())
         if condition is None or condition[1].lower() not in by_name:
             return _refusal(f"this node does not understand the condition {match['where']!r}")
-        read = by_name[condition[1].lower()][2]
-        nodes = [one for one in nodes if str(read(one)) == condition[3]]
-    chosen = [by_name[column] for column in names]
-    return rows(
-        [(column, kind) for column, kind, _ in chosen],
-        [[read(one) for _, _, read in chosen] for one in nodes],
+        column, values = condition[1].lower(), {_unquoted(value) for value in _VALUE.findall(condition[2])}
+        content = [row for row in content if str(row.get(column)) in values]
+    return paged(
+        [(column, by_name[column]) for column in names],
+        [[row.get(column) for column in names] for row in content],
         keyspace=name.partition(".")[0],
         table=name.partition(".")[2],
     )
+
+
+def _unquoted(value: str) -> str:
+    return value[1:-1].replace("''", "'") if value.startswith("'") else value

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
 
 from cassandra import aio
-from cassandra.engine.replication_reader import REPLICATION_QUERY
 from cassandra.policies import (
     AdaptivePolicy,
     ConstantReconnectionPolicy,
@@ -22,17 +22,20 @@ from cassandra.policies import (
     TokenAwarePolicy,
 )
 from cassandra.query import SimpleStatement
-from cassandra.testing.fake import FakeCluster, hold, rows
+from cassandra.testing.fake import FakeCluster, hold
 
 from .faults import READ, WAIT, HostEvents, connected, number, thread
 
 KEYS = [bytes([high, low]) for high in range(8) for low in range(8)]
 
 
-def replication(**keyspaces: dict[str, str]) -> Any:
-    """What system_schema.keyspaces holds."""
-    columns = [("keyspace_name", "text"), ("replication", "map<text,text>")]
-    return rows(columns, list(keyspaces.items()))
+def replicate(nodes: FakeCluster, **keyspaces: dict[str, str]) -> None:
+    """Have all nodes hold these keyspaces."""
+    for node in nodes.nodes:
+        node.schema["system_schema.keyspaces"] = [
+            {"keyspace_name": name, "durable_writes": True, "replication": options}
+            for name, options in keyspaces.items()
+        ]
 
 
 def simple(replicas: int) -> dict[str, str]:
@@ -43,14 +46,12 @@ def simple(replicas: int) -> dict[str, str]:
 async def nodes() -> AsyncIterator[FakeCluster]:
     """Four nodes in two data centres, with two racks in each."""
     async with FakeCluster({"east": 2, "west": 2}, racks=2) as cluster:
-        cluster.prime(
-            REPLICATION_QUERY,
-            replication(
-                one=simple(1),
-                two=simple(2),
-                both={"class": "NetworkTopologyStrategy", "east": "1", "west": "1"},
-                own={"class": "LocalStrategy"},
-            ),
+        replicate(
+            cluster,
+            one=simple(1),
+            two=simple(2),
+            both={"class": "NetworkTopologyStrategy", "east": "1", "west": "1"},
+            own={"class": "LocalStrategy"},
         )
         cluster.prime(READ, number(1))
         yield cluster
@@ -117,16 +118,18 @@ async def test_a_new_node_gets_the_requests_of_its_range_and_a_removed_one_gives
 async def test_a_changed_replication_is_read_on_its_event(nodes: FakeCluster) -> None:
     async with connected(nodes) as (cluster, _):
         assert len(cluster.metadata.get_replicas("one", b"k")) == 1
-        nodes.prime(REPLICATION_QUERY, replication(one=simple(3)))
+        replicate(nodes, one=simple(3))
         for node in nodes.nodes:
             await thread(node.send_event, "SCHEMA_CHANGE", "UPDATED", "KEYSPACE", "one")
         await until(lambda: len(cluster.metadata.get_replicas("one", b"k")) == 3)
-        assert cluster.metadata.get_replicas("two", b"k") == []
+        assert len(cluster.metadata.get_replicas("two", b"k")) == 2  # the event was of another keyspace
 
 
 async def test_replication_is_read_again_when_the_control_connection_has_moved(nodes: FakeCluster) -> None:
     async with connected(nodes) as (cluster, _):
-        nodes.prime(REPLICATION_QUERY, replication(one=simple(2)))
+        replicate(nodes, one=simple(2))
+        for node in nodes.nodes:
+            node.schema_version = uuid.UUID(int=7)
         at = cluster.get_control_connection_host().address
         await thread(nodes.stop_node, nodes.node_at(at), False)
         await until(lambda: len(cluster.metadata.get_replicas("one", b"k")) == 2)
@@ -137,7 +140,7 @@ async def test_without_tokens_nothing_is_read_and_requests_go_anywhere(nodes: Fa
         assert cluster.metadata.token_map is None
         assert cluster.metadata.get_replicas("one", b"k") == []
         assert len(await coordinators(session, "one", KEYS[:4])) == 4
-    assert nodes.queries(REPLICATION_QUERY) == []
+    assert not [request for request in nodes.requests if "system_schema" in str(request.query)]
 
 
 async def test_ignored_hosts_get_no_connections(nodes: FakeCluster) -> None:

@@ -1,0 +1,92 @@
+"""Connects to a server with many tables, touches all metadata, and prints what it cost as JSON: for any driver of this family.
+
+Run by `benchmarks.metadata`: ADDRESS PORT MODE, where MODE is "time" (seconds of CPU), "memory" (bytes that Python objects hold) or
+"off" (seconds of CPU of a connect without schema metadata).
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+import time
+import tracemalloc
+from typing import Any
+
+from cassandra.cluster import Cluster
+
+
+def touch(metadata: Any) -> int:
+    """Look at each column, option and index of each table; how many tables there are."""
+    count = 0
+    for keyspace in metadata.keyspaces.values():
+        for table in keyspace.tables.values():
+            count += table.name.startswith("table_")
+            table.options.get("comment")
+            for column in table.columns.values():
+                column.cql_type  # noqa: B018
+            len(table.indexes), len(table.primary_key)
+    return count
+
+
+def connect(address: str, port: int, **settings: Any) -> tuple[Any, Any]:
+    """A cluster and a session."""
+    cluster = Cluster(
+        [address], port=port, protocol_version=4, compression=False, control_connection_timeout=60, **settings
+    )
+    return cluster, cluster.connect()
+
+
+def timed(address: str, port: int) -> dict[str, float]:
+    """CPU seconds of connect, of touching everything, and of exporting all of it."""
+    warm, _ = connect(address, port, schema_metadata_enabled=False, token_metadata_enabled=False)
+    gc.collect()
+    start = time.process_time()
+    cluster, _ = connect(address, port)
+    connected = time.process_time()
+    tables = touch(cluster.metadata)
+    touched = time.process_time()
+    text = cluster.metadata.export_schema_as_string()
+    exported = time.process_time()
+    cluster.shutdown()
+    warm.shutdown()
+    assert len(text) > tables * 100
+    return {
+        "tables": tables,
+        "connect": connected - start,
+        "touch": touched - connected,
+        "both": touched - start,
+        "export": exported - touched,
+    }
+
+
+def measured(address: str, port: int) -> dict[str, float]:
+    """Bytes held after connect, and after everything was touched."""
+    warm, _ = connect(address, port, schema_metadata_enabled=False, token_metadata_enabled=False)
+    gc.collect()
+    tracemalloc.start()
+    cluster, _ = connect(address, port)
+    gc.collect()
+    connected = tracemalloc.get_traced_memory()[0]
+    tables = touch(cluster.metadata)
+    gc.collect()
+    touched, peak = tracemalloc.get_traced_memory()
+    cluster.shutdown()
+    warm.shutdown()
+    return {"tables": tables, "connected": connected, "touched": touched, "peak": peak}
+
+
+def switched_off(address: str, port: int) -> dict[str, float]:
+    """CPU seconds of a connect that reads no schema."""
+    warm, _ = connect(address, port, schema_metadata_enabled=False, token_metadata_enabled=False)
+    start = time.process_time()
+    cluster, _ = connect(address, port, schema_metadata_enabled=False, token_metadata_enabled=False)
+    spent = time.process_time() - start
+    cluster.shutdown()
+    warm.shutdown()
+    return {"connect": spent}
+
+
+if __name__ == "__main__":
+    mode = {"time": timed, "memory": measured, "off": switched_off}[sys.argv[3]]
+    print(json.dumps(mode(sys.argv[1], int(sys.argv[2]))))

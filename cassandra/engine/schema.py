@@ -1,0 +1,436 @@
+"""Reading the schema, and keeping it fresh.
+
+The schema tables are read through one connection, in pages and side by side, into a `Grouping`. At connect all of them are read;
+later a `Target` at a time: what a DDL statement of a session has changed, before its result is handed on, and what events of the
+server name, after a while, so that a burst of them is one reading. Readings go one after another in rounds, and those that
+come while a round runs are joined into the next: what is read later is never overwritten by what was read earlier.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cassandra.encoder import cql_quote
+from cassandra.errors import ConnectionException, ConnectionShutdown, DriverException, RequestValidationException
+from cassandra.metadata.grouping import Grouping
+from cassandra.metadata.pages import COLUMNS_OF_COLUMNS
+from cassandra.metadata.replication import ReplicationStrategy
+from cassandra.metadata.schema import KeyspaceSource, Schema, TableSource
+
+if TYPE_CHECKING:
+    from cassandra.engine.connection import Connection
+    from cassandra.engine.core import Core
+    from cassandra.metadata.host import Host
+
+log = logging.getLogger("cassandra.cluster")
+
+VERSION_QUERY = "SELECT schema_version, release_version FROM system.local WHERE key = 'local'"
+MANY = 12  # that many targets in one keyspace are read as the whole keyspace
+
+
+class Part(NamedTuple):
+    """A schema table. `name`: the column that has the name of what a row belongs to, below the keyspace."""
+
+    table: str
+    name: str | None = None
+    columns: str = "*"
+
+
+_PARTS = {
+    "tables": Part("system_schema.tables", "table_name"),
+    "columns": Part("system_schema.columns", "table_name", COLUMNS_OF_COLUMNS),
+    "indexes": Part("system_schema.indexes", "table_name"),
+    "triggers": Part("system_schema.triggers", "table_name"),
+    "dropped_columns": Part("system_schema.dropped_columns", "table_name"),
+    "views": Part("system_schema.views", "view_name"),
+    "types": Part("system_schema.types", "type_name"),
+    "functions": Part("system_schema.functions", "function_name"),
+    "aggregates": Part("system_schema.aggregates", "aggregate_name"),
+}
+_KEYSPACES = {"keyspaces": Part("system_schema.keyspaces")}
+# What one family of servers has, and some of its versions do not.
+_OF_CASSANDRA = {"column_masks": Part("system_schema.column_masks", "table_name")}
+_VIRTUAL = {
+    "virtual_keyspaces": Part("system_virtual_schema.keyspaces"),
+    "virtual_tables": Part("system_virtual_schema.tables", "table_name"),
+    "virtual_columns": Part("system_virtual_schema.columns", "table_name", COLUMNS_OF_COLUMNS),
+}
+_OF_SCYLLADB = {
+    "scylla_tables": Part("system_schema.scylla_tables", "table_name"),
+    "scylla_keyspaces": Part("system_schema.scylla_keyspaces"),
+    "scylla_aggregates": Part("system_schema.scylla_aggregates", "aggregate_name"),
+}
+_OPTIONAL = {*_OF_CASSANDRA, *_VIRTUAL, *_OF_SCYLLADB, "dropped_columns"}
+
+# What is read for a target of a kind that is less than a keyspace.
+_PARTS_OF_KIND = {
+    "TABLE": ("tables", "columns", "indexes", "triggers", "dropped_columns", "views", "column_masks", "scylla_tables"),
+    "TYPE": ("types",),
+    "FUNCTION": ("functions",),
+    "AGGREGATE": ("aggregates", "scylla_aggregates"),
+}
+# The slot of a `KeyspaceSource` that holds rows of the kind, and the column that has their name.
+_ROWS_OF_KIND = {
+    "TYPE": ("types", "type_name"),
+    "FUNCTION": ("functions", "function_name"),
+    "AGGREGATE": ("aggregates", "aggregate_name"),
+}
+
+
+class Target(NamedTuple):
+    """What is to be read again: ALL, a KEYSPACE, a keyspace's REPLICATION (and durable writes) alone, a TABLE (or view), TYPE, ..."""
+
+    kind: str = "ALL"
+    keyspace: str = ""
+    name: str = ""
+    forced: bool = False  # a program asks for it: it is read also where reading is switched off
+
+    @classmethod
+    def of_event(cls, event: Mapping[str, Any]) -> Target:
+        """What a schema change has changed."""
+        kind, keyspace = event["target_type"], event["keyspace"]
+        if kind == "KEYSPACE":
+            # One that was dropped, and perhaps made again since, is read as a whole.
+            return cls("REPLICATION" if event["change_type"] == "UPDATED" else "KEYSPACE", keyspace)
+        changed = event[kind.lower()]
+        return cls(kind, keyspace, getattr(changed, "name", changed))
+
+    def covers(self, other: Target) -> bool:
+        """Whether reading this reads `other` too."""
+        if other.forced and not self.forced:
+            return False
+        return self.kind == "ALL" or (self.kind == "KEYSPACE" and self.keyspace == other.keyspace)
+
+
+class SchemaRefresher:
+    """Reads the schema for one `Core`, and swaps `Metadata`'s snapshots."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self.enabled = True  # `set_meta_refresh_enabled`
+        self._missing: set[tuple[Any, str]] = set()
+        self._pending: dict[Target, None] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._wanted: dict[Target, tuple[Connection | None, list[asyncio.Future[None]]]] = {}
+        self._worker: asyncio.Task[None] | None = None
+        self._closed = False
+
+    @property
+    def _reads_schema(self) -> bool:
+        return bool(self._core.settings.schema_metadata_enabled)
+
+    @property
+    def _reads_anything(self) -> bool:
+        return self.enabled and (self._reads_schema or self._core.settings.token_metadata_enabled)
+
+    # -- when ------------------------------------------------------------------------------------------------------------
+
+    async def on_connected(self, connection: Connection, local: Host) -> None:
+        """The first control connection is open: read what is wanted, before `connect` returns."""
+        if self._reads_anything:
+            await self._read_all(connection, _version_of(local), self._reads_schema)
+
+    def on_moved(self, local: Host) -> None:
+        """The control connection has moved: read everything again where something may have changed meanwhile."""
+        if self._reads_anything and self._core.metadata.schema.version != _version_of(local):
+            self._core.spawn(self._refresh_quietly([Target()]))
+
+    def on_event(self, event: Mapping[str, Any]) -> None:
+        """The server says that something has changed."""
+        window = self._core.settings.schema_event_refresh_window
+        target = Target.of_event(event)
+        if window < 0 or self._closed or not self._concerns(target):
+            return
+        self._pending[target] = None
+        if self._timer is None:
+            self._timer = self._core.loop.call_later(random.uniform(0.0, window), self._start_pending)
+
+    def _start_pending(self) -> None:
+        self._timer = None
+        targets, self._pending = list(self._pending), {}
+        if targets and not self._closed:
+            self._core.spawn(self._refresh_quietly(targets))
+
+    async def after_ddl(self, event: Mapping[str, Any], connection: Connection) -> None:
+        """A session has changed the schema, through `connection`: read what it has changed."""
+        target = Target.of_event(event)
+        if not self._concerns(target):
+            return
+        self._pending.pop(target, None)  # the event of the same change came first
+        await self._refresh_quietly([target], connection)
+
+    def _concerns(self, target: Target) -> bool:
+        """Whether a change is of something that is read: of a keyspace's replication always, where anything is."""
+        if not self._reads_anything:
+            return False
+        if target.kind in ("KEYSPACE", "REPLICATION"):
+            return True
+        wanted = self._core.settings.schema_metadata_keyspaces
+        return self._reads_schema and (wanted is None or target.keyspace in wanted)
+
+    async def _refresh_quietly(self, targets: Iterable[Target], connection: Connection | None = None) -> None:
+        try:
+            await self._refresh(targets, connection)
+        except (DriverException, OSError, asyncio.TimeoutError) as error:
+            if not self._closed:
+                log.warning("the schema could not be read again: %s", error)
+            self._doubt()
+        except Exception:
+            log.exception("the schema could not be read again")
+            self._doubt()
+
+    def _doubt(self) -> None:
+        """The snapshot may lack a change: after the next move of the control connection all is read again."""
+        self._core.metadata.replace_schema(self._core.metadata.schema.at(None))
+
+    async def refresh(self, target: Target, max_schema_agreement_wait: float | None = None) -> None:
+        """Wait until nodes agree on the schema, then read `target` again, also where reading is switched off.
+
+        Raises DriverException where they do not agree in time, and what the reading raises. A wait of 0 or less is none.
+        """
+        wait = self._core.settings.max_schema_agreement_wait
+        wait = wait if max_schema_agreement_wait is None else max_schema_agreement_wait
+        connection = self._core.control.connection
+        if wait > 0 and connection is not None and not await self._core.wait_for_schema_agreement(connection, wait):
+            raise DriverException(f"the nodes did not agree on the schema within {wait} seconds: it was not read again")
+        await self._refresh([target._replace(forced=True)])
+
+    # -- rounds ------------------------------------------------------------------------------------------------------------
+
+    async def _refresh(self, targets: Iterable[Target], connection: Connection | None = None) -> None:
+        """Have `targets` read in the next round; through `connection`, or the control connection."""
+        if self._closed:
+            raise ConnectionShutdown("the cluster is shut down")
+        futures = []
+        for target in targets:
+            future: asyncio.Future[None] = self._core.loop.create_future()
+            known = self._wanted.get(target, (None, []))
+            self._wanted[target] = (connection or known[0], [*known[1], future])
+            futures.append(future)
+        if self._worker is None or self._worker.done():
+            self._worker = self._core.spawn(self._work())
+        results = await asyncio.gather(*futures, return_exceptions=True)
+        for result in results:
+            if isinstance(result, BaseException):
+                raise result
+
+    async def _work(self) -> None:
+        while self._wanted:
+            wanted, self._wanted = self._wanted, {}
+            try:
+                await self._round(wanted)
+            finally:
+                ended = ConnectionShutdown("the cluster is shut down")
+                for _, waiting in wanted.values():
+                    _complete(waiting, ended)
+
+    async def _round(self, wanted: Mapping[Target, tuple[Connection | None, list[asyncio.Future[None]]]]) -> None:
+        chosen = _joined(wanted)
+
+        async def read(target: Target) -> None:
+            covered = [one for one in wanted if one == target or target.covers(one)]
+            waiting = [future for one in covered for future in wanted[one][1]]
+            through = [connection for one in covered if (connection := wanted[one][0]) is not None]
+            try:
+                await self._read(target, through[-1] if through else None)
+            except Exception as error:  # of whatever kind: it is for whoever waits
+                _complete(waiting, error)
+            else:
+                _complete(waiting, None)
+
+        await asyncio.gather(*map(read, chosen))
+
+    # -- what --------------------------------------------------------------------------------------------------------------
+
+    async def _read(self, target: Target, connection: Connection | None) -> None:
+        if connection is None or connection.closed:
+            connection = self._core.control.connection
+        if connection is None:
+            raise ConnectionException("there is no control connection at the moment")
+        if target.kind == "ALL":
+            rows = await self._core.query_rows(connection, VERSION_QUERY)
+            version = (rows[0]["schema_version"], rows[0]["release_version"]) if rows else None
+            await self._read_all(connection, version, target.forced or self._reads_schema)
+        elif target.kind in ("KEYSPACE", "REPLICATION") or target.keyspace not in self._core.metadata.schema.sources:
+            await self._read_keyspace(connection, target)
+        else:
+            await self._read_element(connection, target)
+
+    async def _read_all(self, connection: Connection, version: Any, whole: bool) -> None:
+        """All keyspaces: the replication of each, and the rest of those that are not filtered away where `whole`."""
+        parts = {**_KEYSPACES}
+        wanted = self._core.settings.schema_metadata_keyspaces
+        if whole and (wanted is None or wanted):
+            parts |= {**_PARTS, **self._parts_of_server(connection)}
+            if not _is_scylladb(connection):
+                parts |= _VIRTUAL
+        among = None if wanted is None else f"keyspace_name IN ({', '.join(map(cql_quote, wanted))})"
+        conditions = {name: among for name in parts if name != "keyspaces"}
+        grouping = await self._query(connection, parts, conditions)
+        self._take_replication(grouping, whole=True)
+        if whole:
+            sources = grouping.sources()
+            if wanted is not None:
+                sources = {name: source for name, source in sources.items() if name in wanted}
+            self._core.metadata.replace_schema(Schema(sources, version))
+        else:
+            self._core.metadata.replace_schema(self._core.metadata.schema.at(version))
+
+    async def _read_keyspace(self, connection: Connection, target: Target) -> None:
+        name = target.keyspace
+        metadata = self._core.metadata
+        wanted = self._core.settings.schema_metadata_keyspaces
+        held = (self._reads_schema or target.forced) and (wanted is None or name in wanted)
+        known = metadata.schema.sources.get(name)
+        parts = {**_KEYSPACES}
+        if held and (target.kind != "REPLICATION" or known is None):
+            parts |= {**_PARTS, **self._parts_of_server(connection)}
+        condition = f"keyspace_name = {cql_quote(name)}"
+        grouping = await self._query(connection, parts, dict.fromkeys(parts, condition))
+        self._take_replication(grouping, whole=False, name=name)
+        if not held:
+            return
+        source: KeyspaceSource | None = grouping.sources().get(name)
+        known = metadata.schema.sources.get(name)
+        if source is not None and known is not None and len(parts) == 1:
+            source = known.replaced(row=source.row)
+        self._take_keyspace(name, source)
+
+    async def _read_element(self, connection: Connection, target: Target) -> None:
+        """A table, view, type, or all functions or aggregates of one name, of a keyspace that is known."""
+        available = {**_PARTS, **self._parts_of_server(connection)}
+        parts = {name: available[name] for name in _PARTS_OF_KIND[target.kind] if name in available}
+        place = f"keyspace_name = {cql_quote(target.keyspace)} AND"
+        conditions = {name: f"{place} {part.name} = {cql_quote(target.name)}" for name, part in parts.items()}
+        grouping = await self._query(connection, parts, conditions)
+        known = self._core.metadata.schema.sources.get(target.keyspace)
+        if known is None:  # dropped meanwhile
+            return
+        if target.kind == "TABLE":
+            self._take_keyspace(target.keyspace, _with_table(known, target.name, list(grouping.table_sources())))
+            return
+        slot, column = _ROWS_OF_KIND[target.kind]
+        rows = grouping.aggregates(known.name) if slot == "aggregates" else grouping.of_keyspace(slot, known.name)
+        others = [row for row in getattr(known, slot) if row.get(column) != target.name]
+        self._take_keyspace(target.keyspace, known.replaced(**{slot: (*others, *rows)}))
+
+    def _take_keyspace(self, name: str, source: KeyspaceSource | None) -> None:
+        # Other changes may have come in between: no version says any more what this snapshot is.
+        self._core.metadata.replace_schema(self._core.metadata.schema.with_keyspace(name, source))
+
+    def _take_replication(self, grouping: Grouping, whole: bool, name: str = "") -> None:
+        read = {keyspace: _replication(row) for keyspace, row in grouping.keyspaces.items()}
+        if not whole:
+            read = {**{k: v for k, v in self._core.metadata.replication.items() if k != name}, **read}
+        self._core.metadata.replace_replication({k: v for k, v in read.items() if v is not None})
+
+    # -- asking ------------------------------------------------------------------------------------------------------------
+
+    def _parts_of_server(self, connection: Connection) -> dict[str, Part]:
+        return _OF_SCYLLADB if _is_scylladb(connection) else _OF_CASSANDRA
+
+    async def _query(
+        self, connection: Connection, parts: Mapping[str, Part], conditions: Mapping[str, str | None]
+    ) -> Grouping:
+        """Read `parts` side by side."""
+        grouping = Grouping()
+
+        async def read(name: str, part: Part) -> None:
+            condition = conditions.get(name)
+            query = f"SELECT {part.columns} FROM {part.table}" + (f" WHERE {condition}" if condition else "")
+            async for page in self._core.query_pages(connection, query):
+                grouping.add(name, page, connection.version)
+
+        async def read_optional(name: str, part: Part) -> None:
+            # Which server it is decides what it has: nodes of one cluster may differ while they are upgraded.
+            key = (connection.endpoint, name)
+            if key in self._missing:
+                return
+            try:
+                await read(name, part)
+            except RequestValidationException as error:
+                log.debug("%s has no %s: %s", connection.endpoint, part.table, error)
+                self._missing.add(key)
+
+        await asyncio.gather(
+            *(read_optional(name, part) if name in _OPTIONAL else read(name, part) for name, part in parts.items())
+        )
+        return grouping
+
+    # -- end ---------------------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Forget what was still to be read."""
+        self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._worker is not None:
+            self._worker.cancel()
+        ended = ConnectionShutdown("the cluster is shut down")
+        for _, waiting in self._wanted.values():
+            _complete(waiting, ended)
+        self._wanted.clear()
+
+
+def _complete(waiting: Iterable[asyncio.Future[None]], error: Exception | None) -> None:
+    for future in waiting:
+        if future.done():
+            continue
+        if error is None:
+            future.set_result(None)
+        else:
+            future.set_exception(error)
+
+
+def _joined(wanted: Iterable[Target]) -> list[Target]:
+    """The least that covers all of `wanted`: whole keyspaces in the place of many of their parts."""
+    counts: dict[str, list[Target]] = {}
+    for target in wanted:
+        counts.setdefault(target.keyspace, []).append(target)
+    many = [
+        Target("KEYSPACE", keyspace, forced=any(target.forced for target in targets))
+        for keyspace, targets in counts.items()
+        if keyspace and len(targets) >= MANY
+    ]
+    candidates = dict.fromkeys([*wanted, *many])
+    return [
+        target for target in candidates if not any(other != target and other.covers(target) for other in candidates)
+    ]
+
+
+def _with_table(known: KeyspaceSource, name: str, read: Sequence[TableSource]) -> KeyspaceSource:
+    """`known` with the table or view `name` as it was read, or without it."""
+    tables, views = dict(known.tables), dict(known.views)
+    before = views.pop(name, None)
+    tables.pop(name, None)
+    for source in read:
+        if source.base is None:
+            source.views = {view.name: view for view in views.values() if view.base == name}
+            tables[name] = source
+        else:
+            views[name] = source
+    views = dict(sorted(views.items()))
+    for base in {view.base for view in (before, views.get(name)) if view is not None}:
+        if base in tables and base is not None:
+            tables[base] = tables[base].with_views({view.name: view for view in views.values() if view.base == base})
+    return known.replaced(tables=dict(sorted(tables.items())), views=views)
+
+
+def _is_scylladb(connection: Connection) -> bool:
+    return connection.features is not None and connection.features.sharding_info is not None
+
+
+def _version_of(local: Host) -> Any:
+    return local.schema_version, local.release_version
+
+
+def _replication(row: Mapping[str, Any]) -> ReplicationStrategy | None:
+    replication = row.get("replication")
+    if not isinstance(replication, Mapping) or not replication.get("class"):
+        return None
+    options = {key: value for key, value in replication.items() if key != "class"}
+    return ReplicationStrategy.create(replication["class"], options)

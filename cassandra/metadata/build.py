@@ -1,0 +1,358 @@
+"""Rows of the schema tables to metadata objects; called by the sources of `cassandra.metadata.schema`, once for each object.
+
+What is wrong with a row is kept on the object that it belongs to, which then exports a comment, and harms no other.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from cassandra.cqltypes.parse import cqltype_to_python, lookup_cqltype
+from cassandra.encoder import Encoder
+from cassandra.metadata.elements import (
+    Aggregate,
+    ColumnMask,
+    ColumnMetadata,
+    DroppedColumn,
+    Function,
+    IndexMetadata,
+    TriggerMetadata,
+    UserType,
+)
+from cassandra.metadata.keyspaces import KeyspaceMetadata
+from cassandra.metadata.names import cql_string, maybe_escape_name
+from cassandra.metadata.options import scylla_options
+from cassandra.metadata.schema import NOTHING, KeyspaceSource, LazyMapping, TableSource, object_of
+from cassandra.metadata.tables import MaterializedViewMetadata, TableMetadataV3
+
+log = logging.getLogger("cassandra.metadata")
+
+_EMPTY_TYPES = ("empty", "'org.apache.cassandra.db.marshal.EmptyType'")
+
+
+def _checked(value: Any, kind: type | tuple[type, ...], what: str) -> Any:
+    """`value`, or the error that stands in its place, or one that says that `what` is of another kind."""
+    if isinstance(value, kind):
+        return value
+    if isinstance(value, Exception):
+        raise value
+    raise ValueError(f"{what} is {value!r}")
+
+
+def _row_checked(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    for value in row.values():
+        if isinstance(value, Exception):
+            raise value
+    return row
+
+
+# -- tables and views --------------------------------------------------------------------------------------------------
+
+
+def table(source: TableSource) -> TableMetadataV3:
+    """The table of `source`."""
+    made = TableMetadataV3(source.keyspace, source.name, triggers=NOTHING, virtual=source.virtual)
+    made.indexes = made.views = made.dropped_columns = NOTHING
+    for take in (_take_columns, _take_flags, _take_options, _take_parts):
+        try:
+            take(made, source)
+        except Exception as error:
+            log.exception("the metadata of table %s.%s is damaged", source.keyspace, source.name)
+            made.fail(error)
+    if source.views:
+        made.views = LazyMapping(source.views, object_of)
+    return made
+
+
+def _take_options(made: Any, source: TableSource) -> None:
+    for value in source.row:
+        if isinstance(value, Exception):
+            raise value
+    made.take_row(source.names, source.row)
+    extensions = made.extensions
+    if extensions or source.scylla:
+        made.options.update(scylla_options(extensions, source.scylla[0] if source.scylla else None))
+
+
+def with_views(made: TableMetadataV3, views: Mapping[str, TableSource]) -> TableMetadataV3:
+    """A table that is like `made` but for its views."""
+    other = copy.copy(made)
+    other.views = LazyMapping(views, object_of)
+    return other
+
+
+def view(source: TableSource) -> MaterializedViewMetadata:
+    """The materialized view of `source`."""
+    row = dict(zip(source.names, source.row, strict=True))
+    made = MaterializedViewMetadata(
+        source.keyspace, source.name, source.base or "", False, str(row.get("where_clause")), None
+    )
+    try:
+        _row_checked(row)
+        _take_options(made, source)
+        made.include_all_columns = bool(row.get("include_all_columns"))
+        _take_columns(made, source)
+        if not made.partition_key:
+            raise ValueError("no column is of the partition key")
+    except Exception as error:
+        log.exception("the metadata of view %s.%s is damaged", source.keyspace, source.name)
+        made.fail(error)
+    return made
+
+
+def _take_columns(made: Any, source: TableSource) -> None:
+    """In the order that servers describe tables in: the key, static columns, the others; within these by name, as they come."""
+    partition_key: list[tuple[int, ColumnMetadata]] = []
+    clustering_key: list[tuple[int, ColumnMetadata]] = []
+    static: list[ColumnMetadata] = []
+    regular: list[ColumnMetadata] = []
+    found = source.columns.take(source.keyspace, source.name) if source.columns is not None else ()
+    for page, start, end in found:
+        for name, order, kind, position, cql_type in zip(*[column[start:end] for column in page], strict=True):
+            if type(name) is not str or type(cql_type) is not str or type(position) is not int:
+                _check_column(name, position, cql_type)
+            if kind == "regular":
+                regular.append(ColumnMetadata(made, name, cql_type))
+            elif kind == "clustering":
+                clustering_key.append((position, ColumnMetadata(made, name, cql_type, False, order == "desc")))
+            elif kind == "partition_key":
+                partition_key.append((position, ColumnMetadata(made, name, cql_type)))
+            elif kind == "static":
+                static.append(ColumnMetadata(made, name, cql_type, True))
+            else:
+                _checked(kind, str, f"the kind of column {name!r}")
+                raise ValueError(f"column {name!r} is of the unknown kind {kind!r}")
+    made.partition_key = _in_order(partition_key)
+    made.clustering_key = _in_order(clustering_key)
+    made.columns = {
+        column.name: column
+        for columns in (made.partition_key, made.clustering_key, static, regular)
+        for column in columns
+    }
+    for row in source.masks:
+        made.columns[_row_checked(row)["column_name"]].mask = _mask(row)
+
+
+def _in_order(columns: list[tuple[int, ColumnMetadata]]) -> list[ColumnMetadata]:
+    if len(columns) > 1:
+        columns.sort(key=_position)
+    return [column for _, column in columns]
+
+
+def _position(place: tuple[int, ColumnMetadata]) -> int:
+    return place[0]
+
+
+def _check_column(name: Any, position: Any, cql_type: Any) -> None:
+    _checked(name, str, "a column's name")
+    _checked(position, int, f"the position of column {name!r}")
+    _checked(cql_type, str, f"the type of column {name!r}")
+
+
+def _mask(row: Mapping[str, Any]) -> ColumnMask:
+    _row_checked(row)
+    nulls = row.get("function_argument_nulls") or ()
+    kinds = row.get("function_argument_types") or ()
+    values = row.get("function_argument_values") or ()
+    arguments = [
+        "null" if is_null else _literal(kind, value) for is_null, kind, value in zip(nulls, kinds, values, strict=True)
+    ]
+    return ColumnMask(row["function_keyspace"], row["function_name"], tuple(arguments))
+
+
+_QUOTED = frozenset(("ascii", "date", "inet", "text", "time", "timestamp", "varchar"))
+
+
+def _literal(kind: str, value: str) -> str:
+    """The literal of a value that the server keeps as text without quotes."""
+    if "<" in kind:
+        # Collections are kept as the hex of their wire form.
+        made = _types(cqltype_to_python(kind))[0]
+        return Encoder().cql_encode_all_types(made.from_binary(bytes.fromhex(value), _ANY_VERSION))
+    if kind == "blob":
+        return f"0x{value.removeprefix('0x')}"
+    return cql_string(value) if kind in _QUOTED else value
+
+
+_ANY_VERSION = 4  # the wire form of values is the same in all
+
+
+def _types(nodes: Sequence[Any]) -> list[Any]:
+    """The types of CQL names with their parameters; ValueError for a type that is none of the scalars and collections."""
+    found = []
+    for at, name in enumerate(nodes):
+        if isinstance(name, list):
+            continue
+        parameters = nodes[at + 1] if at + 1 < len(nodes) and isinstance(nodes[at + 1], list) else None
+        try:
+            made = lookup_cqltype(name)
+        except KeyError:
+            raise ValueError(f"a literal of type {name} cannot be made") from None
+        found.append(made.apply_parameters(_types(parameters)) if parameters is not None else made)
+    return found
+
+
+def _take_flags(made: TableMetadataV3, source: TableSource) -> None:
+    """Tables of Thrift, and with COMPACT STORAGE: they have no flag ``compound``, and columns that CQL does not show."""
+    if source.virtual or "flags" not in source.names:
+        return
+    flags = frozenset(_checked(source.row[source.names.index("flags")] or frozenset(), frozenset, "flags"))
+    if flags:
+        made.is_compact_storage = "compound" not in flags or bool(flags & {"dense", "super"})
+    else:
+        made.is_compact_storage = _looks_compact(made)
+    made.is_cql_compatible = "super" not in flags
+    if not made.is_compact_storage or not made.is_cql_compatible:
+        return
+    if not flags & {"dense", "compound"}:
+        _hide_static_compact(made)
+    elif "dense" in flags:
+        for column in [c for c in made.columns.values() if c.cql_type in _EMPTY_TYPES and c not in made.primary_key]:
+            del made.columns[column.name]
+
+
+def _looks_compact(made: TableMetadataV3) -> bool:
+    return any(column.is_static for column in made.columns.values()) and len(made.clustering_key) == 1
+
+
+def _hide_static_compact(made: TableMetadataV3) -> None:
+    """The columns that CQL sees are kept as static ones; the clustering column and the regular one are not to be seen."""
+    for column in list(made.columns.values()):
+        if column in made.clustering_key or (not column.is_static and column not in made.partition_key):
+            del made.columns[column.name]
+        column.is_static = False
+    made.clustering_key.clear()
+
+
+def _take_parts(made: TableMetadataV3, source: TableSource) -> None:
+    if source.indexes:
+        made.indexes = {name: _index(name, kind, options, made) for name, kind, options in source.indexes}
+    made.triggers = {} if source.triggers else NOTHING
+    for row in source.triggers:
+        name = _row_checked(row)["trigger_name"]
+        made.triggers[name] = TriggerMetadata(made, name, dict(row["options"] or {}))
+    made.dropped_columns = {} if source.dropped else NOTHING
+    for row in source.dropped:
+        name = _row_checked(row)["column_name"]
+        made.dropped_columns[name] = DroppedColumn(name, row["type"], row["dropped_time"], row.get("kind") == "static")
+    if not made.partition_key:
+        raise ValueError("no column is of the partition key")
+
+
+def _index(name: Any, kind: Any, options: Any, made: TableMetadataV3) -> IndexMetadata:
+    try:
+        _checked(name, str, "an index's name")
+        _checked(kind, str, f"the kind of index {name!r}")
+        _checked(options, Mapping, f"the options of index {name!r}")
+    except Exception as error:
+        made.fail(error)
+        return IndexMetadata(made.keyspace_name, made.name, str(name), str(kind), {})
+    target = options.get("target")
+    # Targets are CQL, but for those that Cassandra 3.0 and ScyllaDB keep as the bare name of a column.
+    if target in made.columns and maybe_escape_name(target) != target:
+        options = {**options, "target": maybe_escape_name(target)}
+    return IndexMetadata(made.keyspace_name, made.name, name, kind, options)
+
+
+# -- keyspaces ---------------------------------------------------------------------------------------------------------
+
+
+def keyspace(source: KeyspaceSource) -> KeyspaceMetadata:
+    """The keyspace of `source`; its tables and views are made when they are looked at."""
+    replication = source.row.get("replication")
+    options = dict(replication) if isinstance(replication, Mapping) else {}
+    strategy = options.pop("class", "")
+    made = KeyspaceMetadata(source.name, source.row.get("durable_writes", True), strategy, options)
+    made.virtual = source.virtual
+    try:
+        _row_checked(source.row)
+        if not source.virtual and not strategy:
+            raise ValueError(f"the replication of the keyspace is {replication!r}")
+    except Exception as error:
+        made.fail(error)
+    made.tables = LazyMapping(source.tables, object_of)
+    made.views = LazyMapping(source.views, object_of)
+    made.indexes = _indexes(source)
+    made.user_types = {one.name: one for one in _each(made, "type", _user_type, source.types)}
+    functions = _each(made, "function", _function, source.functions)
+    made.functions = {one.signature: one for one in sorted(functions, key=_signature)}
+    aggregates = _each(made, "aggregate", _aggregate, source.aggregates)
+    made.aggregates = {one.signature: one for one in sorted(aggregates, key=_signature)}
+    if source.scylla is not None:
+        made.tablets = _tablets(source.scylla)
+    return made
+
+
+class _Indexes(LazyMapping[Any]):
+    """The indexes of all tables by name: what is known of each is the source of its table."""
+
+    __slots__ = ()
+
+    def __getitem__(self, name: str) -> Any:
+        return self._names[name].object().indexes[name]
+
+
+def _indexes(source: KeyspaceSource) -> _Indexes:
+    return _Indexes({name: table for table in source.tables.values() for name in table.index_names()}, object_of)
+
+
+def _each(
+    made: KeyspaceMetadata, what: str, make: Callable[[Mapping[str, Any]], Any], rows: Iterable[Mapping[str, Any]]
+) -> Iterable[Any]:
+    for row in rows:
+        try:
+            yield make(_row_checked(row))
+        except Exception as error:
+            log.exception("the metadata of a %s in keyspace %s is damaged", what, made.name)
+            made.fail(error)
+
+
+def _signature(one: Any) -> str:
+    signature: str = one.signature
+    return signature
+
+
+def _user_type(row: Mapping[str, Any]) -> UserType:
+    return UserType(row["keyspace_name"], row["type_name"], row["field_names"] or (), row["field_types"] or ())
+
+
+def _function(row: Mapping[str, Any]) -> Function:
+    return Function(
+        row["keyspace_name"],
+        row["function_name"],
+        row["argument_types"] or (),
+        row["argument_names"] or (),
+        row["return_type"],
+        row["language"],
+        row["body"],
+        row["called_on_null_input"],
+        bool(row.get("deterministic")),
+        bool(row.get("monotonic")),
+        row.get("monotonic_on") or (),
+    )
+
+
+def _aggregate(row: Mapping[str, Any]) -> Aggregate:
+    return Aggregate(
+        row["keyspace_name"],
+        row["aggregate_name"],
+        row["argument_types"] or (),
+        row["state_func"],
+        row["state_type"],
+        row["final_func"],
+        row["initcond"],
+        row["return_type"],
+        bool(row.get("deterministic")),
+        row.get("reduce_func"),
+    )
+
+
+def _tablets(row: Mapping[str, Any]) -> dict[str, Any] | None:
+    """ScyllaDB's ``tablets`` of a keyspace: their first number a table, where they are in use."""
+    initial = row.get("initial_tablets")
+    if not isinstance(initial, int):
+        return None
+    return {"enabled": True, **({"initial": initial} if initial else {})}

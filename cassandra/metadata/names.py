@@ -1,0 +1,108 @@
+"""CQL names and values as text: what has to be quoted, and how.
+
+Quoting a name that needs none does no harm, leaving the quotes away changes what it means: a word counts as reserved where any
+of Cassandra 3.0 to 5.0 and ScyllaDB reserves it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+__all__ = [
+    "cql_keywords",
+    "cql_keywords_reserved",
+    "cql_keywords_unreserved",
+    "cql_map",
+    "cql_string",
+    "escape_name",
+    "is_valid_name",
+    "maybe_escape_name",
+    "protect_name",
+    "protect_names",
+    "protect_value",
+]
+
+_RESERVED = """
+add allow alter and apply asc authorize batch begin by columnfamily create default delete desc describe drop entries
+execute from full grant if in index infinity insert into is keyspace limit materialized mbean mbeans modify nan
+norecursive not null of on or order primary rename replace revoke schema select set table to token truncate unlogged
+unset update use using view where with
+"""
+cql_keywords_reserved: set[str] = set(_RESERVED.split())
+"""The words that are names only in quotes."""
+
+_UNRESERVED = """
+access aggregate all ann any as ascii between bigint blob boolean bypass cache called cast cidrs cluster clustering
+compact contains count counter custom datacenters date decimal deterministic distinct double duration exists
+filtering finalfunc float frozen function functions generated group hashed inet initcond input int internals json
+key keys keyspaces language like list login map masked maxwritetime monotonic nologin nosuperuser only options
+partition password per permission permissions prune reducefunc returns role roles select_masked service
+service_level sfunc smallint static storage stype superuser text time timeout timestamp timeuuid tinyint trigger ttl
+tuple type unmask user users uuid values varchar varint vector writetime
+"""
+cql_keywords_unreserved: set[str] = set(_UNRESERVED.split())
+"""The other words of the language."""
+
+cql_keywords: set[str] = cql_keywords_reserved | cql_keywords_unreserved
+"""All words of the language."""
+
+_PLAIN_NAME = re.compile(r"[a-z][0-9a-z_]*")
+
+
+def is_valid_name(name: str | None) -> bool:
+    """Whether `name` means itself without quotes."""
+    return name is not None and _PLAIN_NAME.fullmatch(name) is not None and name not in cql_keywords_reserved
+
+
+def escape_name(name: str) -> str:
+    """`name` in quotes."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def maybe_escape_name(name: str) -> str:
+    """`name`, in quotes where it needs them."""
+    return name if is_valid_name(name) else escape_name(name)
+
+
+def protect_name(name: str) -> str:
+    """`name`, in quotes where it needs them."""
+    return maybe_escape_name(name)
+
+
+def protect_names(names: Iterable[str]) -> list[str]:
+    """`protect_name` of each."""
+    return [maybe_escape_name(name) for name in names]
+
+
+def cql_string(text: str) -> str:
+    """A text in single quotes."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def protect_value(value: Any) -> str:
+    """`value` as a literal: numbers and booleans plain, None as ``NULL``, bytes as ``0x...``, mappings as maps, all else as text."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return str(value)
+    if isinstance(value, (bytes, bytearray)):
+        return "0x" + value.hex()
+    if hasattr(value, "items"):
+        return cql_map(value)
+    return cql_string(str(value))
+
+
+def cql_map(values: Any) -> str:
+    """A mapping as a CQL map, in the order of its keys."""
+    return (
+        "{" + ", ".join(f"{protect_value(key)}: {protect_value(value)}" for key, value in sorted(values.items())) + "}"
+    )
+
+
+for _function in (is_valid_name, escape_name, maybe_escape_name, protect_name, protect_names, protect_value):
+    _function.__module__ = "cassandra.metadata"
+del _function

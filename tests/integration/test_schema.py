@@ -1,0 +1,219 @@
+"""A large odd schema, exported, dropped, made again from the export, and compared; and changes by others, seen through events."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.cluster import Cluster, Session
+from cassandra.metadata import KeyspaceMetadata
+from cassandra.query import dict_factory
+from cassandra.testing import LocalCluster
+
+from .conftest import connect, create_keyspace, new_keyspace_name
+
+pytestmark = pytest.mark.integration
+
+NAME = "Odd_Ks"
+
+EVERYWHERE = [
+    "CREATE KEYSPACE {ks} WITH replication = {{'class': 'NetworkTopologyStrategy', 'dc1': 1}} AND durable_writes = false",
+    'CREATE TYPE {ks}.inner_type (a int, "Sel ect" text, "from" frozen<list<int>>)',
+    'CREATE TYPE {ks}."Type Two" (i frozen<inner_type>, m map<text, frozen<inner_type>>, t tuple<int, frozen<inner_type>>)',
+    'CREATE TYPE {ks}.a_outer (x frozen<"Type Two">, s set<frozen<list<frozen<"Type Two">>>>)',
+    'CREATE FUNCTION {ks}.plus(a int, "B" int) RETURNS NULL ON NULL INPUT RETURNS int LANGUAGE java '
+    "AS 'return a + B; // it''s $odd'",
+    "CREATE FUNCTION {ks}.plus(a bigint, b bigint) CALLED ON NULL INPUT RETURNS bigint LANGUAGE java "
+    "AS $$return a == null ? b : a;$$",
+    "CREATE FUNCTION {ks}.dollars(a int) CALLED ON NULL INPUT RETURNS text LANGUAGE java AS 'return \"$$\" + ''\"'';'",
+    'CREATE FUNCTION {ks}."Fin"(a int) RETURNS NULL ON NULL INPUT RETURNS text LANGUAGE java AS $$return "x" + a;$$',
+    "CREATE FUNCTION {ks}.takes_udt(a inner_type, l list<frozen<inner_type>>, t tuple<int, text>) CALLED ON NULL INPUT "
+    "RETURNS int LANGUAGE java AS $$return 1;$$",
+    "CREATE FUNCTION {ks}.to_text(s text, v int) CALLED ON NULL INPUT RETURNS text LANGUAGE java AS $$return s + v;$$",
+    "CREATE FUNCTION {ks}.to_map(s map<text, int>, v int) CALLED ON NULL INPUT RETURNS map<text, int> LANGUAGE java "
+    "AS $$return s;$$",
+    "CREATE FUNCTION {ks}.no_args() CALLED ON NULL INPUT RETURNS int LANGUAGE java AS $$return 1;$$",
+    'CREATE AGGREGATE {ks}.total(int) SFUNC plus STYPE int FINALFUNC "Fin" INITCOND 0',
+    'CREATE AGGREGATE {ks}."To tal"(int) SFUNC plus STYPE int INITCOND -3',
+    "CREATE AGGREGATE {ks}.texts(int) SFUNC to_text STYPE text INITCOND 'its'",
+    "CREATE AGGREGATE {ks}.maps(int) SFUNC to_map STYPE map<text, int> INITCOND {{'a': 1}}",
+    """CREATE TABLE {ks}."Odd_Table" (pk1 int, "PK two" text, c1 timeuuid, "C2" int, st text static,
+         "select" frozen<map<text, frozen<list<int>>>>, udt frozen<a_outer>, loose inner_type, v map<text, int>, l list<text>,
+         s set<int>, "full" frozen<set<int>>, "Select" text, "a""b" int, keyed int, PRIMARY KEY ((pk1, "PK two"), c1, "C2"))
+       WITH CLUSTERING ORDER BY (c1 DESC, "C2" ASC) AND comment = 'it''s odd' AND gc_grace_seconds = 100
+         AND compaction = {{'class': 'LeveledCompactionStrategy', 'sstable_size_in_mb': 100}}
+         AND compression = {{'class': 'DeflateCompressor', 'chunk_length_in_kb': 32}} AND bloom_filter_fp_chance = 0.05
+         AND caching = {{'keys': 'NONE', 'rows_per_partition': '10'}} AND speculative_retry = '99p'
+         AND default_time_to_live = 864000""",
+    'CREATE INDEX ON {ks}."Odd_Table" (keyed)',
+    'CREATE INDEX "IdxSel" ON {ks}."Odd_Table" ("Select")',
+    'CREATE INDEX of_values ON {ks}."Odd_Table" (values(v))',
+    'CREATE INDEX of_keys ON {ks}."Odd_Table" (keys(v))',
+    'CREATE INDEX of_entries ON {ks}."Odd_Table" (entries(v))',
+    'CREATE INDEX of_list ON {ks}."Odd_Table" (l)',
+    'CREATE INDEX of_full ON {ks}."Odd_Table" (full("full"))',
+    'CREATE INDEX of_quote ON {ks}."Odd_Table" ("a""b")',
+    "CREATE TABLE {ks}.counts (id uuid PRIMARY KEY, hits counter, misses counter)",
+    """CREATE TABLE {ks}.simple (id int, c int, a text, "B" text, t text, dropped frozen<inner_type>, PRIMARY KEY (id, c))
+       WITH compression = {{'enabled': false}} AND read_repair = 'NONE' AND additional_write_policy = '50p'""",
+    "ALTER TABLE {ks}.simple DROP dropped",
+    """CREATE CUSTOM INDEX sasi ON {ks}.simple (a) USING 'org.apache.cassandra.index.sasi.SASIIndex' WITH OPTIONS = {{
+       'mode': 'CONTAINS', 'analyzer_class': 'org.apache.cassandra.index.sasi.analyzer.StandardAnalyzer',
+       'case_sensitive': 'false'}}""",
+    'CREATE CUSTOM INDEX "SasiB" ON {ks}.simple ("B") USING \'org.apache.cassandra.index.sasi.SASIIndex\'',
+    """CREATE MATERIALIZED VIEW {ks}.by_a AS SELECT * FROM {ks}.simple
+       WHERE id IS NOT NULL AND c IS NOT NULL AND a IS NOT NULL PRIMARY KEY (a, id, c)
+       WITH CLUSTERING ORDER BY (id DESC, c ASC) AND comment = 'a view'""",
+    """CREATE MATERIALIZED VIEW {ks}."By_B" AS SELECT id, c, "B", t FROM {ks}.simple
+       WHERE id IS NOT NULL AND c IS NOT NULL AND "B" IS NOT NULL AND c > 3 PRIMARY KEY (("B", id), c)""",
+    """CREATE TABLE {ks}.all_types (a ascii PRIMARY KEY, b bigint, c blob, d boolean, e date, f decimal, g double, h duration,
+       i float, j inet, k smallint, l time, m timestamp, n timeuuid, o tinyint, p uuid, q varchar, r varint,
+       s tuple<int, text, frozen<tuple<int>>>, t 'DynamicCompositeType(s=>UTF8Type,i=>Int32Type)')""",
+]
+FROM_5_0 = [
+    """CREATE TABLE {ks}.vectors (id int PRIMARY KEY, v vector<float, 3>, n vector<frozen<list<int>>, 2>, t text,
+       m map<text, text>, "Q" text)""",
+    "CREATE INDEX ann ON {ks}.vectors (v) USING 'sai' WITH OPTIONS = {{'similarity_function': 'DOT_PRODUCT'}}",
+    "CREATE CUSTOM INDEX sai_t ON {ks}.vectors (t) USING 'StorageAttachedIndex' "
+    "WITH OPTIONS = {{'case_sensitive': 'false', 'normalize': 'true'}}",
+    "CREATE CUSTOM INDEX sai_q ON {ks}.vectors (\"Q\") USING 'StorageAttachedIndex'",
+    "CREATE INDEX sai_e ON {ks}.vectors (entries(m)) USING 'sai'",
+    'CREATE FUNCTION {ks}.hide(a text, n int) CALLED ON NULL INPUT RETURNS text LANGUAGE java AS $$return "*";$$',
+    """CREATE TABLE {ks}.masked (id int, c text MASKED WITH DEFAULT, st text static MASKED WITH mask_inner(1, null),
+       a text MASKED WITH mask_inner(1, 2, '#'), b int MASKED WITH mask_replace(7), d text MASKED WITH {ks}.hide(3),
+       e blob MASKED WITH mask_hash('SHA-512'), f text MASKED WITH mask_null(), g blob MASKED WITH mask_replace(0xcafe),
+       h timestamp MASKED WITH mask_replace('2020-01-02T03:04:05.678Z'), i uuid MASKED WITH
+       mask_replace(123e4567-e89b-12d3-a456-426614174000), j boolean MASKED WITH mask_replace(true),
+       k date MASKED WITH mask_replace('2020-01-02'), l list<int> MASKED WITH mask_replace([1, 2]),
+       m time MASKED WITH mask_replace('01:02:03'), n inet MASKED WITH mask_replace('10.0.0.1'), PRIMARY KEY (id, c))
+       WITH allow_auto_snapshot = false AND incremental_backups = false""",
+]
+
+PLACES = ("keyspaces", "tables", "columns", "types", "indexes", "views", "functions", "aggregates", "column_masks")
+
+
+def build(session: Session, newest: bool) -> None:
+    for statement in [*EVERYWHERE, *(FROM_5_0 if newest else [])]:
+        session.execute(statement.format(ks=f'"{NAME}"'))
+
+
+def rows_of(session: Session, newest: bool) -> dict[str, list[dict[str, Any]]]:
+    """What the server keeps of the keyspace, but for ids."""
+    session.row_factory = dict_factory
+    found = {}
+    for place in PLACES:
+        if place != "column_masks" or newest:
+            rows = session.execute(f"SELECT * FROM system_schema.{place} WHERE keyspace_name = '{NAME}'").all()
+            found[place] = [{k: v for k, v in row.items() if k not in ("id", "base_table_id")} for row in rows]
+    return found
+
+
+def statements_of(export: str) -> list[str]:
+    """The statements of an export; none of the schema has a semicolon at a line's end but those that end one."""
+    return [statement.rstrip(";") for statement in export.split(";\n\n")]
+
+
+def keyspace_of(cluster: Cluster) -> KeyspaceMetadata:
+    found: KeyspaceMetadata = cluster.metadata.keyspaces[NAME]
+    return found
+
+
+def check_round_trip(local: LocalCluster, newest: bool) -> None:
+    with connect(local) as cluster, cluster.connect() as session:
+        session.default_timeout = 60
+        build(session, newest)
+        try:
+            before = rows_of(session, newest)
+            export = keyspace_of(cluster).export_as_string()
+            with connect(local) as other, other.connect():
+                assert keyspace_of(other).export_as_string() == export
+            assert keyspace_of(cluster).tables["simple"].dropped_columns["dropped"].cql_type.startswith("frozen<tuple<")
+            session.execute(f'DROP KEYSPACE "{NAME}"')
+            assert NAME not in cluster.metadata.keyspaces
+            for statement in statements_of(export):
+                session.execute(statement)
+            assert rows_of(session, newest) == before
+            assert keyspace_of(cluster).export_as_string() == export
+            cluster.refresh_schema_metadata()
+            assert keyspace_of(cluster).export_as_string() == export
+            for keyspace in cluster.metadata.keyspaces.values():
+                assert keyspace._exc_info is None
+                assert [table.name for table in keyspace.tables.values() if table._exc_info is not None] == []
+            assert cluster.metadata.keyspaces["system_virtual_schema"].virtual
+            assert cluster.metadata.keyspaces["system_views"].tables["settings"].virtual
+            assert "CREATE TABLE system.local" in cluster.metadata.export_schema_as_string()
+        finally:
+            session.execute(f'DROP KEYSPACE IF EXISTS "{NAME}"')
+
+
+def test_an_export_makes_the_same_schema(node: LocalCluster) -> None:
+    check_round_trip(node, newest=True)
+
+
+def test_an_export_makes_the_same_schema_on_older_versions(old_node: LocalCluster) -> None:
+    check_round_trip(old_node, newest=False)
+
+
+def wait_until(condition: Callable[[], Any], seconds: float = 10.0) -> None:
+    """Events come when they come."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "nothing came within the time"
+        time.sleep(0.01)
+
+
+def test_what_another_session_changes_is_seen(node: LocalCluster) -> None:
+    name = new_keyspace_name()
+    with connect(node, schema_event_refresh_window=0.05) as watching, watching.connect():
+
+        def keyspaces() -> Any:
+            return watching.metadata.keyspaces
+
+        with connect(node) as changing, changing.connect() as session:
+            create_keyspace(session, name)
+            wait_until(lambda: name in keyspaces())
+            assert watching.metadata.replication_of(name) is not None
+            session.execute(f"CREATE TABLE {name}.t (id int PRIMARY KEY, a text)")
+            wait_until(lambda: "t" in keyspaces()[name].tables)
+            table = keyspaces()[name].tables["t"]
+            session.execute(f"ALTER TABLE {name}.t ADD b list<int>")
+            wait_until(lambda: "b" in keyspaces()[name].tables["t"].columns)
+            assert list(table.columns) == ["id", "a"]
+            session.execute(f"CREATE INDEX i ON {name}.t (a)")
+            wait_until(lambda: "i" in keyspaces()[name].indexes)
+            session.execute(f"CREATE TYPE {name}.u (x int)")
+            wait_until(lambda: "u" in keyspaces()[name].user_types)
+            session.execute(
+                f"CREATE FUNCTION {name}.f(a int) CALLED ON NULL INPUT RETURNS int LANGUAGE java AS $$return a;$$"
+            )
+            wait_until(lambda: "f(int)" in keyspaces()[name].functions)
+            session.execute(
+                f"CREATE MATERIALIZED VIEW {name}.v AS SELECT * FROM {name}.t "
+                "WHERE a IS NOT NULL AND id IS NOT NULL PRIMARY KEY (a, id)"
+            )
+            wait_until(lambda: "v" in keyspaces()[name].tables["t"].views)
+            session.execute(f"DROP MATERIALIZED VIEW {name}.v")
+            wait_until(lambda: "v" not in keyspaces()[name].views)
+            session.execute(f"DROP TABLE {name}.t")
+            wait_until(lambda: not keyspaces()[name].tables)
+            session.execute(f"DROP KEYSPACE {name}")
+            wait_until(lambda: name not in keyspaces())
+            assert watching.metadata.replication_of(name) is None
+
+
+async def test_the_asyncio_face_reads_on_demand(node: LocalCluster, keyspace: str) -> None:
+    async with aio.Cluster(node.contact_points, port=node.port, schema_event_refresh_window=-1) as cluster:
+        session = await cluster.connect(keyspace)
+        await session.execute("CREATE TABLE t (id int PRIMARY KEY)")
+        assert "t" in cluster.metadata.keyspaces[keyspace].tables
+        with connect(node) as other, other.connect(keyspace) as blocking:
+            blocking.execute("CREATE TABLE u (id int PRIMARY KEY)")
+        assert "u" not in cluster.metadata.keyspaces[keyspace].tables
+        await cluster.refresh_table_metadata(keyspace, "u")
+        assert "u" in cluster.metadata.keyspaces[keyspace].tables
+        await cluster.refresh_keyspace_metadata(keyspace)
+        assert sorted(cluster.metadata.keyspaces[keyspace].tables) == ["t", "u"]

@@ -1,0 +1,66 @@
+"""Rows of the schema tables for fake nodes."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+Row = dict[str, Any]
+Tables = dict[str, list[Row]]
+
+STRATEGY = "org.apache.cassandra.locator.SimpleStrategy"
+OPTIONS: Row = {
+    "additional_write_policy": "99p",
+    "comment": "it's a table",
+    "caching": {"keys": "ALL", "rows_per_partition": "NONE"},
+    "compaction": {"class": "Some.Strategy", "max_threshold": "32"},
+    "dclocal_read_repair_chance": 0.0,
+    "default_time_to_live": 0,
+    "extensions": {},
+    "flags": ["compound"],
+    "gc_grace_seconds": 864000,
+}
+
+
+def keyspace(name: str, replicas: int = 1) -> Row:
+    """A row of system_schema.keyspaces."""
+    replication = {"class": STRATEGY, "replication_factor": str(replicas)}
+    return {"keyspace_name": name, "durable_writes": True, "replication": replication}
+
+
+def column(keyspace: str, table: str, name: str, kind: str = "regular", position: int = -1, **more: Any) -> Row:
+    """A row of system_schema.columns."""
+    where = {"keyspace_name": keyspace, "table_name": table}
+    return {
+        **where,
+        "column_name": name,
+        "kind": kind,
+        "position": position,
+        "clustering_order": "none",
+        "type": "int",
+        **more,
+    }
+
+
+def add_table(tables: Tables, ks: str, name: str, columns: int = 1, **options: Any) -> None:
+    """Add a table with the key column ``id`` and other columns ``c0``, ``c1`` ..."""
+    where = {"keyspace_name": ks, "table_name": name}
+    added = [column(ks, name, f"c{at}") for at in range(columns)] + [column(ks, name, "id", "partition_key", 0)]
+    tables["system_schema.columns"] = [*tables.get("system_schema.columns", []), *added]
+    row = {**where, **OPTIONS, "id": uuid.uuid5(uuid.NAMESPACE_DNS, name), **options}
+    tables["system_schema.tables"] = [*tables.get("system_schema.tables", []), row]
+
+
+def remove_table(tables: Tables, ks: str, name: str) -> None:
+    """Take a table out again."""
+    for place in ("system_schema.tables", "system_schema.columns"):
+        tables[place] = [row for row in tables[place] if (row["keyspace_name"], row["table_name"]) != (ks, name)]
+
+
+def schema(*names: str, tables: int = 2) -> Tables:
+    """Keyspaces of so many tables each: ``t0``, ``t1`` ..."""
+    found: Tables = {"system_schema.keyspaces": [keyspace(name) for name in names]}
+    for name in names:
+        for at in range(tables):
+            add_table(found, name, f"t{at}")
+    return found
