@@ -136,7 +136,7 @@ async def test_replication_is_read_again_when_the_control_connection_has_moved(n
 
 
 async def test_without_tokens_nothing_is_read_and_requests_go_anywhere(nodes: FakeCluster) -> None:
-    async with connected(nodes, token_metadata_enabled=False) as (cluster, session):
+    async with connected(nodes, token_metadata_enabled=False, schema_metadata_enabled=False) as (cluster, session):
         assert cluster.metadata.token_map is None
         assert cluster.metadata.get_replicas("one", b"k") == []
         assert len(await coordinators(session, "one", KEYS[:4])) == 4
