@@ -64,7 +64,8 @@ class _Run:
     ) -> None:
         self._session = session
         self._statements = iter(statements)
-        self._concurrency = concurrency
+        # Beyond what the connections can carry, requests would only wait in the driver, and take memory there.
+        self._concurrency = min(concurrency, getattr(session, "request_capacity", 0) or concurrency)
         self._fail_fast = fail_fast
         self._profile = execution_profile
         self._submit = getattr(session, "submit_watched", None)

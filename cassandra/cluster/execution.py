@@ -366,6 +366,12 @@ class SessionBase:
 
         self.encoder.mapping[klass] = encode
 
+    @property
+    def request_capacity(self) -> int:
+        """How many requests the open connections can have under way at once: what is sent beyond that waits in the driver."""
+        pools = list(self._engine.pools.values())
+        return sum(connection.stream_limit for pool in pools for connection in list(pool.connections))
+
     def get_pools(self) -> list[Any]:
         """The connection pools, one a host."""
         return list(self._engine.pools.values())
