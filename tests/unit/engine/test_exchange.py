@@ -1,0 +1,657 @@
+"""The way of a request that goes well, on both implementations: streams, answers, attempts, rendering."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cassandra import _impl
+from cassandra.engine.payloads import ExecutePayload
+from cassandra.errors import ConnectionException, ConnectionShutdown
+from cassandra.policies import ConstantSpeculativeExecutionPolicy, NoSpeculativeExecutionPolicy
+from cassandra.protocol.messages.results import VOID_BODY
+from cassandra.protocol.opcodes import ERROR, EXECUTE, RESULT
+from cassandra.protocol.streams import MAX_STREAMS
+from tests.conftest import LANE, Twins
+
+IMPLEMENTATIONS = ["python", "c"] if LANE == "c" else ["python"]
+
+
+class Writer:
+    """What is queued for the network."""
+
+    def __init__(self) -> None:
+        self.frames: list[tuple[int, int, int, bytes]] = []
+        self.pending = 0
+        self.refuses = False
+
+    def add(self, stream: int, opcode: int, flags: int, body: bytes) -> None:
+        if self.refuses:
+            raise ValueError("too long")
+        self.frames.append((stream, opcode, flags, body))
+
+
+class Responder:
+    """Keeps what it is told."""
+
+    def __init__(self, fails: bool = False) -> None:
+        self.answers: list[tuple[int, int, bytes]] = []
+        self.fails = fails
+
+    def on_response(self, connection: Any, opcode: int, flags: int, body: bytes) -> None:
+        self.answers.append((opcode, flags, body))
+        if self.fails:
+            raise RuntimeError("cannot take it")
+
+
+class Connection:
+    """As much of a connection as an exchange and a request ask for."""
+
+    def __init__(self, twins: Twins) -> None:
+        self.version = self.peer_version = 4
+        self.dialect = 4
+        self.endpoint = "here:9042"
+        self.writer = Writer()
+        self.flushes: list[Any] = []
+        self.unsolicited: list[tuple[int, int, int, bytes]] = []
+        self.exchange = twins.exchange.Exchange(self.writer, self._soon, lambda: None)
+
+    def _soon(self, call: Any) -> Any:
+        self.flushes.append(call)
+        return call
+
+    def on_unsolicited(self, stream: int, opcode: int, flags: int, body: bytes) -> None:
+        self.unsolicited.append((stream, opcode, flags, body))
+
+    def abandon(self, stream: int, responder: Any) -> None:
+        self.exchange.abandon(stream, responder)
+
+    def refusal(self) -> Exception:
+        return ConnectionShutdown("no stream is free")
+
+    def answer(self, stream: int, body: bytes = VOID_BODY, opcode: int = RESULT, flags: int = 0) -> None:
+        self.exchange.dispatch(self, [(stream, opcode, flags, body, 4)])
+
+
+@pytest.fixture
+def connection(twins: Twins) -> Connection:
+    return Connection(twins)
+
+
+class TestExchange:
+    def test_the_lowest_stream_comes_first(self, connection: Connection) -> None:
+        exchange = connection.exchange
+        assert [exchange.send(Responder(), EXECUTE, 0, b"") for _ in range(70)] == list(range(70))
+        for stream in (65, 3, 10):
+            connection.answer(stream)
+        assert [exchange.send(Responder(), EXECUTE, 0, b"") for _ in range(4)] == [3, 10, 65, 70]
+        assert exchange.in_flight == 71
+
+    def test_all_streams_can_be_taken(self, connection: Connection) -> None:
+        exchange = connection.exchange
+        responder = Responder()
+        assert all(exchange.send(responder, EXECUTE, 0, b"") == stream for stream in range(MAX_STREAMS))
+        assert exchange.send(responder, EXECUTE, 0, b"") == -1
+        assert not exchange.has_room
+        connection.answer(MAX_STREAMS - 1)
+        assert exchange.has_room
+        assert exchange.send(responder, EXECUTE, 0, b"") == MAX_STREAMS - 1
+
+    @pytest.mark.parametrize("limit", [0, -1, MAX_STREAMS + 1])
+    def test_a_limit_that_the_protocol_cannot_have(self, connection: Connection, limit: int) -> None:
+        with pytest.raises(ValueError, match=str(limit)):
+            connection.exchange.limit = limit
+
+    def test_a_limit_holds(self, connection: Connection) -> None:
+        exchange = connection.exchange
+        exchange.limit = 2
+        assert [exchange.send(Responder(), EXECUTE, 0, b"") for _ in range(3)] == [0, 1, -1]
+        assert exchange.limit == 2
+
+    def test_one_flush_for_what_a_loop_turn_queues(self, connection: Connection) -> None:
+        exchange = connection.exchange
+        exchange.send(Responder(), EXECUTE, 0, b"a")
+        exchange.send(Responder(), EXECUTE, 0, b"b")
+        assert len(connection.flushes) == 1
+        exchange.armed = None
+        exchange.send(Responder(), EXECUTE, 0, b"c")
+        assert len(connection.flushes) == 2
+        assert [frame[3] for frame in connection.writer.frames] == [b"a", b"b", b"c"]
+
+    def test_what_cannot_be_written_takes_no_stream(self, connection: Connection) -> None:
+        exchange = connection.exchange
+        connection.writer.refuses = True
+        with pytest.raises(ValueError, match="too long"):
+            exchange.send(Responder(), EXECUTE, 0, b"")
+        connection.writer.refuses = False
+        assert exchange.in_flight == 0
+        assert exchange.send(Responder(), EXECUTE, 0, b"") == 0
+
+    def test_room(self, connection: Connection) -> None:
+        exchange = connection.exchange
+        assert exchange.has_room
+        exchange.paused = True
+        assert not exchange.has_room
+        exchange.paused = False
+        connection.writer.pending = 1 << 20
+        assert not exchange.has_room
+        connection.writer.pending = 0
+        exchange.closed = True
+        assert not exchange.has_room
+
+    def test_answers_reach_whom_they_are_for(self, connection: Connection) -> None:
+        responders = [Responder() for _ in range(3)]
+        for responder in responders:
+            connection.exchange.send(responder, EXECUTE, 0, b"")
+        connection.exchange.dispatch(connection, [(2, RESULT, 1, b"c", 4), (0, ERROR, 0, b"a", 3)])
+        assert [responder.answers for responder in responders] == [[(ERROR, 0, b"a")], [], [(RESULT, 1, b"c")]]
+        assert connection.peer_version == 3
+        assert connection.exchange.in_flight == 1
+
+    def test_an_answer_that_cannot_be_taken_harms_no_other(
+        self, connection: Connection, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        bad, good = Responder(fails=True), Responder()
+        connection.exchange.send(bad, EXECUTE, 0, b"")
+        connection.exchange.send(good, EXECUTE, 0, b"")
+        with caplog.at_level(logging.ERROR, "cassandra.connection"):
+            connection.exchange.dispatch(connection, [(0, RESULT, 0, b"", 4), (1, RESULT, 0, b"", 4)])
+        assert len(good.answers) == 1
+        assert "could not be processed" in caplog.text
+
+    def test_what_nobody_asked_for(self, connection: Connection) -> None:
+        connection.exchange.dispatch(connection, [(-1, 12, 0, b"event", 4), (7, RESULT, 0, b"", 4)])
+        assert connection.unsolicited == [(-1, 12, 0, b"event"), (7, RESULT, 0, b"")]
+
+    def test_nothing_is_dispatched_after_the_end(self, connection: Connection) -> None:
+        class Closing(Responder):
+            def on_response(self, connection: Any, opcode: int, flags: int, body: bytes) -> None:
+                connection.exchange.closed = True
+
+        late = Responder()
+        connection.exchange.send(Closing(), EXECUTE, 0, b"")
+        connection.exchange.send(late, EXECUTE, 0, b"")
+        connection.exchange.dispatch(connection, [(0, RESULT, 0, b"", 4), (1, RESULT, 0, b"", 4)])
+        assert late.answers == []
+
+    def test_an_orphan_keeps_its_stream_until_its_answer_comes(self, connection: Connection) -> None:
+        exchange = connection.exchange
+        gone, other = Responder(), Responder()
+        exchange.send(gone, EXECUTE, 0, b"")
+        assert not exchange.abandon(0, other)
+        assert exchange.abandon(0, gone)
+        assert not exchange.abandon(0, gone)
+        assert (exchange.orphans, exchange.in_flight) == (1, 1)
+        assert exchange.send(other, EXECUTE, 0, b"") == 1
+        connection.answer(0)
+        assert (exchange.orphans, exchange.in_flight) == (0, 1)
+        assert gone.answers == []
+        assert exchange.send(Responder(), EXECUTE, 0, b"") == 0
+
+    def test_all_that_wait_are_handed_out_at_the_end(self, connection: Connection) -> None:
+        exchange = connection.exchange
+        responders = [Responder() for _ in range(3)]
+        for responder in responders:
+            exchange.send(responder, EXECUTE, 0, b"")
+        exchange.abandon(1, responders[1])
+        assert exchange.take_all() == [responders[0], responders[2]]
+        assert (exchange.in_flight, exchange.orphans) == (0, 0)
+        assert exchange.take_all() == []
+
+    def test_the_least_busy_connection_is_taken(self, twins: Twins) -> None:
+        first, second, third = (Connection(twins) for _ in range(3))
+        pick = twins.exchange.first_with_room
+        assert pick([]) is None
+        assert pick([first, second]) is first
+        first.exchange.send(Responder(), EXECUTE, 0, b"")
+        assert pick([first, second, third]) is second
+        second.exchange.closed = third.exchange.paused = True
+        assert pick([first, second, third]) is first
+        first.exchange.limit = 1
+        assert pick([first, second, third]) is None
+
+
+# Steps of a connection's life: send, answer or abandon the nth stream in use.
+STEPS = st.lists(st.tuples(st.sampled_from(["send", "answer", "abandon"]), st.integers(0, 200)), max_size=100)
+
+
+@pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
+@settings(deadline=None, max_examples=100)
+@given(steps=STEPS, limit=st.integers(1, 130))
+def test_streams_are_accounted_for(implementation: str, steps: list[tuple[str, int]], limit: int) -> None:
+    """Against a set and a dict: the lowest free stream, exact numbers, each answer to its own."""
+    connection = Connection(Twins(implementation))
+    exchange = connection.exchange
+    exchange.limit = limit
+    waiting: dict[int, Responder | None] = {}
+    for step, number in steps:
+        if step == "send":
+            responder = Responder()
+            stream = exchange.send(responder, EXECUTE, 0, b"")
+            expected = next((free for free in range(limit) if free not in waiting), -1)
+            assert stream == expected
+            if stream >= 0:
+                waiting[stream] = responder
+        elif waiting:
+            stream = sorted(waiting)[number % len(waiting)]
+            found = waiting[stream]
+            if step == "abandon":
+                if found is not None:
+                    assert exchange.abandon(stream, found)
+                    waiting[stream] = None
+            else:
+                connection.answer(stream)
+                if found is not None:
+                    assert len(found.answers) == 1
+                del waiting[stream]
+        assert exchange.in_flight == len(waiting)
+        assert exchange.orphans == sum(responder is None for responder in waiting.values())
+    assert connection.unsolicited == []
+
+
+class Host:
+    def __init__(self, name: str) -> None:
+        self.endpoint = name
+
+    def __repr__(self) -> str:
+        return self.endpoint
+
+
+class Session:
+    """As much of an `EngineSession` as a request asks for."""
+
+    def __init__(self, twins: Twins) -> None:
+        self.timers: Any = twins.exchange.TimerWheel(SimpleNamespace(time=lambda: 0.0, call_at=lambda when, call: None))
+        self.core = SimpleNamespace(on_latency=None, user_types={}, dialect=4)
+        self.keyspace = "ks"
+        self.closed = False
+        self.pools: dict[Any, Any] = {}
+        self.pools_by_id: dict[int, Any] = {}
+
+    def closed_error(self) -> Exception:
+        return ConnectionShutdown("closed")
+
+
+class Prepared:
+    """As much of a prepared statement as its execution asks for."""
+
+    def __init__(self) -> None:
+        self.query_id = b"id"
+        self.result_metadata_and_id: tuple[Any, bytes | None] = (None, None)
+        self.query_string = "SELECT"
+
+
+class Statement:
+    is_idempotent = True
+    consistency_level = None
+    serial_consistency_level = None
+    fetch_size = 100
+    custom_payload = None
+    retry_policy = None
+    vector_type = None
+    block = None
+
+    def __init__(self) -> None:
+        self.prepared_statement = Prepared()
+
+
+def payload_of(prepared: Prepared, **changes: Any) -> ExecutePayload:
+    settings = {
+        "tracing": False, "custom_payload": None, "consistency": 1, "values": None, "page_size": None, "paging_state": None,
+        "serial_consistency": None, "timestamp": None, **changes,
+    }  # fmt: skip
+    return ExecutePayload(prepared, **settings)
+
+
+class Life:
+    """One request of a class that keeps what the base leaves to it, on a session with one connection a host."""
+
+    def __init__(self, twins: Twins, hosts: int = 1) -> None:
+        base: Any = twins.exchange.RequestBase
+
+        class Recorder(base):  # type: ignore[misc]
+            calls: list[tuple[Any, ...]]
+
+            def on_other_answer(self, *args: Any) -> None:
+                self.calls.append(("other answer", *args[2:]))
+
+            def on_attempt_failed(self, attempt: Any, error: Exception) -> None:
+                self.calls.append(("failed", error))
+
+            def on_no_connection(self, host: Any, pool: Any) -> None:
+                self.calls.append(("no connection", host, pool))
+
+            def on_plan_exhausted(self) -> None:
+                self.calls.append(("exhausted",))
+
+            def start_speculation(self) -> None:
+                self.calls.append(("speculation",))
+
+        self.twins = twins
+        self.kind = Recorder
+        self.session = Session(twins)
+        self.hosts = [Host(f"h{number}") for number in range(hosts)]
+        self.connections = [Connection(twins) for _ in self.hosts]
+        for host, connection in zip(self.hosts, self.connections, strict=True):
+            pool = SimpleNamespace(connections=[connection])
+            self.session.pools[host] = self.session.pools_by_id[id(host)] = pool
+        self.done: list[Any] = []
+        self.plans = 0
+
+    def make_query_plan(self, keyspace: str | None, statement: Any) -> Iterator[Host]:
+        assert keyspace == "ks"
+        self.plans += 1
+        return iter(self.hosts)
+
+    def request(self, **settings: Any) -> Any:
+        given = {"timeout": 5.0, "speculative_policy": None, "payload": MESSAGE, **settings}
+        request = self.kind(
+            self.session, Statement(), given["payload"], self, None, given["speculative_policy"], given["timeout"],
+            self.done.append, given.get("target_host"),
+        )  # fmt: skip
+        request.calls = []
+        return request
+
+
+class Message:
+    """A payload that is rendered already."""
+
+    decodes = False
+
+    def render(self, connection: Any) -> tuple[int, int, bytes]:
+        return EXECUTE, 0, b"body"
+
+    def cached_metadata(self) -> Any:
+        return None
+
+
+MESSAGE = Message()
+
+
+@pytest.fixture
+def life(twins: Twins) -> Life:
+    return Life(twins)
+
+
+class TestRequest:
+    def test_it_is_sent_and_answered(self, life: Life) -> None:
+        request = life.request()
+        request.start()
+        (connection,) = life.connections
+        assert connection.writer.frames == [(0, EXECUTE, 0, b"body")]
+        assert len(life.session.timers) == 1
+        connection.answer(0)
+        assert life.done == [request]
+        assert request.done
+        assert request.error is None
+        assert request.response.kind == 1
+        assert len(life.session.timers) == 0
+        (attempt,) = request.attempts
+        assert attempt.host is life.hosts[0]
+        assert attempt.latency >= 0
+        assert (attempt.request, attempt.connection) == (None, None)
+        assert "h0" in repr(attempt)
+        request.start()
+        request.fail(RuntimeError("too late"))
+        assert life.done == [request]
+        assert life.plans == 1
+
+    def test_the_first_host_with_room_is_taken(self, twins: Twins) -> None:
+        life = Life(twins, hosts=3)
+        life.session.pools_by_id.clear()  # found by equality then
+        del life.session.pools[life.hosts[0]]
+        life.connections[1].exchange.paused = True
+        request = life.request()
+        request.start()
+        assert [call[:2] for call in request.calls] == [
+            ("no connection", life.hosts[0]),
+            ("no connection", life.hosts[1]),
+        ]
+        assert request.attempts[0].host is life.hosts[2]
+
+    def test_no_host_can_take_it(self, life: Life) -> None:
+        life.connections[0].exchange.closed = True
+        request = life.request()
+        request.start()
+        assert request.calls[-1] == ("exhausted",)
+
+    def test_a_host_that_was_asked_for(self, twins: Twins) -> None:
+        life = Life(twins, hosts=2)
+        request = life.request(target_host=life.hosts[1])
+        request.start()
+        assert life.plans == 0
+        assert request.attempts[0].host is life.hosts[1]
+
+    def test_a_closed_session(self, life: Life) -> None:
+        life.session.closed = True
+        request = life.request()
+        request.start()
+        assert isinstance(request.error, ConnectionShutdown)
+        assert life.done == [request]
+
+    def test_a_policy_that_fails(self, life: Life) -> None:
+        fault = LookupError("no plan")
+
+        def fail(*args: Any) -> Any:
+            raise fault
+
+        life.make_query_plan = fail  # type: ignore[method-assign, assignment]
+        request = life.request()
+        request.start()
+        assert request.error is fault
+
+    def test_a_payload_that_cannot_be_rendered(self, life: Life) -> None:
+        class Broken(Message):
+            def render(self, connection: Any) -> tuple[int, int, bytes]:
+                raise ValueError("no body")
+
+        request = life.request(payload=Broken())
+        request.start()
+        assert isinstance(request.error, ValueError)
+        assert life.connections[0].exchange.in_flight == 0
+
+    def test_a_connection_that_closes_as_it_is_used(self, life: Life) -> None:
+        class Closing(Message):
+            def render(self, connection: Any) -> tuple[int, int, bytes]:
+                connection.exchange.closed = True
+                return EXECUTE, 0, b""
+
+        request = life.request(payload=Closing())
+        request.start()
+        ((what, error),) = request.calls
+        assert what == "failed"
+        assert isinstance(error, ConnectionException)
+
+    def test_other_answers_are_the_subclass_s(self, life: Life) -> None:
+        request = life.request()
+        request.start()
+        life.connections[0].answer(0, b"\x00\x00\x00\x02rows")
+        life.connections[0].exchange.send(request.attempts[0], EXECUTE, 0, b"")
+        life.connections[0].answer(0, VOID_BODY, flags=2)
+        assert request.calls == [
+            ("other answer", RESULT, 0, b"\x00\x00\x00\x02rows"),
+            ("other answer", RESULT, 2, VOID_BODY),
+        ]
+
+    def test_a_handler_of_the_program_reads_every_answer(self, life: Life) -> None:
+        class Decoding(Message):
+            decodes = True
+
+        request = life.request(payload=Decoding())
+        request.start()
+        life.connections[0].answer(0)
+        assert request.calls == [("other answer", RESULT, 0, VOID_BODY)]
+
+    def test_cancelling_leaves_an_orphan(self, life: Life) -> None:
+        request = life.request()
+        request.start()
+        request.cancel()
+        exchange = life.connections[0].exchange
+        assert (exchange.orphans, exchange.in_flight) == (1, 1)
+        assert life.done == [request]
+        life.connections[0].answer(0)
+        assert (exchange.orphans, exchange.in_flight) == (0, 0)
+        assert life.done == [request]
+
+    def test_whoever_wants_them_is_told_of_latencies(self, life: Life) -> None:
+        told = []
+        life.session.core.on_latency = lambda host, latency: told.append((host, latency))
+        request = life.request()
+        request.start()
+        life.connections[0].answer(0)
+        assert told == [(life.hosts[0], request.attempts[0].latency)]
+
+    def test_speculation_begins_once_it_is_sent(self, life: Life) -> None:
+        request = life.request(speculative_policy=object())
+        request.start()
+        assert request.calls == [("speculation",)]
+
+    def test_without_a_timeout_there_is_no_timer(self, life: Life) -> None:
+        life.request(timeout=None).start()
+        assert len(life.session.timers) == 0
+
+    def test_a_lost_connection_is_told_to_the_attempt(self, life: Life) -> None:
+        request = life.request()
+        request.start()
+        error = ConnectionException("gone")
+        (attempt,) = life.connections[0].exchange.take_all()
+        attempt.on_connection_lost(life.connections[0], error)
+        assert request.calls == [("failed", error)]
+
+
+class TestExecutePayload:
+    """`ExecutePayload` has the base of the implementation that is in use; both bases make the same bytes elsewhere."""
+
+    def test_it_is_rendered_once_for_a_dialect(self) -> None:
+        prepared = Prepared()
+        payload = payload_of(prepared, page_size=10)
+        payload.prerender(4)
+        body = payload.body
+        connection: Any = SimpleNamespace(dialect=4, version=4)
+        assert payload.render(connection) == (EXECUTE, 0, body)
+        assert payload.render(connection)[2] is body
+        assert payload.size == len(body or b"")
+
+    def test_another_id_or_other_columns_render_it_anew(self) -> None:
+        prepared = Prepared()
+        payload = payload_of(prepared)
+        connection: Any = SimpleNamespace(dialect=4, version=4)
+        first = payload.render(connection)[2]
+        prepared.query_id = b"other"
+        second = payload.render(connection)[2]
+        assert first != second
+        metadata = object()
+        prepared.result_metadata_and_id = (metadata, None)
+        payload.render(connection)
+        assert payload.cached_metadata() is metadata
+
+    def test_another_consistency_level_renders_it_anew(self) -> None:
+        payload = payload_of(Prepared())
+        connection: Any = SimpleNamespace(dialect=4, version=4)
+        first = payload.render(connection)[2]
+        payload.set_consistency(1)
+        assert payload.render(connection)[2] is first
+        payload.set_consistency(6)
+        assert payload.render(connection)[2] != first
+
+    def test_metadata_is_left_out_where_its_id_travels(self) -> None:
+        prepared = Prepared()
+        prepared.result_metadata_and_id = ((1, 2), b"metadata id")
+        payload = payload_of(prepared)
+        v5: Any = SimpleNamespace(dialect=5 | 0x100, version=5)
+        assert b"metadata id" in payload.render(v5)[2]
+        assert payload.skip_metadata
+        v4: Any = SimpleNamespace(dialect=4, version=4)
+        assert b"metadata id" not in payload.render(v4)[2]
+        assert not payload.skip_metadata
+
+
+@pytest.mark.parametrize("dialect", [3, 4, 5 | 0x100])
+@pytest.mark.parametrize("page_size", [None, 0, 5000])
+@pytest.mark.parametrize("timestamp", [None, -1, 2**62])
+@pytest.mark.parametrize("paging_state", [None, b"state"])
+def test_both_bases_render_the_same(
+    dialect: int, page_size: int | None, timestamp: int | None, paging_state: bytes | None, compiled: Twins
+) -> None:
+    bodies = []
+    for implementation in ("python", "c"):
+        base: Any = _impl.twin("exchange", implementation).ExecuteBase
+        prepared = Prepared()
+        prepared.result_metadata_and_id = ((1,), b"m" * 16)
+        payload = base(prepared, False, None, 10, [b"value", None], page_size, paging_state, 8, timestamp)
+        payload.prerender(dialect)
+        bodies.append((payload.body, bool(payload.skip_metadata)))
+    assert bodies[0] == bodies[1]
+
+
+def profile(**changes: Any) -> Any:
+    return SimpleNamespace(
+        **{
+            "consistency_level": 10, "serial_consistency_level": 8, "load_balancing_policy": "policy", "retry_policy": "retry",
+            "speculative_execution_policy": NoSpeculativeExecutionPolicy(), **changes,
+        }
+    )  # fmt: skip
+
+
+class TestBoundRequest:
+    def made(self, twins: Twins, statement: Statement, **changes: Any) -> Any:
+        session = SimpleNamespace(
+            timestamp_generator=lambda: 77, use_client_timestamp=True, default_fetch_size=5, default_vector_type="list"
+        )
+        given = {
+            "profile": profile(),
+            "custom_payload": None,
+            "timeout": 3.0,
+            "paging_state": None,
+            "host": None,
+            **changes,
+        }
+        vars(session).update(given.pop("session", {}))
+        payload_class: Any = type("Payload", (twins.exchange.ExecuteBase,), {"decodes": False})
+        return twins.exchange.bound_request(
+            twins.exchange.RequestBase, payload_class, session, Session(twins), statement, statement, given["profile"], False,
+            given["custom_payload"], given["timeout"], given["paging_state"], print, given["host"],
+        )  # fmt: skip
+
+    def test_what_nobody_sets_is_the_profile_s_and_the_session_s(self, twins: Twins) -> None:
+        statement = Statement()
+        statement.fetch_size = _impl.twin("exchange", "python").FETCH_SIZE_UNSET
+        request = self.made(twins, statement)
+        payload = request.payload
+        assert (payload.consistency, payload.serial_consistency, payload.page_size, payload.timestamp) == (10, 8, 5, 77)
+        assert (request.policy, request.retry_policy, request.speculative_policy) == ("policy", "retry", None)
+        assert (request.timeout, request.on_done, request.target_host, request.vector_type) == (
+            3.0,
+            print,
+            None,
+            "list",
+        )
+        assert (request.attempts, request.errors, request.done, request.retries) == ([], {}, False, 0)
+        assert payload.body is not None
+
+    def test_what_the_statement_sets_comes_first(self, twins: Twins) -> None:
+        statement: Any = Statement()
+        statement.consistency_level, statement.serial_consistency_level, statement.retry_policy = 1, 9, "own"
+        statement.vector_type, statement.custom_payload = "array", {"k": b"v"}
+        request = self.made(twins, statement, paging_state=b"p", host="host", timeout=None)
+        payload = request.payload
+        assert (payload.consistency, payload.serial_consistency, payload.page_size) == (1, 9, 100)
+        assert (payload.custom_payload, payload.paging_state) == ({"k": b"v"}, b"p")
+        assert (request.retry_policy, request.vector_type, request.target_host, request.timeout) == (
+            "own", "array", "host", None,
+        )  # fmt: skip
+
+    def test_no_timestamp_where_none_is_wanted(self, twins: Twins) -> None:
+        assert self.made(twins, Statement(), session={"use_client_timestamp": False}).payload.timestamp is None
+        assert self.made(twins, Statement(), session={"timestamp_generator": None}).payload.timestamp is None
+
+    def test_a_policy_that_speculates(self, twins: Twins) -> None:
+        policy = ConstantSpeculativeExecutionPolicy(0.1, 2)
+        request = self.made(twins, Statement(), profile=profile(speculative_execution_policy=policy))
+        assert request.speculative_policy is policy
