@@ -95,6 +95,8 @@ def canned() -> list[Rule]:
     """(request's opcode, bytes that its body holds, answer's opcode, answer's body), the first one that matches counts."""
     local = rows([(name, option) for name, option, _ in LOCAL], [[value for _, _, value in LOCAL]], "system")
     nobody = rows([("peer", kind(INET)), ("host_id", kind(UUID))], [], "system")
+    supported = struct.pack(">H", 2) + string("CQL_VERSION") + struct.pack(">H", 1) + string("3.4.5")
+    supported += string("COMPRESSION") + struct.pack(">H", 0)
     unknown = struct.pack(">i", 0x2200) + string("unconfigured table")
     statements = {
         "INSERT INTO five": (b"insert-five", FIVE, [], VOID),
@@ -103,7 +105,7 @@ def canned() -> list[Rule]:
         "INSERT INTO vectors": (b"insert-vector", [("id", kind(INT)), ("v", VECTOR)], [], VOID),
     }
     rules: list[Rule] = [
-        (OPTIONS, b"", SUPPORTED, struct.pack(">H", 0)),
+        (OPTIONS, b"", SUPPORTED, supported),
         (STARTUP, b"", READY, b""),
         (REGISTER, b"", READY, b""),
         (QUERY, b"system.local", RESULT, local),

@@ -11,8 +11,8 @@ from cassandra.protocol.opcodes import PREPARE, RESULT_KIND_PREPARED
 from cassandra.query.statement import query_head
 
 if TYPE_CHECKING:
-    from cassandra.engine.attempt import Attempt
     from cassandra.engine.connection import Connection
+    from cassandra.engine.exchange import Attempt
     from cassandra.engine.request import Request
     from cassandra.query.prepared import PreparedStatement
 
