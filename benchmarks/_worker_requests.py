@@ -112,6 +112,15 @@ def blocking(address: str, port: int) -> Figures:
     for _ in clock.passes("batch of 50 bound inserts, 100 in flight", 200):
         for outcome in execute_concurrent(session, batches(), IN_FLIGHT, results_generator=True):
             assert outcome.success
+
+    def filled_batches() -> Iterator[tuple[Any, None]]:
+        for _ in range(200):
+            yield BatchStatement(BatchType.UNLOGGED).add_many(insert, [ROW] * BATCH_SIZE), None
+
+    if hasattr(BatchStatement, "add_many"):
+        for _ in clock.passes("batch of 50 by add_many, 100 in flight", 200):
+            for outcome in execute_concurrent(session, filled_batches(), IN_FLIGHT, results_generator=True):
+                assert outcome.success
     try:
         insert_vector = session.prepare(VECTOR_INSERT)
         values = [(7, vector())] * 1000
@@ -198,7 +207,7 @@ async def aio(address: str, port: int) -> Figures:
 
         def filled_batch() -> Awaitable[Any]:
             made = BatchStatement(BatchType.UNLOGGED)
-            made.add_many(insert, [ROW] * BATCH_SIZE)  # type: ignore[attr-defined]
+            made.add_many(insert, [ROW] * BATCH_SIZE)
             return execute(made)
 
         if hasattr(BatchStatement, "add_many"):

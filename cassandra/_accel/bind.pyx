@@ -2,6 +2,9 @@
 """Binding: the compiled twin of `cassandra.protocol.bind`. Values go from Python objects into one C buffer, with no bytes object each."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.dict cimport PyDict_GetItemWithError
+from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
+from cpython.object cimport PyObject
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t
 from libc.string cimport memcpy
@@ -9,14 +12,21 @@ from libc.string cimport memcpy
 from cassandra._accel.checks cimport exact_bytes
 from cassandra._accel.codecs cimport Codec
 from cassandra._accel.wbuf cimport (
-    get_be32, put_be16, put_be32, wbuf, wbuf_bytes, wbuf_close, wbuf_extend, wbuf_open, wbuf_write,
+    get_be32, put_be16, put_be32, wbuf, wbuf_bytes, wbuf_close, wbuf_extend, wbuf_open, wbuf_reserve, wbuf_write,
 )
 
 from collections.abc import Mapping as _Mapping
 
 from cassandra.cqltypes.failures import locate as _locate
 from cassandra.errors import UnsupportedOperation
+from cassandra.protocol.records import locate_row as _locate_row
+from cassandra.protocol.records import refuse_missing as _refuse_missing
+from cassandra.protocol.records import refuse_unknown as _refuse_unknown
+from cassandra.protocol.records import values_of as _values_of
 from cassandra.sentinels import UNSET_VALUE
+
+cdef enum:
+    MOST_RESERVED = 1 << 24
 
 cdef object _unset = UNSET_VALUE
 
@@ -117,6 +127,114 @@ cdef class ValuesBlock:
             wbuf_close(&out)
 
 
+cdef class RowsBlock:
+    """The bound values of many rows of one statement (see the Python twin).
+
+    In the buffer, each row is preceded by the four bytes of its size.
+    """
+
+    def __cinit__(self, *arguments, **named):
+        self.start = NULL
+
+    def __init__(self, width, rows=(), has_unset=False):
+        self.width = width
+        self.has_unset = has_unset
+        for data in rows:
+            exact_bytes(data, "a row of a block")
+            self._append(<const uint8_t*> PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
+
+    def __dealloc__(self):
+        PyMem_Free(self.start)
+
+    @property
+    def size(self):
+        """Bytes of all values."""
+        return self.used - 4 * self.count
+
+    def __len__(self):
+        return self.count
+
+    def __repr__(self):
+        return f"<RowsBlock of {self.count} rows x {self.width} values, {self.size} bytes>"
+
+    def __reduce__(self):
+        return RowsBlock, (self.width, [row.data for row in self.rows()], self.has_unset)
+
+    def reserve(self, rows):
+        """That so many rows are expected in all: room is made for them with the first one."""
+        self.expected = rows
+
+    cdef ValuesBlock _values(self, Py_ssize_t pos, Py_ssize_t size):
+        cdef ValuesBlock block = ValuesBlock.__new__(ValuesBlock)
+        block.count = self.width
+        block.data = PyBytes_FromStringAndSize(<char*> self.start + pos, size)
+        block.has_unset = self.has_unset
+        return block
+
+    def row(self, index):
+        """The values of one row; IndexError where there is none."""
+        cdef Py_ssize_t wanted = index
+        cdef Py_ssize_t pos = 0
+        cdef Py_ssize_t passed
+        if wanted < 0 or wanted >= self.count:
+            raise IndexError(f"row {wanted} of {self.count}")
+        for passed in range(wanted):
+            pos += 4 + <Py_ssize_t> get_be32(self.start + pos)
+        return self._values(pos + 4, get_be32(self.start + pos))
+
+    def rows(self):
+        """The values of all rows, one by one."""
+        cdef list found = []
+        cdef Py_ssize_t pos = 0
+        cdef Py_ssize_t size
+        while pos < self.used:
+            size = get_be32(self.start + pos)
+            found.append(self._values(pos + 4, size))
+            pos += 4 + size
+        return found
+
+    def append(self, values):
+        """Another row; ValueError where it has another number of values."""
+        if values.count != self.width:
+            raise ValueError(f"a row of {values.count} values, where the others have {self.width}")
+        data = exact_bytes(values.data, "the data of a block")
+        self._append(<const uint8_t*> PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
+        if values.has_unset:
+            self.has_unset = True
+
+    cdef int _append(self, const uint8_t* data, Py_ssize_t size) except -1:
+        cdef Py_ssize_t wanted = self.used + size + 4
+        cdef Py_ssize_t room
+        cdef uint8_t* grown
+        if wanted > self.room:
+            room = self.room * 2
+            if self.used == 0 and self.expected > 1:
+                room = min((size + 4) * self.expected, <Py_ssize_t> MOST_RESERVED)
+            grown = <uint8_t*> PyMem_Realloc(self.start, max(room, wanted, 256))
+            if grown == NULL:
+                raise MemoryError()
+            self.start = grown
+            self.room = max(room, wanted, 256)
+        put_be32(self.start + self.used, <uint32_t> size)
+        memcpy(self.start + self.used + 4, data, size)
+        self.used = wanted
+        self.count += 1
+        return 0
+
+    cdef int _take(self, wbuf* out) except -1:
+        """All rows are those in `out`, with their sizes."""
+        if out.data == out.inline_data:
+            self.start = <uint8_t*> PyMem_Malloc(max(out.size, 1))
+            if self.start == NULL:
+                raise MemoryError()
+            memcpy(self.start, out.data, out.size)
+            self.room = out.size
+        else:
+            self.start = out.data
+            self.room = out.capacity
+            out.data = out.inline_data
+        self.used = out.size
+        return 0
 
 
 def composite_key(parts):
@@ -139,6 +257,8 @@ cdef class BindPlan:
     cdef tuple _codecs
     cdef tuple _names
     cdef bint _native
+    cdef bint _repeats  # whether a name stands for several markers
+    cdef Py_ssize_t _needed  # values that a row must have for its partition key
 
     def __cinit__(self, *arguments, **named):
         # An object whose __init__ never ran has no columns.
@@ -152,36 +272,148 @@ cdef class BindPlan:
                 raise ValueError(f"routing key index {index}, where there are {len(self.columns)} bind markers")
         self._codecs = tuple([column.type.codec() for column in self.columns])
         self._names = tuple([column.name for column in self.columns])
+        self._repeats = len(set(self._names)) < len(self._names)
+        self._needed = max(self.routing_key_indexes) + 1 if self.routing_key_indexes else 0
         self._native = all([isinstance(codec, Codec) for codec in self._codecs])
 
     def bind(self, values, version):
         """Encode `values`, one for each marker in order (see the Python twin for the rules)."""
         # A snapshot: what a value's own code does to the list while it is encoded changes nothing.
-        cdef tuple given = <tuple> values if type(values) is tuple else as_values(values)
-        cdef int protocol = version
+        return self._bind(<tuple> values if type(values) is tuple else as_values(values), version)
+
+    cdef ValuesBlock _bind(self, tuple values, int version):
+        cdef ValuesBlock block
+        cdef bint has_unset
+        cdef wbuf out
+        wbuf_open(&out)
+        try:
+            has_unset = self._add_all(&out, values, version)
+            block = ValuesBlock.__new__(ValuesBlock)
+            block.count = PyTuple_GET_SIZE(self._codecs)
+            block.data = wbuf_bytes(&out)
+            block.has_unset = has_unset
+            return block
+        finally:
+            wbuf_close(&out)
+
+    cdef int _add_all(self, wbuf* out, tuple given, int version) except -1:
+        """Append the values of one row; 1 where one is not set."""
         cdef Py_ssize_t count = PyTuple_GET_SIZE(given)
         cdef Py_ssize_t missing = PyTuple_GET_SIZE(self._codecs) - count
         cdef Py_ssize_t index = 0
         cdef bint has_unset = missing > 0
-        cdef ValuesBlock block
-        cdef wbuf out
-        if missing < 0 or (missing and protocol < 4):
+        if missing < 0 or (missing and version < 4):
             raise self._miscount(count)
+        for index in range(count):
+            if self._add(out, index, <object> PyTuple_GET_ITEM(given, index)):
+                has_unset = True
+        if has_unset and version < 4:
+            raise _unset_unsupported(version)
+        for index in range(missing):
+            put_be32(wbuf_extend(out, 4), 0xFFFFFFFE)
+        return has_unset
+
+    cdef int _add_dict(self, wbuf* out, dict given, int version) except -1:
+        """Append the values of one row that are found by name; 1 where one is not set."""
+        cdef Py_ssize_t index
+        cdef Py_ssize_t found = 0
+        cdef bint has_unset = False
+        cdef PyObject* place
+        cdef object value
+        for index in range(PyTuple_GET_SIZE(self._names)):
+            place = PyDict_GetItemWithError(given, <object> PyTuple_GET_ITEM(self._names, index))
+            if place == NULL:
+                _refuse_missing(self._names, index, self.routing_key_indexes, version)
+                put_be32(wbuf_extend(out, 4), 0xFFFFFFFE)
+                has_unset = True
+            else:
+                found += 1
+                value = <object> place  # owned: what its own code does to the dict takes nothing away
+                if self._add(out, index, value):
+                    has_unset = True
+        # A name that stands for several markers is found several times.
+        if found != len(given) or self._repeats:
+            unknown = [name for name in given if name not in self._names]
+            if unknown:
+                _refuse_unknown(unknown, self._names)
+        if has_unset and version < 4:
+            raise _unset_unsupported(version)
+        return has_unset
+
+    cdef int _add_row(self, wbuf* out, object row, int version) except -1:
+        """Append one row of whatever kind; 1 where a value is not set."""
+        cdef tuple given
+        if type(row) is tuple:
+            given = <tuple> row
+        elif type(row) is dict:
+            return self._add_dict(out, <dict> row, version)
+        elif type(row) is list:
+            given = tuple(<list> row)
+        else:
+            given = _values_of(row, self._names, version, self.routing_key_indexes)
+        if PyTuple_GET_SIZE(given) < self._needed:
+            for index in self.routing_key_indexes:
+                if index >= PyTuple_GET_SIZE(given):
+                    _refuse_missing(self._names, index, self.routing_key_indexes, version)
+        return self._add_all(out, given, version)
+
+    def bind_row(self, row, version):
+        """Encode one row: a sequence, a mapping or an object (see the Python twin)."""
+        cdef ValuesBlock block
+        cdef bint has_unset
+        cdef wbuf out
         wbuf_open(&out)
         try:
-            for index in range(count):
-                if self._add(&out, index, <object> PyTuple_GET_ITEM(given, index)):
-                    has_unset = True
-            if has_unset and protocol < 4:
-                raise UnsupportedOperation(
-                    f"UNSET_VALUE needs protocol version 4 or higher; the connection speaks version {protocol}"
-                )
-            for index in range(missing):
-                put_be32(wbuf_extend(&out, 4), 0xFFFFFFFE)
+            has_unset = self._add_row(&out, row, version)
             block = ValuesBlock.__new__(ValuesBlock)
-            block.count = count + missing
+            block.count = PyTuple_GET_SIZE(self._codecs)
             block.data = wbuf_bytes(&out)
             block.has_unset = has_unset
+            return block
+        finally:
+            wbuf_close(&out)
+
+    def bind_into(self, block, row, version):
+        """`bind_row`, to the end of `block`, which stays as it is where that fails."""
+        cdef RowsBlock rows = <RowsBlock?> block
+        cdef wbuf out
+        if rows.width != PyTuple_GET_SIZE(self._codecs):
+            raise ValueError(f"a row of {len(self._codecs)} values, where the others have {rows.width}")
+        wbuf_open(&out)
+        try:
+            # Into a buffer of its own first: a value's code may run another thread, which adds to the same block.
+            if self._add_row(&out, row, version):
+                rows.has_unset = True
+            rows._append(out.data, out.size)
+        finally:
+            wbuf_close(&out)
+
+    def bind_many(self, rows, version):
+        """`bind_row` of each of `rows`. Errors begin with the number of their row, counted from 0."""
+        cdef RowsBlock block = RowsBlock.__new__(RowsBlock)
+        cdef int protocol = version
+        cdef Py_ssize_t index = 0
+        cdef Py_ssize_t place
+        cdef Py_ssize_t expected = len(rows) if hasattr(rows, "__len__") else 0
+        cdef wbuf out
+        block.width = PyTuple_GET_SIZE(self._codecs)
+        wbuf_open(&out)
+        try:
+            for row in rows:
+                place = out.size
+                wbuf_extend(&out, 4)
+                try:
+                    if self._add_row(&out, row, protocol):
+                        block.has_unset = True
+                except Exception as error:
+                    _locate_row(error, index)
+                    raise
+                put_be32(out.data + place, <uint32_t> (out.size - place - 4))
+                index += 1
+                if index == 1 and expected > 1:
+                    wbuf_reserve(&out, min(out.size * expected, <Py_ssize_t> MOST_RESERVED))
+            block._take(&out)
+            block.count = index
             return block
         finally:
             wbuf_close(&out)
@@ -231,6 +463,12 @@ cdef class BindPlan:
             f"{few_or_many} values for the statement's bind markers: "
             f"{given} given, {wanted} wanted ({', '.join(self._names)})"
         )
+
+
+cdef object _unset_unsupported(int version):
+    return UnsupportedOperation(
+        f"UNSET_VALUE needs protocol version 4 or higher; the connection speaks version {version}"
+    )
 
 
 def as_values(values):

@@ -12,9 +12,9 @@ from cpython.unicode cimport PyUnicode_AsUTF8AndSize
 from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from cassandra._accel.bind cimport ValuesBlock
+from cassandra._accel.bind cimport RowsBlock, ValuesBlock
 from cassandra._accel.checks cimport exact_bytes
-from cassandra._accel.wbuf cimport put_be16, put_be32, put_be64
+from cassandra._accel.wbuf cimport get_be32, put_be16, put_be32, put_be64
 
 from operator import index as _index
 
@@ -488,6 +488,39 @@ cdef int _add_statement(obuf* out, object prepared, object statement, object val
     return 0
 
 
+cdef int _add_rows(obuf* out, object prepared, object statement, RowsBlock block, int version) except -1:
+    """Append one statement for each row of `block`."""
+    cdef Py_ssize_t head
+    cdef Py_ssize_t pos = 0
+    cdef Py_ssize_t size
+    cdef const char* id_start
+    cdef Py_ssize_t id_size
+    cdef uint8_t* p
+    if not prepared:
+        raise TypeError(f"rows for the text {statement!r}; they have to be for a prepared statement")
+    if block.has_unset and version < 4:
+        raise _unset_unsupported(version)
+    statement = _bytes_of(statement, "the id of a prepared statement")
+    id_start = PyBytes_AS_STRING(statement)
+    id_size = PyBytes_GET_SIZE(statement)
+    if id_size > 0xFFFF:
+        raise ValueError(f"{id_size} bytes of a statement's id; the protocol has room for 65535")
+    if block.width > 0xFFFF:
+        raise ValueError(f"{block.width} values in one statement; the protocol has room for 65535")
+    head = 5 + id_size
+    p = obuf_extend(out, block.count * head + block.used - 4 * block.count)
+    while pos < block.used:
+        size = get_be32(block.start + pos)
+        p[0] = 1
+        put_be16(p + 1, <uint16_t> id_size)
+        memcpy(p + 3, id_start, id_size)
+        put_be16(p + 3 + id_size, <uint16_t> block.width)
+        memcpy(p + head, block.start + pos + 4, size)
+        p += head + size
+        pos += 4 + size
+    return 0
+
+
 def batch_body(batch_type, statements, params, version):
     """The body of a BATCH (see the Python twin)."""
     cdef int protocol = version
@@ -496,8 +529,6 @@ def batch_body(batch_type, statements, params, version):
     cdef obuf out
     cdef Py_ssize_t count = len(statements)
     cdef Py_ssize_t total = count
-    if count > 0xFFFF:
-        raise ValueError(f"a batch of {count} statements; the protocol has room for 65535")
     obuf_open(&out)
     try:
         _byte(&out, batch_type, "a batch's type is {}; the protocol has an unsigned number of 8 bits")
@@ -505,6 +536,10 @@ def batch_body(batch_type, statements, params, version):
         obuf_extend(&out, 2)
         count = 0
         for prepared, statement, values in statements:
+            if isinstance(values, RowsBlock):
+                _add_rows(&out, prepared, statement, <RowsBlock> values, protocol)
+                count += (<RowsBlock> values).count
+                continue
             _add_statement(&out, prepared, statement, values, protocol)
             count += 1
             if count == 1 and out.size > 256:

@@ -7,9 +7,24 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra._impl import exchange
+from cassandra.cluster.batches import (
+    BATCH_WARNING_INTERVAL,
+    OncePerInterval,
+    batch_statements,
+    texts_of,
+    warn_of_size,
+)
 from cassandra.cluster.configuration import NOT_SET, ClusterBase, ConfigMode
 from cassandra.encoder import Encoder
-from cassandra.engine.payloads import AnyPayload, BatchPayload, ExecutePayload, MessagePayload, QueryPayload
+from cassandra.engine.payloads import (
+    AnyPayload,
+    BatchPayload,
+    ExecutePayload,
+    MessagePayload,
+    QueryPayload,
+    values_of_rows,
+)
+from cassandra.engine.preparer import PreparedTexts
 from cassandra.engine.preparing import PreparingRequest
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, ExecutionProfile
 from cassandra.engine.request import Request
@@ -17,6 +32,7 @@ from cassandra.errors import DependencyException
 from cassandra.policies.reconnection import NoSpeculativeExecutionPolicy
 from cassandra.protocol.handler import ProtocolHandler
 from cassandra.protocol.messages.requests import BatchMessage, ExecuteMessage, QueryMessage
+from cassandra.protocol.records import is_record
 from cassandra.query.batch import BatchStatement
 from cassandra.query.markers import Parameters as MarkerKind
 from cassandra.query.markers import parameters_of
@@ -38,7 +54,7 @@ PREPARED_TEXTS = 1000  # texts with bind markers that a session keeps prepared
 
 R = TypeVar("R", bound=Request)
 
-Parameters = Sequence[Any] | Mapping[str, Any] | None
+Parameters = Any  # a sequence, a mapping, an object with attributes, or None
 
 
 class SessionBase:
@@ -53,6 +69,13 @@ class SessionBase:
     use_client_timestamp: bool = True
     """Whether requests carry a timestamp from `timestamp_generator`."""
 
+    batch_size_warn_threshold: int | None = 40 * 1024
+    """Bytes of a batch's statements beyond which a warning is logged, at most once a minute; None for none.
+
+    Servers refuse batches whose changes go beyond their own ``batch_size_fail_threshold`` (50 KiB by default), unless all of them
+    are in one partition. (At their ``batch_size_warn_threshold``, 5 KiB, they send a warning of their own.)
+    """
+
     client_protocol_handler: Any = ProtocolHandler
     """The class that encodes and decodes messages; a subclass of `ProtocolHandler` may change what is sent and read."""
 
@@ -65,7 +88,8 @@ class SessionBase:
         if cluster.config_mode is not ConfigMode.PROFILES:
             # Old-style settings may be changed for this session alone.
             self._default_profile = self._default_profile.clone()
-        self._prepared_texts: RecentlyUsed[tuple[str | None, str], PreparedStatement] = RecentlyUsed(PREPARED_TEXTS)
+        self._prepared_texts: PreparedTexts = RecentlyUsed(PREPARED_TEXTS)
+        self._batch_warnings = OncePerInterval(BATCH_WARNING_INTERVAL)
         self._request_init_listeners: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = []
 
     @property
@@ -186,13 +210,12 @@ class SessionBase:
 
     def _keyspace_of(self, query: str | SimpleStatement) -> str | None:
         own = None if isinstance(query, str) else query.keyspace
-        return own if own is not None else self.keyspace
+        return own or self.keyspace
 
     def _bind_text(
         self, query: str | SimpleStatement, prepared: PreparedStatement, parameters: Parameters
     ) -> BoundStatement:
         """`prepared` with its values and the settings of the statement that was executed."""
-        self._prepared_texts.put((self._keyspace_of(query), prepared.query_string), prepared)
         bound = prepared.bind(parameters)
         if isinstance(query, SimpleStatement):
             for name in (
@@ -215,6 +238,7 @@ class SessionBase:
         trace: bool,
         custom_payload: Mapping[str, bytes] | None,
         paging_state: bytes | None,
+        statements: Any = None,
     ) -> AnyPayload:
         generator = self.timestamp_generator
         timestamp = generator() if generator is not None and self.use_client_timestamp else None
@@ -236,9 +260,13 @@ class SessionBase:
         if self._engine.core.protocol_version >= 5:
             named["keyspace"] = statement.keyspace
         if isinstance(statement, BatchStatement):
-            return BatchPayload(statement.batch_type.value, statement.entries, trace, payload, **named)
+            if "keyspace" in named:
+                named["keyspace"] = statement.own_keyspace
+            return BatchPayload(statement.batch_type.value, statements, trace, payload, **named)
         text = statement.query_string
         if parameters is not None:
+            if type(parameters) not in _USUAL_PARAMETERS:
+                check_parameters(parameters, named=False)
             text = bind_params(text, parameters, self.encoder)
         return QueryPayload(text, trace, payload, page_size=fetch_size, paging_state=paging_state, **named)
 
@@ -286,6 +314,10 @@ class SessionBase:
             if request.vector_type != "list":
                 check_vector_type(request.vector_type)
             return request, profile
+        if isinstance(statement, BatchStatement):
+            return self._batch_request(
+                target, statement, trace, custom_payload, timeout, profile, host, on_done
+            ), profile
         payload = self._encoded(self._payload(statement, parameters, profile, trace, custom_payload, paging_state))
         return self._made(Request, target, statement, payload, profile, timeout, host, on_done), profile
 
@@ -326,6 +358,44 @@ class SessionBase:
         payload.prerender(self._engine.core.dialect)
         return payload
 
+    def _batch_request(
+        self,
+        target: Any,
+        batch: BatchStatement,
+        trace: bool,
+        custom_payload: Mapping[str, bytes] | None,
+        timeout: Any,
+        profile: ExecutionProfile,
+        host: Any,
+        on_done: Callable[[Request], None],
+    ) -> Request:
+        """The request for a batch, whose texts with bind markers are prepared first where they are not yet."""
+        entries = batch.sealed_entries()
+        texts = texts_of(entries)
+        found = [self._prepared_texts.get((keyspace or self.keyspace, text)) for keyspace, text in texts]
+
+        def payload_of(known: Sequence[PreparedStatement | None]) -> AnyPayload:
+            statements = batch_statements(batch, entries, dict(zip(texts, known, strict=True)))
+            payload = self._payload(batch, None, profile, trace, custom_payload, None, statements)
+            return self._checked(self._encoded(payload), batch)
+
+        if None not in found:
+            return self._made(Request, target, batch, payload_of(found), profile, timeout, host, on_done)
+        # Until they are prepared, what is known already stands for what is sent.
+        unprepared = self._payload(batch, None, profile, trace, custom_payload, None, ())
+        request = self._made(PreparingRequest, target, batch, unprepared, profile, timeout, host, on_done)
+        request.texts = texts
+        request.known = self._prepared_texts
+        request.bind_to = lambda prepared: (target, payload_of(prepared))
+        return request
+
+    def _checked(self, payload: AnyPayload, batch: BatchStatement) -> AnyPayload:
+        """`payload`, after a warning where the server is likely to refuse it for its size."""
+        limit = self.batch_size_warn_threshold
+        if limit is not None and payload.size > limit and self._batch_warnings.is_due():
+            warn_of_size(payload, batch, limit)
+        return payload
+
     def _preparing_request(
         self,
         query: str | SimpleStatement,
@@ -340,15 +410,15 @@ class SessionBase:
     ) -> PreparingRequest:
         statement = SimpleStatement(query) if isinstance(query, str) else query
 
-        def bind_to(prepared: PreparedStatement) -> tuple[BoundStatement, AnyPayload]:
-            bound = self._bind_text(statement, prepared, parameters)
+        def bind_to(prepared: list[PreparedStatement]) -> tuple[BoundStatement, AnyPayload]:
+            bound = self._bind_text(statement, prepared[0], parameters)
             return bound, self._encoded(self._payload(bound, None, profile, trace, custom_payload, paging_state))
 
         # Until it is prepared, the text itself stands for what is sent.
         unprepared = self._payload(statement, None, profile, trace, custom_payload, paging_state)
         request = self._made(PreparingRequest, statement, statement, unprepared, profile, timeout, host, on_done)
-        request.query = statement.query_string
-        request.keyspace = statement.keyspace
+        request.texts = [(statement.keyspace, statement.query_string)]
+        request.known = self._prepared_texts
         request.bind_to = bind_to
         return request
 
@@ -385,9 +455,11 @@ _TEXTS = (str, SimpleStatement)
 _USUAL_PARAMETERS = frozenset({tuple, list, dict})
 
 
-def check_parameters(parameters: Any) -> None:
-    """TypeError for what is neither a sequence nor a mapping."""
-    if isinstance(parameters, (str, bytes)) or not hasattr(parameters, "__len__"):
+def check_parameters(parameters: Any, named: bool = True) -> None:
+    """TypeError for what is neither a sequence nor a mapping; nor, unless `named` is false, an object with attributes."""
+    if isinstance(parameters, (str, bytes)) or not (
+        hasattr(parameters, "__len__") or (named and is_record(parameters))
+    ):
         raise TypeError(
             f"parameters must be a sequence or a mapping, but are {type(parameters).__name__}: {parameters!r}; "
             "a single one is written (value,)"
@@ -460,10 +532,12 @@ def message_of(payload: AnyPayload) -> Any:
             result_metadata_id=metadata_id,
         )
     elif isinstance(payload, BatchPayload):
-        queries = [
-            (False, entry, ()) if isinstance(entry, str) else (True, entry.prepared_statement.query_id, entry.values)
-            for entry in payload.entries
-        ]
+        queries: list[tuple[bool, Any, Any]] = []
+        for prepared, values in payload.statements:
+            if prepared is None:
+                queries.append((False, values, ()))
+            else:
+                queries += [(True, prepared.query_id, block.values()) for block in values_of_rows(values)]
         message = BatchMessage(
             payload.batch_type,
             queries,

@@ -9,18 +9,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cassandra._impl import bodies, exchange
+from cassandra._impl import bind, bodies, exchange
 from cassandra.errors import UnsupportedOperation
 from cassandra.protocol.opcodes import BATCH, CUSTOM_PAYLOAD_FLAG, EXECUTE, PREPARE, QUERY, TRACING_FLAG
 from cassandra.protocol.params import QueryParams
-from cassandra.query.prepared import BoundStatement, PreparedStatement
+from cassandra.query.prepared import PreparedStatement
 from cassandra.query.statement import query_head
 
 if TYPE_CHECKING:
     from cassandra.engine.connection import Connection
     from cassandra.engine.exchange import ExecuteBase
+    from cassandra.protocol.bind import RowsBlock
 else:
     ExecuteBase = exchange.ExecuteBase
+    RowsBlock = bind.RowsBlock
 
 __all__ = [
     "AnyPayload",
@@ -30,9 +32,11 @@ __all__ = [
     "Payload",
     "PreparePayload",
     "QueryPayload",
+    "values_of_rows",
 ]
 
 HEADER_SIZE = 9
+MAX_BODY = 256 << 20  # bytes (native_protocol_v5.spec, section 2.5)
 
 
 def _bytes_map(items: Mapping[str, bytes]) -> bytes:
@@ -96,8 +100,12 @@ class PayloadMethods:
         raise NotImplementedError
 
     def prepared_statements(self) -> Sequence[PreparedStatement]:
-        """The prepared statements that the request names by their ids."""
+        """The prepared statement whose result columns the answer has; none for a batch, whose answer has columns of its own."""
         return ()
+
+    def prepared_by(self, query_id: bytes) -> PreparedStatement | None:
+        """The prepared statement that the request, as it was rendered last, names by `query_id`."""
+        return None
 
     def cached_metadata(self) -> Any:
         """The result metadata remembered for the statement, to decode the answer with."""
@@ -175,59 +183,84 @@ class ExecutePayload(PayloadMethods, ExecuteBase):
     def prepared_statements(self) -> Sequence[PreparedStatement]:
         return (self.prepared,)
 
+    def prepared_by(self, query_id: bytes) -> PreparedStatement | None:
+        # There is only one, whatever its id is by now: another request may have prepared it again meanwhile.
+        prepared: PreparedStatement = self.prepared
+        return prepared
+
     def cached_metadata(self) -> Any:
         return self.result[0]
 
 
 class BatchPayload(Payload):
-    """A batch of queries and bound statements."""
+    """A batch of queries and prepared statements.
 
-    __slots__ = ("_ids", "batch_type", "entries")
+    statements: (prepared statement, values) each, where the values are a block of those of one row, or of many rows; or (None, text).
+    """
+
+    __slots__ = ("_ids", "batch_type", "statements")
     opcode = BATCH
 
     def __init__(
         self,
         batch_type: int,
-        entries: Sequence[str | BoundStatement],
+        statements: Sequence[tuple[PreparedStatement | None, Any]],
         tracing: bool,
         custom_payload: Any,
         **params: Any,
     ) -> None:
         super().__init__(tracing, custom_payload, **params)
         self.batch_type = batch_type
-        self.entries = tuple(entries)
-        self._ids: tuple[bytes, ...] = ()
+        self.statements = statements
+        self._ids: list[bytes] = []
 
     def render(self, connection: Connection) -> tuple[int, int, bytes]:
         if self._dialect and self._ids != self._current_ids():
             self.outdate()
         return Payload.render(self, connection)
 
-    def _current_ids(self) -> tuple[bytes, ...]:
-        return tuple(entry.prepared_statement.query_id for entry in self.entries if isinstance(entry, BoundStatement))
+    def _current_ids(self) -> list[bytes]:
+        return [prepared.query_id for prepared, _ in self.statements if prepared is not None]
 
     def _render(self, version: int) -> bytes:
         self._ids = self._current_ids()
         statements = [
-            (False, entry, None)
-            if isinstance(entry, str)
-            else (True, entry.prepared_statement.query_id, entry.block if entry.block is not None else ())
-            for entry in self.entries
+            (False, values, None) if prepared is None else (True, prepared.query_id, values)
+            for prepared, values in self.statements
         ]
-        return bodies.batch_body(self.batch_type, statements, self, version)
+        body = bodies.batch_body(self.batch_type, statements, self, version)
+        if len(body) > MAX_BODY:
+            raise ValueError(
+                f"{self.describe()} has {len(body)} bytes; a frame of the protocol has at most {MAX_BODY}: make several batches of it"
+            )
+        return body
+
+    @property
+    def count(self) -> int:
+        """How many statements there are."""
+        return sum(_rows_in(prepared, values) for prepared, values in self.statements)
 
     def describe(self) -> str:
-        first = self.entries[0] if self.entries else ""
-        text = first if isinstance(first, str) else first.prepared_statement.query_string
-        return f"a batch of {len(self.entries)} that begins with {query_head(text)}"
+        prepared, values = self.statements[0] if self.statements else (None, "")
+        text = values if prepared is None else prepared.query_string
+        return f"a batch of {self.count} that begins with {query_head(text)}"
 
-    def prepared_statements(self) -> Sequence[PreparedStatement]:
-        found = {
-            id(entry.prepared_statement): entry.prepared_statement
-            for entry in self.entries
-            if isinstance(entry, BoundStatement)
-        }
-        return tuple(found.values())
+    def prepared_by(self, query_id: bytes) -> PreparedStatement | None:
+        # By the ids that were sent: another request may have prepared one again meanwhile, under another id.
+        prepared = (prepared for prepared, _ in self.statements if prepared is not None)
+        return next(
+            (one for one, sent in zip(prepared, self._ids or self._current_ids(), strict=True) if sent == query_id),
+            None,
+        )
+
+
+def _rows_in(prepared: PreparedStatement | None, values: Any) -> int:
+    return values.count if prepared is not None and isinstance(values, RowsBlock) else 1
+
+
+def values_of_rows(values: Any) -> Sequence[Any]:
+    """The block of each row of what `BatchPayload` has as values."""
+    return values.rows() if isinstance(values, RowsBlock) else (values,)
 
 
 class PreparePayload(Payload):
@@ -278,6 +311,9 @@ class MessagePayload(Payload):
 
     def prepared_statements(self) -> Sequence[PreparedStatement]:
         return self.inner.prepared_statements()
+
+    def prepared_by(self, query_id: bytes) -> PreparedStatement | None:
+        return self.inner.prepared_by(query_id)
 
     def cached_metadata(self) -> Any:
         return self.inner.cached_metadata()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._impl import bodies
@@ -14,10 +14,13 @@ from cassandra.engine.request import Request
 from cassandra.errors import DriverException, ProtocolError
 from cassandra.protocol.opcodes import PREPARE, RESULT_KIND_PREPARED
 from cassandra.query.prepared import PreparedStatement
+from cassandra.query.recently_used import RecentlyUsed
 
 if TYPE_CHECKING:
     from cassandra.engine.core import Core
     from cassandra.engine.session import EngineSession
+
+PreparedTexts = RecentlyUsed[tuple[str | None, str], PreparedStatement]
 
 log = logging.getLogger("cassandra.cluster")
 
@@ -31,7 +34,7 @@ class Preparer:
     def __init__(self, core: Core) -> None:
         self._core = core
         self._under_way: dict[tuple[Any, ...], asyncio.Task[Any]] = {}
-        self._known: weakref.WeakValueDictionary[bytes, PreparedStatement] = weakref.WeakValueDictionary()
+        self._known: weakref.WeakSet[PreparedStatement] = weakref.WeakSet()
 
     async def prepare(
         self,
@@ -48,10 +51,52 @@ class Preparer:
         task = self._under_way.get(key) if not custom_payload else None
         if task is None:
             payload = PreparePayload(query, keyspace, custom_payload)
-            task = self._core.spawn(self._send(session, payload, policy, retry_policy, timeout))
-            self._under_way[key] = task
-            task.add_done_callback(lambda _: self._under_way.pop(key, None))
-        response, host = await asyncio.shield(task)
+            task = self._begin(key, self._send_to_all(session, payload, policy, retry_policy, timeout))
+        response = await asyncio.shield(task)
+        prepared = self._made(session, query, keyspace, response)
+        self._known.add(prepared)
+        return prepared
+
+    async def prepare_text(
+        self,
+        session: EngineSession,
+        query: str,
+        keyspace: str | None,
+        known: PreparedTexts,
+        policy: Any,
+        retry_policy: Any,
+        timeout: float | None,
+    ) -> PreparedStatement:
+        """`prepare` for a text with bind markers that a program executes: one statement for all who execute it.
+
+        known: where it is looked for, and remembered.
+        """
+        place = (keyspace or session.keyspace, query)
+        prepared = known.get(place)
+        if prepared is not None:
+            return prepared
+        key = ("text", id(session), *place)
+        task = self._under_way.get(key)
+        if task is None:
+
+            async def prepare_and_remember() -> PreparedStatement:
+                made = await self.prepare(session, query, keyspace, None, policy, retry_policy, timeout)
+                # Before the task is over: who comes later finds either the one or the other.
+                known.put(place, made)
+                return made
+
+            task = self._begin(key, prepare_and_remember())
+        shared: PreparedStatement = await asyncio.shield(task)
+        return shared
+
+    def _begin(self, key: tuple[Any, ...], work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        """Start what further callers with the same key wait for too."""
+        task: asyncio.Task[Any] = self._core.spawn(work)
+        self._under_way[key] = task
+        task.add_done_callback(lambda _: self._under_way.pop(key, None))
+        return task
+
+    def _made(self, session: EngineSession, query: str, keyspace: str | None, response: Any) -> PreparedStatement:
         prepared = PreparedStatement(
             response.bind_metadata,
             response.query_id,
@@ -64,24 +109,24 @@ class Preparer:
         )
         if response.custom_payload:
             prepared.custom_payload = response.custom_payload
-        self._known[response.query_id] = prepared
-        if self._core.settings.prepare_on_all_hosts and len(session.pools) > 1:
-            await self._prepare_on_others(session, prepared, host)
         return prepared
 
     async def prepare_all(
         self, session: EngineSession, queries: Sequence[str], policy: Any, retry_policy: Any, timeout: float | None
     ) -> list[PreparedStatement]:
         """Prepare all of them at the same time; the first error is raised when the rest is over too."""
-        outcomes = await asyncio.gather(
-            *(self.prepare(session, query, None, None, policy, retry_policy, timeout) for query in queries),
-            return_exceptions=True,
+        return await all_or_first_error(
+            [self.prepare(session, query, None, None, policy, retry_policy, timeout) for query in queries]
         )
-        prepared = [outcome for outcome in outcomes if isinstance(outcome, PreparedStatement)]
-        for outcome in outcomes:
-            if isinstance(outcome, BaseException):
-                raise outcome
-        return prepared
+
+    async def _send_to_all(
+        self, session: EngineSession, payload: PreparePayload, policy: Any, retry_policy: Any, timeout: float | None
+    ) -> Any:
+        """The answer of the first host; the other ones have been asked too."""
+        response, host = await self._send(session, payload, policy, retry_policy, timeout)
+        if self._core.settings.prepare_on_all_hosts and len(session.pools) > 1:
+            await self._prepare_on_others(session, self._made(session, payload.query, payload.keyspace, response), host)
+        return response
 
     async def _send(
         self, session: EngineSession, payload: PreparePayload, policy: Any, retry_policy: Any, timeout: float | None
@@ -126,7 +171,7 @@ class Preparer:
 
     async def prepare_all_on(self, host: Any) -> None:
         """Prepare everything that is still in use on a host that came up; each statement once, some in parallel."""
-        statements = list(self._known.values())
+        statements = list({prepared.query_id: prepared for prepared in list(self._known)}.values())
         if not statements:
             return
         free = asyncio.Semaphore(PARALLEL_PREPARES)
@@ -141,6 +186,15 @@ class Preparer:
         session = next((session for session in self._core.sessions if host in session.pools), None)
         if session is not None:
             await asyncio.gather(*(prepare_one(session, prepared) for prepared in statements))
+
+
+async def all_or_first_error(preparing: Sequence[Awaitable[PreparedStatement]]) -> list[PreparedStatement]:
+    """What all of them give, waited for at the same time; the first error is raised when the rest is over too."""
+    outcomes = await asyncio.gather(*preparing, return_exceptions=True)
+    for outcome in outcomes:
+        if isinstance(outcome, BaseException):
+            raise outcome
+    return outcomes  # type: ignore[return-value]
 
 
 class _Prepare:

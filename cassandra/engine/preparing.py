@@ -1,10 +1,11 @@
-"""A request whose statement has to be prepared first: the first execution of a text with bind markers."""
+"""A request whose statements have to be prepared first: the first execution of a text with bind markers, or of a batch with such."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cassandra.engine.preparer import PreparedTexts, all_or_first_error
 from cassandra.engine.request import Request
 
 if TYPE_CHECKING:
@@ -15,16 +16,17 @@ __all__ = ["PreparingRequest"]
 
 
 class PreparingRequest(Request):
-    """Prepares `query`, binds by `bind_to`, which gives the statement and the payload, and goes on as any request.
+    """Prepares `texts`, (keyspace, text) each and all at the same time, and goes on as any request.
 
-    One deadline covers both.
+    bind_to: gives the statement and the payload for the prepared statements, in the order of the texts. known: where prepared texts
+    are remembered. One deadline covers everything.
     """
 
-    __slots__ = ("bind_to", "keyspace", "query")
+    __slots__ = ("bind_to", "known", "texts")
 
-    query: str
-    keyspace: str | None
-    bind_to: Callable[[PreparedStatement], tuple[Any, AnyPayload]]
+    texts: Sequence[tuple[str | None, str]]
+    known: PreparedTexts
+    bind_to: Callable[[list[PreparedStatement]], tuple[Any, AnyPayload]]
 
     def start(self) -> None:
         if self.done:
@@ -39,13 +41,22 @@ class PreparingRequest(Request):
 
     async def _prepare(self) -> None:
         try:
-            prepared = await self.session.core.preparer.prepare(
-                self.session, self.query, self.keyspace, None, self.policy, self.retry_policy, self.timeout
-            )
-            self.statement, self.payload = self.bind_to(prepared)
+            self.statement, self.payload = self.bind_to(await self._prepared())
         except BaseException as error:
             self.fail(error if isinstance(error, Exception) else self.session.closed_error())
             if not isinstance(error, Exception):
                 raise
             return
         super().start()
+
+    async def _prepared(self) -> list[PreparedStatement]:
+        session = self.session
+        preparing = [
+            session.core.preparer.prepare_text(
+                session, text, keyspace, self.known, self.policy, self.retry_policy, self.timeout
+            )
+            for keyspace, text in self.texts
+        ]
+        if len(preparing) == 1:
+            return [await preparing[0]]
+        return await all_or_first_error(preparing)

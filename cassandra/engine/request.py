@@ -34,6 +34,7 @@ from cassandra.protocol.messages.errors import (
     WriteTimeoutErrorMessage,
 )
 from cassandra.protocol.opcodes import RESULT_KIND_SCHEMA_CHANGE, RESULT_KIND_SET_KEYSPACE
+from cassandra.query.statement import query_head
 
 if TYPE_CHECKING:
     from cassandra.engine.connection import Connection
@@ -236,11 +237,14 @@ class Request(RequestBase):
 
     def _on_unprepared(self, attempt: Attempt, connection: Connection, message: Any) -> None:
         """Prepare it on this host and try again, once an attempt: native_protocol_v5.spec, section 8, Unprepared."""
-        known = {prepared.query_id: prepared for prepared in self.payload.prepared_statements()}
-        prepared = known.get(message.info)
+        prepared = self.payload.prepared_by(message.info)
         error = attempt.error
         assert error is not None
         if prepared is None or prepared in attempt.reprepared:
+            if prepared is not None:
+                _say_where(
+                    error, f" (by {attempt.host}, which has just prepared {query_head(prepared.query_string, 200)})"
+                )
             self.fail(error)
             return
         attempt.decision = "prepare"
@@ -273,7 +277,7 @@ class Request(RequestBase):
 def _say_where(error: Exception, where: str) -> None:
     """Add to a server's refusal which server it was and what was executed."""
     if isinstance(error, ErrorMessage):
-        error.where = where
+        error.where += where
     elif error.args and isinstance(error.args[0], str):
         error.args = (error.args[0] + where, *error.args[1:])
 

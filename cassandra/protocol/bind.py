@@ -1,19 +1,21 @@
 """Binding: Python values to the [value]s of an EXECUTE or BATCH, in one pass and in the caller's thread.
 
 A `BindPlan` is made once for a prepared statement: it holds a codec for each column. `bind` gives a `ValuesBlock`, the bytes of
-all values behind each other, which never changes and goes as it is into a body of any protocol version from 4 on.
+all values behind each other, which never changes and goes as it is into a body of any protocol version from 4 on. The values of
+many rows stand in a `RowsBlock`, which a batch's body is made of in one go.
 The compiled twin is ``cassandra._accel.bind``.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from cassandra.cqltypes.failures import locate
 from cassandra.errors import UnsupportedOperation
 from cassandra.protocol.primitives import NULL_VALUE, UNSET_MARK
+from cassandra.protocol.records import locate_row, refuse_missing, values_of
 from cassandra.sentinels import UNSET_VALUE
 
 _int32 = struct.Struct(">i")
@@ -92,6 +94,60 @@ class ValuesBlock:
                 return None
             parts.append(data[pos : pos + size])
         return composite_key(parts)
+
+
+class RowsBlock:
+    """The bound values of many rows of one statement.
+
+    width: values a row. count: how many rows. has_unset: whether a value is not set. size: bytes of all values. rows: the values of
+    rows that are there already, in the form in which they travel.
+    """
+
+    __slots__ = ("_rows", "count", "has_unset", "size", "width")
+
+    count: int
+    has_unset: bool
+    size: int
+    width: int
+
+    def __init__(self, width: int, rows: Iterable[bytes] = (), has_unset: bool = False) -> None:
+        self.width = width
+        self.has_unset = has_unset
+        self._rows = list(rows)
+        self.count = len(self._rows)
+        self.size = sum(map(len, self._rows))
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __repr__(self) -> str:
+        return f"<RowsBlock of {self.count} rows x {self.width} values, {self.size} bytes>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RowsBlock, (self.width, self._rows, self.has_unset)
+
+    def reserve(self, rows: int) -> None:
+        """That so many rows are expected in all: room is made for them with the first one. Without effect in Python."""
+
+    def row(self, index: int) -> ValuesBlock:
+        """The values of one row; IndexError where there is none."""
+        if not 0 <= index < self.count:
+            raise IndexError(f"row {index} of {self.count}")
+        return ValuesBlock(self.width, self._rows[index], self.has_unset)
+
+    def rows(self) -> list[ValuesBlock]:
+        """The values of all rows, one by one."""
+        return [ValuesBlock(self.width, data, self.has_unset) for data in self._rows]
+
+    def append(self, values: ValuesBlock) -> None:
+        """Another row; ValueError where it has another number of values."""
+        if values.count != self.width:
+            raise ValueError(f"a row of {values.count} values, where the others have {self.width}")
+        self._rows.append(values.data)
+        self.count += 1
+        self.size += len(values.data)
+        if values.has_unset:
+            self.has_unset = True
 
 
 def composite_key(parts: Sequence[bytes]) -> bytes | None:
@@ -185,6 +241,34 @@ class BindPlan:
                     f"no value for column {absent[0]!r}, which protocol version {version} cannot leave unset"
                 )
         return self.bind([values.get(name, UNSET_VALUE) for name in self._names], version)
+
+    def bind_row(self, row: Any, version: int) -> ValuesBlock:
+        """Encode one row: a sequence as `bind` takes it, a mapping or an object (see `cassandra.protocol.records.values_of`).
+
+        Unlike `bind`, it refuses a row without the whole partition key.
+        """
+        key = self.routing_key_indexes
+        kind = type(row)
+        if kind is not tuple and kind is not list:
+            row = values_of(row, self._names, version, key)
+        if key and len(row) <= max(key):
+            refuse_missing(self._names, next(place for place in key if place >= len(row)), key, version)
+        return self.bind(row, version)
+
+    def bind_into(self, block: RowsBlock, row: Any, version: int) -> None:
+        """`bind_row`, to the end of `block`, which stays as it is where that fails."""
+        block.append(self.bind_row(row, version))
+
+    def bind_many(self, rows: Iterable[Any], version: int) -> RowsBlock:
+        """`bind_row` of each of `rows`. Errors begin with the number of their row, counted from 0."""
+        block = RowsBlock(len(self._encoders))
+        for index, row in enumerate(rows):
+            try:
+                block.append(self.bind_row(row, version))
+            except Exception as error:
+                locate_row(error, index)
+                raise
+        return block
 
     def _miscount(self, given: int) -> ValueError:
         wanted = len(self._encoders)

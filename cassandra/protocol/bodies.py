@@ -12,6 +12,7 @@ from operator import index
 from typing import Any
 
 from cassandra.errors import UnsupportedOperation
+from cassandra.protocol.bind import RowsBlock
 from cassandra.protocol.opcodes import (
     FLAG_KEYSPACE,
     FLAG_NAMED_VALUES,
@@ -288,17 +289,27 @@ def _statement_head(heads: dict[Any, bytes], prepared: bool | int, statement: An
     return head
 
 
+def _add_rows(parts: list[bytes], head: bytes, block: RowsBlock, version: int) -> None:
+    """Append one statement for each row of `block`."""
+    if block.has_unset and version < 4:
+        raise _unset_unsupported(version)
+    head += _short(block.width, "values in one statement")
+    for row in block.rows():
+        parts.append(head)
+        parts.append(row.data)
+
+
 def batch_body(
     batch_type: int, statements: Sequence[tuple[bool | int, bytes | str, Any]], params: QueryParams, version: int
 ) -> bytes:
     """The body of a BATCH.
 
-    batch_type: 0 logged, 1 unlogged, 2 counter. statements: (is prepared, id or query, values) each. params: consistency, serial
-    consistency, timestamp, keyspace and now_in_seconds; the rest of it has no place in a batch and is not looked at.
+    batch_type: 0 logged, 1 unlogged, 2 counter. statements: (is prepared, id or query, values) each; where the values are a `RowsBlock`,
+    one statement for each of its rows. params: consistency, serial consistency, timestamp, keyspace and now_in_seconds; the rest of
+    it has no place in a batch and is not looked at.
     """
-    if len(statements) > MAX_SHORT:
-        raise ValueError(f"a batch of {len(statements)} statements; the protocol has room for {MAX_SHORT}")
-    parts = [_byte(batch_type, "a batch's type"), uint16_pack(len(statements))]
+    parts = [_byte(batch_type, "a batch's type"), b""]  # the count, when it is known
+    count = len(statements)
     heads: dict[Any, bytes] = {}
     lengths = _LENGTHS
     last: Any = None
@@ -310,6 +321,12 @@ def batch_body(
             known = heads.get(statement) if prepared and type(statement) is bytes else None
             head = known or _statement_head(heads, prepared, statement)
             last, kind = statement, prepared
+        if isinstance(values, RowsBlock):
+            if not prepared:
+                raise TypeError(f"rows for the text {statement!r}; they have to be for a prepared statement")
+            count += values.count - 1
+            _add_rows(parts, head, values, version)
+            continue
         parts.append(head)
         if values is None:
             parts.append(b"\x00\x00")
@@ -327,6 +344,9 @@ def batch_body(
                     _add_value(parts, value, version)
         else:
             _add_values(parts, values, None, version)
+    if count > MAX_SHORT:
+        raise ValueError(f"a batch of {count} statements; the protocol has room for {MAX_SHORT}")
+    parts[1] = uint16_pack(count)
     parts.append(_short(params.consistency, "is no consistency level"))
     tail: list[bytes] = []
     _add_flags(parts, _tail(params, version, tail), version)

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from cassandra._impl import bind
 from cassandra.consistency import ConsistencyLevel
 from cassandra.encoder import Encoder
-from cassandra.query.prepared import BoundStatement, PreparedStatement
-from cassandra.query.statement import SimpleStatement, Statement, bind_params
+from cassandra.query.markers import Parameters as MarkerKind
+from cassandra.query.markers import parameters_of
+from cassandra.query.prepared import BoundStatement, PreparedStatement, name_statement
+from cassandra.query.statement import SimpleStatement, Statement, bind_params, query_head
+from cassandra.query.tables import counted, rows_of
 
-__all__ = ["BatchStatement", "BatchType"]
+if TYPE_CHECKING:
+    from cassandra.protocol.bind import RowsBlock
+
+__all__ = ["BatchStatement", "BatchType", "BoundRows", "Entry", "TextRows", "bind_rows"]
 
 MAX_STATEMENTS = 0xFFFF  # the count is a [short] (native_protocol_v5.spec, section 4.1.7)
+
+_routing_key_of: Any = Statement.routing_key.fget  # type: ignore[attr-defined]
 
 
 class BatchType:
@@ -38,10 +47,74 @@ BatchType.UNLOGGED = BatchType("UNLOGGED", 1)
 BatchType.COUNTER = BatchType("COUNTER", 2)
 
 
-class BatchStatement(Statement):
-    """A batch of simple and prepared statements; the first one with a routing key decides where it goes."""
+class BoundRows:
+    """Entries of a batch: rows of one prepared statement."""
 
-    __slots__ = ("_entries", "_session", "batch_type")
+    __slots__ = ("block", "prepared")
+
+    def __init__(self, prepared: PreparedStatement, block: RowsBlock) -> None:
+        self.prepared = prepared
+        self.block = block
+
+    def __len__(self) -> int:
+        return self.block.count
+
+    def statements(self) -> list[BoundStatement]:
+        """A bound statement for each row."""
+        found = []
+        for block in self.block.rows():
+            bound = BoundStatement(self.prepared)
+            bound.block = block
+            found.append(bound)
+        return found
+
+
+class TextRows:
+    """Entries of a batch: rows of a text with bind markers, which is prepared when the batch is executed.
+
+    keyspace: of the `SimpleStatement`, for names without one. rows: as they were given.
+    """
+
+    __slots__ = ("count", "keyspace", "rows", "text")
+
+    prepared = None  # unlike `BoundRows`
+
+    def __init__(self, text: str, keyspace: str | None, rows: Any, count: int) -> None:
+        self.text = text
+        self.keyspace = keyspace
+        self.rows = rows
+        self.count = count
+
+    def __len__(self) -> int:
+        return self.count
+
+    def bind_to(self, prepared: PreparedStatement) -> BoundRows:
+        """The rows bound to `prepared`, which was made of the text."""
+        return BoundRows(prepared, bind_rows(prepared, self.rows))
+
+
+Entry = str | BoundStatement | BoundRows | TextRows
+
+
+def bind_rows(prepared: PreparedStatement, rows: Any) -> RowsBlock:
+    """All of `rows` bound at once; see `BatchStatement.add_many`."""
+    plan = prepared.plan
+    try:
+        return plan.bind_many(rows_of(rows, plan.columns), prepared.protocol_version)
+    except (TypeError, ValueError, KeyError) as error:
+        name_statement(error, prepared.query_string)
+        raise
+
+
+class BatchStatement(Statement):
+    """A batch of simple and prepared statements; the first one with a routing key decides where it goes.
+
+    Rows of prepared statements are bound when they are added, straight into one buffer. Texts with bind markers and parameters are
+    prepared, once each and at the same time, when the batch is executed. It may be executed again, and added to after that; adding is for
+    one thread at a time.
+    """
+
+    __slots__ = ("_count", "_entries", "_named_by", "_open", "_reserved", "_routed_by", "_session", "batch_type")
 
     def __init__(
         self,
@@ -60,27 +133,108 @@ class BatchStatement(Statement):
         )
         self.batch_type = batch_type
         self._session = session
-        # Text with its literals written in, or a bound statement.
-        self._entries: list[str | BoundStatement] = []
+        self._entries: list[Entry] = []
+        self._count = 0
+        self._reserved = 0
+        # The last entry, while rows may still be added to it. A request that has been made of it closes it: its values never change.
+        self._open: BoundRows | TextRows | None = None
+        self._routed_by: BoundRows | None = None
+        self._named_by: str | None = (
+            None  # the keyspace that was taken over from a prepared statement, for routing alone
+        )
 
     @property
     def entries(self) -> Sequence[str | BoundStatement]:
-        """The statements, in the order of `add`: a query's text, or a `BoundStatement`."""
-        return self._entries
+        """The statements, in the order of `add`: a query's text, or a `BoundStatement`.
+
+        A statement that is prepared only when the batch is executed is there as its text.
+        """
+        found: list[str | BoundStatement] = []
+        for entry in self._entries:
+            if isinstance(entry, BoundRows):
+                found += entry.statements()
+            elif isinstance(entry, TextRows):
+                found += [entry.text] * entry.count
+            else:
+                found.append(entry)
+        return found
+
+    def sealed_entries(self) -> tuple[Entry, ...]:
+        """The entries as they are stored, for a request; what is added from now on leaves them as they are."""
+        self._open = None
+        return tuple(self._entries)
+
+    @property
+    def routing_key(self) -> bytes | None:
+        """The serialized partition key of the first statement that has one."""
+        if self._routing_key is None and self._routed_by is not None:
+            rows = self._routed_by
+            self._routing_key = rows.block.row(0).routing_key(rows.prepared.routing_key_indexes or ())
+        key: bytes | None = _routing_key_of(self)
+        return key
+
+    @routing_key.setter
+    def routing_key(self, key: bytes | Sequence[bytes] | None) -> None:
+        self._routing_key = key
+
+    @routing_key.deleter
+    def routing_key(self) -> None:
+        self._routing_key = self._routed_by = None
+
+    @property
+    def own_keyspace(self) -> str | None:
+        """The keyspace for names without one, where it was set; not one that a prepared statement's table is in."""
+        return None if self.keyspace is self._named_by else self.keyspace
 
     def add(
         self,
         statement: str | Statement | PreparedStatement,
-        parameters: Sequence[Any] | Mapping[str, Any] | None = None,
+        parameters: Any = None,
     ) -> BatchStatement:
         """Append one statement with its parameters; returns self.
 
+        parameters: a sequence, a mapping or an object with attributes, as for `Session.execute`. Those of a text with ``%s`` are
+        written into it; a text with ``?`` or ``:name`` is prepared when the batch is executed.
+
         Raises ValueError beyond 65,535 statements and for parameters of a statement that is bound already, TypeError for what
-        is not a statement.
+        is not a statement, and what binding raises; the batch is then as it was.
         """
-        if len(self._entries) >= MAX_STATEMENTS:
+        count = self._count
+        if count >= MAX_STATEMENTS:
             raise ValueError(f"a batch holds at most {MAX_STATEMENTS} statements")
-        if isinstance(statement, PreparedStatement):
+        rows = self._open
+        if (
+            rows is not None and rows.prepared is statement
+        ):  # the usual case, and a hot path: another row of the same statement
+            try:
+                statement.plan.bind_into(
+                    rows.block,
+                    () if parameters is None else parameters,
+                    statement.protocol_version,
+                )
+            except (TypeError, ValueError, KeyError) as error:
+                name_statement(error, statement.query_string)
+                raise
+        elif type(statement) is PreparedStatement:
+            self._add_first(statement, parameters)
+        else:
+            self._add_other(statement, parameters)
+        self._count = count + 1
+        return self
+
+    def _add_first(self, statement: PreparedStatement, parameters: Any) -> None:
+        rows = BoundRows(statement, bind.RowsBlock(len(statement.plan.columns)))
+        if self._reserved > self._count:
+            rows.block.reserve(self._reserved - self._count)
+        try:
+            statement.plan.bind_into(rows.block, () if parameters is None else parameters, statement.protocol_version)
+        except (TypeError, ValueError, KeyError) as error:
+            name_statement(error, statement.query_string)
+            raise
+        self._append_rows(rows)
+
+    def _add_other(self, statement: Any, parameters: Any) -> None:
+        if isinstance(statement, PreparedStatement):  # of a class that may bind in its own way
             statement = statement.bind(() if parameters is None else parameters)
             parameters = None
         if isinstance(statement, BoundStatement):
@@ -89,14 +243,51 @@ class BatchStatement(Statement):
             self._entries.append(statement)
         elif isinstance(statement, (str, SimpleStatement)):
             text = statement if isinstance(statement, str) else statement.query_string
+            if parameters is not None and parameters_of(text) is MarkerKind.MARKERS:
+                self._add_to_text(statement, text, parameters)
+                return
             if parameters is not None:
                 encoder: Encoder | None = self._session.encoder if self._session is not None else None
                 text = bind_params(text, parameters, encoder)
             self._entries.append(text)
         else:
             raise TypeError(f"a batch holds queries and prepared statements, not {type(statement).__name__}")
+        self._open = None
         self._adopt(statement)
-        return self
+
+    def _add_to_text(self, statement: str | SimpleStatement, text: str, parameters: Any) -> None:
+        last = self._open
+        keyspace = None if isinstance(statement, str) else statement.keyspace
+        if isinstance(last, TextRows) and last.text == text and last.keyspace == keyspace:
+            last.rows.append(parameters)
+            last.count += 1
+            self._adopt(statement)
+        else:
+            self._open = self._append_text(statement, text, [parameters], 1)
+
+    def _append_rows(self, rows: BoundRows) -> None:
+        """Another entry, which is open for more rows."""
+        self._entries.append(rows)
+        self._open = rows
+        if self._routing_key is None and self._routed_by is None:
+            self.route_by(rows)
+        if rows.prepared.custom_payload:
+            self.custom_payload = {**(self.custom_payload or {}), **rows.prepared.custom_payload}
+
+    def _append_text(self, statement: str | SimpleStatement, text: str, rows: Any, count: int) -> TextRows:
+        entry = TextRows(text, None if isinstance(statement, str) else statement.keyspace, rows, count)
+        self._entries.append(entry)
+        self._open = None
+        self._adopt(statement)
+        return entry
+
+    def route_by(self, rows: BoundRows) -> None:
+        """Let the first of `rows` decide where the batch goes, where nothing else does yet."""
+        prepared = rows.prepared
+        if self._routing_key is None and self._routed_by is None and prepared.routing_key_indexes and rows.block.count:
+            self._routed_by = rows
+            self.keyspace = self._named_by = prepared.table_keyspace
+            self.table = prepared.table
 
     def add_all(self, statements: Iterable[Any], parameters: Iterable[Any]) -> BatchStatement:
         """Append each statement with the parameters that stand at its place; returns self."""
@@ -104,11 +295,65 @@ class BatchStatement(Statement):
             self.add(statement, values)
         return self
 
+    def add_many(self, statement: str | SimpleStatement | PreparedStatement, rows: Any) -> BatchStatement:
+        """Append `statement` once for each of `rows`, which are bound all at once into one buffer; returns self.
+
+        statement: a prepared statement, or a text with bind markers, which is prepared when the batch is executed (errors in the
+        rows are raised then). rows: an iterable of rows, each a sequence, a mapping, a dataclass instance or an object with
+        attributes; or a table with a column for each bind marker, by name: a structured NumPy array, a pandas DataFrame, an Arrow
+        table or record batch, or anything that gives itself as Arrow data; or a NumPy array of two dimensions, by position. What a table
+        lacks is null; NaN is a value for float and double, and null for other types.
+
+        Raises ValueError beyond 65,535 statements, for unknown and missing columns and for values out of range, TypeError for
+        values of the wrong type and for what is not rows. The message has the number of the row, from 0, and the column; the
+        batch is then as it was.
+        """
+        if isinstance(statement, PreparedStatement):
+            bound = BoundRows(statement, bind_rows(statement, rows))
+            self._check_room(bound.block.count)
+            if bound.block.count:
+                self._append_rows(bound)
+                self._count += bound.block.count
+            return self
+        if not isinstance(statement, (str, SimpleStatement)):
+            raise TypeError(
+                f"rows are added for a prepared statement or a text with bind markers, not {type(statement).__name__}"
+            )
+        text = statement if isinstance(statement, str) else statement.query_string
+        if parameters_of(text) is not MarkerKind.MARKERS:
+            raise ValueError(f"rows are added for a text with bind markers (? or :name), not {query_head(text)}")
+        rows, count = counted(rows)
+        self._check_room(count)
+        if count:
+            self._append_text(statement, text, rows, count)
+            self._count += count
+        return self
+
+    def reserve(self, n: int) -> BatchStatement:
+        """Say that the batch will hold `n` statements, so that room for their values is made at once; returns self.
+
+        Worth it before many calls of `add` with one prepared statement; `add_many` knows by itself. ValueError beyond 65,535.
+        """
+        if isinstance(n, bool) or not isinstance(n, int):
+            raise TypeError(f"n must be a number of statements, but is {n!r}")
+        if not 0 <= n <= MAX_STATEMENTS:
+            raise ValueError(f"a batch holds at most {MAX_STATEMENTS} statements, but n is {n}")
+        self._reserved = n
+        return self
+
+    def _check_room(self, count: int) -> None:
+        if self._count + count > MAX_STATEMENTS:
+            raise ValueError(
+                f"a batch holds at most {MAX_STATEMENTS} statements: it has {self._count}, and {count} do not fit"
+            )
+
     def clear(self) -> BatchStatement:
         """Take all statements out; returns self."""
         self._entries.clear()
-        self._routing_key = None
-        self.keyspace = None
+        self._count = 0
+        self._open = None
+        self._routing_key = self._routed_by = None
+        self.keyspace = self._named_by = None
         self.table = None
         self.custom_payload = None
         return self
@@ -116,18 +361,24 @@ class BatchStatement(Statement):
     def _adopt(self, statement: str | Statement) -> None:
         if isinstance(statement, str):
             return
-        if self._routing_key is None and statement.routing_key is not None:
+        if self._routing_key is None and self._routed_by is None and statement.routing_key is not None:
             self._routing_key = statement.routing_key
             self.keyspace = statement.keyspace
+            self._named_by = statement.keyspace if isinstance(statement, BoundStatement) else None
             self.table = statement.table
         if statement.custom_payload:
             self.custom_payload = {**(self.custom_payload or {}), **statement.custom_payload}
 
     def is_lwt(self) -> bool:
-        return any(isinstance(entry, BoundStatement) and entry.is_lwt() for entry in self._entries)
+        return any(
+            entry.prepared.is_lwt()
+            if isinstance(entry, BoundRows)
+            else isinstance(entry, BoundStatement) and entry.is_lwt()
+            for entry in self._entries
+        )
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return self._count
 
     def __bool__(self) -> bool:
         return True

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._impl import bind
 from cassandra.consistency import ConsistencyLevel
+from cassandra.protocol.records import is_record
 from cassandra.query.statement import FETCH_SIZE_UNSET, Statement, query_head
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ class PreparedStatement:
         self.table_keyspace: str | None = column_metadata[0].keyspace_name if column_metadata else keyspace
         self.needed_values = max(routing_key_indexes) + 1 if routing_key_indexes else 0
         self.plan = bind.BindPlan(column_metadata, routing_key_indexes)
+        # Whether it is known to change a counter: one of its bind markers is for one.
+        self.changes_counters = any(column.type.codec().cql_name == "counter" for column in column_metadata)
 
     def require_key(self, named: Mapping[str, Any], listed: Sequence[Any]) -> None:
         """ValueError that names the columns of the partition key for which neither `named` nor `listed` has a value."""
@@ -87,8 +90,8 @@ class PreparedStatement:
         """Take over what the server says that the result's columns are now."""
         self.result_metadata_and_id = (result_metadata, result_metadata_id)
 
-    def bind(self, values: Sequence[Any] | Mapping[str, Any] | None) -> BoundStatement:
-        """A `BoundStatement` with these values: by position, or by column name."""
+    def bind(self, values: Any) -> BoundStatement:
+        """A `BoundStatement` with these values: by position, or by column name (see `BoundStatement.bind`)."""
         bound = _new(BoundStatement)  # without the call of __init__, which a statement for each request would feel
         bound.prepared_statement = self
         bound.block = None
@@ -105,11 +108,11 @@ class PreparedStatement:
         bound.table = self.table
         bound.vector_type = self.vector_type
         kind = type(values)
-        if (kind is tuple or kind is list) and len(values) >= self.needed_values:  # type: ignore[arg-type]
+        if (kind is tuple or kind is list) and len(values) >= self.needed_values:
             try:
-                bound.block = self.plan.bind(values, self.protocol_version)  # type: ignore[arg-type]
+                bound.block = self.plan.bind(values, self.protocol_version)
             except (TypeError, ValueError) as error:
-                _name_statement(error, self.query_string)
+                name_statement(error, self.query_string)
                 raise
             return bound
         return bound.bind(values)
@@ -161,11 +164,12 @@ class BoundStatement(Statement):
         self.table = prepared.table
         self.vector_type = prepared.vector_type
 
-    def bind(self, values: Sequence[Any] | Mapping[str, Any] | None) -> BoundStatement:
+    def bind(self, values: Any) -> BoundStatement:
         """Serialize `values` and keep them; returns self.
 
-        A mapping gives values by column name. A missing value is "not set" on protocol v4 and later and leaves the column as it
-        is; on v3 it is an error. Raises ValueError for values that are too many or not known, TypeError or ValueError that
+        values: a sequence by position, a mapping by column name, or an object by its attributes. An instance of a dataclass or an
+        attrs class must have no field that is not a bind marker; of any other object, attributes that no marker has are not looked
+        at. A missing value is "not set" on protocol v4 and later and leaves the column as it is; on v3 it is an error. Raises ValueError for values that are too many or not known, TypeError or ValueError that
         names the column for a value that does not fit its type.
         """
         prepared = self.prepared_statement
@@ -175,12 +179,14 @@ class BoundStatement(Statement):
             if isinstance(values, Mapping):
                 prepared.require_key(values, ())
                 self.block = prepared.plan.bind_mapping(values, prepared.protocol_version)
+            elif not isinstance(values, (tuple, list)) and is_record(values):
+                self.block = prepared.plan.bind_row(values, prepared.protocol_version)
             else:
                 if len(values) < prepared.needed_values:
                     prepared.require_key({}, values)
                 self.block = prepared.plan.bind(values, prepared.protocol_version)
         except (TypeError, ValueError) as error:
-            _name_statement(error, prepared.query_string)
+            name_statement(error, prepared.query_string)
             raise
         return self
 
@@ -220,7 +226,7 @@ class BoundStatement(Statement):
     __repr__ = __str__
 
 
-def _name_statement(error: BaseException, query: str) -> None:
+def name_statement(error: BaseException, query: str) -> None:
     """Add the statement's head to an error's message."""
     if error.args and isinstance(error.args[0], str):
         error.args = (f"{error.args[0]} (in {query_head(query)})", *error.args[1:])

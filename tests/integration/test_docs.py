@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import math
 import re
 import subprocess
 import sys
@@ -142,3 +143,23 @@ def test_results_guide(node: LocalCluster, shop: Session, capsys: pytest.Capture
     assert shown[3] == ["13.5"]
     assert shown[4] == ["[(10, 4.0)]", "10"]
     assert shown[5] == ["10", "10"]
+
+
+def test_batches(node: LocalCluster, shop: Session) -> None:
+    blocks = python_blocks("docs/batches.rst")
+    names: dict[str, Any] = {"__name__": "__main__"}
+    for block in blocks:
+        run_block(block, node, names)
+    names["cluster"].shutdown()
+    found = {row.id: (row.customer, row.total) for row in shop.execute("SELECT * FROM orders") if 31 <= row.id <= 39}
+    assert math.isnan(found.pop(39)[1])
+    assert found == {
+        31: ("ada", 12.5),
+        32: ("bob", None),
+        33: ("eve", 3.5),
+        34: ("ada", 2.0),
+        35: ("bob", 5.5),
+        36: ("eve", None),
+        37: ("ada", 7.0),
+        38: ("ada", 1.5),
+    }

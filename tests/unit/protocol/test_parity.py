@@ -224,6 +224,7 @@ def test_objects_whose_init_never_ran(compiled: Twins) -> None:
     for module, name in (
         ("bind", "ValuesBlock"),
         ("bind", "BindPlan"),
+        ("bind", "RowsBlock"),
         ("rows", "RowPlan"),
         ("frame", "FrameReader"),
         ("frame", "FrameWriter"),
@@ -233,7 +234,8 @@ def test_objects_whose_init_never_ran(compiled: Twins) -> None:
         for method, arguments in (
             ("values", ()), ("routing_key", ([0],)), ("bind", ((), 4)), ("bind", ((1,), 4)), ("bind_mapping", ({}, 4)), ("tuples", (b"", 0, 0)),
             ("tuples", (b"1234", 0, 1)), ("iterate", (b"", 0, 0)), ("feed", (b"123456789",)), ("get_buffer", (-1,)), ("buffer_updated", (5,)),
-            ("add", (1, 7, 0, b"")), ("take", ()),
+            ("add", (1, 7, 0, b"")), ("take", ()), ("bind_many", ([()], 4)), ("bind_row", ({}, 4)), ("rows", ()), ("row", (0,)),
+            ("append", (compiled.bind.ValuesBlock(0, b""),)),
         ):  # fmt: skip
             if hasattr(bare, method):
                 outcome(lambda bare=bare, method=method, arguments=arguments: getattr(bare, method)(*arguments))  # type: ignore[misc]

@@ -1,0 +1,106 @@
+"""Rows by name: what mappings and objects have for the bind markers of a statement. Both twins of `bind` use it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NoReturn
+
+from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError, locate
+from cassandra.errors import UnsupportedOperation
+from cassandra.sentinels import UNSET_VALUE
+
+__all__ = ["is_record", "locate_row", "refuse_missing", "refuse_unknown", "values_of"]
+
+_OUR_OWN = frozenset({TypeError, ValueError, KeyError, UnsupportedOperation})
+_SCALAR_MODULES = frozenset({"builtins", "datetime", "decimal", "uuid", "ipaddress"})
+_ABSENT = object()
+
+
+@lru_cache(maxsize=256)
+def declared_fields(kind: Any) -> tuple[str, ...] | None:
+    """The names of the fields of a dataclass or an attrs class; None for other classes."""
+    fields: Any = getattr(kind, "__dataclass_fields__", None)
+    if fields is not None:
+        # As dataclasses.fields() does it, which is there wherever a dataclass is: pseudo-fields (ClassVar, InitVar) do not count.
+        return tuple(field.name for field in sys.modules["dataclasses"].fields(kind))
+    fields = getattr(kind, "__attrs_attrs__", None)
+    return None if fields is None else tuple(field.name for field in fields)
+
+
+def is_record(values: object) -> bool:
+    """Whether `values` may be an object whose attributes are the values, rather than a sequence or a mapping of them."""
+    kind: Any = type(values)
+    if declared_fields(kind) is not None:
+        return True
+    return not hasattr(kind, "__len__") and kind.__module__ not in _SCALAR_MODULES and not isinstance(values, type)
+
+
+def values_of(row: Any, names: Sequence[str], version: int, key: Sequence[int] | None = None) -> tuple[Any, ...]:
+    """The values of `row` for the bind markers called `names`, in their order; what it does not have is UNSET_VALUE.
+
+    A mapping and an instance of a dataclass or attrs class give values by name, and must have no names that no marker has
+    (ValueError). Any other object that is no sequence gives its attributes; those that no marker has are not looked at. A sequence
+    or iterable gives values by position. key: the markers of the partition key, which must not be left out (ValueError); before
+    protocol version 4 no marker may be (KeyError). Raises TypeError for what is none of these.
+    """
+    kind: Any = type(row)
+    if isinstance(row, (str, bytes, bytearray)):
+        _refuse(row)
+    fields = declared_fields(kind)
+    if fields is not None:
+        check_names(fields, names, f"{kind.__name__} has the field", "s")
+        found = [getattr(row, name, UNSET_VALUE) for name in names]
+    elif isinstance(row, Mapping):
+        check_names(row, names, "values for", "")
+        found = [row.get(name, UNSET_VALUE) for name in names]
+    elif is_record(row):
+        found = [getattr(row, name, _ABSENT) for name in names]
+        if all(value is _ABSENT for value in found):
+            if isinstance(row, Iterable):
+                return tuple(row)
+            _refuse(row, f"; it has none of the attributes {', '.join(names)}")
+        found = [UNSET_VALUE if value is _ABSENT else value for value in found]
+    elif isinstance(row, Iterable):
+        return tuple(row)
+    else:
+        _refuse(row)
+    for place, value in enumerate(found):
+        if value is UNSET_VALUE:
+            refuse_missing(names, place, key, version)
+    return tuple(found)
+
+
+def check_names(given: Iterable[str], names: Sequence[str], what: str, plural: str) -> None:
+    """ValueError for a name of `given` that no marker has."""
+    unknown = [name for name in given if name not in names]
+    if unknown:
+        refuse_unknown(unknown, names, what + plural * (len(unknown) > 1))
+
+
+def refuse_unknown(unknown: Sequence[Any], names: Sequence[str], what: str = "values for") -> NoReturn:
+    """Raise the ValueError for names that no marker has."""
+    raise ValueError(f"{what} {', '.join(map(repr, unknown))}, but the bind markers are {', '.join(names) or 'none'}")
+
+
+def refuse_missing(names: Sequence[str], place: int, key: Sequence[int] | None, version: int) -> None:
+    """Raise for the marker at `place` that has no value, where it must not be left out."""
+    if key and place in key:
+        raise ValueError(f"the partition key needs a value for {names[place]!r}")
+    if version < 4:
+        raise KeyError(f"no value for column {names[place]!r}, which protocol version {version} cannot leave unset")
+
+
+def _refuse(row: Any, why: str = "") -> NoReturn:
+    raise TypeError(
+        f"values are {row!r} ({type(row).__name__}); they have to be a sequence, one for each bind marker, a mapping or an object{why}"
+    )
+
+
+def locate_row(error: Exception, index: int) -> None:
+    """Put the number of the row in front of the message of `error`, which the caller then raises again."""
+    if isinstance(error, (EncodeTypeError, EncodeValueError)) or type(error) not in _OUR_OWN:
+        locate(error, f"row {index}")
+    else:
+        error.args = (f"row {index}: {error.args[0] if error.args else ''}", *error.args[1:])

@@ -1,0 +1,194 @@
+"""Tables as rows to bind: NumPy arrays, pandas and Arrow tables, and all that speak Arrow's C interface.
+
+The columns of a table are found by the names of the bind markers. Each becomes a list of Python values, in which what is missing
+(Arrow's nulls; NaT, NA and None of pandas) is None, which is bound as null. NaN is a value of a float or double, and is missing for any other CQL type.
+"""
+
+from __future__ import annotations
+
+import math
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from cassandra.errors import DependencyException
+
+__all__ = ["counted", "rows_of"]
+
+_FLOATS = frozenset({"float", "double"})
+_WHOLE = frozenset({"tinyint", "smallint", "int", "bigint", "varint", "counter"})
+_UUIDS = frozenset({"uuid", "timeuuid"})
+
+Columns = Sequence[Any]
+
+
+def is_array(rows: Any) -> bool:
+    """Whether it is a NumPy array."""
+    return hasattr(rows, "dtype") and hasattr(rows, "ndim") and hasattr(rows, "tolist")
+
+
+def is_frame(rows: Any) -> bool:
+    """Whether it is a pandas DataFrame."""
+    return hasattr(rows, "iloc") and hasattr(rows, "columns")
+
+
+def is_arrow(rows: Any) -> bool:
+    """Whether it gives itself as Arrow data."""
+    return hasattr(rows, "__arrow_c_stream__") or hasattr(rows, "__arrow_c_array__")
+
+
+def counted(rows: Any) -> tuple[Any, int]:
+    """`rows`, or a list of what the iterator `rows` gives, and how many there are; TypeError for what is not rows."""
+    if isinstance(rows, (str, bytes, bytearray, Mapping)):
+        raise TypeError(f"rows are a table or an iterable of rows, not {type(rows).__name__}: {rows!r}")
+    if not is_array(rows) and not is_frame(rows) and is_arrow(rows):
+        rows = arrow_table(rows)
+        return rows, rows.num_rows
+    if not hasattr(rows, "__len__") or type(rows) is list:  # a list of our own: the program may go on with its one
+        if not isinstance(rows, Iterable):
+            raise TypeError(f"rows are a table or an iterable of rows, not {type(rows).__name__}: {rows!r}")
+        rows = list(rows)
+    return rows, len(rows)
+
+
+def rows_of(rows: Any, columns: Columns) -> Iterable[Any]:
+    """`rows` as an iterable of rows for the bind markers `columns`: tables by their columns, everything else as it is.
+
+    Raises ValueError where a table lacks the column of a marker or has one that no marker has, TypeError for what is not rows.
+    """
+    kind = type(rows)
+    if kind is list or kind is tuple:
+        return rows  # type: ignore[no-any-return]
+    if isinstance(rows, (str, bytes, bytearray, Mapping)):
+        raise TypeError(f"rows are a table or an iterable of rows, not {kind.__name__}: {rows!r}")
+    if is_array(rows):
+        return _array_rows(rows, columns)
+    if is_frame(rows):
+        return _zipped(columns, list(rows.columns), lambda name, column: _series_values(rows[name], column))
+    if is_arrow(rows):
+        table = arrow_table(rows)
+        return _zipped(columns, table.schema.names, lambda name, column: _arrow_values(table.column(name), column))
+    if not isinstance(rows, Iterable):
+        raise TypeError(f"rows are a table or an iterable of rows, not {kind.__name__}: {rows!r}")
+    return rows
+
+
+def _zipped(
+    columns: Columns, names: Sequence[Any], values: Callable[[str, Any], Iterable[Any]]
+) -> Iterable[tuple[Any, ...]]:
+    wanted = [column.name for column in columns]
+    missing = [name for name in wanted if name not in names]
+    if missing:
+        raise ValueError(
+            f"the table has no column {', '.join(map(repr, missing))}; it has {', '.join(map(str, names))}"
+        )
+    extra = [name for name in names if name not in wanted]
+    if extra:
+        raise ValueError(
+            f"the table has the column{'s' * (len(extra) > 1)} {', '.join(map(repr, extra))}, "
+            f"but the bind markers are {', '.join(wanted) or 'none'}"
+        )
+    if len(set(names)) < len(names):
+        raise ValueError(f"two columns of the table have the same name: {', '.join(map(str, names))}")
+    return zip(*[values(column.name, column) for column in columns], strict=True)
+
+
+def cql_name(column: Any) -> str:
+    name: str = column.type.codec().cql_name
+    return name
+
+
+def _without_nan(values: list[Any], name: str) -> list[Any]:
+    """Floats for a column of another type: NaN stands for null there, and a whole number for an integer."""
+    whole = name in _WHOLE
+    return [
+        value
+        if type(value) is not float
+        else (None if math.isnan(value) else int(value) if whole and value.is_integer() else value)
+        for value in values
+    ]
+
+
+# -- NumPy ---------------------------------------------------------------------------------------------------------------
+
+
+def _array_rows(array: Any, columns: Columns) -> Iterable[Any]:
+    names = array.dtype.names
+    if names is not None:
+        if array.ndim != 1:
+            raise ValueError(f"a structured array of rows has one dimension, not {array.ndim}")
+        return _zipped(columns, names, lambda name, column: _array_values(array[name], column))
+    if array.ndim != 2:
+        raise ValueError(
+            f"an array of rows is structured, with one dimension, or has two; this one has {array.ndim} and the type {array.dtype}"
+        )
+    if array.shape[1] != len(columns):
+        raise ValueError(f"an array of {array.shape[1]} columns for {len(columns)} bind markers")
+    if array.shape[0] == 0:
+        return ()
+    return zip(*[_array_values(array[:, place], column) for place, column in enumerate(columns)], strict=True)
+
+
+def _array_values(array: Any, column: Any) -> Iterable[Any]:
+    name = cql_name(column)
+    if array.ndim > 1:
+        return list(array)  # of arrays, which collections and vectors take
+    if array.dtype.kind == "M":
+        array = array.astype("datetime64[D]" if name == "date" else "datetime64[ms]")
+    elif array.dtype.kind == "m" and name == "time":
+        nat = array.dtype.type("NaT").astype("timedelta64[ns]").astype("int64").item()
+        return [None if value == nat else value for value in array.astype("timedelta64[ns]").astype("int64").tolist()]
+    values: list[Any] = array.tolist()
+    return values if array.dtype.kind not in "fO" or name in _FLOATS else _without_nan(values, name)
+
+
+# -- pandas ----------------------------------------------------------------------------------------------------------------
+
+
+def _series_values(series: Any, column: Any) -> Iterable[Any]:
+    name = cql_name(column)
+    values: list[Any] = series.tolist()
+    missing = series.isna()
+    if not missing.any():
+        return values if name in _FLOATS else _without_nan(values, name)
+    keeps_nan = name in _FLOATS
+    values = [
+        value if not gone or (keeps_nan and type(value) is float) else None
+        for value, gone in zip(values, missing.tolist(), strict=True)
+    ]
+    return values if keeps_nan else _without_nan(values, name)
+
+
+# -- Arrow -----------------------------------------------------------------------------------------------------------------
+
+
+def arrow_table(rows: Any) -> Any:
+    """`rows` as a table or record batch of pyarrow; DependencyException where that is missing."""
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise DependencyException(
+            f"rows as {type(rows).__name__} need the package 'pyarrow': pip install turbocql[arrow]"
+        ) from error
+    if isinstance(rows, (pyarrow.Table, pyarrow.RecordBatch)):
+        return rows
+    if hasattr(rows, "__arrow_c_stream__"):
+        return pyarrow.RecordBatchReader.from_stream(rows).read_all()
+    return pyarrow.record_batch(rows)
+
+
+def _arrow_values(array: Any, column: Any) -> Iterable[Any]:
+    from pyarrow import types
+
+    name = cql_name(column)
+    kind = array.type
+    if types.is_timestamp(kind) and name == "timestamp" and kind.unit == "ns":
+        import pyarrow
+
+        array = array.cast(pyarrow.timestamp("us", kind.tz), safe=False)
+    values: list[Any] = array.to_pylist()
+    if types.is_fixed_size_binary(kind) and name in _UUIDS:
+        return [None if value is None else uuid.UUID(bytes=value) for value in values]
+    if types.is_map(kind):
+        return [None if value is None else dict(value) for value in values]
+    return values if name in _FLOATS or not types.is_floating(kind) else _without_nan(values, name)

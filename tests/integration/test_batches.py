@@ -1,0 +1,310 @@
+"""Batches against three real nodes: of all sizes and kinds, with forgotten statements, with a node that is killed."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy
+import pandas
+import pyarrow
+import pytest
+
+from cassandra import ConsistencyLevel, InvalidRequest, aio
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
+from cassandra.policies import ConstantReconnectionPolicy, RoundRobinPolicy
+from cassandra.query import BatchStatement, BatchType, SimpleStatement
+from cassandra.testing import LocalCluster
+
+from .conftest import create_keyspace, new_keyspace_name
+from .test_failures import States
+
+pytestmark = pytest.mark.integration
+
+INSERT = "INSERT INTO t (k, c, v, x) VALUES (?, ?, ?, ?)"
+WRITERS = 4
+PER_BATCH = 20
+
+
+@dataclasses.dataclass
+class Item:
+    k: int
+    c: int
+    v: str
+    x: float | None = None
+
+
+@pytest.fixture(scope="module")
+def roomy() -> Iterator[LocalCluster]:
+    """Three nodes that take large batches, and that tests may kill."""
+    config = {
+        "batch_size_warn_threshold": "2MiB",
+        "batch_size_fail_threshold": "3MiB",
+        "write_request_timeout": "20s",
+    }
+    with LocalCluster(3, "5.0.9", config=config) as cluster:
+        yield cluster
+
+
+def connect(local: LocalCluster) -> Cluster:
+    profile = ExecutionProfile(
+        load_balancing_policy=RoundRobinPolicy(), request_timeout=30, consistency_level=ConsistencyLevel.QUORUM
+    )
+    return Cluster(
+        local.contact_points,
+        port=local.port,
+        execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+        reconnection_policy=ConstantReconnectionPolicy(0.5, None),
+        connect_timeout=5,
+        idle_heartbeat_interval=1,
+        idle_heartbeat_timeout=2,
+    )
+
+
+@pytest.fixture
+def session(roomy: LocalCluster) -> Iterator[Session]:
+    """A session in a keyspace of its own, with a table `t`."""
+    with connect(roomy) as cluster, cluster.connect(wait_for_all_pools=True) as session:
+        name = new_keyspace_name()
+        create_keyspace(session, name, replicas=3)
+        session.set_keyspace(name)
+        create_table(session)
+        yield session
+        session.execute(f"DROP KEYSPACE {name}", timeout=60)
+
+
+def create_table(session: Session) -> None:
+    session.execute("CREATE TABLE t (k int, c int, v text, x double, PRIMARY KEY (k, c))", timeout=60)
+
+
+def found(session: Session) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row) for row in session.execute("SELECT k, c, v, x FROM t", timeout=60))
+
+
+@pytest.mark.parametrize("batch_type", [BatchType.LOGGED, BatchType.UNLOGGED], ids=str)
+@pytest.mark.parametrize("count", [1, 2, 100, 10_000])
+def test_batches_of_all_sizes(session: Session, count: int, batch_type: BatchType) -> None:
+    insert = session.prepare(INSERT)
+    rows = [(i % 50, i, f"row {i}", i / 2) for i in range(count)]
+    session.execute(BatchStatement(batch_type).add_many(insert, rows), timeout=60)
+    assert found(session) == sorted(rows)
+    again = BatchStatement(batch_type).reserve(count)
+    for k, c, v, x in rows:
+        again.add(insert, (k, c, v + "!", x))
+    session.execute(again, timeout=60)
+    assert found(session) == sorted((k, c, v + "!", x) for k, c, v, x in rows)
+
+
+def mixed_batch(insert: Any) -> BatchStatement:
+    """One statement of each kind, of partitions 0 to 7."""
+    batch = BatchStatement()
+    batch.add(insert, (0, 0, "prepared", 0.5)).add(insert.bind((1, 0, "bound", None)))
+    batch.add("INSERT INTO t (k, c, v) VALUES (%s, 0, %s)", (2, "it's formatted"))
+    batch.add("INSERT INTO t (k, c, v) VALUES (3, 0, 'a % and a ?')")
+    batch.add("INSERT INTO t (k, c, v) VALUES (?, 0, ?)", (4, "prepared 100% on the way"))
+    batch.add(SimpleStatement("INSERT INTO t (k, c, v) VALUES (:k, 0, :v)"), {"k": 5, "v": "named"})
+    batch.add_many("INSERT INTO t (k, c, v) VALUES (?, 0, ?)", [(6, "many"), {"k": 7, "v": "by name"}])
+    return batch
+
+
+MIXED = [
+    (0, 0, "prepared", 0.5),
+    (1, 0, "bound", None),
+    (2, 0, "it's formatted", None),
+    (3, 0, "a % and a ?", None),
+    (4, 0, "prepared 100% on the way", None),
+    (5, 0, "named", None),
+    (6, 0, "many", None),
+    (7, 0, "by name", None),
+]
+
+
+def test_statements_of_all_kinds_in_one_batch(session: Session) -> None:
+    batch = mixed_batch(session.prepare(INSERT))
+    session.execute(batch)
+    assert found(session) == MIXED
+    session.execute("TRUNCATE t", timeout=60)
+    session.execute_async(batch).result()  # a second time, with everything prepared
+    assert found(session) == MIXED
+
+
+def test_the_asyncio_face(session: Session, roomy: LocalCluster) -> None:
+    async def work() -> None:
+        async with aio.Cluster(roomy.contact_points, port=roomy.port) as cluster:
+            own = await cluster.connect(session.keyspace)
+            batch = mixed_batch(await own.prepare(INSERT))
+            await own.execute(batch, timeout=30)
+            await own.execute(batch, timeout=30)
+
+    asyncio.run(work())
+    assert found(session) == MIXED
+
+
+def tables() -> list[tuple[str, Any]]:
+    nan = float("nan")
+    structured = numpy.array(
+        [(1, 0, "a", 0.5), (2, 0, "b", nan)], dtype=[("k", "i4"), ("c", "i4"), ("v", "U5"), ("x", "f8")]
+    )
+    frame = pandas.DataFrame({"v": ["a", None], "k": [1, 2], "x": [0.5, nan], "c": [0, 0]})
+    arrow = pyarrow.table({"k": [1, 2], "c": [0, 0], "v": ["a", "b"], "x": [0.5, None]})
+    return [
+        ("structured array", structured),
+        ("frame", frame),
+        ("arrow", arrow),
+        ("record batch", arrow.to_batches()[0]),
+        ("dataclasses", [Item(1, 0, "a", 0.5), Item(2, 0, "b")]),
+        ("dicts", [{"k": 1, "c": 0, "v": "a", "x": 0.5}, {"k": 2, "c": 0, "v": "b"}]),
+    ]
+
+
+@pytest.mark.parametrize(("form", "rows"), tables(), ids=[form for form, _ in tables()])
+def test_rows_of_all_forms(session: Session, form: str, rows: Any) -> None:
+    session.execute(BatchStatement().add_many(session.prepare(INSERT), rows))
+    first, second = found(session)
+    assert first == (1, 0, "a", 0.5)
+    assert second[:2] == (2, 0)
+    assert second[2] == (None if form == "frame" else "b")
+    if form in ("structured array", "frame"):
+        assert numpy.isnan(second[3])
+    else:
+        assert second[3] is None
+
+
+def test_single_statements_by_attribute(session: Session) -> None:
+    insert = session.prepare(INSERT)
+    session.execute(insert, Item(1, 0, "a", 0.5))
+    session.execute(INSERT, Item(2, 0, "b"))
+    assert found(session) == [(1, 0, "a", 0.5), (2, 0, "b", None)]
+
+
+def test_a_table_that_is_dropped_and_created_again(session: Session) -> None:
+    """The servers forget what was prepared for it; the batch prepares it again and goes on."""
+    insert, delete = session.prepare_all([INSERT, "DELETE FROM t WHERE k = ? AND c = ?"])
+    batch = BatchStatement().add_many(insert, [(i, 0, str(i), None) for i in range(10)]).add(delete, (100, 0))
+    batch.add("INSERT INTO t (k, c, v) VALUES (?, ?, ?)", (10, 0, "10"))
+    session.execute(batch)
+    for _ in range(2):
+        session.execute("DROP TABLE t", timeout=60)
+        create_table(session)
+        session.execute(batch)
+        assert found(session) == [(i, 0, str(i), None) for i in range(11)]
+
+
+def test_a_table_that_comes_back_with_other_types(session: Session) -> None:
+    insert = session.prepare(INSERT)
+    batch = BatchStatement().add_many(insert, [(1, 0, "a", 0.5)])
+    session.execute("DROP TABLE t", timeout=60)
+    session.execute("CREATE TABLE t (k int, c int, v text, x text, PRIMARY KEY (k, c))", timeout=60)
+    with pytest.raises(InvalidRequest, match=r"(?s)x double -> x text.*prepare it again"):
+        session.execute(batch)
+
+
+def test_what_the_server_refuses_names_the_batch(session: Session) -> None:
+    insert = session.prepare(INSERT)
+    rows = [(i, 0, "x" * 100_000, None) for i in range(35)]
+    with pytest.raises(InvalidRequest, match=r"(?s)Batch too large.*a batch of 35 that begins with 'INSERT INTO t"):
+        session.execute(BatchStatement().add_many(insert, rows), timeout=60)
+    assert found(session) == []
+
+
+def test_counters(session: Session) -> None:
+    session.execute("CREATE TABLE n (k int PRIMARY KEY, hits counter)", timeout=60)
+    count = session.prepare("UPDATE n SET hits = hits + ? WHERE k = ?")
+    for batch_type in (BatchType.COUNTER, BatchType.UNLOGGED):
+        session.execute(BatchStatement(batch_type).add_many(count, [(1, 7), (2, 7), (5, 8)]), timeout=30)
+    assert sorted(tuple(row) for row in session.execute("SELECT k, hits FROM n")) == [(7, 6), (8, 10)]
+    with pytest.raises(ValueError, match="logged batch cannot"):
+        session.execute(BatchStatement().add(count, (1, 7)))
+    with pytest.raises(ValueError, match="changes no counter"):
+        session.execute(BatchStatement(BatchType.COUNTER).add(session.prepare(INSERT), (1, 1)))
+    # What cannot be known before is the server's to refuse.
+    with pytest.raises(InvalidRequest, match=r"(?is)counter.*a batch of 1 that begins with 'DELETE FROM t"):
+        session.execute(BatchStatement(BatchType.COUNTER).add("DELETE FROM t WHERE k = 1"))
+
+
+def test_conditional_batches(session: Session) -> None:
+    insert = session.prepare("INSERT INTO t (k, c, v) VALUES (?, ?, ?) IF NOT EXISTS")
+    batch = BatchStatement().add_many(insert, [(1, 0, "a"), (1, 1, "b")])
+    assert session.execute(batch, timeout=60).was_applied
+    refused = session.execute(batch, timeout=60)
+    assert not refused.was_applied
+    assert not session.execute(insert, (1, 0, "c"), timeout=60).was_applied
+    assert session.execute(insert, (2, 0, "c"), timeout=60).was_applied
+    assert found(session) == [(1, 0, "a", None), (1, 1, "b", None), (2, 0, "c", None)]
+
+
+class BatchLoad:
+    """Writers that each send one batch after the other until they are told to stop."""
+
+    def __init__(self, session: Session) -> None:
+        self._insert = session.prepare(INSERT)
+        self._insert.is_idempotent = True
+        self._session = session
+        self._stop = threading.Event()
+        self._lock = threading.Condition()
+        self.acknowledged: set[int] = set()
+        self.failed: dict[int, Exception] = {}
+        self._threads = [threading.Thread(target=self._write, args=(i,)) for i in range(WRITERS)]
+        for thread in self._threads:
+            thread.start()
+
+    def _write(self, start: int) -> None:
+        k = start
+        while not self._stop.is_set():
+            batch = BatchStatement(BatchType.UNLOGGED).add_many(
+                self._insert, [(k, c, f"{k}/{c}", None) for c in range(PER_BATCH)]
+            )
+            batch.is_idempotent = k % 2 == 0
+            try:
+                self._session.execute(batch)
+            except Exception as error:
+                self.failed[k] = error
+            else:
+                with self._lock:
+                    self.acknowledged.add(k)
+                    self._lock.notify_all()
+            k += WRITERS
+
+    def go_on(self, batches: int = 200, timeout: float = 90) -> None:
+        """Wait until so many further batches are acknowledged."""
+        with self._lock:
+            wanted = len(self.acknowledged) + batches
+            seen = self._lock.wait_for(lambda: len(self.acknowledged) >= wanted, timeout)
+        assert seen, list(self.failed.items())[-3:]
+
+    def stop(self) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join(60)
+        assert not any(thread.is_alive() for thread in self._threads)
+
+
+def test_a_node_is_killed_under_a_load_of_batches(session: Session, roomy: LocalCluster) -> None:
+    states = States()
+    session.cluster.register_listener(states)
+    load = BatchLoad(session)
+    try:
+        load.go_on()
+        address = roomy.nodes[1].address
+        roomy.kill(2)
+        states.wait_for("down", address)
+        load.go_on()
+        roomy.restart(2)
+        states.wait_for("up", address)
+        load.go_on()
+    finally:
+        load.stop()
+    statement = SimpleStatement("SELECT k, c, v FROM t", consistency_level=ConsistencyLevel.ALL)
+    there: dict[int, set[int]] = {}
+    for row in session.execute(statement, timeout=60):
+        assert row.v == f"{row.k}/{row.c}"
+        there.setdefault(row.k, set()).add(row.c)
+    for k in load.acknowledged:
+        assert there.get(k) == set(range(PER_BATCH)), k
+    # Idempotent batches went to the next host; the others say how they ended.
+    assert [k for k in load.failed if k % 2 == 0] == []
+    assert all(str(error) for error in load.failed.values())
+    assert not load.acknowledged & load.failed.keys()

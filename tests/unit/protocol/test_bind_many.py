@@ -1,0 +1,252 @@
+"""Many rows bound at once: the same bytes as row by row, from rows of every form, and errors that name row and column."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import pickle
+import sys
+import threading
+from types import MappingProxyType, SimpleNamespace
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cassandra.cqltypes import codecs as reference
+from cassandra.errors import UnsupportedOperation
+from cassandra.protocol.params import QueryParams
+from cassandra.sentinels import UNSET_VALUE
+from tests.conftest import Twins
+from tests.unit.cqltypes.test_parity import typed_values
+from tests.unit.protocol.wire import FakeColumn, columns
+
+
+@dataclasses.dataclass
+class Point:
+    shared: ClassVar[int] = 5
+    a: int
+    b: str
+
+
+class Slotted:
+    __slots__ = ("a", "b", "other")
+
+    def __init__(self, a: int, b: str) -> None:
+        self.a, self.b, self.other = a, b, "not looked at"
+
+
+Pair = collections.namedtuple("Pair", "b a")
+
+
+def plan_of(twins: Twins, key: list[int] | None = None, **kinds: str) -> Any:
+    return twins.bind.BindPlan(columns(twins.codecs, **(kinds or {"a": "int32", "b": "text"})), key)
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_the_same_as_row_by_row(twins: Twins, data: st.DataObject) -> None:
+    kinds = data.draw(st.lists(typed_values(1), min_size=1, max_size=4))
+    row = st.tuples(*[st.none() | st.just(UNSET_VALUE) | values for _, values in kinds])
+    rows = data.draw(st.lists(row, max_size=6))
+    names = [f"c{number}" for number in range(len(kinds))]
+    made = [FakeColumn(name, kind.build_codec(twins.codecs)) for name, (kind, _) in zip(names, kinds, strict=True)]
+    plan = twins.bind.BindPlan(made, None)
+    expected = [plan.bind(row, 4) for row in rows]
+    block = plan.bind_many(rows, 4)
+    assert block.rows() == expected
+    assert (len(block), block.count, block.width) == (len(rows), len(rows), len(kinds))
+    assert block.size == sum(len(one.data) for one in expected)
+    assert block.has_unset == any(one.has_unset for one in expected)
+    assert plan.bind_many([dict(zip(names, row, strict=True)) for row in rows], 4).rows() == expected
+    assert plan.bind_many(map(list, rows), 4).rows() == expected
+    assert plan.bind_many([SimpleNamespace(**dict(zip(names, row, strict=True))) for row in rows], 4).rows() == expected
+    growing = twins.bind.RowsBlock(len(kinds))
+    for row in rows:
+        plan.bind_into(growing, row, 4)
+    assert growing.rows() == expected
+    same = [FakeColumn(name, kind.build_codec(reference)) for name, (kind, _) in zip(names, kinds, strict=True)]
+    python = Twins("python").bind.BindPlan(same, None)
+    assert [one.data for one in python.bind_many(rows, 4).rows()] == [one.data for one in expected]
+
+
+def test_rows_of_all_forms(twins: Twins) -> None:
+    plan = plan_of(twins)
+    forms = [
+        (1, "x"), [1, "x"], {"b": "x", "a": 1}, MappingProxyType({"a": 1, "b": "x"}), Point(1, "x"), Slotted(1, "x"), Pair(1, "x"),
+        iter((1, "x")),
+    ]  # fmt: skip
+    expected = plan.bind((1, "x"), 4)
+    assert plan.bind_many(forms, 4).rows() == [expected] * len(forms)
+
+
+def test_a_name_that_comes_twice(twins: Twins) -> None:
+    column = columns(twins.codecs, a="int32")[0]
+    plan = twins.bind.BindPlan([column, column], None)
+    assert plan.bind_many([{"a": 5}], 4).rows() == [plan.bind((5, 5), 4)]
+    with pytest.raises(ValueError, match="row 0: values for 'b'"):
+        plan.bind_many([{"a": 5, "b": 6}], 4)
+
+
+def test_what_is_missing(twins: Twins) -> None:
+    plan = plan_of(twins, [0])
+    expected = [plan.bind((1,), 4)]
+    for row in [(1,), [1], {"a": 1}, SimpleNamespace(a=1), MappingProxyType({"a": 1})]:
+        block = plan.bind_many([row], 4)
+        assert block.rows() == expected
+        assert block.has_unset
+        with pytest.raises((KeyError, ValueError), match="row 0: "):
+            plan.bind_many([row], 3)
+    for row in [(), [], {"b": "x"}, SimpleNamespace(b="x"), MappingProxyType({"b": "x"})]:
+        with pytest.raises(ValueError, match="row 1: the partition key needs a value for 'a'"):
+            plan.bind_many([(1, "x"), row], 4)
+    with pytest.raises(UnsupportedOperation, match="row 0: UNSET_VALUE"):
+        plan.bind_many([(1, UNSET_VALUE)], 3)
+
+
+@pytest.mark.parametrize(
+    ("row", "error", "message"),
+    [
+        ((1, 2), TypeError, r'^row 2: column "b" \(text\): 2 \(int\)'),
+        ({"a": "x", "b": "y"}, TypeError, r'^row 2: column "a" \(int\)'),
+        ((1 << 40, "x"), ValueError, r'^row 2: column "a" \(int\): 1099511627776'),
+        ((1, "x", 3), ValueError, "^row 2: Too many values"),
+        ({"a": 1, "c": 2}, ValueError, "^row 2: values for 'c', but the bind markers are a, b"),
+        (dataclasses.make_dataclass("Wide", ["a", "b", "c", "d"])(1, "x", 3, 4), ValueError,
+         "^row 2: Wide has the fields 'c', 'd', but the bind markers are a, b"),
+        ("text", TypeError, "^row 2: values are 'text'"),
+        (b"text", TypeError, "^row 2: values are b'text'"),
+        (5, TypeError, r"^row 2: values are 5 \(int\)"),
+        (None, TypeError, "^row 2: values are None"),
+        (SimpleNamespace(z=1), TypeError, "^row 2: .*none of the attributes a, b"),
+    ],
+)  # fmt: skip
+def test_errors_name_the_row(twins: Twins, row: Any, error: type[Exception], message: str) -> None:
+    plan = plan_of(twins, [0])
+    with pytest.raises(error, match=message):
+        plan.bind_many([(1, "x"), (2, "y"), row], 4)
+    block = plan.bind_many([(1, "x")], 4)
+    with pytest.raises(error):
+        plan.bind_into(block, row, 4)
+    assert block.rows() == [plan.bind((1, "x"), 4)]
+
+
+def test_errors_of_a_programs_own_code_stay_what_they_are(twins: Twins) -> None:
+    class Odd:
+        def __index__(self) -> int:
+            raise ZeroDivisionError("mine")
+
+    with pytest.raises(ZeroDivisionError, match="mine") as caught:
+        plan_of(twins).bind_many([(1, "x"), (Odd(), "y")], 4)
+    if sys.version_info >= (3, 11):
+        assert "in row 1" in caught.value.__notes__
+
+
+def test_a_block(twins: Twins) -> None:
+    plan = plan_of(twins)
+    block = plan.bind_many([(i, "x" * i) for i in range(300)], 4)
+    assert block.row(299) == plan.bind((299, "x" * 299), 4)
+    for index in (-1, 300):
+        with pytest.raises(IndexError, match="of 300"):
+            block.row(index)
+    copy = pickle.loads(pickle.dumps(block))
+    assert (copy.rows(), copy.has_unset) == (block.rows(), False)
+    copy.append(plan.bind((1,), 4))
+    assert (len(copy), copy.has_unset, len(block)) == (301, True, 300)
+    with pytest.raises(ValueError, match="3 values, where the others have 2"):
+        copy.append(twins.bind.ValuesBlock(3, b""))
+    assert "300 rows x 2 values" in repr(block)
+    empty = plan.bind_many([], 4)
+    assert (len(empty), empty.rows(), empty.size) == (0, [], 0)
+    expecting = twins.bind.RowsBlock(2)
+    expecting.reserve(10_000)
+    for i in range(300):
+        plan.bind_into(expecting, (i, "x" * i), 4)
+    assert expecting.rows() == block.rows()
+
+
+def test_a_row_whose_own_code_adds_to_the_block(twins: Twins) -> None:
+    """Rows that are bound at the same time do not get into each other."""
+    plan = plan_of(twins)
+    block = twins.bind.RowsBlock(2)
+
+    class Nested:
+        def __index__(self) -> int:
+            plan.bind_into(block, (7, "inner"), 4)
+            return 1
+
+    plan.bind_into(block, (Nested(), "outer"), 4)
+    assert block.rows() == [plan.bind((7, "inner"), 4), plan.bind((1, "outer"), 4)]
+
+
+def test_a_row_whose_own_code_changes_it(twins: Twins) -> None:
+    plan = plan_of(twins, None, a="int32", b="int32", c="text")
+
+    class Clearing:
+        def __index__(self) -> int:
+            row.clear()
+            return 1
+
+    row: Any = {"a": Clearing(), "b": Clearing(), "c": "x" * 50}
+    values = list(row.values())
+    assert plan.bind_many([row], 4).count == 1
+    row = values
+    assert plan.bind_many([row], 4).rows() == [plan.bind((1, 1, "x" * 50), 4)]
+
+
+def test_threads_that_add_to_one_block(twins: Twins) -> None:
+    plan = plan_of(twins)
+    block = twins.bind.RowsBlock(2)
+
+    def work(start: int) -> None:
+        for i in range(start, start + 500):
+            plan.bind_into(block, (i, str(i)), 4)
+
+    threads = [threading.Thread(target=work, args=(start,)) for start in range(0, 2000, 500)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert sorted(one.data for one in block.rows()) == sorted(plan.bind((i, str(i)), 4).data for i in range(2000))
+
+
+def test_a_tuple_costs_no_object(compiled: Twins) -> None:
+    plan = plan_of(compiled)
+    rows = [(i, "x") for i in range(1000)]
+    kept = [plan.bind_many(rows, 4)]
+    before = sys.getallocatedblocks()
+    kept.append(plan.bind_many(rows, 4))
+    assert sys.getallocatedblocks() - before < 50
+
+
+# -- in the body of a batch ------------------------------------------------------------------------------------------------
+
+
+def params() -> QueryParams:
+    return QueryParams(1)
+
+
+def test_a_body_of_rows_is_that_of_single_statements(twins: Twins) -> None:
+    plan = plan_of(twins)
+    for count in (0, 1, 3, 500):
+        rows = [(i, "x" * (i % 70)) for i in range(count)]
+        one_by_one: list[tuple[Any, ...]] = [(True, b"id", plan.bind(row, 4)) for row in rows]
+        between = (False, "INSERT", None)
+        other = (True, b"other", plan.bind((1, "y"), 4))
+        many = (True, b"id", plan.bind_many(rows, 4))
+        for version in (3, 4, 5):
+            expected = twins.bodies.batch_body(1, [between, *one_by_one, other, *one_by_one], params(), version)
+            assert twins.bodies.batch_body(1, [between, many, other, many], params(), version) == expected
+
+
+def test_limits_of_a_body(twins: Twins) -> None:
+    plan = plan_of(twins)
+    block = plan.bind_many([(1, "")] * 0xFFFF, 4)
+    assert len(twins.bodies.batch_body(0, [(True, b"id", block)], params(), 4)) == 0xFFFF * 19 + 6
+    with pytest.raises(ValueError, match="a batch of 65536 statements"):
+        twins.bodies.batch_body(0, [(True, b"id", block), (False, "x", None)], params(), 4)
+    with pytest.raises(UnsupportedOperation, match="version 3"):
+        twins.bodies.batch_body(0, [(True, b"id", plan.bind_many([(1,)], 4))], params(), 3)
+    with pytest.raises(TypeError, match="rows for the text"):
+        twins.bodies.batch_body(0, [(False, "INSERT", block)], params(), 4)
