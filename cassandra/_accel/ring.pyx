@@ -13,7 +13,12 @@ from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint16
 from libc.stdlib cimport calloc, free, malloc, qsort, realloc
 from libc.string cimport memcmp, memset
 
+from cassandra._accel.bind cimport ValuesBlock
 from cassandra._accel.murmur3 cimport murmur3_of
+
+from cassandra.query.prepared import BoundStatement as _BoundStatementClass
+
+cdef object _BoundStatement = _BoundStatementClass
 
 
 cdef extern from "Python.h":
@@ -40,9 +45,13 @@ cdef int _by_token(const void* a, const void* b) noexcept nogil:
     return -1 if left.owner < right.owner else (1 if left.owner > right.owner else 0)
 
 
-cdef inline int64_t _token_of(bytes key) noexcept:
-    cdef int64_t token = murmur3_of(<const uint8_t*> PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key))
+cdef inline int64_t _token_at(const uint8_t* key, Py_ssize_t size) noexcept:
+    cdef int64_t token = murmur3_of(key, size)
     return INT64_MAX if token == INT64_MIN else token
+
+
+cdef inline int64_t _token_of(bytes key) noexcept:
+    return _token_at(<const uint8_t*> PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key))
 
 
 def token_of(key):
@@ -686,25 +695,51 @@ cdef class Planner:
         """
         cdef Router router
         cdef Py_ssize_t nearest = 0
+        cdef Py_ssize_t place
         cdef bint in_disorder = shuffle
+        cdef bint bound
         cdef tuple replicas
         metadata = self._metadata
         if metadata.view is not self._view or metadata.replication_version != self._version:
-            return None
-        key = query.routing_key
-        if key is None:
             return None
         keyspace = query.keyspace
         found = self._routers.get(keyspace if keyspace else working_keyspace)
         if found is None:
             return None
         router = <Router> found
+        bound = type(query) is _BoundStatement
+        place = _place_of_bound(router._map, query) if bound else -1
+        if place < 0:
+            key = query.routing_key
+            if key is None:
+                return None
+            place = router._map._place_of(key)
         level = query.consistency_level
-        if (level is not None and (level == 8 or level == 9)) or query.is_lwt():
+        if (level is not None and (level == 8 or level == 9)) or (
+            query.prepared_statement._is_lwt if bound else query.is_lwt()
+        ):
             in_disorder = False
             in_flight = None
-        replicas = router._route(router._map._place_of(key), &nearest, in_disorder, in_flight)
+        replicas = router._route(place, &nearest, in_disorder, in_flight)
         return _plan_of(replicas, self._child, working_keyspace, query)
+
+
+cdef Py_ssize_t _place_of_bound(ReplicaMap map_, query) except -2:
+    """Where a bound statement's partition key of one column belongs, hashed where its value stands; -1 where it has another key, or none."""
+    cdef ValuesBlock block
+    cdef Py_ssize_t size = 0
+    cdef Py_ssize_t pos
+    if map_._own is None or query._routing_key is not None:
+        return -1
+    values = query.block
+    indexes = query.prepared_statement.routing_key_indexes
+    if not indexes or len(indexes) != 1 or type(values) is not ValuesBlock:
+        return -1
+    block = <ValuesBlock> values
+    pos = block._find(indexes[0], &size)
+    if size < 0:
+        return -1
+    return map_._own._position(_token_at(<const uint8_t*> PyBytes_AS_STRING(block.data) + pos, size))
 
 
 cdef class _ReplicaPlan:

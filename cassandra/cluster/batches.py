@@ -14,7 +14,7 @@ from cassandra.query.prepared import BoundStatement, PreparedStatement
 from cassandra.query.statement import query_head
 
 if TYPE_CHECKING:
-    from cassandra.engine.payloads import Payload
+    from cassandra.engine.payloads import AnyPayload
 
 __all__ = ["BATCH_WARNING_INTERVAL", "OncePerInterval", "batch_statements", "texts_of", "warn_of_size"]
 
@@ -98,7 +98,7 @@ class OncePerInterval:
             return True
 
 
-def warn_of_size(payload: Payload, batch: BatchStatement, limit: int) -> None:
+def warn_of_size(payload: AnyPayload, batch: BatchStatement, limit: int) -> None:
     """Log that a batch is large, but where all of it is in one partition, which servers make an exception of."""
     partitions = partitions_of(payload)
     if partitions == 1:
