@@ -178,9 +178,6 @@ class SessionBase:
 
     def _statement(self, query: Any, parameters: Parameters) -> tuple[Any, Any]:
         """(statement for the policies, the one to send): prepared statements bound, texts made statements."""
-        if type(query) is PreparedStatement:
-            query = query.bind(parameters)
-            return query, query
         target = query
         if isinstance(query, HostTargetingStatement):
             query = query.inner_statement
@@ -294,14 +291,17 @@ class SessionBase:
             if execution_profile is EXEC_PROFILE_DEFAULT
             else self.get_execution_profile(execution_profile)
         )
-        if parameters is not None and isinstance(query, _TEXTS) and self._wants_preparing(query):
-            prepared = self._prepared_for(query)
-            if prepared is None:
-                return self._preparing_request(
-                    query, parameters, trace, custom_payload, timeout, profile, paging_state, host, on_done
-                ), profile
-            query, parameters = self._bind_text(query, prepared, parameters), None
-        target, statement = self._statement(query, parameters)
+        if type(query) is PreparedStatement:  # what most requests are
+            target = statement = query.bind(parameters)
+        else:
+            if parameters is not None and isinstance(query, _TEXTS) and self._wants_preparing(query):
+                prepared = self._prepared_for(query)
+                if prepared is None:
+                    return self._preparing_request(
+                        query, parameters, trace, custom_payload, timeout, profile, paging_state, host, on_done
+                    ), profile
+                query, parameters = self._bind_text(query, prepared, parameters), None
+            target, statement = self._statement(query, parameters)
         if (
             type(statement) is BoundStatement
             and self.client_protocol_handler is ProtocolHandler
