@@ -68,8 +68,17 @@ def test_the_readmes_asyncio_example(node: LocalCluster, shop: Session, capsys: 
     assert capsys.readouterr().out == "1 ada\n"
 
 
+def test_the_readmes_tables_example(node: LocalCluster, shop: Session) -> None:
+    pandas = pytest.importorskip("pandas")
+    names: dict[str, Any] = {}
+    run_block(python_blocks("README.rst")[2], node, names)
+    frame = pandas.DataFrame({"id": [1, 2], "customer": ["ada", "bob"], "total": [12.5, 2.5]})
+    found = names["load"](shop, frame)
+    assert sorted(map(tuple, found.itertuples(index=False))) == [(1, 12.5), (2, 2.5)]
+
+
 def test_the_readmes_pytest_example(tmp_path: Path) -> None:
-    (tmp_path / "test_mine.py").write_text(python_blocks("README.rst")[2])
+    (tmp_path / "test_mine.py").write_text(python_blocks("README.rst")[3])
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_mine.py"],
         cwd=tmp_path,
