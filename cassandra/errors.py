@@ -317,6 +317,10 @@ class QueryExhausted(DriverException):
     """The next page was asked for, and there is none."""
 
 
+class MultipleRowsFound(DriverException):
+    """``one(strict=True)`` was asked of a result with more than one row."""
+
+
 class UserTypeDoesNotExist(DriverException):
     """The user-defined type to register is not in the schema."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from cassandra.aio.columnar import ColumnarResult
-from cassandra.cluster.result_set import APPLIED
+from cassandra.cluster.display import DisplayedResult
+from cassandra.cluster.result_set import APPLIED, check_only
 from cassandra.errors import QueryExhausted
 from cassandra.protocol.messages.results import ResultMessage
-from cassandra.protocol.opcodes import RESULT_KIND_ROWS
 from cassandra.query.row_factories import tuple_factory
 
 if TYPE_CHECKING:
@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
 __all__ = ["ResultSet"]
 
+T = TypeVar("T")
 
-class ResultSet(ColumnarResult):
+
+class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     """The outcome of an execution. `one`, `all` and `current_rows` are plain calls on the page that has come.
 
     ``async for row in result`` goes over all pages and fetches the next one while the one at hand is used.
@@ -49,12 +51,14 @@ class ResultSet(ColumnarResult):
             self._page = message.decode(self._row_factory) if isinstance(message, ResultMessage) else []
         return self._page
 
-    def one(self) -> Any:
-        """The first row of the page at hand, None where it is empty."""
+    def one(self, strict: bool = False) -> T | Any:
+        """The first row of the page at hand, None where it is empty. With `strict`, MultipleRowsFound where there are more rows."""
         rows = self.current_rows
+        if strict:
+            check_only(self._message, rows, self.has_more_pages)
         return next(iter(rows), None)
 
-    def all(self) -> list[Any]:
+    def all(self) -> list[T]:
         """The rows of the only page. RuntimeError where there are more pages: they cannot be waited for in a plain call."""
         if self.has_more_pages:
             raise RuntimeError(
@@ -108,11 +112,11 @@ class ResultSet(ColumnarResult):
         self._history = [*self._history, *request.attempts]
         self._page = None
 
-    async def fetch_all(self) -> list[Any]:
+    async def fetch_all(self) -> list[T]:
         """The rows of the page at hand and of all that follow."""
         return [row async for row in self]
 
-    async def __aiter__(self) -> AsyncIterator[Any]:
+    async def __aiter__(self) -> AsyncIterator[T]:
         self._begin("row")
         try:
             while True:
@@ -168,12 +172,6 @@ class ResultSet(ColumnarResult):
     def coordinator_host(self) -> Any:
         """The host that answered last."""
         return self._history[-1].host if self._history else None
-
-    def __repr__(self) -> str:
-        if not isinstance(self._message, ResultMessage) or self._message.kind != RESULT_KIND_ROWS:
-            return "<ResultSet: no rows>"
-        more = ", more pages" if self.has_more_pages else ""
-        return f"<ResultSet: {self._message.row_count} rows of {', '.join(self.column_names or [])}{more}>"
 
 
 ResultSet.__module__ = "cassandra.aio"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from cassandra.aio.concurrent import execute_concurrent
 from cassandra.aio.result import ResultSet
 from cassandra.cluster.configuration import NOT_SET
-from cassandra.cluster.execution import Parameters, SessionBase, check_keyspace, list_of_queries
+from cassandra.cluster.execution import Parameters, SessionBase, check_keyspace, list_of_queries, typed_factory
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.engine.request import Request
 from cassandra.query.prepared import PreparedStatement
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from cassandra.engine.session import EngineSession
 
 __all__ = ["Session"]
+
+T = TypeVar("T")
 
 
 class RequestFuture(asyncio.Future[Any]):
@@ -76,6 +78,7 @@ class Session(SessionBase):
         self._loop = engine.loop
         self.is_shutdown = False
 
+    @overload
     def execute(
         self,
         query: Any,
@@ -86,17 +89,48 @@ class Session(SessionBase):
         execution_profile: Any = EXEC_PROFILE_DEFAULT,
         paging_state: bytes | None = None,
         host: Any = None,
-    ) -> Awaitable[ResultSet]:
+        *,
+        row_type: type[T],
+    ) -> Awaitable[ResultSet[T]]: ...
+
+    @overload
+    def execute(
+        self,
+        query: Any,
+        parameters: Parameters = None,
+        timeout: Any = NOT_SET,
+        trace: bool = False,
+        custom_payload: Mapping[str, bytes] | None = None,
+        execution_profile: Any = EXEC_PROFILE_DEFAULT,
+        paging_state: bytes | None = None,
+        host: Any = None,
+        row_type: None = None,
+    ) -> Awaitable[ResultSet[Any]]: ...
+
+    def execute(
+        self,
+        query: Any,
+        parameters: Parameters = None,
+        timeout: Any = NOT_SET,
+        trace: bool = False,
+        custom_payload: Mapping[str, bytes] | None = None,
+        execution_profile: Any = EXEC_PROFILE_DEFAULT,
+        paging_state: bytes | None = None,
+        host: Any = None,
+        row_type: Any = None,
+    ) -> Awaitable[ResultSet[Any]]:
         """Send `query`; awaiting the outcome gives its `ResultSet`.
 
         query: a text, or a statement. parameters: a sequence or a mapping; for a text they are written into it at ``%s`` or
         ``%(name)s``, for a prepared statement they are bound. timeout: seconds for the whole of it, retries included; None for
-        no limit. trace: have the servers trace it. paging_state: begin at that page. host: the one `Host` to send it to.
+        no limit. trace: have the servers trace it. paging_state: begin at that page. host: the one `Host` to send it to. row_type: a dataclass,
+        NamedTuple, TypedDict, attrs class, msgspec struct or pydantic model to make the rows of (see the guide on results).
 
         It is under way from the call on, so that many calls may be made before the first one is awaited. Mistakes in the call
         itself are raised by the call; awaiting raises the server's refusal, OperationTimedOut or NoHostAvailable. Cancelling
         it gives the request up.
         """
+        factory = None if row_type is None else typed_factory(row_type)
         future = ResultFuture(loop=self._loop)
         request, profile = self._request(
             query,
@@ -110,7 +144,7 @@ class Session(SessionBase):
             future.complete,
         )
         future.request = request
-        future.row_factory = profile.row_factory
+        future.row_factory = profile.row_factory if factory is None else factory
         future.session = self
         if self._request_init_listeners:
             for listener, args, kwargs in self._request_init_listeners:

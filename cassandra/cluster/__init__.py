@@ -16,12 +16,13 @@ from cassandra.engine.profile import (  # noqa: E402
     ProfileManager,
     default_lbp_factory,
 )
-from cassandra.errors import NoHostAvailable, QueryExhausted, UserTypeDoesNotExist  # noqa: E402
+from cassandra.errors import MultipleRowsFound, NoHostAvailable, QueryExhausted, UserTypeDoesNotExist  # noqa: E402
 
 __all__ = [
     "EXEC_PROFILE_DEFAULT",
     "Cluster",
     "ExecutionProfile",
+    "MultipleRowsFound",
     "NoHostAvailable",
     "ProfileManager",
     "QueryExhausted",

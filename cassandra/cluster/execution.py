@@ -476,6 +476,13 @@ def check_timeout(timeout: Any) -> None:
         raise ValueError(f"timeout must be greater than 0, but is {timeout!r}")
 
 
+def typed_factory(row_type: Any) -> Callable[..., Any]:
+    """The row factory that makes instances of the class `row_type`; TypeError for a class that rows cannot be made of."""
+    from cassandra.query.typed_rows import typed_rows  # for those who use it
+
+    return typed_rows(row_type)
+
+
 def check_keyspace(keyspace: Any) -> None:
     """TypeError or ValueError for what is no keyspace's name."""
     if not isinstance(keyspace, str):

@@ -149,7 +149,7 @@ class ResponseFuture:
 
     # -- waiting -----------------------------------------------------------------------------------------------------------
 
-    def result(self) -> ResultSet:
+    def result(self) -> ResultSet[Any]:
         """Wait for the outcome: a `ResultSet`, or the error, which is raised at each call."""
         if not self._done:
             self._wait()

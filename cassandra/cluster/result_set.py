@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from cassandra.cluster.columnar import ColumnarResult
+from cassandra.cluster.display import DisplayedResult
+from cassandra.errors import MultipleRowsFound
 from cassandra.protocol.messages.results import ResultMessage
 from cassandra.protocol.opcodes import RESULT_KIND_ROWS
 from cassandra.query.row_factories import tuple_factory
 
 __all__ = ["ResultSet"]
 
+T = TypeVar("T")
+
 APPLIED = "[applied]"
 
 
-class ResultSet(ColumnarResult):
+def check_only(message: Any, rows: Any, more_pages: bool) -> None:
+    """MultipleRowsFound where a result has more than one row."""
+    count = message.row_count if isinstance(message, ResultMessage) else len(rows)
+    if count > 1 or more_pages:
+        raise MultipleRowsFound(f"one row was expected, but there are {count}{' and more pages' if more_pages else ''}")
+
+
+class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     """The rows of an execution. Iterate over it once: further pages are fetched as they are needed.
 
     response_future: what they come from. initial_response: the first page, a list of rows or the message that holds them.
@@ -102,33 +113,35 @@ class ResultSet(ColumnarResult):
 
     # -- all pages -----------------------------------------------------------------------------------------------------------
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[T]:
         if self._is_list:
             return iter(self._page)
         if self._iterator is None:
             self._iterator = self._rows()
         return self._iterator
 
-    def _rows(self) -> Iterator[Any]:
+    def _rows(self) -> Iterator[T]:
         while True:
             yield from self.current_rows
             if not self.response_future.has_more_pages:
                 return
             self.fetch_next_page()
 
-    def __next__(self) -> Any:
+    def __next__(self) -> T:
         return next(iter(self))
 
     next = __next__
 
-    def one(self) -> Any:
-        """The first row of the page at hand; None where it is empty."""
+    def one(self, strict: bool = False) -> T | Any:
+        """The first row of the page at hand; None where it is empty. With `strict`, MultipleRowsFound where there are more rows."""
         rows = self.current_rows
+        if strict:
+            check_only(self._message, rows, self.has_more_pages)
         if not rows:
             return None
         return rows[0] if isinstance(rows, Sequence) else next(iter(rows))
 
-    def all(self) -> list[Any]:
+    def all(self) -> list[T]:
         """The rows that are left, of all pages, as a list."""
         return list(self)
 
@@ -189,12 +202,6 @@ class ResultSet(ColumnarResult):
         """The traces of all pages."""
         traces: list[Any] = self.response_future.get_all_query_traces(max_wait_sec_per)
         return traces
-
-    def __repr__(self) -> str:
-        if self.column_names is None and self._message is not None:
-            return "<ResultSet: no rows>"
-        more = ", more pages" if self.has_more_pages else ""
-        return f"<ResultSet: {len(self.current_rows)} rows of {', '.join(self.column_names or ['?'])}{more}>"
 
 
 ResultSet.__module__ = "cassandra.cluster"

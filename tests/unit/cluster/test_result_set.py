@@ -31,24 +31,24 @@ class FakeFuture:
     def start_fetching_next_page(self) -> None:
         self.page = self.pages.pop(0)
 
-    def result(self) -> ResultSet:
+    def result(self) -> ResultSet[Any]:
         return ResultSet(self, self.page)
 
 
 def test_iteration_crosses_pages_once() -> None:
-    rows = ResultSet(FakeFuture([3, 4], [], [5]), [1, 2])
+    rows: ResultSet[Any] = ResultSet(FakeFuture([3, 4], [], [5]), [1, 2])
     assert list(rows) == [1, 2, 3, 4, 5]
     assert list(rows) == []
 
 
 def test_next_and_all() -> None:
-    rows = ResultSet(FakeFuture([3]), [1, 2])
+    rows: ResultSet[Any] = ResultSet(FakeFuture([3]), [1, 2])
     assert next(rows) == 1
     assert rows.all() == [2, 3]
 
 
 def test_by_page() -> None:
-    rows = ResultSet(FakeFuture([3, 4]), [1, 2])
+    rows: ResultSet[Any] = ResultSet(FakeFuture([3, 4]), [1, 2])
     assert rows.current_rows == [1, 2]
     assert rows.has_more_pages
     rows.fetch_next_page()
@@ -59,11 +59,11 @@ def test_by_page() -> None:
 
 
 def test_indexing_reads_all_pages_and_is_refused_once_iteration_has_begun() -> None:
-    rows = ResultSet(FakeFuture([3]), [1, 2])
+    rows: ResultSet[Any] = ResultSet(FakeFuture([3]), [1, 2])
     assert rows[2] == 3
     assert rows[:2] == [1, 2]
     assert list(rows) == [1, 2, 3]
-    begun = ResultSet(FakeFuture([3]), [1, 2])
+    begun: ResultSet[Any] = ResultSet(FakeFuture([3]), [1, 2])
     next(begun)
     with pytest.raises(RuntimeError, match="once iteration has begun"):
         begun[1]
@@ -115,7 +115,7 @@ def test_was_applied_of_plain_rows() -> None:
 
 def test_names_types_and_rows_of_a_message() -> None:
     message = rows_message(["v"], [Int32Type], bytes.fromhex("00000004 00000007 ffffffff"), 2)
-    rows = ResultSet(FakeFuture(), message)
+    rows: ResultSet[Any] = ResultSet(FakeFuture(), message)
     assert rows.column_names == ["v"]
     assert rows.column_types == [Int32Type]
     assert [row.v for row in rows.current_rows] == [7, None]
@@ -123,7 +123,7 @@ def test_names_types_and_rows_of_a_message() -> None:
 
 
 def test_a_result_without_rows() -> None:
-    rows = ResultSet(FakeFuture(), ResultMessage(1))
+    rows: ResultSet[Any] = ResultSet(FakeFuture(), ResultMessage(1))
     assert rows.column_names is None
     assert rows.all() == []
     assert repr(rows) == "<ResultSet: no rows>"

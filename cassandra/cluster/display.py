@@ -1,0 +1,138 @@
+"""Result sets for people: a table in a shell, and one in a notebook.
+
+The first rows of the page at hand are shown; nothing is fetched, nothing is taken from an iteration, and damaged rows are said to be so.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from cassandra.errors import DriverException
+from cassandra.protocol.messages.results import ResultMessage
+from cassandra.protocol.opcodes import RESULT_KIND_ROWS
+
+MOST_ROWS = 20
+MOST_CHARACTERS = 60  # of one value
+
+
+class DisplayedResult:
+    """The part of a `ResultSet` that is looked at. `_message` is the page at hand, `_page` its rows where they were made."""
+
+    __slots__ = ()
+
+    _message: Any
+    _page: Any
+
+    @property
+    def has_more_pages(self) -> bool:
+        """Whether there is a page after the one at hand."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        message = self._message
+        if isinstance(message, ResultMessage):
+            if message.kind != RESULT_KIND_ROWS:
+                return "<ResultSet: no rows>"
+            count, names = message.row_count, list(message.metadata.names)
+        else:
+            page = self._page
+            count, names = (len(page) if isinstance(page, Sequence) else 0), []
+        more = ", more pages" if self.has_more_pages else ""
+        return f"<ResultSet: {count} rows{' of ' if names else ''}{', '.join(names)}{more}>"
+
+    def __str__(self) -> str:
+        names, types, rows, note = self._shown()
+        if not names:
+            return repr(self)
+        cells = [[_cut(value) for value in row] for row in rows]
+        heads = [[*names], [*types]]
+        widths = [max(len(row[at]) for row in [*heads, *cells]) for at in range(len(names))]
+        lines = [
+            " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in heads
+        ]
+        lines.append("-+-".join("-" * width for width in widths))
+        lines += [
+            " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells
+        ]
+        return "\n".join([*lines, note])
+
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        names, types, rows, note = self._shown()
+        if not names:
+            return f"<p>{html.escape(repr(self))}</p>"
+        head = "".join(
+            f"<th>{html.escape(name)}<br><small>{html.escape(kind)}</small></th>"
+            for name, kind in zip(names, types, strict=True)
+        )
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(_cut(value))}</td>" for value in row) + "</tr>" for row in rows
+        )
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{html.escape(note)}</p>"
+
+    def _shown(self) -> tuple[list[str], list[str], list[Sequence[Any]], str]:
+        """(column names, CQL types, the first rows as values, what stands below them); no names for a result without rows."""
+        message = self._message
+        if isinstance(message, ResultMessage) and message.kind == RESULT_KIND_ROWS:
+            metadata = message.metadata
+            types = [column.type.cql_parameterized_type() for column in metadata.columns]
+            count = message.row_count
+            found = _first_rows(message)
+            if isinstance(found, DriverException):
+                return list(metadata.names), types, [], f"({count} rows, which cannot be read: {found})"
+            return list(metadata.names), types, found, self._note(count)
+        page = self._page if isinstance(self._page, list) else []
+        rows = [_values(row) for row in islice(page, MOST_ROWS)]
+        if not rows or not rows[0]:
+            return [], [], [], ""
+        names = _names(page[0], len(rows[0]))
+        return names, [""] * len(names), rows, self._note(len(page))
+
+    def _note(self, count: int) -> str:
+        shown = f"the first {MOST_ROWS} of {count} rows" if count > MOST_ROWS else f"{count} row{'s' * (count != 1)}"
+        return f"({shown}{', more pages' if self.has_more_pages else ''})"
+
+
+def _first_rows(message: ResultMessage) -> list[Sequence[Any]] | DriverException:
+    body, offset, count = message.rows_body
+    try:
+        return list(islice(message.metadata.row_plan.iterate(body, offset, count), MOST_ROWS))
+    except DriverException as error:
+        return error
+
+
+def _cut(value: Any) -> str:
+    if isinstance(value, (str, bytes)) and len(value) > MOST_CHARACTERS:
+        value = value[: MOST_CHARACTERS - 3]  # not all of it is made printable only to be cut
+        text = value if isinstance(value, str) else repr(value)
+        return " ".join(text.split())[: MOST_CHARACTERS - 3] + "..."
+    if isinstance(value, (list, tuple)) and len(value) > MOST_CHARACTERS:
+        value = value[:MOST_CHARACTERS]
+    text = value if isinstance(value, str) else repr(value)
+    text = " ".join(text.split())
+    return text if len(text) <= MOST_CHARACTERS else text[: MOST_CHARACTERS - 3] + "..."
+
+
+def _values(row: Any) -> Sequence[Any]:
+    if isinstance(row, Mapping):
+        return list(row.values())
+    if isinstance(row, (tuple, list)):
+        return row
+    return [getattr(row, name) for name in _attributes(row)]
+
+
+def _names(row: Any, width: int) -> list[str]:
+    if isinstance(row, Mapping):
+        return [str(name) for name in row]
+    fields: Iterable[str] | None = getattr(row, "_fields", None)
+    if fields is None:
+        fields = [str(at) for at in range(width)] if isinstance(row, (tuple, list)) else _attributes(row)
+    return list(fields)
+
+
+def _attributes(row: Any) -> list[str]:
+    slots = getattr(type(row), "__slots__", None)
+    return [name for name in (vars(row) if hasattr(row, "__dict__") else slots or ()) if not name.startswith("_")]

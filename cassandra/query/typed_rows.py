@@ -1,0 +1,476 @@
+"""Rows as instances of a program's own classes: dataclasses, named tuples, typed dicts, attrs, msgspec structs and pydantic models.
+
+What a class wants is matched with what a result has once for each list of columns, not for each row: names, CQL types and annotations are
+looked at, and a plan is kept. A row then costs one call of the class, and a conversion for those columns alone whose values have another
+class than the annotation says (dates, sets, maps, user-defined types).
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import dataclasses
+import datetime
+import decimal
+import enum
+import ipaddress
+import itertools
+import types
+import typing
+import uuid
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from cassandra.util import Date, Duration, Time
+
+__all__ = ["TypedRows", "typed_rows"]
+
+Convert = Callable[[Any], Any]
+
+MOST_PLANS = 64  # column lists that one class keeps plans for
+
+_made: weakref.WeakKeyDictionary[type[Any], TypedRows] = weakref.WeakKeyDictionary()
+
+
+class Field(NamedTuple):
+    """A field of a row's class. `positional`: it may be given by position, in the order of the fields."""
+
+    name: str
+    annotation: Any
+    required: bool
+    positional: bool = True
+
+
+def typed_rows(row_type: type[Any]) -> TypedRows:
+    """The row factory for `row_type`; TypeError for a class that is none of the kinds that rows can be made of."""
+    try:
+        found = _made.get(row_type)
+    except TypeError:
+        raise TypeError(f"row_type must be a class, but is {row_type!r}") from None
+    if found is None:
+        found = _made[row_type] = TypedRows(row_type)
+    return found
+
+
+class TypedRows:
+    """Makes instances of one class of rows; a row factory that also looks at the columns' types."""
+
+    def __init__(self, row_type: type[Any]) -> None:
+        self._class: Callable[[], type[Any] | None] = weakref.ref(row_type)
+        self._kind = _kind_of(row_type)
+        self._fields = self._kind.fields(row_type)
+        self._plans: dict[Any, Callable[[Iterable[Any]], list[Any]]] = {}
+
+    @property
+    def row_type(self) -> type[Any]:
+        """The class."""
+        found = self._class()
+        assert found is not None
+        return found
+
+    def rows_of(self, metadata: Any, rows: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """`rows`, tuples of the columns of `metadata`, as instances of the class.
+
+        TypeError that names column and field where they do not fit each other.
+        """
+        key = metadata.raw or tuple((column.name, column.type) for column in metadata.columns)
+        plan = self._plans.get(key)
+        if plan is None:
+            if len(self._plans) >= MOST_PLANS:
+                self._plans.clear()
+            plan = self._plans[key] = self._planned([(column.name, column.type) for column in metadata.columns])
+        return plan(rows)
+
+    def __call__(self, names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """The same where only the columns' names are known."""
+        return self._planned([(name, None) for name in names])(rows)
+
+    def _planned(self, columns: Sequence[tuple[str, Any]]) -> Callable[[Iterable[Any]], list[Any]]:
+        row_type = self.row_type
+        return _plan(row_type, self._kind, self._fields, columns)
+
+    def __repr__(self) -> str:
+        return f"<TypedRows of {self.row_type.__qualname__}>"
+
+
+def _plan(
+    row_type: type[Any], kind: Kind, fields: Sequence[Field], columns: Sequence[tuple[str, Any]]
+) -> Callable[[Iterable[Any]], list[Any]]:
+    name_of_class = row_type.__qualname__
+    by_name = {field.name: field for field in fields}
+    names = [name for name, _ in columns]
+    for name in names:
+        if name not in by_name:
+            known = ", ".join(by_name) or "none"
+            raise TypeError(f'column "{name}" has no field in {name_of_class}, whose fields are {known}')
+        if names.count(name) > 1:
+            raise TypeError(f'two columns are named "{name}": {name_of_class} can take one')
+    missing = [field.name for field in fields if field.required and field.name not in names]
+    if missing:
+        raise TypeError(
+            f"the result has no column for {', '.join(map(repr, missing))} of {name_of_class}; it has {', '.join(names)}"
+        )
+    converts: list[tuple[int, Convert]] = []
+    for at, (name, cql_type) in enumerate(columns):
+        if cql_type is None:
+            continue
+        convert = _fit(cql_type, by_name[name].annotation, f'column "{name}"', f"field {name!r} of {name_of_class}")
+        if convert is not None:
+            converts.append((at, convert))
+    make = kind.maker(row_type, fields, names)
+    if not converts:
+        return make
+    return lambda rows: make(map(_converted(converts), rows))
+
+
+def _converted(converts: Sequence[tuple[int, Convert]]) -> Callable[[Sequence[Any]], list[Any]]:
+    def convert_row(row: Sequence[Any]) -> list[Any]:
+        values = list(row)
+        for at, convert in converts:
+            values[at] = convert(values[at])
+        return values
+
+    return convert_row
+
+
+# -- kinds of classes --------------------------------------------------------------------------------------------------
+
+
+class Kind(NamedTuple):
+    """How to look at one kind of class, and how to make its instances of rows."""
+
+    is_one: Callable[[Any], bool]
+    fields: Callable[[Any], list[Field]]
+    maker: Callable[[Any, Sequence[Field], Sequence[str]], Callable[[Iterable[Any]], list[Any]]]
+
+
+def _hints(cls: Any) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(cls)
+    except NameError as error:
+        raise TypeError(f"an annotation of {cls.__qualname__} names what is not there: {error}") from error
+
+
+def _by_call(cls: Any, fields: Sequence[Field], names: Sequence[str]) -> Callable[[Iterable[Any]], list[Any]]:
+    """By position where the columns are the first fields in their order, after a change of order where they are in another; else by name."""
+    leading = [field.name for field in fields if field.positional][: len(names)]
+    if list(names) == leading:
+        return lambda rows: list(itertools.starmap(cls, rows))
+    if sorted(names) == sorted(leading):
+        order = [names.index(name) for name in leading]
+        return lambda rows: [cls(*[row[at] for at in order]) for row in rows]
+    return lambda rows: [cls(**dict(zip(names, row, strict=True))) for row in rows]
+
+
+def _dataclass_fields(cls: Any) -> list[Field]:
+    hints = _hints(cls)
+    nothing = dataclasses.MISSING
+    return [
+        Field(
+            field.name,
+            hints.get(field.name, Any),
+            field.default is nothing and field.default_factory is nothing,
+            not field.kw_only,
+        )
+        for field in dataclasses.fields(cls)
+        if field.init
+    ]
+
+
+def _named_tuple_fields(cls: Any) -> list[Field]:
+    hints = _hints(cls)
+    return [Field(name, hints.get(name, Any), name not in cls._field_defaults) for name in cls._fields]
+
+
+def _typed_dict_fields(cls: Any) -> list[Field]:
+    return [Field(name, hint, name in cls.__required_keys__) for name, hint in _hints(cls).items()]
+
+
+def _dict_maker(cls: Any, fields: Sequence[Field], names: Sequence[str]) -> Callable[[Iterable[Any]], list[Any]]:
+    return lambda rows: [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def _attrs_fields(cls: Any) -> list[Field]:
+    hints = _hints(cls)
+    return [
+        Field(
+            getattr(field, "alias", None) or field.name.lstrip("_"),
+            hints.get(field.name, Any),
+            type(field.default).__name__ == "_Nothing" or repr(field.default) == "NOTHING",
+            not field.kw_only,
+        )
+        for field in cls.__attrs_attrs__
+        if field.init
+    ]
+
+
+def _struct_fields(cls: Any) -> list[Field]:
+    import msgspec
+
+    keyword_only = cls.__struct_config__.kw_only if hasattr(cls.__struct_config__, "kw_only") else False
+    return [Field(field.name, field.type, field.required, not keyword_only) for field in msgspec.structs.fields(cls)]
+
+
+def _model_fields(cls: Any) -> list[Field]:
+    return [
+        Field(field.alias or name, field.annotation, field.is_required()) for name, field in cls.model_fields.items()
+    ]
+
+
+def _model_maker(cls: Any, fields: Sequence[Field], names: Sequence[str]) -> Callable[[Iterable[Any]], list[Any]]:
+    validate = cls.model_validate
+    return lambda rows: [validate(dict(zip(names, row, strict=True))) for row in rows]
+
+
+_KINDS = (
+    Kind(dataclasses.is_dataclass, _dataclass_fields, _by_call),
+    Kind(lambda cls: issubclass(cls, tuple) and hasattr(cls, "_fields"), _named_tuple_fields, _by_call),
+    Kind(typing.is_typeddict, _typed_dict_fields, _dict_maker),
+    Kind(lambda cls: hasattr(cls, "__attrs_attrs__"), _attrs_fields, _by_call),
+    Kind(lambda cls: hasattr(cls, "__struct_fields__"), _struct_fields, _by_call),
+    Kind(lambda cls: hasattr(cls, "model_validate") and hasattr(cls, "model_fields"), _model_fields, _model_maker),
+)
+
+
+def _kind_of(cls: Any) -> Kind:
+    if isinstance(cls, type) or typing.is_typeddict(cls):
+        for kind in _KINDS:
+            if kind.is_one(cls):
+                return kind
+    raise TypeError(
+        f"row_type must be a dataclass, NamedTuple, TypedDict, attrs class, msgspec struct or pydantic model, but is {cls!r}"
+    )
+
+
+def _is_row_class(cls: Any) -> bool:
+    return (isinstance(cls, type) or typing.is_typeddict(cls)) and any(kind.is_one(cls) for kind in _KINDS)
+
+
+# -- CQL types and annotations -----------------------------------------------------------------------------------------
+
+# What values of a type are an instance of; int where float is wanted is as good, as type checkers have it.
+_SCALARS: dict[str, tuple[type[Any], ...]] = {
+    **dict.fromkeys(("ascii", "text", "varchar", "inet"), (str,)),
+    **dict.fromkeys(("bigint", "int", "smallint", "tinyint", "varint", "counter"), (int, float)),
+    **dict.fromkeys(("float", "double"), (float,)),
+    "boolean": (bool, int),
+    "decimal": (decimal.Decimal,),
+    "blob": (bytes,),
+    **dict.fromkeys(("uuid", "timeuuid"), (uuid.UUID,)),
+    "timestamp": (datetime.datetime, datetime.date),
+    "date": (Date,),
+    "time": (Time,),
+    "duration": (Duration,),
+}
+# (type, annotation): what makes the one of the other.
+_CONVERSIONS: dict[tuple[str, Any], Convert] = {
+    ("date", datetime.date): lambda value: value.date(),
+    ("time", datetime.time): lambda value: value.time(),
+    ("inet", ipaddress.IPv4Address): ipaddress.IPv4Address,
+    ("inet", ipaddress.IPv6Address): ipaddress.IPv6Address,
+}
+_ABCS = collections.abc
+_LISTS = (list, _ABCS.Sequence, _ABCS.Collection, _ABCS.Iterable)
+_SETS = (set, frozenset, _ABCS.Set, _ABCS.Collection, _ABCS.Iterable)
+_MAPS = (dict, _ABCS.Mapping, _ABCS.Collection, _ABCS.Iterable)
+_UNIONS = (typing.Union, types.UnionType)
+
+
+def _mismatch(cql_type: Any, annotation: Any, column: str, field: str) -> TypeError:
+    shown = getattr(annotation, "__qualname__", None) if typing.get_origin(annotation) is None else None
+    return TypeError(
+        f"{column} is of type {cql_type.cql_parameterized_type()}, but {field} is annotated {shown or annotation}"
+    )
+
+
+def _fit(cql_type: Any, annotation: Any, column: str, field: str) -> Convert | None:
+    """What makes of a value of `cql_type` what `annotation` says, None where nothing has to be done; TypeError where they do not fit."""
+    annotation, optional = _unwrapped(annotation)
+    if annotation in (Any, object) or isinstance(annotation, typing.TypeVar):
+        return None
+    if typing.get_origin(annotation) in _UNIONS:
+        return _fit_any(cql_type, typing.get_args(annotation), column, field)
+    convert = _fit_one(cql_type, annotation, column, field)
+    if convert is None:
+        return None
+    empty = _EMPTY.get(cql_type.typename) if not optional else None
+    if empty is not None:
+        # Servers keep an empty collection as null.
+        return lambda value: convert(value if value is not None else empty)
+    return lambda value: None if value is None else convert(value)
+
+
+_EMPTY: dict[str, Any] = {"list": (), "set": (), "map": {}}
+
+
+def _unwrapped(annotation: Any) -> tuple[Any, bool]:
+    """Without Annotated, NewType, Required and the None of a union; and whether there was such a None."""
+    optional = False
+    while True:
+        origin = typing.get_origin(annotation)
+        if origin in _UNIONS:
+            others = [one for one in typing.get_args(annotation) if one is not type(None)]
+            optional = optional or len(others) < len(typing.get_args(annotation))
+            if len(others) != 1:
+                return typing.Union[tuple(others)], optional  # noqa: UP007
+            annotation = others[0]
+        elif origin is typing.Annotated or str(origin) in (
+            "typing.Required",
+            "typing.NotRequired",
+            "typing_extensions.Required",
+            "typing_extensions.NotRequired",
+        ):
+            annotation = typing.get_args(annotation)[0]
+        elif isinstance(annotation, typing.NewType):
+            annotation = annotation.__supertype__
+        else:
+            return annotation, optional
+
+
+def _fit_any(cql_type: Any, members: Sequence[Any], column: str, field: str) -> Convert | None:
+    refused: TypeError | None = None
+    for member in members:
+        try:
+            return _fit(cql_type, member, column, field)
+        except TypeError as error:
+            refused = error
+    assert refused is not None
+    raise _mismatch(cql_type, typing.Union[tuple(members)], column, field) from refused  # noqa: UP007
+
+
+def _fit_one(cql_type: Any, annotation: Any, column: str, field: str) -> Convert | None:
+    if hasattr(cql_type, "mapped_class"):  # a user-defined type, which may have any name
+        return _fit_udt(cql_type, annotation, column, field)
+    name = cql_type.typename
+    if name in ("frozen", "reversed"):
+        return _fit_one(cql_type.subtypes[0], annotation, column, field)
+    origin = typing.get_origin(annotation) or annotation
+    arguments = typing.get_args(annotation)
+    if origin is typing.Literal:
+        return (
+            None
+            if all(isinstance(one, _SCALARS.get(name, ())) for one in arguments)
+            else _refuse(cql_type, annotation, column, field)
+        )
+    handler = _HANDLERS.get(name)
+    if handler is not None:
+        return handler(cql_type, annotation, origin, arguments, column, field)
+    if (name, annotation) in _CONVERSIONS:
+        return _CONVERSIONS[name, annotation]
+    if isinstance(annotation, type) and issubclass(annotation, enum.Enum):
+        return annotation
+    kinds = _SCALARS.get(name)
+    if kinds is None:
+        return None  # a type of a plug-in: whatever its codec makes
+    if not isinstance(annotation, type) or not any(issubclass(kind, annotation) for kind in kinds):
+        return _refuse(cql_type, annotation, column, field)
+    return None
+
+
+def _refuse(cql_type: Any, annotation: Any, column: str, field: str) -> Convert | None:
+    raise _mismatch(cql_type, annotation, column, field)
+
+
+def _fit_list(cql_type: Any, annotation: Any, origin: Any, arguments: Any, column: str, field: str) -> Convert | None:
+    if origin is tuple and (not arguments or arguments[-1:] == (...,)):
+        element = _fit(cql_type.subtypes[0], arguments[0], column, field) if arguments else None
+        return tuple if element is None else partial(_mapped, tuple, element)
+    if origin not in _LISTS:
+        return _refuse(cql_type, annotation, column, field)
+    element = _fit(cql_type.subtypes[0], arguments[0], column, field) if arguments else None
+    return list if element is None else partial(_mapped, list, element)
+
+
+def _fit_set(cql_type: Any, annotation: Any, origin: Any, arguments: Any, column: str, field: str) -> Convert | None:
+    if origin not in _SETS:
+        return _refuse(cql_type, annotation, column, field)
+    made: Callable[[Any], Any] = frozenset if origin is frozenset else set
+    element = _fit(cql_type.subtypes[0], arguments[0], column, field) if arguments else None
+    if element is None:
+        return made if origin in (set, frozenset) else None
+    return partial(_mapped, made, element)
+
+
+def _fit_map(cql_type: Any, annotation: Any, origin: Any, arguments: Any, column: str, field: str) -> Convert | None:
+    if origin not in _MAPS:
+        return _refuse(cql_type, annotation, column, field)
+    key = value_of = None
+    if len(arguments) == 2:
+        key = _fit(cql_type.subtypes[0], arguments[0], column, field)
+        value_of = _fit(cql_type.subtypes[1], arguments[1], column, field)
+    if key is None and value_of is None:
+        return dict if origin is dict else None
+    first, second = key or _same, value_of or _same
+    return lambda items: {first(k): second(v) for k, v in items.items()}
+
+
+def _fit_tuple(cql_type: Any, annotation: Any, origin: Any, arguments: Any, column: str, field: str) -> Convert | None:
+    if origin is not tuple and origin not in _LISTS[1:]:
+        return _refuse(cql_type, annotation, column, field)
+    kinds = cql_type.subtypes
+    if not arguments or arguments[-1] is ...:
+        arguments = (arguments[0] if arguments else Any,) * len(kinds)
+    if len(arguments) != len(kinds):
+        return _refuse(cql_type, annotation, column, field)
+    converts = [_fit(kind, argument, column, field) for kind, argument in zip(kinds, arguments, strict=True)]
+    if not any(converts):
+        return None
+    each = [convert or _same for convert in converts]
+    return lambda value: tuple(convert(one) for convert, one in zip(each, value, strict=True))
+
+
+def _fit_vector(cql_type: Any, annotation: Any, origin: Any, arguments: Any, column: str, field: str) -> Convert | None:
+    # As arrays vectors are of a class that the session or the statement chooses.
+    if origin is tuple or origin in _LISTS:
+        return _fit_list(cql_type, annotation, origin, arguments, column, field) if origin is tuple else None
+    if getattr(annotation, "__module__", "") in ("numpy", "array") or getattr(origin, "__module__", "") in (
+        "numpy",
+        "array",
+    ):
+        return None
+    return _refuse(cql_type, annotation, column, field)
+
+
+def _fit_udt(cql_type: Any, annotation: Any, column: str, field: str) -> Convert | None:
+    names = list(cql_type.fieldnames)
+    if annotation is dict or typing.get_origin(annotation) in (dict, _ABCS.Mapping) or annotation is _ABCS.Mapping:
+        return lambda value: dict(zip(names, value, strict=True)) if isinstance(value, tuple) else dict(value)
+    if annotation is tuple:
+        return None
+    if (
+        cql_type.mapped_class is not None
+        and isinstance(annotation, type)
+        and issubclass(cql_type.mapped_class, annotation)
+    ):
+        return None
+    if not _is_row_class(annotation):
+        return _refuse(cql_type, annotation, column, field)
+    kind = _kind_of(annotation)
+    plan = _plan(annotation, kind, kind.fields(annotation), list(zip(names, cql_type.subtypes, strict=True)))
+
+    def convert(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            values: Any = [value.get(name) for name in names]
+        else:
+            values = value if isinstance(value, tuple) else [getattr(value, name) for name in names]
+        return plan((values,))[0]
+
+    return convert
+
+
+def _mapped(made: Callable[[Any], Any], element: Convert, values: Iterable[Any]) -> Any:
+    return made(map(element, values))
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+_HANDLERS: dict[str, Callable[..., Convert | None]] = {
+    "list": _fit_list,
+    "set": _fit_set,
+    "map": _fit_map,
+    "tuple": _fit_tuple,
+    "vector": _fit_vector,
+}
