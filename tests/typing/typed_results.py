@@ -1,0 +1,35 @@
+"""What type checkers know of results; mypy checks this file, nothing runs it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from cassandra import aio
+from cassandra.cluster import ResultSet, Session
+
+if TYPE_CHECKING:
+    from typing_extensions import assert_type
+
+
+@dataclass
+class User:
+    id: int
+    name: str
+
+
+def blocking(session: Session) -> None:
+    users = session.execute("SELECT id, name FROM users", row_type=User)
+    assert_type(users, ResultSet[User])
+    for user in users:
+        assert_type(user, User)
+    assert_type(users.all(), list[User])
+    assert_type(session.execute("SELECT id FROM users"), ResultSet[Any])
+
+
+async def asynchronous(session: aio.Session) -> None:
+    users = await session.execute("SELECT id, name FROM users", row_type=User)
+    assert_type(users, aio.ResultSet[User])
+    async for user in users:
+        assert_type(user, User)
+    assert_type(await users.fetch_all(), list[User])

@@ -1,0 +1,124 @@
+"""How results look in a shell and in a notebook, on both faces; and `one` with `strict`."""
+
+from __future__ import annotations
+
+import struct
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.cluster import MultipleRowsFound, ResultSet
+from cassandra.cqltypes import Int32Type, UTF8Type
+from cassandra.protocol.columns import ColumnMetadata, ResultMetadata
+from cassandra.protocol.messages.results import VOID_RESULT, rows_result
+from cassandra.query import dict_factory, named_tuple_factory, tuple_factory
+
+COLUMNS = [ColumnMetadata("ks", "t", "id", Int32Type), ColumnMetadata("ks", "t", "name", UTF8Type)]
+
+
+def message(*rows: tuple[int | None, str], damaged: bool = False) -> Any:
+    body = struct.pack(">i", len(rows))
+    for number, name in rows:
+        body += struct.pack(">i", -1) if number is None else struct.pack(">ii", 4, number)
+        body += struct.pack(">i", len(name.encode())) + name.encode()
+    if damaged:
+        body = body[:-1] + b"\xff"
+    return rows_result(ResultMetadata(COLUMNS), body, 0)
+
+
+def blocking(response: Any, more: bool = False, row_factory: Any = named_tuple_factory) -> ResultSet[Any]:
+    future = SimpleNamespace(row_factory=row_factory, has_more_pages=more, paging_state=b"s" if more else None)
+    return ResultSet(future, response)
+
+
+def asynchronous(response: Any, more: bool = False, row_factory: Any = named_tuple_factory) -> Any:
+    if more:
+        response.paging_state = b"s"
+    request: Any = SimpleNamespace(response=response, attempts=[])
+    session: Any = None
+    return aio.ResultSet(session, request, row_factory)
+
+
+FACES = pytest.mark.parametrize("face", [blocking, asynchronous])
+
+
+@FACES
+def test_a_table(face: Any) -> None:
+    result = face(message((1, "ada"), (None, "bob\nline")))
+    assert str(result).splitlines() == [
+        "id   | name",
+        "int  | text",
+        "-----+---------",
+        "1    | ada",
+        "None | bob line",
+        "(2 rows)",
+    ]
+    assert repr(result) == "<ResultSet: 2 rows of id, name>"
+    assert result.one() == (1, "ada")
+
+
+@FACES
+def test_it_is_cut(face: Any) -> None:
+    result = face(message(*[(number, "x" * 1000) for number in range(50)]), more=True)
+    lines = str(result).splitlines()
+    assert len(lines) == 3 + 20 + 1
+    assert max(map(len, lines)) < 80
+    assert lines[-1] == "(the first 20 of 50 rows, more pages)"
+    assert repr(result) == "<ResultSet: 50 rows of id, name, more pages>"
+    assert result._repr_html_().count("<tr>") == 21
+
+
+@FACES
+def test_what_notebooks_show_is_escaped(face: Any) -> None:
+    shown = face(message((1, "<script>alert(1)</script> & more")))._repr_html_()
+    assert "<script>" not in shown
+    assert "&lt;script&gt;" in shown
+    assert shown.startswith("<table><thead><tr><th>id<br><small>int</small></th>")
+    assert "<p>(1 row)</p>" in shown
+
+
+@FACES
+def test_results_without_rows(face: Any) -> None:
+    result = face(VOID_RESULT)
+    assert repr(result) == str(result) == "<ResultSet: no rows>"
+    assert result._repr_html_() == "<p>&lt;ResultSet: no rows&gt;</p>"
+    empty = face(message())
+    assert str(empty).splitlines()[-1] == "(0 rows)"
+    assert empty.one(strict=True) is None
+
+
+@FACES
+def test_damaged_rows_are_said_to_be_so(face: Any) -> None:
+    result = face(message((1, "ada"), damaged=True))
+    assert repr(result) == "<ResultSet: 1 rows of id, name>"
+    assert "which cannot be read: row 0, column &quot;name&quot;" in result._repr_html_()
+    assert 'which cannot be read: row 0, column "name"' in str(result)
+
+
+@FACES
+def test_looking_takes_nothing_away(face: Any) -> None:
+    result = face(message((1, "ada"), (2, "bob")))
+    str(result), result._repr_html_()
+    assert list(result.current_rows) == [(1, "ada"), (2, "bob")]
+    assert "ada" in str(result)
+
+
+@pytest.mark.parametrize("row_factory", [named_tuple_factory, dict_factory, tuple_factory])
+def test_a_result_that_has_become_a_list(row_factory: Any) -> None:
+    result = blocking(message((1, "ada")), row_factory=row_factory)
+    assert result[0:1]
+    lines = str(result).splitlines()
+    assert lines[0].split(" | ") == (["0", "1"] if row_factory is tuple_factory else ["id", "name"])
+    assert lines[-2:] == ["1  | ada" if row_factory is not tuple_factory else "1 | ada", "(1 row)"]
+
+
+@FACES
+def test_one_and_only_one(face: Any) -> None:
+    assert face(message((1, "ada"))).one(strict=True) == (1, "ada")
+    with pytest.raises(MultipleRowsFound, match="one row was expected, but there are 2"):
+        face(message((1, "ada"), (2, "bob"))).one(strict=True)
+    with pytest.raises(MultipleRowsFound, match="and more pages"):
+        face(message((1, "ada")), more=True).one(strict=True)
+    assert face(message((1, "ada"), (2, "bob"))).one() == (1, "ada")

@@ -1,0 +1,275 @@
+"""Rows as instances of a program's classes, on both implementations of the row plan."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import enum
+import ipaddress
+import struct
+import uuid
+from dataclasses import dataclass, field, make_dataclass
+from typing import Annotated, Any, Literal, NamedTuple, NewType, Optional, TypedDict
+
+import pytest
+
+from cassandra.cqltypes.parse import lookup_casstype
+from cassandra.protocol.columns import ColumnMetadata, ResultMetadata
+from cassandra.protocol.messages.results import rows_result
+from cassandra.query.typed_rows import typed_rows
+from cassandra.util import Date, Duration, Time
+from tests.conftest import Twins
+
+Column = tuple[str, str, Any]  # name, type, value
+
+
+def result(columns: list[Column], rows: int = 1, twins: Twins | None = None) -> Any:
+    """A ROWS message of equal rows."""
+    kinds = [lookup_casstype(kind) for _, kind, _ in columns]
+    metadata = ResultMetadata(
+        [ColumnMetadata("ks", "t", name, kind) for (name, _, _), kind in zip(columns, kinds, strict=True)]
+    )
+    if twins is not None:
+        metadata._plan = twins.rows.RowPlan(metadata.names, [kind.codec() for kind in kinds])
+    cells = [
+        None if value is None else kind.codec().encode(value)
+        for (_, _, value), kind in zip(columns, kinds, strict=True)
+    ]
+    row = b"".join(struct.pack(">i", -1) if cell is None else struct.pack(">i", len(cell)) + cell for cell in cells)
+    return rows_result(metadata, struct.pack(">i", rows) + row * rows, 0)
+
+
+USER = [("id", "Int32Type", 7), ("name", "UTF8Type", "ada"), ("score", "DoubleType", 1.5)]
+
+
+@dataclass
+class User:
+    id: int
+    name: str
+    score: float | None
+
+
+class UserTuple(NamedTuple):
+    id: int
+    name: str
+    score: Optional[float] = None  # noqa: UP045
+
+
+class UserDict(TypedDict):
+    id: int
+    name: str
+    score: float
+
+
+@dataclass(kw_only=True, slots=True, frozen=True)
+class FrozenUser:
+    id: int
+    name: str
+    score: float
+    tags: list[str] = field(default_factory=list)
+
+
+def made(row_type: Any, columns: list[Column], rows: int = 1, twins: Twins | None = None) -> list[Any]:
+    decoded: list[Any] = result(columns, rows, twins).decode(typed_rows(row_type))
+    return decoded
+
+
+class TestKinds:
+    def test_dataclasses(self, twins: Twins) -> None:
+        assert made(User, USER, 3, twins) == [User(7, "ada", 1.5)] * 3
+        assert made(FrozenUser, USER, twins=twins) == [FrozenUser(id=7, name="ada", score=1.5)]
+
+    def test_named_tuples_and_dicts(self, twins: Twins) -> None:
+        (row,) = made(UserTuple, USER, twins=twins)
+        assert row == UserTuple(7, "ada", 1.5)
+        assert type(row) is UserTuple
+        assert made(UserTuple, USER[:2]) == [UserTuple(7, "ada", None)]
+        assert made(UserDict, USER, twins=twins) == [{"id": 7, "name": "ada", "score": 1.5}]
+
+    def test_columns_in_another_order(self) -> None:
+        assert made(User, USER[::-1]) == [User(7, "ada", 1.5)]
+        assert made(UserTuple, [USER[1], USER[0]]) == [UserTuple(7, "ada", None)]
+
+    def test_attrs(self) -> None:
+        attrs = pytest.importorskip("attrs")
+        kind = attrs.make_class(
+            "AttrsUser",
+            {"id": attrs.field(type=int), "name": attrs.field(type=str), "score": attrs.field(type=float, default=0.0)},
+        )
+        assert made(kind, USER) == [kind(7, "ada", 1.5)]
+        assert made(kind, USER[:2]) == [kind(7, "ada", 0.0)]
+        with pytest.raises(TypeError, match="no column for 'name'"):
+            made(kind, USER[:1])
+
+    def test_msgspec(self) -> None:
+        msgspec = pytest.importorskip("msgspec")
+        kind = msgspec.defstruct("StructUser", [("id", int), ("name", str), ("score", float, 0.0)])
+        assert made(kind, USER) == [kind(7, "ada", 1.5)]
+        assert made(kind, [USER[1], USER[0]]) == [kind(7, "ada", 0.0)]
+
+    def test_pydantic_models_are_validated(self) -> None:
+        pydantic = pytest.importorskip("pydantic")
+        kind = pydantic.create_model("ModelUser", id=(int, ...), name=(str, ...), score=(float, 0.0))
+        assert made(kind, USER) == [kind(id=7, name="ada", score=1.5)]
+        short = pydantic.create_model("Short", name=(str, pydantic.Field(max_length=2)))
+        with pytest.raises(pydantic.ValidationError):
+            made(short, USER[1:2])
+
+    @pytest.mark.parametrize("kind", [int, dict, "User", None, list[int], object])
+    def test_what_rows_cannot_be_made_of(self, kind: Any) -> None:
+        with pytest.raises(TypeError, match="row_type must be a"):
+            typed_rows(kind)
+
+
+class TestMatching:
+    def test_a_column_without_a_field(self) -> None:
+        with pytest.raises(TypeError, match='column "age" has no field in User, whose fields are id, name, score'):
+            made(User, [*USER, ("age", "Int32Type", 1)])
+
+    def test_a_field_without_a_column(self) -> None:
+        with pytest.raises(TypeError, match="the result has no column for 'score' of User; it has id, name"):
+            made(User, USER[:2])
+
+    def test_two_columns_of_one_name(self) -> None:
+        with pytest.raises(TypeError, match='two columns are named "id"'):
+            made(User, [*USER, USER[0]])
+
+    def test_a_type_that_does_not_fit(self) -> None:
+        with pytest.raises(TypeError, match="column \"id\" is of type text, but field 'id' of User is annotated int"):
+            made(User, [("id", "UTF8Type", "7"), *USER[1:]])
+
+    def test_types_are_looked_at_once_for_a_list_of_columns(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        factory = typed_rows(User)
+        factory._plans.clear()
+        planned: list[Any] = []
+        original = factory._planned
+
+        def count(columns: Any) -> Any:
+            planned.append(columns)
+            return original(columns)
+
+        monkeypatch.setattr(factory, "_planned", count)
+        for _ in range(3):
+            assert result(USER).decode(factory) == [User(7, "ada", 1.5)]
+        assert len(planned) == 1
+        result(USER[::-1]).decode(factory)
+        assert len(planned) == 2
+        assert typed_rows(User) is factory
+
+    def test_an_annotation_that_names_nothing(self) -> None:
+        @dataclass
+        class Lost:
+            id: Missing  # type: ignore[name-defined] # noqa: F821
+
+        with pytest.raises(TypeError, match="names what is not there"):
+            typed_rows(Lost)
+
+    def test_names_alone(self) -> None:
+        assert typed_rows(User)(["name", "id", "score"], [("ada", 1, None)]) == [User(1, "ada", None)]
+
+
+class Colour(enum.Enum):
+    RED = "red"
+
+
+UserId = NewType("UserId", int)
+
+SCALARS: list[tuple[str, Any, Any, Any]] = [
+    ("Int32Type", 1, int, 1),
+    ("Int32Type", 1, float, 1),
+    ("LongType", 1, UserId, 1),
+    ("LongType", 1, Annotated[int, "x"], 1),
+    ("Int32Type", 1, Any, 1),
+    ("Int32Type", 1, object, 1),
+    ("Int32Type", 1, int | str, 1),
+    ("UTF8Type", "red", Colour, Colour.RED),
+    ("UTF8Type", "red", Literal["red", "green"], "red"),
+    ("UTF8Type", None, Colour | None, None),
+    ("BooleanType", True, bool, True),
+    ("DecimalType", decimal.Decimal("1.5"), decimal.Decimal, decimal.Decimal("1.5")),
+    ("BytesType", b"x", bytes, b"x"),
+    ("UUIDType", uuid.UUID(int=1), uuid.UUID, uuid.UUID(int=1)),
+    ("TimestampType", datetime.datetime(2024, 1, 1), datetime.datetime, datetime.datetime(2024, 1, 1)),
+    ("SimpleDateType", Date("2024-01-02"), Date, Date("2024-01-02")),
+    ("SimpleDateType", Date("2024-01-02"), datetime.date, datetime.date(2024, 1, 2)),
+    ("TimeType", Time("12:30:00"), datetime.time, datetime.time(12, 30)),
+    ("DurationType", Duration(1, 2, 3), Duration, Duration(1, 2, 3)),
+    ("InetAddressType", "127.0.0.1", str, "127.0.0.1"),
+    ("InetAddressType", "127.0.0.1", ipaddress.IPv4Address, ipaddress.IPv4Address("127.0.0.1")),
+    ("ListType(Int32Type)", [1, 2], list[int], [1, 2]),
+    ("ListType(Int32Type)", [1, 2], tuple[int, ...], (1, 2)),
+    ("ListType(Int32Type)", None, list[int], []),
+    ("ListType(Int32Type)", None, list[int] | None, None),
+    ("FrozenType(ListType(SimpleDateType))", [Date(0)], list[datetime.date], [datetime.date(1970, 1, 1)]),
+    ("SetType(Int32Type)", {1, 2}, set[int], {1, 2}),
+    ("SetType(Int32Type)", {1, 2}, frozenset[int], frozenset({1, 2})),
+    ("SetType(Int32Type)", None, set[int], set()),
+    ("MapType(UTF8Type,Int32Type)", {"a": 1}, dict[str, int], {"a": 1}),
+    ("MapType(UTF8Type,SimpleDateType)", {"a": Date(0)}, dict[str, datetime.date], {"a": datetime.date(1970, 1, 1)}),
+    ("TupleType(Int32Type,UTF8Type)", (1, "a"), tuple[int, str], (1, "a")),
+    ("TupleType(Int32Type,SimpleDateType)", (1, Date(0)), tuple[int, datetime.date], (1, datetime.date(1970, 1, 1))),
+    ("VectorType(FloatType , 2)", [1.0, 2.0], list[float], [1.0, 2.0]),
+    ("VectorType(FloatType , 2)", [1.0, 2.0], tuple[float, ...], (1.0, 2.0)),
+    ("ReversedType(Int32Type)", 1, int, 1),
+]
+
+
+@pytest.mark.parametrize(("kind", "value", "annotation", "expected"), SCALARS, ids=lambda one: str(one)[:40])
+def test_values_are_what_the_annotation_says(kind: str, value: Any, annotation: Any, expected: Any) -> None:
+    cls = make_dataclass("Row", [("v", annotation)])
+    (row,) = made(cls, [("v", kind, value)])
+    assert row.v == expected
+    assert type(row.v) is type(expected)
+
+
+@pytest.mark.parametrize(
+    ("kind", "annotation"),
+    [
+        ("Int32Type", str), ("UTF8Type", int), ("DoubleType", int), ("SimpleDateType", datetime.datetime), ("BytesType", str),
+        ("ListType(Int32Type)", int), ("ListType(Int32Type)", list[str]), ("SetType(Int32Type)", list[int]),
+        ("MapType(UTF8Type,Int32Type)", dict[str, str]), ("TupleType(Int32Type,UTF8Type)", tuple[int]),
+        ("VectorType(FloatType , 2)", str), ("Int32Type", str | bytes), ("UTF8Type", Literal[1]), ("UUIDType", str),
+    ],
+)  # fmt: skip
+def test_annotations_that_do_not_fit(kind: str, annotation: Any) -> None:
+    cls = make_dataclass("Row", [("v", annotation)])
+    with pytest.raises(TypeError, match=r'column "v" is of type .*, but field \'v\' of Row is annotated'):
+        made(cls, [("v", kind, None)])
+
+
+@dataclass
+class Address:
+    street: str
+    zip: int
+
+
+@dataclass
+class Person:
+    home: Address
+    others: list[Address]
+
+
+ADDRESS = "UserType(ks,61646472,737472656574:UTF8Type,7a6970:Int32Type)"
+
+
+def test_user_defined_types_become_their_classes() -> None:
+    home = ("Main St", 1234)
+    (row,) = made(Person, [("home", ADDRESS, home), ("others", f"ListType({ADDRESS})", [home, home])])
+    assert row == Person(Address("Main St", 1234), [Address("Main St", 1234)] * 2)
+
+
+def test_a_user_defined_type_whose_fields_do_not_fit() -> None:
+    @dataclass
+    class Short:
+        street: str
+
+    cls = make_dataclass("Row", [("home", Short)])
+    with pytest.raises(TypeError, match='column "zip" has no field'):
+        made(cls, [("home", ADDRESS, ("a", 1))])
+
+
+def test_null_and_dict_for_user_defined_types() -> None:
+    cls = make_dataclass("Row", [("home", Address | None), ("plain", dict[str, Any])])
+    (row,) = made(cls, [("home", ADDRESS, None), ("plain", ADDRESS, ("a", 1))])
+    assert row.home is None
+    assert row.plain == {"street": "a", "zip": 1}
