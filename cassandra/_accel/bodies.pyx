@@ -370,6 +370,8 @@ cdef int _add_params(
         _add_values(out, values, names, version)
     if skip_metadata:
         flags |= FLAG_SKIP_METADATA
+    if page_size is not None and type(page_size) is not int:
+        page_size = _whole(page_size, "page_size is {}; ")
     if page_size is not None and page_size > 0:
         flags |= FLAG_PAGE_SIZE
         _int32(out, page_size, "page_size is {}; the protocol has a signed number of 32 bits")

@@ -221,9 +221,12 @@ def _add_query_params(parts: list[bytes], params: QueryParams, version: int) -> 
         _add_values(parts, params.values, params.value_names, version)
     if params.skip_metadata:
         flags |= FLAG_SKIP_METADATA
-    if params.page_size is not None and params.page_size > 0:
+    page_size = params.page_size
+    if page_size is not None and type(page_size) is not int:
+        page_size = _whole(page_size, f"page_size is {page_size!r}")
+    if page_size is not None and page_size > 0:
         flags |= FLAG_PAGE_SIZE
-        parts.append(_int32(params.page_size, "page_size"))
+        parts.append(_int32(page_size, "page_size"))
     if params.paging_state is not None:
         flags |= FLAG_PAGING_STATE
         state = _bytes_of(params.paging_state, "paging_state")

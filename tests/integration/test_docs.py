@@ -148,10 +148,15 @@ def test_results_guide(node: LocalCluster, shop: Session, capsys: pytest.Capture
         shown.append(capsys.readouterr().out.splitlines())
     assert shown[0] == []
     assert (len(shown[1]), shown[1][1]) == (10, "s1 0.5")
-    assert shown[2] == ["10 (10, 4) (10, 4) (10, 3)"]
-    assert shown[3] == ["13.5"]
-    assert shown[4] == ["[(10, 4.0)]", "10"]
-    assert shown[5] == ["10", "10"]
+    assert shown[2] == [
+        "Reading(sensor='s1', value=None, tags=frozenset({'x'}))",
+        "Reading(sensor='s1', value=0.5, tags=frozenset({'x'}))",
+    ]
+    assert shown[3] == ["4 4 True"]
+    assert shown[4] == ["10 (10, 4) (10, 4) (10, 3)"]
+    assert shown[5] == ["13.5"]
+    assert shown[6] == ["[(10, 4.0)]", "10"]
+    assert shown[7] == ["10", "10"]
 
 
 def test_batches(node: LocalCluster, shop: Session) -> None:

@@ -189,6 +189,7 @@ def test_unset_is_refused_on_version_3(twins: Twins) -> None:
         (QueryParams(1.0), TypeError, "1.0 is no consistency level; it has to be an integer"),  # type: ignore[arg-type]
         (QueryParams(1, serial_consistency=8.0), TypeError, "8.0 .*integer"),  # type: ignore[arg-type]
         (QueryParams(1, page_size=5.5), TypeError, "page_size is 5.5; it has to be an integer"),  # type: ignore[arg-type]
+        (QueryParams(1, page_size="x"), TypeError, "page_size is .x.; it has to be an integer"),  # type: ignore[arg-type]
         (QueryParams(1, timestamp=1.5), TypeError, "timestamp is 1.5; it has to be an integer"),  # type: ignore[arg-type]
         (QueryParams(1, now_in_seconds="1"), TypeError, "now_in_seconds is '1'"),  # type: ignore[arg-type]
         (QueryParams(1, paging_state="x"), TypeError, "paging_state is 'x'"),  # type: ignore[arg-type]
