@@ -2,3 +2,5 @@
 
 __version__ = "4.0.0.dev0"
 __version_info__ = (4, 0, 0)
+
+DRIVER_NAME = "turbocql Python driver"

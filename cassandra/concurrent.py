@@ -9,9 +9,10 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
 from typing import Any, NamedTuple
 
-__all__ = ["ExecutionResult", "execute_concurrent", "execute_concurrent_with_args"]
+__all__ = ["ExecutionResult", "execute_concurrent", "execute_concurrent_async", "execute_concurrent_with_args"]
 
 
 class ExecutionResult(NamedTuple):
@@ -182,3 +183,104 @@ def _result_set(future: Any, rows: Any) -> Any:
     """What the execution's result is; `ResultSet` of the cluster module is not imported, sessions of tests have their own."""
     result = getattr(future, "result", None)
     return result() if result is not None else rows
+
+
+def execute_concurrent_async(
+    session: Any,
+    statements_and_parameters: Iterable[tuple[Any, Any]],
+    concurrency: int = 100,
+    raise_on_first_error: bool = False,
+    execution_profile: Any = None,
+) -> Future[list[ExecutionResult]]:
+    """`execute_concurrent` that does not wait: a `concurrent.futures.Future` of the list of outcomes, in the order of the statements.
+
+    The statements are taken from the iterable at once. With `raise_on_first_error` the first error is the future's. Cancelling the future ends
+    the sending; what is under way is not recalled.
+    """
+    if concurrency <= 0:
+        raise ValueError(f"concurrency must be greater than 0, but is {concurrency}")
+    run = _UnwatchedRun(session, list(statements_and_parameters), raise_on_first_error, execution_profile)
+    run.send(concurrency)
+    return run.future
+
+
+class _UnwatchedRun:
+    """One call that nobody waits in: each completion sends the next statement, from whichever thread it comes in."""
+
+    def __init__(
+        self, session: Any, statements: list[tuple[Any, Any]], fail_fast: bool, execution_profile: Any
+    ) -> None:
+        self.future: Future[list[ExecutionResult]] = Future()
+        self._session = session
+        self._statements = statements
+        self._fail_fast = fail_fast
+        self._options = {} if execution_profile is None else {"execution_profile": execution_profile}
+        self._lock = threading.Lock()
+        self._outcomes: list[Any] = [None] * len(statements)
+        self._next = 0
+        self._left = len(statements)
+        self._room = 0
+        self._sending = False
+        self._ended = False
+
+    def send(self, room: int) -> None:
+        """There is room for so many more. A completion inside of a sending loop leaves it to that loop."""
+        with self._lock:
+            self._room += room
+            if self._sending:
+                return
+            self._sending = True
+        while True:
+            with self._lock:
+                if self._room == 0 or self._next == len(self._statements) or self._ended or self.future.cancelled():
+                    self._sending = False
+                    break
+                self._room -= 1
+                place = self._next
+                self._next += 1
+            self._send_one(place)
+        if not self._statements:
+            self._end(None)
+
+    def _send_one(self, place: int) -> None:
+        statement, parameters = self._statements[place]
+        try:
+            future = self._session.execute_async(statement, parameters, **self._options)
+            arguments = (future, place)
+            future.add_callbacks(
+                callback=self._on_success, callback_args=arguments, errback=self._on_error, errback_args=arguments
+            )
+        except Exception as error:
+            self._on_error(error, None, place)
+
+    def _on_success(self, rows: Any, future: Any, place: int) -> None:
+        future.clear_callbacks()
+        self._complete(place, ExecutionResult(True, _result_set(future, rows)))
+
+    def _on_error(self, error: Any, future: Any, place: int) -> None:
+        if self._fail_fast:
+            self._end(error)
+        self._complete(place, ExecutionResult(False, error))
+
+    def _complete(self, place: int, outcome: ExecutionResult) -> None:
+        with self._lock:
+            self._outcomes[place] = outcome
+            self._left -= 1
+            over = self._left == 0
+        if over:
+            self._end(None)
+        else:
+            self.send(1)
+
+    def _end(self, error: BaseException | None) -> None:
+        with self._lock:
+            if self._ended:
+                return
+            self._ended = True
+        # Once running it can be cancelled no more, so that setting its outcome cannot fail.
+        if not self.future.set_running_or_notify_cancel():
+            return
+        if error is not None:
+            self.future.set_exception(error)
+        else:
+            self.future.set_result(self._outcomes)

@@ -1,5 +1,12 @@
-"""End points and the errors of connections, under the import path that programs know."""
+"""End points, the errors of connections and constants of the wire, under the import path that programs know."""
 
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from cassandra._version import DRIVER_NAME
+from cassandra._version import __version__ as DRIVER_VERSION
 from cassandra.engine.connection import Connection
 from cassandra.engine.endpoint import (
     DefaultEndPoint,
@@ -10,6 +17,12 @@ from cassandra.engine.endpoint import (
     SniEndPointFactory,
     UnixSocketEndPoint,
 )
+from cassandra.engine.shard_ports import (
+    DEFAULT_LOCAL_PORT_HIGH,
+    DEFAULT_LOCAL_PORT_LOW,
+    DefaultShardAwarePortGenerator,
+    ShardAwarePortGenerator,
+)
 from cassandra.errors import (
     ConnectionBusy,
     ConnectionException,
@@ -17,19 +30,72 @@ from cassandra.errors import (
     ProtocolError,
     ProtocolVersionUnsupported,
 )
+from cassandra.errors import CrcException as CrcMismatchException
+from cassandra.protocol.compression import available_compressions, compression
+from cassandra.protocol.primitives import int32_pack
 
 __all__ = [
+    "DEFAULT_CQL_VERSION",
+    "DEFAULT_LOCAL_PORT_HIGH",
+    "DEFAULT_LOCAL_PORT_LOW",
+    "DRIVER_NAME",
+    "DRIVER_VERSION",
+    "HEADER_DIRECTION_FROM_CLIENT",
+    "HEADER_DIRECTION_MASK",
+    "HEADER_DIRECTION_TO_CLIENT",
+    "PROTOCOL_VERSION_MASK",
     "Connection",
     "ConnectionBusy",
     "ConnectionException",
     "ConnectionShutdown",
+    "CrcMismatchException",
     "DefaultEndPoint",
     "DefaultEndPointFactory",
+    "DefaultShardAwarePortGenerator",
     "EndPoint",
     "EndPointFactory",
     "ProtocolError",
     "ProtocolVersionUnsupported",
+    "ShardAwarePortGenerator",
     "SniEndPoint",
     "SniEndPointFactory",
     "UnixSocketEndPoint",
+    "int32_pack",
+    "locally_supported_compressions",
 ]
+
+# native_protocol_v5.spec, section 2.3.1: the first byte of an envelope is its direction and the version.
+HEADER_DIRECTION_FROM_CLIENT = 0x00
+HEADER_DIRECTION_TO_CLIENT = 0x80
+HEADER_DIRECTION_MASK = 0x80
+PROTOCOL_VERSION_MASK = 0x7F
+
+DEFAULT_CQL_VERSION = (
+    "3.0.0"  # section 4.1.1: what every server has; none is asked for unless Cluster.cql_version is set
+)
+
+_LARGEST_BODY = 256 * 1024 * 1024  # bytes: section 2.4, the limit of an envelope's length
+
+
+locally_supported_compressions: OrderedDict[str, tuple[Any, Any]]
+
+
+def _supported_compressions() -> OrderedDict[str, tuple[Any, Any]]:
+    """(compress, decompress) of a body, by the algorithm's name, the preferred one first."""
+    found: OrderedDict[str, tuple[Any, Any]] = OrderedDict()
+    for name in available_compressions():
+        algorithm = compression(name)
+        found[name] = (algorithm.compress_body, partial(_decompress, algorithm.decompress_body))
+    return found
+
+
+def _decompress(decompress_body: Callable[[bytes, int], bytes], data: bytes) -> bytes:
+    return decompress_body(data, _LARGEST_BODY)
+
+
+def __getattr__(name: str) -> Any:
+    # Looked for when it is asked for: the packages are optional, and cost time to import.
+    if name == "locally_supported_compressions":
+        globals()[name] = _supported_compressions()
+        return globals()[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -81,10 +81,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         await core.connect()
         try:
             self._core = core
-            for policy in self.profile_manager.policies():
-                core.populate_policy(policy, self)
-            for speculation in self.profile_manager.speculation_policies():
-                core.attach_policy(speculation)
+            self._populate(core)
         except BaseException:
             self._core = None
             await core.close()
@@ -98,6 +95,10 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
     def _attach_policy(self, policy: Any) -> None:
         if self._core is not None:
             self._core.attach_policy(policy)
+
+    def _resize_pools(self) -> None:
+        if self._core is not None:
+            self._core.resize_pools()
 
     async def register_user_type(self, keyspace: str, user_type: str, klass: Any) -> None:
         """Give values of the user-defined type `keyspace`.`user_type` as instances of `klass`, and take them as parameters.

@@ -10,6 +10,7 @@ from cassandra.aio.concurrent import execute_concurrent
 from cassandra.aio.result import ResultSet
 from cassandra.cluster.configuration import NOT_SET
 from cassandra.cluster.execution import Parameters, SessionBase, check_keyspace, list_of_queries, typed_factory
+from cassandra.engine.agreement import SchemaAgreementScope
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.engine.request import Request
 from cassandra.query.prepared import PreparedStatement
@@ -205,6 +206,16 @@ class Session(SessionBase):
         check_keyspace(keyspace)
         quoted = '"' + keyspace.replace('"', '""') + '"'
         await self.execute(f"USE {quoted}")
+
+    async def wait_for_schema_agreement(
+        self, wait_time: float | None = None, scope: SchemaAgreementScope | str = SchemaAgreementScope.CLUSTER
+    ) -> bool:
+        """Wait until the connected hosts in `scope` have one schema version; false where that takes too long.
+
+        wait_time: seconds; None for `Cluster.max_schema_agreement_wait`. Each host is asked itself. ConnectionException where no host in
+        the scope is connected.
+        """
+        return await self._engine.wait_for_schema_agreement(SchemaAgreementScope(scope), wait_time)
 
     async def shutdown(self) -> None:
         """Close the session's connections. Executions under way fail with an error that says so. Twice does no harm."""

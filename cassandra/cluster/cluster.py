@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import threading
 import warnings
@@ -16,6 +17,7 @@ from cassandra.cluster.schema_calls import SchemaCalls
 from cassandra.cluster.session import Session
 from cassandra.engine.core import Core
 from cassandra.engine.loop import Inbox, LoopThread
+from cassandra.engine.patched import refuse_green_threads
 from cassandra.engine.schema import Target
 from cassandra.errors import ConnectionException
 
@@ -23,7 +25,10 @@ __all__ = ["Cluster"]
 
 T = TypeVar("T")
 
+log = logging.getLogger("cassandra.cluster")
+
 SHUTDOWN_TIMEOUT = 10.0  # seconds
+LAST_TIMEOUT = 0.5  # seconds
 
 
 class Cluster(ClusterBase, SchemaCalls[None]):
@@ -127,6 +132,7 @@ class Cluster(ClusterBase, SchemaCalls[None]):
         return session
 
     def _start(self) -> None:
+        refuse_green_threads()
         thread = LoopThread(f"cassandra-loop-{id(self):x}")
         thread.start()
         self._loop_thread = thread
@@ -144,14 +150,8 @@ class Cluster(ClusterBase, SchemaCalls[None]):
         core = Core(self._settings(), self.metadata, self._loop_thread.loop)
         self._core = core
         await core.connect()
-        self._populate_policies(core)
+        self._populate(core)
         return core
-
-    def _populate_policies(self, core: Core) -> None:
-        for policy in self.profile_manager.policies():
-            core.populate_policy(policy, self)
-        for speculation in self.profile_manager.speculation_policies():
-            core.attach_policy(speculation)
 
     def _new_session(self, wait_for_all_pools: bool) -> Session:
         core = self._core
@@ -181,6 +181,10 @@ class Cluster(ClusterBase, SchemaCalls[None]):
     def _attach_policy(self, policy: Any) -> None:
         if self._core is not None:
             self.run(_call(self._core.attach_policy, policy))
+
+    def _resize_pools(self) -> None:
+        if self._core is not None:
+            self.run(_call(self._core.resize_pools))
 
     def register_user_type(self, keyspace: str, user_type: str, klass: Any) -> None:
         """Give values of the user-defined type `keyspace`.`user_type` as instances of `klass`, and take them as parameters.
@@ -256,11 +260,13 @@ class Cluster(ClusterBase, SchemaCalls[None]):
         self._loop_thread = None
         if thread is None:
             return
+        patience = LAST_TIMEOUT  # a loop that has not closed in time is not waited for once more
         try:
             if core is not None:
                 thread.run(core.close(), SHUTDOWN_TIMEOUT)
+            patience = SHUTDOWN_TIMEOUT
         finally:
-            thread.stop(SHUTDOWN_TIMEOUT)
+            thread.stop(patience)
 
     def abandon_after_fork(self) -> None:
         """In a forked child: the engine's thread lives in the parent alone, so that nothing here can work any more."""
@@ -301,7 +307,14 @@ _live_clusters: weakref.WeakSet[Cluster] = weakref.WeakSet()
 
 def _shutdown_all() -> None:
     for cluster in list(_live_clusters):
-        cluster.shutdown()
+        try:
+            cluster.shutdown()
+        except TimeoutError:
+            log.warning(
+                "%r did not close within %s s: something blocks its event loop, a callback perhaps",
+                cluster,
+                SHUTDOWN_TIMEOUT,
+            )
 
 
 def _after_fork_in_child() -> None:

@@ -6,11 +6,14 @@ import datetime
 import enum
 import ssl
 import sys
+import uuid
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from cassandra._version import __version__
+from cassandra._version import DRIVER_NAME, __version__
+from cassandra.cluster.pool_sizes import PoolSizes
 from cassandra.engine.endpoint import DefaultEndPoint, DefaultEndPointFactory, EndPoint
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, ExecutionProfile, ProfileManager
 from cassandra.engine.settings import Settings
@@ -26,9 +29,11 @@ from cassandra.protocol.compression import available_compressions
 from cassandra.timestamps import MonotonicTimestampGenerator
 from cassandra.versions import ProtocolVersion
 
-NOT_SET: Any = object()
+if TYPE_CHECKING:
+    from cassandra.engine.core import Core
+    from cassandra.metrics import Metrics
 
-DRIVER_NAME = "turbocql Python driver"
+NOT_SET: Any = object()
 
 
 class ConfigMode(enum.Enum):
@@ -39,7 +44,25 @@ class ConfigMode(enum.Enum):
     PROFILES = 2
 
 
-class ClusterBase:
+class ShardAwareOptions:
+    """Settings of shard awareness, for programs that pass them. disable, disable_shardaware_port: whether to go without."""
+
+    def __init__(self, opts: Any = None, disable: bool | None = None, disable_shardaware_port: bool = False) -> None:
+        source = opts if isinstance(opts, ShardAwareOptions) else None
+        settings = opts if isinstance(opts, Mapping) else {}
+        self.disable = settings.get("disable", getattr(source, "disable", disable))
+        self.disable_shardaware_port = bool(
+            settings.get("disable_shardaware_port", getattr(source, "disable_shardaware_port", disable_shardaware_port))
+        )
+
+    def __repr__(self) -> str:
+        return f"ShardAwareOptions(disable={self.disable!r}, disable_shardaware_port={self.disable_shardaware_port!r})"
+
+
+ShardAwareOptions.__module__ = "cassandra.cluster"
+
+
+class ClusterBase(PoolSizes):
     """Settings of a cluster. Each is a class attribute, which is its default, and a keyword of the same name."""
 
     contact_points: Sequence[Any] = ("127.0.0.1",)
@@ -135,7 +158,24 @@ class ClusterBase:
 
     default_retry_policy: Any = None
     load_balancing_policy: Any = None
+
     metrics_enabled: bool = False
+    """Whether `metrics` counts requests and errors; where it is off, nothing is paid for it."""
+
+    metrics: Metrics | None = None
+    """The cluster's `cassandra.metrics.Metrics`, where they are enabled."""
+
+    driver_config_reporting_enabled: bool = False
+    """Whether connections tell the server `session_id`, so that an operator sees in ``system.clients`` which belong together."""
+
+    allow_control_connection_query_fallback: Any = None
+    """Accepted for programs that set it. Nothing needs it here: the first pool goes to the very address that the control connection is at."""
+
+    shard_aware_options: Any = None
+    """A `ShardAwareOptions`, or a mapping of its settings."""
+
+    cloud: Any = None
+    scylla_cloud: Any = None
 
     _core: Any = None
     _schema_metadata_enabled = True
@@ -150,6 +190,7 @@ class ClusterBase:
             self.contact_points = _checked_contact_points(contact_points)
         profiles = settings.pop("execution_profiles", None)
         self.metadata = Metadata()
+        self._session_id = uuid.uuid4()
         for name, value in settings.items():
             if (
                 name.startswith("_")
@@ -163,7 +204,11 @@ class ClusterBase:
         self.profile_manager = ProfileManager()
         self.config_mode = self._choose_mode(profiles)
         self._check()
+        self._make_sizes()
         self._make_profiles(profiles)
+        if self.metrics_enabled:
+            # Imported where it is switched on: most programs go without.
+            self.metrics = import_module("cassandra.metrics").Metrics(weakref.proxy(self))
         if self.timestamp_generator is None:
             self.timestamp_generator = MonotonicTimestampGenerator()
         if self.endpoint_factory is None:
@@ -203,6 +248,14 @@ class ClusterBase:
             policy.check_supported()
 
     def _check(self) -> None:
+        for name in ("cloud", "scylla_cloud"):
+            if getattr(self, name) is not None:
+                raise NotImplementedError(
+                    f"{name} is not supported: pass contact_points, ssl_context and auth_provider, "
+                    "with SniEndPoint contact points for a proxy that routes by server name"
+                )
+        if self.shard_aware_options is not None:
+            self.shard_aware_options = ShardAwareOptions(self.shard_aware_options)
         if isinstance(self.port, bool) or not isinstance(self.port, (int, str)) or not 1 <= int(self.port) <= 65535:
             raise ValueError(f"port must be a number from 1 to 65535, but is {self.port!r}")
         self.port = int(self.port)
@@ -318,10 +371,26 @@ class ClusterBase:
     def _adopt_policy(self, policy: Any) -> None:
         """Populate a policy that came after `connect`, and open the pools that it wants."""
 
+    @property
+    def session_id(self) -> uuid.UUID:
+        """A random id of this cluster object, for telling its connections from others."""
+        return self._session_id
+
     # -- for the engine --------------------------------------------------------------------------------------------------------
 
+    def _populate(self, core: Core) -> None:
+        """Tell policies and metrics of the engine, once it is connected; on its loop."""
+        for policy in self.profile_manager.policies():
+            core.populate_policy(policy, self)
+        for speculation in self.profile_manager.speculation_policies():
+            core.attach_policy(speculation)
+        if self.metrics is not None:
+            self.metrics.attach(core)
+
     def _settings(self) -> Settings:
+        sizes = self._core_connections  # not the cluster: one that nobody else holds can be collected
         return Settings(
+            connections_per_host=lambda distance: sizes.get(distance, 1),
             endpoints=self.endpoints_resolved,
             endpoint_factory=self.endpoint_factory,
             reconnection_policy=self.reconnection_policy,
@@ -356,6 +425,8 @@ class ClusterBase:
             "DRIVER_NAME": DRIVER_NAME,
             "DRIVER_VERSION": f"{__version__} ({sys.implementation.name} {sys.version.split()[0]})",
         }
+        if self.driver_config_reporting_enabled:
+            options["SESSION_ID"] = str(self._session_id)
         if self.no_compact:
             options["NO_COMPACT"] = "true"
         if self.application_info is not None:

@@ -16,6 +16,7 @@ from cassandra.cluster.execution import (
 )
 from cassandra.cluster.response_future import ResponseFuture
 from cassandra.cluster.result_set import ResultSet
+from cassandra.engine.agreement import SchemaAgreementScope
 from cassandra.engine.payloads import MessagePayload
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.engine.request import Request
@@ -262,6 +263,17 @@ class Session(SessionBase):
         check_keyspace(keyspace)
         quoted = '"' + keyspace.replace('"', '""') + '"'
         self.execute(f"USE {quoted}")
+
+    def wait_for_schema_agreement(
+        self, wait_time: float | None = None, scope: SchemaAgreementScope | str = SchemaAgreementScope.CLUSTER
+    ) -> bool:
+        """Wait until the connected hosts in `scope` have one schema version; false where that takes too long.
+
+        wait_time: seconds; None for `Cluster.max_schema_agreement_wait`. Each host is asked itself, so that none that has not heard of a
+        change yet answers for the others. ConnectionException where no host in the scope is connected.
+        """
+        self.refuse_on_loop("Session.wait_for_schema_agreement()", "the session of cassandra.aio")
+        return self.cluster.run(self._engine.wait_for_schema_agreement(SchemaAgreementScope(scope), wait_time))
 
     # -- life --------------------------------------------------------------------------------------------------------------------
 

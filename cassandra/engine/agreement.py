@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import enum
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -17,6 +18,17 @@ FIRST_INTERVAL = 0.01
 LONGEST_INTERVAL = 0.4
 
 
+class SchemaAgreementScope(str, enum.Enum):
+    """Which hosts `Session.wait_for_schema_agreement` asks: the connected ones of the local rack, of the local data centre, or all.
+
+    Local is what the load balancing policies say; where they know no racks, the local rack is the local data centre.
+    """
+
+    RACK = "rack"
+    DC = "dc"
+    CLUSTER = "cluster"
+
+
 async def wait_for_agreement(
     query: Callable[[str], Awaitable[list[dict[str, Any]]]],
     is_live: Callable[[Any], bool],
@@ -25,15 +37,25 @@ async def wait_for_agreement(
 ) -> bool:
     """Ask until one version is left among live nodes; false after `max_wait` seconds.
 
-    `query` runs one statement on the connection that the change was made on; `is_live` says by host id whether a peer counts. The
-    intervals grow from 10 ms to 400 ms.
+    `query` runs one statement on the connection that the change was made on; `is_live` says by host id whether a peer counts.
     """
+
+    async def versions() -> set[Any]:
+        local, peers = await asyncio.gather(query(LOCAL_VERSION_QUERY), query(PEER_VERSIONS_QUERY))
+        found = {row["schema_version"] for row in local}
+        return found | {row["schema_version"] for row in peers if row["schema_version"] and is_live(row["host_id"])}
+
+    return await wait_for_one_version(versions, max_wait, clock)
+
+
+async def wait_for_one_version(
+    ask: Callable[[], Awaitable[set[Any]]], max_wait: float, clock: Callable[[], float]
+) -> bool:
+    """Ask for versions until there is but one; false after `max_wait` seconds. The intervals grow from 10 ms to 400 ms."""
     deadline = clock() + max_wait
     interval = FIRST_INTERVAL
     while True:
-        local, peers = await asyncio.gather(query(LOCAL_VERSION_QUERY), query(PEER_VERSIONS_QUERY))
-        versions = {row["schema_version"] for row in local}
-        versions |= {row["schema_version"] for row in peers if row["schema_version"] and is_live(row["host_id"])}
+        versions = await ask()
         if len(versions) <= 1:
             return True
         if clock() + interval > deadline:
@@ -41,3 +63,6 @@ async def wait_for_agreement(
             return False
         await asyncio.sleep(interval)
         interval = min(interval * 1.7, LONGEST_INTERVAL)
+
+
+SchemaAgreementScope.__module__ = "cassandra.cluster"

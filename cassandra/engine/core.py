@@ -66,6 +66,8 @@ class Core:
         # Told of each answer, where a policy wants to know.
         self.on_latency: Callable[[Host, float], None] | None = None
         self._observers: list[Callable[[Host, float], None]] = []
+        # Told of each failed attempt and what the retry policy decided, where somebody counts them.
+        self.on_failure: Callable[[BaseException, int | None], None] | None = None
         self._following: asyncio.TimerHandle | None = None
         self._reconnectors: dict[Host, Reconnector] = {}
         self._background: set[asyncio.Task[Any]] = set()
@@ -311,6 +313,15 @@ class Core:
     def _tell_observers(self, host: Host, seconds: float) -> None:
         for observer in self._observers:
             observer(host, seconds)
+
+    def observe_failures(self, observer: Callable[[BaseException, int | None], None]) -> None:
+        """Call `observer` with each failed attempt's error and what the retry policy decided (None: it was not asked) from now on."""
+        self.on_failure = observer
+
+    def resize_pools(self) -> None:
+        """Have the pools of all sessions follow the settings."""
+        for session in list(self.sessions):
+            session.resize_pools()
 
     async def register_user_type(self, keyspace: str, name: str, klass: Any) -> list[str]:
         """Decode values of a user-defined type as `klass`; the names of its fields. UserTypeDoesNotExist where there is none."""

@@ -114,7 +114,7 @@ class HostPool:
         self._adopt(await self._open(self.host))
 
     def _adopt(self, connection: Connection) -> None:
-        if self.closed or connection.closed:
+        if self.closed or connection.closed or len(self.connections) >= self.size:
             connection.close()
             return
         connection.on_closed = self._on_connection_closed
@@ -145,6 +145,24 @@ class HostPool:
         self.refill()
         if connection.in_flight == connection.orphans:
             connection.close()
+
+    def resize(self, size: int) -> None:
+        """Keep `size` connections from now on: open what is missing in the background, close what is too much as it gets idle."""
+        if self.closed or size == self.size:
+            return
+        self.size = size
+        surplus = sorted(self.connections, key=lambda connection: connection.in_flight)[
+            : max(len(self.connections) - size, 0)
+        ]
+        for connection in surplus:
+            self.connections.remove(connection)
+            self._closing.append(connection)
+            if connection.in_flight == connection.orphans:
+                connection.close()
+        if self._filling is not None and not self._filling.done():
+            self._filling.add_done_callback(lambda _: self.refill())  # it counted by the old size
+        else:
+            self.refill()
 
     def refill(self) -> None:
         """Open what is missing, in the background."""

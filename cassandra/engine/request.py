@@ -94,6 +94,7 @@ class Request(RequestBase):
         if last is not None and last.error is None:
             last.error = error
             last.latency = monotonic() - last.started
+        self._tell_failure(error, None)
         self.fail(error)
 
     # -- sending -------------------------------------------------------------------------------------------------------
@@ -179,7 +180,13 @@ class Request(RequestBase):
             if isinstance(message, kind):
                 self._ask_and_apply(attempt, error, ask, message)
                 return
+        self._tell_failure(error, None)
         self.fail(error)
+
+    def _tell_failure(self, error: BaseException, decision: int | None) -> None:
+        observe = self.session.core.on_failure
+        if observe is not None:
+            observe(error, decision)
 
     def on_attempt_failed(self, attempt: Attempt, error: Exception) -> None:
         """The connection broke under an attempt; whether the server has executed it is not known."""
@@ -201,6 +208,7 @@ class Request(RequestBase):
         kind, consistency = decision[0], decision[1]
         delay = decision[2] if len(decision) > 2 else 0
         attempt.decision = _DECISIONS.get(kind, str(kind))
+        self._tell_failure(error, kind)
         if kind == RetryPolicy.IGNORE:
             self.finish(None)
         elif kind in (RetryPolicy.RETRY, RetryPolicy.RETRY_NEXT_HOST):

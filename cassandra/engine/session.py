@@ -6,9 +6,10 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any
 
+from cassandra.engine.agreement import LOCAL_VERSION_QUERY, SchemaAgreementScope, wait_for_one_version
 from cassandra.engine.connection import METADATA_IDS, Connection
 from cassandra.engine.pool import HostPool
-from cassandra.errors import ConnectionException, ConnectionShutdown, NoHostAvailable
+from cassandra.errors import ConnectionException, ConnectionShutdown, DriverException, NoHostAvailable
 from cassandra.policies.balancing import HostDistance
 from cassandra.protocol.messages.decode import decode_response
 from cassandra.protocol.opcodes import RESULT, RESULT_KIND_ROWS
@@ -97,10 +98,11 @@ class EngineSession:
         await asyncio.wait({opening})
 
     async def _open_pool(self, host: Any) -> None:
+        distance = self.distance(host)
         pool = HostPool(
             host,
-            self.distance(host),
-            self.core.settings.connections_per_host,
+            distance,
+            self.core.settings.connections_per_host(distance),
             self._open_connection,
             self._on_failure,
             self.core.spawn,
@@ -121,7 +123,16 @@ class EngineSession:
         self._pool_errors.pop(host, None)
         self.pools[host] = pool
         self.pools_by_id[id(host)] = pool
+        self._resize(pool)  # the settings may have changed while it was opened
         self.core.on_pool_ready(host)
+
+    def resize_pools(self) -> None:
+        """Have all pools follow the settings."""
+        for pool in self.pools.values():
+            self._resize(pool)
+
+    def _resize(self, pool: HostPool) -> None:
+        pool.resize(self.core.settings.connections_per_host(pool.distance))
 
     def follow_distances(self) -> None:
         """An event may have changed how far hosts are: open pools to those that are wanted now, close the others."""
@@ -137,6 +148,7 @@ class EngineSession:
                     self.remove_pool(host, ConnectionException(f"{host} is ignored by the load balancing policies now"))
             elif pool is not None:
                 pool.distance = self.distance(host)
+                self._resize(pool)
             elif wanted and host.is_up is not False and host not in self._opening:
                 self._spawn(self.add_pool(host))
 
@@ -257,6 +269,38 @@ class EngineSession:
             raise
         response.is_schema_agreed = agreed
         request.finish(response)
+
+    async def wait_for_schema_agreement(self, scope: SchemaAgreementScope, max_wait: float | None) -> bool:
+        """Ask each host in `scope` that a pool is open to for its schema version, until all give one; false after `max_wait` seconds."""
+        wait = self.core.settings.max_schema_agreement_wait if max_wait is None else max_wait
+        return await wait_for_one_version(lambda: self._schema_versions(scope), wait, self.core.loop.time)
+
+    async def _schema_versions(self, scope: SchemaAgreementScope) -> set[Any]:
+        """The distinct versions; an exception stands for the version of a host that has not given one."""
+        nearest = min((pool.distance for pool in self.pools.values()), default=HostDistance.LOCAL)
+        farthest = {
+            SchemaAgreementScope.RACK: nearest,
+            SchemaAgreementScope.DC: max(nearest, HostDistance.LOCAL),
+            SchemaAgreementScope.CLUSTER: HostDistance.REMOTE,
+        }[scope]
+        connections = [
+            pool.connections[0] for pool in self.pools.values() if pool.connections and pool.distance <= farthest
+        ]
+        if not connections:
+            raise ConnectionException(f"no host in the scope {scope.value!r} is connected")
+        answers = await asyncio.gather(
+            *(self.core.query_rows(connection, LOCAL_VERSION_QUERY) for connection in connections),
+            return_exceptions=True,
+        )
+        versions: set[Any] = set()
+        for answer in answers:
+            if isinstance(answer, BaseException):
+                if not isinstance(answer, (DriverException, OSError)):
+                    raise answer
+                versions.update((answer, None))  # not one version, whatever the others say
+            else:
+                versions.update(row["schema_version"] for row in answer)
+        return versions
 
     def _spawn(self, coroutine: Any) -> asyncio.Task[Any]:
         task = self.core.spawn(coroutine)

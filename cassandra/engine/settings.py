@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra.engine.endpoint import EndPoint
@@ -40,7 +40,7 @@ class Settings:
     schema_event_refresh_window: float = 2.0
     topology_event_refresh_window: float = 10.0
     status_event_refresh_window: float = 2.0
-    connections_per_host: int = 1
+    connections_per_host: Callable[[int], int] = staticmethod(lambda distance: 1)
     max_simultaneous_opens: int = 32
     prepare_on_all_hosts: bool = True
     reprepare_on_up: bool = True

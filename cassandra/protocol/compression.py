@@ -7,7 +7,7 @@ bytes at most, so that a forged length makes no large allocation.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import NamedTuple
 
 from cassandra.errors import DependencyException, ProtocolError
@@ -132,13 +132,20 @@ def compression(algorithm: str) -> BodyCompression:
     return found
 
 
+def is_available(name: str) -> bool:
+    """Whether the package of an algorithm can be imported."""
+    try:
+        compression(name)
+    except DependencyException:
+        return False
+    return True
+
+
+def first_available(offered: Container[str]) -> str | None:
+    """The preferred algorithm among `offered` whose package can be imported; packages that it does not come to are not imported."""
+    return next((name for name in _FACTORIES if name in offered and is_available(name)), None)
+
+
 def available_compressions() -> tuple[str, ...]:
     """The algorithms whose packages can be imported, the preferred one first."""
-    names = []
-    for name in _FACTORIES:
-        try:
-            compression(name)
-        except DependencyException:
-            continue
-        names.append(name)
-    return tuple(names)
+    return tuple(filter(is_available, _FACTORIES))

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from cassandra.errors import AuthenticationFailed, ConnectionException, DriverException, ProtocolError
 from cassandra.protocol import opcodes
-from cassandra.protocol.compression import available_compressions, compression
+from cassandra.protocol.compression import compression, first_available
 from cassandra.protocol.features import ProtocolFeatures
 from cassandra.protocol.messages.control import DEFAULT_CQL_VERSION, AuthResponseMessage, StartupMessage
 from cassandra.protocol.messages.decode import decode_response
@@ -233,7 +233,7 @@ class ProtocolConnection:
             return None
         usable = [name for name in offered if name != "snappy" or not ProtocolVersion.uses_segments(self.version)]
         if wanted is True:
-            return next((name for name in available_compressions() if name in usable), None)
+            return first_available(usable)
         compression(wanted)  # DependencyException where the package is absent
         if wanted not in usable:
             raise ConnectionException(

@@ -10,9 +10,11 @@ from cassandra.encoder import ValueSequence  # noqa: E402
 from cassandra.query.batch import BatchStatement, BatchType  # noqa: E402
 from cassandra.query.prepared import BoundStatement, PreparedStatement  # noqa: E402
 from cassandra.query.row_factories import (  # noqa: E402
+    PseudoNamedTupleRow,
     dict_factory,
     named_tuple_factory,
     ordered_dict_factory,
+    pseudo_namedtuple_factory,
     tuple_factory,
 )
 from cassandra.query.statement import (  # noqa: E402
@@ -33,6 +35,7 @@ __all__ = [
     "BoundStatement",
     "HostTargetingStatement",
     "PreparedStatement",
+    "PseudoNamedTupleRow",
     "QueryTrace",
     "SimpleStatement",
     "Statement",
@@ -43,5 +46,6 @@ __all__ = [
     "dict_factory",
     "named_tuple_factory",
     "ordered_dict_factory",
+    "pseudo_namedtuple_factory",
     "tuple_factory",
 ]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import threading
+import time
+from collections import Counter
 from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 import pytest
 
@@ -18,6 +21,7 @@ from .conftest import create_keyspace, new_keyspace_name
 pytestmark = pytest.mark.integration
 
 WRITERS = 4
+IN_FLIGHT = 128
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +103,64 @@ class Load:
         assert not any(thread.is_alive() for thread in self._threads)
 
 
-def run_under_load(local: LocalCluster, disturb: Callable[[States, Load], None]) -> Load:
+class Flood:
+    """Inserts at QUORUM with many in flight, until it is told to stop; knows how long it went without an acknowledgement at the longest."""
+
+    def __init__(self, session: Session) -> None:
+        self._insert = session.prepare("INSERT INTO t (k, v) VALUES (?, ?)")
+        self._insert.consistency_level = ConsistencyLevel.QUORUM
+        self._insert.is_idempotent = True
+        self._session = session
+        self._stop = threading.Event()
+        self._room = threading.Semaphore(IN_FLIGHT)
+        self._changed = threading.Condition()
+        self.acknowledged: set[int] = set()
+        self.failed: Counter[str] = Counter()
+        self.longest_gap = 0.0
+        self._last = time.monotonic()
+        self._thread = threading.Thread(target=self._write)
+        self._thread.start()
+
+    def _write(self) -> None:
+        k = 0
+        while not self._stop.is_set():
+            self._room.acquire()
+            future = self._session.execute_async(self._insert, (k, str(k)))
+            future.add_callbacks(self._on_done, self._on_error, callback_args=(k,))
+            k += 1
+
+    def _on_done(self, rows: object, k: int) -> None:
+        now = time.monotonic()
+        self.longest_gap = max(self.longest_gap, now - self._last)
+        self._last = now
+        self._room.release()
+        with self._changed:
+            self.acknowledged.add(k)
+            self._changed.notify_all()
+
+    def _on_error(self, error: Exception) -> None:
+        self.failed[type(error).__name__] += 1
+        self._room.release()
+
+    def go_on(self, rows: int = 500, timeout: float = 120) -> None:
+        """Wait until so many further rows are acknowledged."""
+        with self._changed:
+            wanted = len(self.acknowledged) + rows
+            assert self._changed.wait_for(lambda: len(self.acknowledged) >= wanted, timeout), self.failed
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join(30)
+        for _ in range(IN_FLIGHT):
+            assert self._room.acquire(timeout=30), "a request got no answer"
+
+
+Writers = TypeVar("Writers", Load, Flood)
+
+
+def run_under_load(
+    local: LocalCluster, disturb: Callable[[States, Writers], None], make_load: Callable[[Session], Writers]
+) -> Writers:
     """Disturb the nodes under load; then everything acknowledged has to be there."""
     profile = ExecutionProfile(load_balancing_policy=RoundRobinPolicy(), request_timeout=5)
     with Cluster(
@@ -118,7 +179,7 @@ def run_under_load(local: LocalCluster, disturb: Callable[[States, Load], None])
         session.execute("CREATE TABLE t (k int PRIMARY KEY, v text)")
         states = States()
         cluster.register_listener(states)
-        load = Load(session)
+        load = make_load(session)
         try:
             load.go_on()
             disturb(states, load)
@@ -142,7 +203,7 @@ def test_a_node_is_killed_and_comes_back(fragile: LocalCluster) -> None:
         fragile.restart(2)
         states.wait_for("up", address)
 
-    load = run_under_load(fragile, disturb)
+    load = run_under_load(fragile, disturb, Load)
     # Idempotent writes go to the next host: none of them has to fail.
     assert load.failed == []
 
@@ -156,7 +217,7 @@ def test_a_node_hangs_and_goes_on(fragile: LocalCluster) -> None:
         fragile.resume(3)
         states.wait_for("up", address)
 
-    run_under_load(fragile, disturb)
+    run_under_load(fragile, disturb, Load)
 
 
 def test_the_control_connections_node_is_killed(fragile: LocalCluster) -> None:
@@ -173,7 +234,7 @@ def test_the_control_connections_node_is_killed(fragile: LocalCluster) -> None:
         assert cluster.get_control_connection_host() != before
         assert len(cluster.metadata.all_hosts()) == 3
 
-    run_under_load(fragile, disturb)
+    run_under_load(fragile, disturb, Load)
 
 
 def test_prepared_statements_survive_a_restart_of_every_node(fragile: LocalCluster) -> None:
@@ -184,4 +245,41 @@ def test_prepared_statements_survive_a_restart_of_every_node(fragile: LocalClust
             states.history.clear()
             load.go_on(100)
 
-    run_under_load(fragile, disturb)
+    run_under_load(fragile, disturb, Load)
+
+
+def test_a_hundred_thousand_writes_survive_a_kill_a_pause_and_a_restart(
+    fragile: LocalCluster, record_property: Callable[[str, object], None]
+) -> None:
+    def disturb(states: States, flood: Flood) -> None:
+        second, third = (node.address for node in fragile.nodes[1:])
+        fragile.kill(2)
+        states.wait_for("down", second)
+        flood.go_on(10_000)
+        fragile.restart(2)
+        states.wait_for("up", second)
+        flood.go_on(10_000)
+        states.history.clear()
+        paused = time.monotonic()
+        fragile.pause(3)
+        states.wait_for("down", third)
+        while time.monotonic() < paused + 5:
+            flood.go_on(100)
+        fragile.resume(3)
+        states.wait_for("up", third)
+        flood.go_on(max(100_000 - len(flood.acknowledged), 1_000))
+
+    began = time.monotonic()
+    flood = run_under_load(fragile, disturb, Flood)
+    figures = {
+        "acknowledged": len(flood.acknowledged),
+        "failed": dict(flood.failed),
+        "longest gap, seconds": round(flood.longest_gap, 2),
+        "seconds": round(time.monotonic() - began),
+    }
+    for name, value in figures.items():
+        record_property(name, value)
+    print(figures)
+    assert len(flood.acknowledged) >= 100_000
+    # What the pause held up may run into its own time-out; all else goes to the next host.
+    assert set(flood.failed) <= {"OperationTimedOut", "WriteTimeout"}

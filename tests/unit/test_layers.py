@@ -30,7 +30,7 @@ LAYERS: list[set[str]] = [
     {"metadata"},
     {"policies"},
     {"engine"},
-    {"pool", "connection"},
+    {"pool", "connection", "metrics"},
     {"io"},
     {"cluster"},
     {"concurrent"},

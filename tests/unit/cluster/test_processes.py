@@ -11,8 +11,21 @@ from tests.processes import run_python
 PROLOGUE = """
 import os, sys, warnings
 warnings.simplefilter("ignore", DeprecationWarning)
+import threading
 from cassandra.cluster import Cluster
 from cassandra.testing import FakeNode
+from cassandra.testing.fake import silence
+
+def wait_for_ever(session):
+    try:
+        session.execute("SELECT 2", timeout=None)
+    except Exception:
+        pass
+
+def block_in_callback(session):
+    begun = threading.Event()
+    session.execute_async("SELECT 1").add_callback(lambda rows: (begun.set(), threading.Event().wait(60)))
+    begun.wait(10)
 
 def connect(node):
     return Cluster([node.address], port=node.port).connect()
@@ -64,6 +77,32 @@ if __name__ == "__main__":
 )
 
 
+FORKED_POOL = (
+    PROLOGUE
+    + """
+import multiprocessing
+
+def work(place):
+    with Cluster([place[0]], port=place[1]) as cluster:
+        return cluster.connect().execute("SELECT 1").all(), os.getpid() != place[2]
+
+if __name__ == "__main__":
+    with FakeNode() as node:
+        session = connect(node)
+        with multiprocessing.get_context("fork").Pool(2) as pool:
+            print(pool.map(work, [(node.address, node.port, os.getpid())] * 4))
+        print("parent", session.execute("SELECT 1").all())
+        session.cluster.shutdown()
+"""
+)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_pool_of_forked_processes_makes_its_own() -> None:
+    done = run_python(FORKED_POOL, as_file=True)
+    assert done.stdout.splitlines() == [str([([], True)] * 4), "parent []"], done.stderr
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_after_a_fork_the_child_is_told_and_can_make_its_own() -> None:
     done = run_python(FORK)
@@ -90,6 +129,8 @@ def test_a_spawned_process_makes_its_own() -> None:
         "session.execute_async('SELECT 1')",
         "del session",
         "sys.exit(3)",
+        "node.prime('SELECT 2', silence()); session.execute_async('SELECT 2', timeout=None)",
+        "node.prime('SELECT 2', silence()); threading.Thread(target=wait_for_ever, args=(session,), daemon=True).start()",
     ],
 )
 def test_the_interpreter_ends_whatever_is_left_open(ending: str) -> None:
@@ -97,6 +138,15 @@ def test_the_interpreter_ends_whatever_is_left_open(ending: str) -> None:
     done = run_python(code, timeout=30)
     assert done.returncode == (3 if "exit" in ending else 0), done.stderr
     assert done.stderr == ""
+
+
+def test_a_callback_that_blocks_holds_the_interpreter_s_end_up_for_seconds_only() -> None:
+    code = (
+        PROLOGUE
+        + "node = FakeNode()\nnode.start()\nsession = connect(node)\nblock_in_callback(session)\nprint('end')\n"
+    )
+    done = run_python(code, timeout=30)
+    assert done.stdout == "end\n", done.stderr
 
 
 DROPPED = (

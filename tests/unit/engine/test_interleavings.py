@@ -1,12 +1,13 @@
-"""A hundred thousand requests under random faults: each gets its own answer or an error, and never another's.
+"""Many requests under random faults: each gets its own answer or an error, and never another's.
 
-The node answers in random order, late, not at all, with refusals, and breaks connections; clients give up and cancel. What
+`CASS_DRIVER_INTERLEAVINGS` is the number of requests of each protocol version, 50,000 where it is not set. The node answers in random order, late, not at all, with refusals, and breaks connections; clients give up and cancel. What
 it does is drawn from a seed, on the order of arrival; what must hold holds for every order.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import struct
 from collections import Counter
@@ -21,6 +22,8 @@ from cassandra.testing.fake import Answer, ErrorCode, FakeCluster, Message, Opco
 
 from .faults import WAIT, connected
 
+REQUESTS = int(os.environ.get("CASS_DRIVER_INTERLEAVINGS", "50000"))
+CLIENTS = 200
 QUERY = "SELECT k FROM t WHERE k = ?"
 COLUMNS = [("k", "int")]
 # 4.2.5.2: kind Rows, no flags but No_metadata or a global table, one column; then one row of one int.
@@ -131,7 +134,8 @@ ALLOWED = {
 
 @pytest.mark.parametrize("version", [4, 5])
 async def test_nobody_gets_anothers_answer(version: int) -> None:
-    total, clients = 50_000, 200
+    share = REQUESTS // CLIENTS
+    total = share * CLIENTS
     outcomes: Counter[str] = Counter()
     with FakeCluster(2, max_version=version) as nodes:
         chaos = []
@@ -141,11 +145,10 @@ async def test_nobody_gets_anothers_answer(version: int) -> None:
             node.prime(QUERY, chaos[-1])
         async with connected(nodes, {"retry_policy": FallthroughRetryPolicy()}, compression=False) as (_, session):
             statement = await session.prepare(QUERY)
-            share = total // clients
             await asyncio.gather(
                 *(
                     Client(session, statement, seed).run(range(seed * share, (seed + 1) * share), outcomes)
-                    for seed in range(clients)
+                    for seed in range(CLIENTS)
                 )
             )
             pools = list(session._engine.pools.values())

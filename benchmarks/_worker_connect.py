@@ -1,0 +1,47 @@
+"""Times the first `Cluster.connect` of a process, after the import, in whatever environment it is run.
+
+    _worker_connect.py ADDRESS PORT [profile]
+
+Prints one JSON object: milliseconds of wall time and of CPU (user + system, all threads) of connect(), and of a second cluster's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import time
+from typing import Any
+
+
+def once(address: str, port: int) -> tuple[dict[str, float], Any]:
+    from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+    from cassandra.policies import RoundRobinPolicy
+
+    cluster = Cluster(
+        [address], port=port, protocol_version=4, schema_metadata_enabled=False, token_metadata_enabled=False,
+        execution_profiles={EXEC_PROFILE_DEFAULT: ExecutionProfile(RoundRobinPolicy())},
+    )  # fmt: skip
+    began, cpu = time.perf_counter(), time.process_time()
+    session = cluster.connect()
+    used, took = time.process_time() - cpu, time.perf_counter() - began
+    session.execute("SELECT one FROM five WHERE a = 1")
+    return {"wall": took * 1000, "cpu": used * 1000}, cluster
+
+
+def main() -> None:
+    address, port = sys.argv[1], int(sys.argv[2])
+    import cassandra.cluster
+
+    with contextlib.suppress(ImportError):  # counts as import: programs that have it import it once
+        import uvloop  # noqa: F401
+    first, cluster = once(address, port)
+    cluster.shutdown()
+    second, cluster = once(address, port)
+    cluster.shutdown()
+    modules = len([name for name in sys.modules if name.startswith("cassandra")])
+    print(json.dumps({"first": first, "second": second, "modules": modules, "version": cassandra.__version__}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+"""How many connections a session keeps to a host, by distance: a part of `Cluster`'s settings that may change at any time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cassandra.policies.balancing import HostDistance
+
+DEFAULT_MIN_REQUESTS = 5
+DEFAULT_MAX_REQUESTS = 100
+DEFAULT_MIN_CONNECTIONS_PER_LOCAL_HOST = 1
+DEFAULT_MAX_CONNECTIONS_PER_LOCAL_HOST = 8
+DEFAULT_MIN_CONNECTIONS_PER_REMOTE_HOST = 1
+DEFAULT_MAX_CONNECTIONS_PER_REMOTE_HOST = 2
+
+_LOCAL = (HostDistance.LOCAL_RACK, HostDistance.LOCAL)
+_CONNECTED = (*_LOCAL, HostDistance.REMOTE)
+
+
+class PoolSizes:
+    """The sizes of pools, as old drivers had them for protocol 1 and 2; here they count in every version.
+
+    A session keeps `get_core_connections_per_host` connections to each host of a distance. The maximum bounds that number: pools do not
+    grow with the load, since a connection carries up to 32,768 requests at a time.
+    """
+
+    connections_per_host: Any = DEFAULT_MIN_CONNECTIONS_PER_LOCAL_HOST
+    """Connections of each session to a host: a number, or a mapping by `HostDistance`. `set_core_connections_per_host` changes it later."""
+
+    _core_connections: dict[int, int]
+    _max_connections: dict[int, int]
+
+    def _make_sizes(self) -> None:
+        given = self.connections_per_host
+        by_distance = given if isinstance(given, Mapping) else dict.fromkeys(_CONNECTED, given)
+        for distance, number in by_distance.items():
+            _check("connections_per_host", distance, number)
+        local = by_distance.get(HostDistance.LOCAL, DEFAULT_MIN_CONNECTIONS_PER_LOCAL_HOST)
+        self._core_connections = {
+            HostDistance.LOCAL_RACK: local,
+            HostDistance.LOCAL: local,
+            HostDistance.REMOTE: DEFAULT_MIN_CONNECTIONS_PER_REMOTE_HOST,
+            **by_distance,
+        }
+        defaults = dict.fromkeys(_LOCAL, DEFAULT_MAX_CONNECTIONS_PER_LOCAL_HOST)
+        defaults[HostDistance.REMOTE] = DEFAULT_MAX_CONNECTIONS_PER_REMOTE_HOST
+        self._max_connections = {at: max(defaults[at], number) for at, number in self._core_connections.items()}
+        self._min_requests = dict.fromkeys(_CONNECTED, DEFAULT_MIN_REQUESTS)
+        self._max_requests = dict.fromkeys(_CONNECTED, DEFAULT_MAX_REQUESTS)
+
+    def _resize_pools(self) -> None:
+        """The sizes were changed: pools that are open follow."""
+
+    def get_core_connections_per_host(self, host_distance: int) -> int:
+        """The connections that each session keeps to a host at that distance; 1 by default."""
+        return self._core_connections[_known("host_distance", host_distance)]
+
+    def set_core_connections_per_host(self, host_distance: int, core_connections: int) -> None:
+        """Keep so many connections to a host at that distance, also in pools that are open: they grow, or shrink as requests end.
+
+        `HostDistance.LOCAL` is for hosts of the local rack too. ValueError for a number below 1.
+        """
+        _check("core_connections", host_distance, core_connections)
+        for distance in _meant(host_distance):
+            self._core_connections[distance] = core_connections
+            self._max_connections[distance] = max(self._max_connections[distance], core_connections)
+        self._resize_pools()
+
+    def get_max_connections_per_host(self, host_distance: int) -> int:
+        """The upper bound of `get_core_connections_per_host`."""
+        return self._max_connections[_known("host_distance", host_distance)]
+
+    def set_max_connections_per_host(self, host_distance: int, max_connections: int) -> None:
+        """Set the upper bound: pools with more connections shrink to it."""
+        _check("max_connections", host_distance, max_connections)
+        for distance in _meant(host_distance):
+            self._max_connections[distance] = max_connections
+            self._core_connections[distance] = min(self._core_connections[distance], max_connections)
+        self._resize_pools()
+
+    def get_min_requests_per_connection(self, host_distance: int) -> int:
+        """What `set_min_requests_per_connection` has set, or 5."""
+        return self._min_requests[_known("host_distance", host_distance)]
+
+    def set_min_requests_per_connection(self, host_distance: int, min_requests: int) -> None:
+        """Kept for programs that set it: pools do not shrink by themselves."""
+        self._min_requests[_known("host_distance", host_distance)] = min_requests
+
+    def get_max_requests_per_connection(self, host_distance: int) -> int:
+        """What `set_max_requests_per_connection` has set, or 100."""
+        return self._max_requests[_known("host_distance", host_distance)]
+
+    def set_max_requests_per_connection(self, host_distance: int, max_requests: int) -> None:
+        """Kept for programs that set it: a connection takes as many requests as the protocol has streams, and pools do not grow by load."""
+        self._max_requests[_known("host_distance", host_distance)] = max_requests
+
+
+def _meant(distance: int) -> tuple[int, ...]:
+    return _LOCAL if distance == HostDistance.LOCAL else (distance,)
+
+
+def _known(name: str, distance: int) -> int:
+    if distance not in _CONNECTED:
+        raise ValueError(f"{name} must be HostDistance.LOCAL_RACK, LOCAL or REMOTE, but is {distance!r}")
+    return distance
+
+
+def _check(name: str, distance: int, number: Any) -> None:
+    _known(f"the distance of {name}", distance)
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise TypeError(f"{name} must be a number of connections, but is {number!r}")
+    if number < 1:
+        raise ValueError(
+            f"{name} must be at least 1, but is {number!r}: HostDistance.IGNORED is for hosts without connections"
+        )

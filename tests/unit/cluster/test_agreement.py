@@ -1,0 +1,57 @@
+"""`Session.wait_for_schema_agreement`: every connected host in the scope is asked itself."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, SchemaAgreementScope
+from cassandra.engine.agreement import LOCAL_VERSION_QUERY
+from cassandra.errors import ConnectionException
+from cassandra.policies import DCAwareRoundRobinPolicy
+from cassandra.testing.fake import FakeCluster, Request, reset, rows
+
+OTHER = uuid.UUID(int=7)
+
+
+def in_two_datacenters() -> dict[str, Any]:
+    policy = DCAwareRoundRobinPolicy("dc1", used_hosts_per_remote_dc=2)
+    return {"execution_profiles": {EXEC_PROFILE_DEFAULT: ExecutionProfile(policy)}}
+
+
+def other_version(request: Request) -> Any:
+    return rows([("schema_version", "uuid")], [(OTHER,)])
+
+
+def test_scopes() -> None:
+    with FakeCluster({"dc1": 2, "dc2": 1}) as nodes:
+        far = next(node for node in nodes.nodes if node.datacenter == "dc2")
+        with Cluster(nodes.contact_points[:1], port=nodes.nodes[0].port, **in_two_datacenters()) as cluster:
+            session = cluster.connect(wait_for_all_pools=True)
+            assert session.wait_for_schema_agreement()
+            far.prime(LOCAL_VERSION_QUERY, other_version)
+            assert session.wait_for_schema_agreement(0.05, SchemaAgreementScope.DC)
+            assert session.wait_for_schema_agreement(wait_time=0.05, scope="rack")
+            assert not session.wait_for_schema_agreement(0.05)
+            asked = far.queries(LOCAL_VERSION_QUERY)
+            assert len(asked) >= 2
+            far.clear_primes()
+            assert session.wait_for_schema_agreement(5, "cluster")
+            with pytest.raises(ValueError, match="planet"):
+                session.wait_for_schema_agreement(scope="planet")
+
+
+async def test_a_host_that_breaks_is_asked_again() -> None:
+    with FakeCluster(2) as nodes:
+        async with aio.Cluster(nodes.contact_points, port=nodes.nodes[0].port) as cluster:
+            session = await cluster.connect(wait_for_all_pools=True)
+            nodes.nodes[1].prime(LOCAL_VERSION_QUERY, reset(), times=1)
+            assert await session.wait_for_schema_agreement(5)
+            assert len(nodes.nodes[1].queries(LOCAL_VERSION_QUERY)) >= 1
+            for pool in session._engine.pools.values():
+                pool.connections.clear()
+            with pytest.raises(ConnectionException, match="cluster"):
+                await session.wait_for_schema_agreement(1)

@@ -1,0 +1,99 @@
+"""Connections per host by distance: before and after connect, growing and shrinking; on both faces."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from cassandra.cluster import Cluster
+from cassandra.policies import HostDistance
+from cassandra.testing.fake import FakeNode, hold
+
+from ..engine.faults import READ, connected, number, only_connection, thread
+
+
+def test_one_connection_by_default_and_bounds() -> None:
+    cluster = Cluster()
+    for distance in (HostDistance.LOCAL_RACK, HostDistance.LOCAL, HostDistance.REMOTE):
+        assert cluster.get_core_connections_per_host(distance) == 1
+    assert cluster.get_max_connections_per_host(HostDistance.LOCAL) == 8
+    assert cluster.get_max_connections_per_host(HostDistance.REMOTE) == 2
+    cluster.set_core_connections_per_host(HostDistance.LOCAL, 10)
+    assert cluster.get_core_connections_per_host(HostDistance.LOCAL_RACK) == 10
+    assert cluster.get_max_connections_per_host(HostDistance.LOCAL) == 10
+    assert cluster.get_core_connections_per_host(HostDistance.REMOTE) == 1
+    cluster.set_max_connections_per_host(HostDistance.LOCAL, 3)
+    assert cluster.get_core_connections_per_host(HostDistance.LOCAL) == 3
+    cluster.set_min_requests_per_connection(HostDistance.LOCAL, 7)
+    cluster.set_max_requests_per_connection(HostDistance.LOCAL, 70)
+    assert cluster.get_min_requests_per_connection(HostDistance.LOCAL) == 7
+    assert cluster.get_max_requests_per_connection(HostDistance.LOCAL) == 70
+    assert cluster.get_min_requests_per_connection(HostDistance.REMOTE) == 5
+    assert cluster.get_max_requests_per_connection(HostDistance.REMOTE) == 100
+
+
+def test_sizes_as_a_keyword() -> None:
+    assert Cluster(connections_per_host=3).get_core_connections_per_host(HostDistance.REMOTE) == 3
+    cluster = Cluster(connections_per_host={HostDistance.LOCAL: 4})
+    assert cluster.get_core_connections_per_host(HostDistance.LOCAL) == 4
+    assert cluster.get_core_connections_per_host(HostDistance.REMOTE) == 1
+
+
+@pytest.mark.parametrize(("size", "kind"), [(0, ValueError), (-1, ValueError), ("2", TypeError), (True, TypeError)])
+def test_what_is_no_size(size: object, kind: type[Exception]) -> None:
+    with pytest.raises(kind, match="connections_per_host"):
+        Cluster(connections_per_host=size)
+    with pytest.raises(kind, match="core_connections"):
+        Cluster().set_core_connections_per_host(HostDistance.LOCAL, size)  # type: ignore[arg-type]
+
+
+def test_what_is_no_distance() -> None:
+    with pytest.raises(ValueError, match="-1"):
+        Cluster().set_core_connections_per_host(HostDistance.IGNORED, 2)
+    with pytest.raises(ValueError, match="-1"):
+        Cluster().get_max_requests_per_connection(HostDistance.IGNORED)
+
+
+def test_open_pools_grow_and_shrink() -> None:
+    with FakeNode() as node, Cluster([node.address], port=node.port, connections_per_host=2) as cluster:
+        session = cluster.connect(wait_for_all_pools=True)
+        node.wait_for(lambda node: len(node.connections) == 3)  # with the control connection
+        cluster.set_core_connections_per_host(HostDistance.LOCAL, 5)
+        node.wait_for(lambda node: len(node.connections) == 6)
+        cluster.set_core_connections_per_host(HostDistance.LOCAL, 1)
+        node.wait_for(lambda node: len(node.connections) == 2)
+        assert session.execute("SELECT 1").all() == []
+        (state,) = session.get_pool_state().values()
+        assert state["open_count"] == 1
+
+
+async def test_a_connection_too_many_ends_with_its_last_request() -> None:
+    with FakeNode() as node:
+        held = hold(number(7))
+        node.prime(READ, held)
+        async with connected(node, connections_per_host=2) as (cluster, session):
+            (pool,) = session._engine.pools.values()
+            requests = [asyncio.ensure_future(session.execute(READ)) for _ in range(2)]
+            await thread(held.wait, 2)
+            busy = list(pool.connections)
+            assert [connection.in_flight for connection in busy] == [1, 1]
+            cluster.set_core_connections_per_host(HostDistance.LOCAL, 1)
+            assert len(pool.connections) == 1
+            assert not any(connection.closed for connection in busy)
+            held.open()
+            assert [(await request).one().k for request in requests] == [7, 7]
+            await node.wait_until(lambda node: len(node.connections) == 2)
+            assert not only_connection(session).closed
+
+
+async def test_a_pool_that_shrinks_while_it_opens_keeps_its_size() -> None:
+    with FakeNode() as node:
+        async with connected(node) as (cluster, session):
+            cluster.set_core_connections_per_host(HostDistance.LOCAL, 6)
+            await node.wait_until(lambda node: node.opened >= 3)
+            cluster.set_core_connections_per_host(HostDistance.LOCAL, 2)
+            (pool,) = session._engine.pools.values()
+            await pool.fill()
+            assert len(pool.connections) == 2
+            await node.wait_until(lambda node: len(node.connections) == 3)

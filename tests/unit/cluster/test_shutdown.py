@@ -1,0 +1,135 @@
+"""The end of a cluster: idempotent, bounded, from any state, and nothing is left; several loops in one process."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from cassandra import aio
+from cassandra.cluster import Cluster, Session
+from cassandra.errors import ConnectionException, ConnectionShutdown, DriverException, NoHostAvailable
+from cassandra.testing.fake import FakeNode, Opcode, silence
+
+QUERY = "SELECT never"
+
+
+@pytest.fixture
+def node() -> Iterator[FakeNode]:
+    with FakeNode() as running:
+        running.prime(QUERY, silence())
+        yield running
+
+
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def connect(node: FakeNode) -> tuple[Cluster, Session]:
+    cluster = Cluster([node.address], port=node.port)
+    return cluster, cluster.connect()
+
+
+def test_twice_and_from_many_threads(node: FakeNode) -> None:
+    cluster, session = connect(node)
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda _: cluster.shutdown(), range(8)))
+    cluster.shutdown()
+    session.shutdown()
+    session.shutdown()
+    assert cluster.is_shutdown
+    assert session.is_shutdown
+
+
+def test_before_connect(node: FakeNode) -> None:
+    cluster = Cluster([node.address], port=node.port)
+    cluster.shutdown()
+    cluster.shutdown()
+    with pytest.raises(ConnectionException, match="shut down"):
+        cluster.connect()
+
+
+def test_what_is_under_way_is_told(node: FakeNode) -> None:
+    cluster, session = connect(node)
+    futures = [session.execute_async(QUERY, timeout=None) for _ in range(50)]
+    node.wait_for(lambda node: len(node.queries(QUERY)) == 50)
+    cluster.shutdown()
+    for future in futures:
+        with pytest.raises(ConnectionShutdown, match="shut down"):
+            future.result()
+    with pytest.raises(ConnectionShutdown, match="shut down"):
+        session.execute(QUERY)
+
+
+def test_a_caller_that_waits_while_another_thread_shuts_down(node: FakeNode) -> None:
+    cluster, session = connect(node)
+    with ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(session.execute, QUERY, None, None)
+        node.wait_for(lambda node: node.queries(QUERY))
+        cluster.shutdown()
+        assert isinstance(waiting.exception(timeout=10), ConnectionShutdown)
+
+
+def test_connects_and_failures_leave_nothing(node: FakeNode) -> None:
+    connect(node)[0].shutdown()  # what a process makes once
+    with FakeNode() as closed:
+        closed.prime(Opcode.STARTUP, silence())
+        with pytest.raises(NoHostAvailable):
+            Cluster([closed.address], port=closed.port, connect_timeout=0.1).connect()
+        threads, open_before = set(threading.enumerate()), descriptors()
+        for _ in range(10):
+            with pytest.raises(NoHostAvailable):
+                Cluster([closed.address], port=closed.port, connect_timeout=0.05).connect()
+            connect(node)[0].shutdown()
+        gc.collect()
+        node.wait_for(lambda node: not node.connections)
+        closed.wait_for(lambda node: not node.connections)
+        assert set(threading.enumerate()) == threads
+        assert descriptors() == open_before
+
+
+async def test_tasks_of_a_failed_and_of_an_ended_connect(node: FakeNode) -> None:
+    before = asyncio.all_tasks()
+    async with aio.Cluster([node.address], port=node.port) as cluster:
+        session = await cluster.connect()
+        under_way = asyncio.ensure_future(session.execute(QUERY, timeout=None))
+        await node.wait_until(lambda node: node.queries(QUERY))
+    with pytest.raises(DriverException):
+        await under_way
+    await cluster.shutdown()
+    node.prime(Opcode.STARTUP, silence())
+    with pytest.raises(NoHostAvailable):
+        await aio.Cluster([node.address], port=node.port, connect_timeout=0.05).connect()
+    assert asyncio.all_tasks() == before
+    await node.wait_until(lambda node: not node.connections)
+
+
+def test_several_loops_in_one_process(node: FakeNode) -> None:
+    async def use(number: int) -> int:
+        async with aio.Cluster([node.address], port=node.port) as cluster:
+            session = await cluster.connect()
+            for _ in range(20):
+                assert (await session.execute("SELECT 1")).all() == []
+        return number
+
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(lambda number: asyncio.run(use(number)), range(8))) == list(range(8))
+    node.wait_for(lambda node: not node.connections)
+
+
+def test_a_cluster_of_another_loop_is_refused(node: FakeNode) -> None:
+    cluster = aio.Cluster([node.address], port=node.port)
+    first, second = asyncio.new_event_loop(), asyncio.new_event_loop()
+    try:
+        first.run_until_complete(cluster.connect())
+        with pytest.raises(RuntimeError, match="another event loop"):
+            second.run_until_complete(cluster.connect())
+        first.run_until_complete(cluster.shutdown())
+    finally:
+        first.close()
+        second.close()

@@ -1,0 +1,159 @@
+"""What the drop-in names do that have no home of their own: constants, ports of shards, futures of many executions, refused settings."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from cassandra import connection
+from cassandra.cluster import Cluster, ShardAwareOptions
+from cassandra.concurrent import execute_concurrent_async
+from cassandra.connection import DefaultShardAwarePortGenerator, ShardAwarePortGenerator
+from cassandra.errors import CrcException, InvalidRequest
+from cassandra.query import PseudoNamedTupleRow, pseudo_namedtuple_factory
+from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error
+
+
+def test_constants_of_the_wire() -> None:
+    assert connection.HEADER_DIRECTION_TO_CLIENT == connection.HEADER_DIRECTION_MASK == 0x80
+    assert connection.PROTOCOL_VERSION_MASK == 0x7F
+    assert connection.CrcMismatchException is CrcException
+    assert connection.DRIVER_NAME == "turbocql Python driver"
+
+
+def test_compressions_go_both_ways() -> None:
+    for name, (compress, decompress) in connection.locally_supported_compressions.items():
+        assert decompress(compress(b"some bytes " * 100)) == b"some bytes " * 100, name
+
+
+@pytest.mark.parametrize(("shard", "shards"), [(0, 1), (0, 8), (7, 8), (3, 5)])
+def test_ports_lead_to_their_shard(shard: int, shards: int) -> None:
+    ports = list(ShardAwarePortGenerator(50_000, 50_100).generate(shard, shards))
+    assert sorted(ports) == [port for port in range(50_000, 50_101) if port % shards == shard]
+    assert next(DefaultShardAwarePortGenerator.generate(shard, shards)) % shards == shard
+
+
+def test_ports_that_make_no_sense() -> None:
+    assert list(ShardAwarePortGenerator(50_000, 50_001).generate(5, 100)) == []
+    with pytest.raises(ValueError, match="50002"):
+        ShardAwarePortGenerator(50_002, 50_001)
+    with pytest.raises(ValueError, match="8"):
+        list(DefaultShardAwarePortGenerator.generate(8, 8))
+
+
+def test_rows_for_many_columns() -> None:
+    (row,) = pseudo_namedtuple_factory(["a", "b"], [(1, 2)])
+    assert isinstance(row, PseudoNamedTupleRow)
+    assert (row.a, row[1], list(row)) == (1, 2, [1, 2])
+
+
+def test_settings_that_are_kept_or_refused() -> None:
+    assert Cluster(shard_aware_options={"disable": True}).shard_aware_options.disable is True
+    options = Cluster(shard_aware_options=ShardAwareOptions(disable_shardaware_port=True)).shard_aware_options
+    assert options.disable_shardaware_port is True
+    assert "disable_shardaware_port=True" in repr(options)
+    for name in ("cloud", "scylla_cloud"):
+        with pytest.raises(NotImplementedError, match=f"{name}.*SniEndPoint"):
+            Cluster(**{name: "bundle.zip"})
+    Cluster(allow_control_connection_query_fallback=True)
+
+
+def test_the_session_s_id_is_told_where_it_is_asked_for() -> None:
+    for told in (True, False):
+        with (
+            FakeNode() as node,
+            Cluster([node.address], port=node.port, driver_config_reporting_enabled=told) as cluster,
+        ):
+            cluster.connect(wait_for_all_pools=True)
+            assert isinstance(cluster.session_id, uuid.UUID)
+            startups = [request.options for request in node.requests if request.opcode == Opcode.STARTUP]
+            assert len(startups) == 2
+            for options in startups:
+                assert options.get("SESSION_ID") == (str(cluster.session_id) if told else None)
+
+
+# -- execute_concurrent_async --------------------------------------------------------------------------------------------------
+
+
+def test_a_future_of_many_executions() -> None:
+    with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
+        node.prime("SELECT 7", error(ErrorCode.INVALID))
+        session = cluster.connect()
+        pairs = [(f"SELECT {number}", None) for number in range(300)]
+        outcomes = execute_concurrent_async(session, pairs, concurrency=20).result(timeout=30)
+        assert [number for number, outcome in enumerate(outcomes) if not outcome.success] == [7]
+        assert isinstance(outcomes[7].result_or_exc, InvalidRequest)
+        assert outcomes[8].result_or_exc.all() == []
+        failing = execute_concurrent_async(session, pairs, concurrency=2, raise_on_first_error=True)
+        assert isinstance(failing.exception(timeout=30), InvalidRequest)
+        assert execute_concurrent_async(session, []).result(timeout=1) == []
+        with pytest.raises(ValueError, match="concurrency"):
+            execute_concurrent_async(session, pairs, concurrency=0)
+
+
+class Future:
+    """A future that is over before anybody asks, or when `finish` is called."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.callback: Callable[[], None] | None = None
+
+    def add_callbacks(self, callback: Any, errback: Any, callback_args: Any, errback_args: Any) -> None:
+        self.callback = lambda: callback([], *callback_args)
+        if self.session.at_once:
+            self.finish()
+
+    def finish(self) -> None:
+        assert self.callback is not None
+        self.session.deepest = max(self.session.deepest, self.session.open)
+        self.callback()
+
+    def clear_callbacks(self) -> None:
+        pass
+
+    def result(self) -> list[Any]:
+        return []
+
+
+class Session:
+    def __init__(self, at_once: bool) -> None:
+        self.at_once = at_once
+        self.open = self.deepest = 0
+        self.futures: list[Future] = []
+
+    def execute_async(self, statement: Any, parameters: Any) -> Future:
+        if statement == "bad":
+            raise TypeError("bad")
+        self.open += 1
+        self.futures.append(Future(self))
+        self.open -= 1
+        return self.futures[-1]
+
+
+def test_callbacks_that_fire_at_once_lead_no_deeper() -> None:
+    session = Session(at_once=True)
+    pairs: list[tuple[str, Any]] = [("good", None)] * 5000
+    pairs[10] = ("bad", None)
+    outcomes = execute_concurrent_async(session, pairs, concurrency=3).result(timeout=10)
+    assert len(outcomes) == 5000
+    assert session.deepest == 0
+    assert [place for place, outcome in enumerate(outcomes) if not outcome.success] == [10]
+
+
+def test_no_more_than_the_concurrency_and_none_after_cancelling() -> None:
+    session = Session(at_once=False)
+    future = execute_concurrent_async(session, [("good", None)] * 10, concurrency=4)
+    assert len(session.futures) == 4
+    session.futures[0].finish()
+    assert len(session.futures) == 5
+    assert future.cancel()
+    for one in session.futures[1:]:
+        thread = threading.Thread(target=one.finish)
+        thread.start()
+        thread.join()
+    assert len(session.futures) == 5
+    assert future.cancelled()
