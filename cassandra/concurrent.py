@@ -49,6 +49,13 @@ def execute_concurrent_with_args(
     return execute_concurrent(session, ((statement, values) for values in parameters), *args, **kwargs)
 
 
+def _submit_of(session: Any) -> Any:
+    """`Session.submit_watched`, where no program has put another `execute_async` in the place of the session's own."""
+    own = getattr(type(session), "execute_async", None)
+    is_own = getattr(own, "__module__", "") == "cassandra.cluster.session" and "execute_async" not in vars(session)
+    return session.submit_watched if is_own else None
+
+
 _outcome: Any = tuple.__new__  # without the Python code of a named tuple's own
 
 
@@ -69,7 +76,10 @@ class _Run:
         self._concurrency = min(concurrency, getattr(session, "request_capacity", 0) or concurrency)
         self._fail_fast = fail_fast
         self._profile = execution_profile
-        self._submit = getattr(session, "submit_watched", None)
+        refuse = getattr(session, "refuse_on_loop", None)
+        if refuse is not None:
+            refuse("execute_concurrent()", "execute_concurrent_async, or execute_async with callbacks")
+        self._submit = _submit_of(session)
         self._condition = threading.Condition(threading.Lock())
         self._wants_wake_up = False
         # Filled by completions (append is atomic), emptied by the reader.

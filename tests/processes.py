@@ -12,6 +12,8 @@ from pathlib import Path
 import cassandra
 
 HOME = str(Path(cassandra.__file__).parents[1])
+# For code that imports from the tests as well: the `cassandra` of HOME comes first.
+WITH_TESTS = {"PYTHONPATH": os.pathsep.join((HOME, str(Path(__file__).resolve().parents[1])))}
 
 
 def run_python(

@@ -52,6 +52,7 @@ cdef enum:
 
 cdef double FINE = 0.01
 cdef double COARSE_FROM = 1.0
+cdef double LONGEST = 1e9
 
 cdef extern from *:
     """
@@ -93,7 +94,7 @@ cdef class TimerWheel:
 
     cpdef object add(self, timeout, item):
         """Call ``item.on_timeout()`` once, `timeout` seconds from now or up to a slot later; returns the slot that `discard` takes."""
-        cdef double wanted = timeout
+        cdef double wanted = timeout if timeout < LONGEST else LONGEST
         cdef double now = self._time()
         cdef long long tick = <long long> ((now + wanted) / FINE) + 1
         cdef set slot
@@ -303,6 +304,7 @@ cdef class Attempt:
     cdef public object error
     cdef public object decision
     cdef public tuple reprepared
+    cdef public object columns
 
     def __init__(self, request, host, connection, started):
         self.request = request
@@ -466,6 +468,7 @@ cdef class RequestBase:
     cdef public object _speculation_handle
     cdef public object _retry_handle
     cdef public object _timer_slot
+    cdef public Py_ssize_t _waits
 
     def __init__(
         self,
@@ -629,6 +632,10 @@ cdef class RequestBase:
         cdef Py_ssize_t stream
         try:
             opcode, flags, body = self.payload.render(connection)
+            if isinstance(self.payload, ExecuteBase):
+                attempt.columns = (<ExecuteBase> self.payload).result[0]
+            else:
+                attempt.columns = self.payload.cached_metadata()
             exchange = connection.exchange
             stream = exchange.send(attempt, opcode, flags, body) if not exchange.closed else -1
             if stream < 0:
@@ -660,23 +667,20 @@ cdef class RequestBase:
                 self.response = _void_result
                 self._end()
                 return
-            if isinstance(self.payload, ExecuteBase):
-                rows = self._rows(body)
+            if answered.columns is not None:
+                rows = self._rows(answered.columns, body)
                 if rows is not None:
                     self.response = rows
                     self._end()
                     return
         self.on_other_answer(attempt, connection, opcode, flags, body)
 
-    cdef object _rows(self, bytes body):
+    cdef object _rows(self, metadata, bytes body):
         """The usual answer to a prepared SELECT, rows with the columns that are known; None for another."""
         cdef Py_ssize_t pos
         cdef Py_ssize_t size = PyBytes_GET_SIZE(body)
         cdef const unsigned char* data = <const unsigned char*> PyBytes_AS_STRING(body)
         cdef bytes head
-        metadata = (<ExecuteBase> self.payload).result[0]
-        if metadata is None:
-            return None
         if metadata.has_user_types:
             pos = metadata.rows_at(body, 0, self.session.core.user_types)
         else:

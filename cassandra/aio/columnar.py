@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
-from cassandra.cluster.columnar import BEGUN, READ, columnar_module, rows_message
+from cassandra.cluster.columnar import BEGUN, READ, ROWS_READ, columnar_module, rows_message
 
 if TYPE_CHECKING:
     from cassandra.protocol.layouts import ColumnArray, Layout
@@ -17,7 +17,7 @@ class ColumnarResult:
 
     __slots__ = ("_begun", "_message", "_next")
 
-    _begun: str  # how reading has begun, "row" or "column", where it has
+    _begun: str  # how reading has begun, "row" or "column", where it has; "rows" where pages of rows were read, and are gone
     _message: Any
     _next: asyncio.Future[Any] | None
 
@@ -106,6 +106,8 @@ class ColumnarResult:
         """Note how the rows are read; RuntimeError where pages of them were read by columns, and are gone."""
         if self._begun == "column":
             raise RuntimeError(READ)
+        if self._begun == "rows":
+            raise RuntimeError(ROWS_READ)
         self._begun = what
 
     async def _pages(self, plan: Any, plan_of: Any) -> AsyncIterator[ColumnArray]:
@@ -113,20 +115,15 @@ class ColumnarResult:
         self._check_columns()
         message = rows_message(self._message)
         layout = plan.layout
-        try:
-            while True:
-                more = message.paging_state is not None
-                if more:
-                    self._begun = "column"
-                    self._ask_for_next_page()  # under way while this page is used; one page ahead, never more
-                yield message.columns(plan)
-                if not more:
-                    return
-                await self.fetch_next_page()
-                message = rows_message(self._message)
-                plan = plan_of(message.metadata)
-                columnar.check_same(layout, plan.layout)
-        finally:
-            if self._next is not None:
-                self._next.cancel()
-                self._next = None
+        while True:
+            more = message.paging_state is not None
+            if more:
+                self._begun = "column"
+                self._ask_for_next_page()  # under way while this page is used; one page ahead, never more
+            yield message.columns(plan)
+            if not more:
+                return
+            await self.fetch_next_page()
+            message = rows_message(self._message)
+            plan = plan_of(message.metadata)
+            columnar.check_same(layout, plan.layout)

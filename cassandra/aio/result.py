@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from cassandra.aio.columnar import ColumnarResult
 from cassandra.cluster.display import DisplayedResult
-from cassandra.cluster.result_set import APPLIED, check_only
-from cassandra.errors import QueryExhausted
+from cassandra.cluster.result_set import APPLIED, applied
+from cassandra.errors import MultipleRowsFound, QueryExhausted
 from cassandra.protocol.messages.results import ResultMessage
 from cassandra.query.row_factories import tuple_factory
 
@@ -55,7 +55,12 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         """The first row of the page at hand, None where it is empty. With `strict`, MultipleRowsFound where there are more rows."""
         rows = self.current_rows
         if strict:
-            check_only(self._message, rows, self.has_more_pages)
+            if len(rows) > 1:
+                raise MultipleRowsFound("one row was expected, but there are more")
+            if self.has_more_pages:
+                raise RuntimeError(
+                    "whether there are more rows is not known before the next page has come: use `await result.fetch_all()`"
+                )
         return next(iter(rows), None)
 
     def all(self) -> list[T]:
@@ -98,6 +103,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             if state is None:
                 raise QueryExhausted("there are no more pages")
             self._next = self._session.send_next_page(self._request, state)
+            # Whoever stops reading leaves it behind, for the next reader or for nobody.
+            self._next.add_done_callback(_retrieve)
         return self._next
 
     async def fetch_next_page(self) -> None:
@@ -118,19 +125,15 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     async def __aiter__(self) -> AsyncIterator[T]:
         self._begin("row")
-        try:
-            while True:
-                if self.has_more_pages:
-                    self._ask_for_next_page()  # under way while this page is used; one page ahead, never more
-                for row in self.current_rows:
-                    yield row
-                if not self.has_more_pages:
-                    return
-                await self.fetch_next_page()
-        finally:
-            if self._next is not None:
-                self._next.cancel()
-                self._next = None
+        while True:
+            if self.has_more_pages:
+                self._ask_for_next_page()  # under way while this page is used; one page ahead, never more
+            for row in self.current_rows:
+                yield row
+            if not self.has_more_pages:
+                return
+            await self.fetch_next_page()
+            self._begun = "rows"
 
     # -- what is known of the execution ----------------------------------------------------------------------------------------
 
@@ -140,8 +143,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         names = self.column_names or []
         if APPLIED not in names:
             raise RuntimeError(f"was_applied is for lightweight transactions; this result has the columns {names}")
-        rows = self._message.decode(tuple_factory)
-        return bool(rows and rows[0][names.index(APPLIED)])
+        return applied(self._message.decode(tuple_factory), names.index(APPLIED))
 
     @property
     def warnings(self) -> list[str] | None:
@@ -172,6 +174,12 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     def coordinator_host(self) -> Any:
         """The host that answered last."""
         return self._history[-1].host if self._history else None
+
+
+def _retrieve(future: asyncio.Future[Any]) -> None:
+    """Look at the error of a page that perhaps nobody waits for any more."""
+    if not future.cancelled():
+        future.exception()
 
 
 ResultSet.__module__ = "cassandra.aio"

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from cassandra.protocol.layouts import ColumnArray, Layout
 
 BEGUN = "the rows of this result have been read already, or reading has begun: its columns can only be had before that"
+ROWS_READ = "rows of further pages of this result have been read already: that is possible once"
 READ = "the columns of this result have been read already: of a result of several pages that is possible once"
 
 

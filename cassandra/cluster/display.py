@@ -85,10 +85,14 @@ class DisplayedResult:
                 return list(metadata.names), types, [], f"({count} rows, which cannot be read: {found})"
             return list(metadata.names), types, found, self._note(count)
         page = self._page if isinstance(self._page, list) else []
-        rows = [_values(row) for row in islice(page, MOST_ROWS)]
-        if not rows or not rows[0]:
+        rows: list[Any] = [list(_values(row)) for row in islice(page, MOST_ROWS)]
+        width = max(map(len, rows), default=0)
+        if not width:
             return [], [], [], ""
         names = _names(page[0], len(rows[0]))
+        names += [str(at) for at in range(len(names), width)]
+        for row in rows:
+            row += [""] * (width - len(row))
         return names, [""] * len(names), rows, self._note(len(page))
 
     def _note(self, count: int) -> str:
@@ -108,12 +112,18 @@ def _cut(value: Any) -> str:
     if isinstance(value, (str, bytes)) and len(value) > MOST_CHARACTERS:
         value = value[: MOST_CHARACTERS - 3]  # not all of it is made printable only to be cut
         text = value if isinstance(value, str) else repr(value)
-        return " ".join(text.split())[: MOST_CHARACTERS - 3] + "..."
+        return _printable(text, MOST_CHARACTERS - 3) + "..."
     if isinstance(value, (list, tuple)) and len(value) > MOST_CHARACTERS:
         value = value[:MOST_CHARACTERS]
-    text = value if isinstance(value, str) else repr(value)
+    return _printable(value if isinstance(value, str) else repr(value), MOST_CHARACTERS)
+
+
+def _printable(text: str, most: int) -> str:
+    """`text` on one line, without what a terminal would take for a command."""
     text = " ".join(text.split())
-    return text if len(text) <= MOST_CHARACTERS else text[: MOST_CHARACTERS - 3] + "..."
+    if not text.isprintable():
+        text = "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
+    return text if len(text) <= most else text[: most - 3] + "..."
 
 
 def _values(row: Any) -> Sequence[Any]:
@@ -121,7 +131,9 @@ def _values(row: Any) -> Sequence[Any]:
         return list(row.values())
     if isinstance(row, (tuple, list)):
         return row
-    return [getattr(row, name) for name in _attributes(row)]
+    if isinstance(row, (str, bytes, int, float)) or row is None:
+        return (row,)
+    return [getattr(row, name, "") for name in _attributes(row)]
 
 
 def _names(row: Any, width: int) -> list[str]:
@@ -129,10 +141,11 @@ def _names(row: Any, width: int) -> list[str]:
         return [str(name) for name in row]
     fields: Iterable[str] | None = getattr(row, "_fields", None)
     if fields is None:
-        fields = [str(at) for at in range(width)] if isinstance(row, (tuple, list)) else _attributes(row)
+        is_object = not isinstance(row, (tuple, list, str, bytes, int, float)) and row is not None
+        fields = _attributes(row) if is_object else [str(at) for at in range(width)]
     return list(fields)
 
 
 def _attributes(row: Any) -> list[str]:
-    slots = getattr(type(row), "__slots__", None)
-    return [name for name in (vars(row) if hasattr(row, "__dict__") else slots or ()) if not name.startswith("_")]
+    slots = [name for cls in reversed(type(row).__mro__) for name in getattr(cls, "__slots__", ())]
+    return [name for name in (*slots, *getattr(row, "__dict__", ())) if not name.startswith("_")]

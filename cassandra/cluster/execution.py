@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -474,6 +475,8 @@ def check_timeout(timeout: Any) -> None:
         raise TypeError(f"timeout must be seconds or None, but is {timeout!r}")
     if not timeout > 0:
         raise ValueError(f"timeout must be greater than 0, but is {timeout!r}")
+    if timeout == math.inf:
+        raise ValueError("timeout must be finite, but is inf: None is for no limit")
 
 
 def typed_factory(row_type: Any) -> Callable[..., Any]:

@@ -45,6 +45,10 @@ class _Callbacks:
         self.due.append(callback)
 
 
+def _due(callbacks: _Callbacks | None) -> deque[_Callback] | None:
+    return callbacks.due if callbacks is not None else None
+
+
 class ResponseFuture:
     """An execution that is under way, made by `Session.execute_async`. Safe to use from any thread.
 
@@ -111,38 +115,54 @@ class ResponseFuture:
             if request.error is None:  # else the page that failed may be asked for again
                 self._paging_state = getattr(response, "paging_state", None)
         self._done = True
+        # Taken before anybody is woken: whoever asks for the next page has other ones from then on.
+        due, due_errors = _due(self._callbacks), _due(self._errbacks)
         if self._waiter is not None:
             self._waiter.release()
         watcher = self._watcher
         if watcher is not None:
             self._watcher = None
             watcher[0](self, watcher[1])
-        if self._callbacks is not None or self._errbacks is not None:
-            self._call_due()
+        if due or due_errors:
+            self._call(due, due_errors, response, request.error)
 
     def _call_due(self) -> None:
         """Call what is registered for the outcome and was not called yet."""
-        callbacks = self._callbacks if self._error is None else self._errbacks
-        if callbacks is None or not callbacks.due:
-            return
-        try:
-            outcome = self._error if self._error is not None else self._rows()
-        except DriverException as error:  # a row that cannot be decoded
-            self._error = outcome = error
-            callbacks = self._errbacks
-        while callbacks is not None:
+        self._call(_due(self._callbacks), _due(self._errbacks), self._response, self._error)
+
+    def _call(
+        self,
+        due: deque[_Callback] | None,
+        due_errors: deque[_Callback] | None,
+        response: Any,
+        error: BaseException | None,
+    ) -> None:
+        """Call `due` with the rows of `response`, or `due_errors` with the error: of one page, whatever page is asked for meanwhile."""
+        outcome: Any = error
+        if error is None:
+            if not due:
+                return
             try:
-                function, args, kwargs = callbacks.due.popleft()
+                outcome = self._rows(response)
+            except Exception as failure:  # rows that cannot be decoded, or a row factory that fails
+                outcome = failure
+                if self._response is response:
+                    self._error = failure
+                due = due_errors
+        else:
+            due = due_errors
+        while due:
+            try:
+                function, args, kwargs = due.popleft()
             except IndexError:
                 return
             try:
                 function(outcome, *args, **kwargs)
-            except Exception:
+            except BaseException:  # one that ends the loop's thread would take all other requests with it
                 log.exception("a callback of %r failed", self)
 
-    def _rows(self) -> Any:
+    def _rows(self, response: Any) -> Any:
         """What callbacks get: the rows of the page, None where the result is of another kind."""
-        response = self._response
         if isinstance(response, ResultMessage) and response.kind == RESULT_KIND_ROWS:
             return response.decode(self.row_factory)
         return None

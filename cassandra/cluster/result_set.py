@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from cassandra.cluster.columnar import ColumnarResult
@@ -19,11 +20,9 @@ T = TypeVar("T")
 APPLIED = "[applied]"
 
 
-def check_only(message: Any, rows: Any, more_pages: bool) -> None:
-    """MultipleRowsFound where a result has more than one row."""
-    count = message.row_count if isinstance(message, ResultMessage) else len(rows)
-    if count > 1 or more_pages:
-        raise MultipleRowsFound(f"one row was expected, but there are {count}{' and more pages' if more_pages else ''}")
+def applied(rows: Sequence[Any], place: int) -> bool:
+    """Whether all of `rows`, those of a conditional statement or batch, say at `place` that it was applied."""
+    return bool(rows) and all(row[place] for row in rows)
 
 
 class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
@@ -120,12 +119,18 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             self._iterator = self._rows()
         return self._iterator
 
-    def _rows(self) -> Iterator[T]:
+    def _rows(self, page_is_read: bool = False) -> Iterator[T]:
         while True:
+            if page_is_read:
+                try:
+                    self.fetch_next_page()
+                except BaseException:
+                    self._iterator = self._rows(page_is_read=True)  # asked again, it goes on where it failed
+                    raise
             yield from self.current_rows
+            page_is_read = True
             if not self.response_future.has_more_pages:
                 return
-            self.fetch_next_page()
 
     def __next__(self) -> T:
         return next(iter(self))
@@ -134,9 +139,15 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     def one(self, strict: bool = False) -> T | Any:
         """The first row of the page at hand; None where it is empty. With `strict`, MultipleRowsFound where there are more rows."""
-        rows = self.current_rows
         if strict:
-            check_only(self._message, rows, self.has_more_pages)
+            found = list(islice(self.current_rows, 2))
+            while len(found) < 2 and self.has_more_pages:  # pages may be short, or empty
+                self.fetch_next_page()
+                found += islice(self.current_rows, 2 - len(found))
+            if len(found) > 1:
+                raise MultipleRowsFound("one row was expected, but there are more")
+            return found[0] if found else None
+        rows = self.current_rows
         if not rows:
             return None
         return rows[0] if isinstance(rows, Sequence) else next(iter(rows))
@@ -183,8 +194,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         """Whether a lightweight transaction was applied. RuntimeError where the result is not one of such a statement."""
         names = self.column_names or []
         if self._message is not None and APPLIED in names:
-            rows = self.all_tuples()
-            return all(row[names.index(APPLIED)] for row in rows) if len(rows) > 1 else bool(rows and rows[0][0])
+            return applied(self.all_tuples(), names.index(APPLIED))
         first = self.one()
         if isinstance(first, dict) and APPLIED in first:
             return bool(first[APPLIED])

@@ -50,6 +50,7 @@ _monotonic = time.monotonic
 _FINE = 0.01
 _FINE_TICKS_OF_COARSE = 10
 _COARSE_FROM = 1.0
+_LONGEST = 1e9  # seconds
 
 
 class TimerWheel:
@@ -70,7 +71,7 @@ class TimerWheel:
 
     def add(self, timeout: float, item: Any) -> int:
         """Call ``item.on_timeout()`` once, `timeout` seconds from now or up to a slot later; returns the slot that `discard` takes."""
-        tick = int((self._time() + timeout) / _FINE) + 1
+        tick = int((self._time() + min(timeout, _LONGEST)) / _FINE) + 1
         if timeout >= _COARSE_FROM:
             tick += -tick % _FINE_TICKS_OF_COARSE
         slot = self._slots.get(tick)
@@ -230,7 +231,18 @@ class Attempt:
     what failed it, `decision` what was done then: "retry", "retry next host", "rethrow", "ignore", "prepare", or None.
     """
 
-    __slots__ = ("connection", "decision", "error", "host", "latency", "reprepared", "request", "started", "stream")
+    __slots__ = (
+        "columns",
+        "connection",
+        "decision",
+        "error",
+        "host",
+        "latency",
+        "reprepared",
+        "request",
+        "started",
+        "stream",
+    )
 
     def __init__(self, request: Any, host: Any, connection: Any, started: float) -> None:
         self.request: Any = request
@@ -242,6 +254,7 @@ class Attempt:
         self.error: Exception | None = None
         self.decision: str | None = None
         self.reprepared: tuple[Any, ...] = ()
+        self.columns: Any = None  # the result metadata that an answer without any is read by: of the moment of sending
 
     def on_response(self, connection: Any, opcode: int, flags: int, body: bytes) -> None:
         """The answer has come; the stream is free already."""
@@ -378,6 +391,7 @@ class RequestBase:
         "_speculation",
         "_speculation_handle",
         "_timer_slot",
+        "_waits",
         "attempts",
         "done",
         "error",
@@ -431,6 +445,9 @@ class RequestBase:
         self._speculation_handle: Any = None
         self._retry_handle: Any = None
         self._timer_slot = -1
+        self._waits = (
+            0  # preparing again, delayed retries, waiting for room: of what comes back without an attempt under way
+        )
 
     # -- of the subclass ----------------------------------------------------------------------------------------------
 
@@ -538,6 +555,7 @@ class RequestBase:
         """Put `attempt` on a stream of `connection`."""
         try:
             opcode, flags, body = self.payload.render(connection)
+            attempt.columns = self.payload.cached_metadata()
             exchange = connection.exchange
             stream = exchange.send(attempt, opcode, flags, body) if not exchange.closed else -1
             if stream < 0:
@@ -562,15 +580,14 @@ class RequestBase:
             if body == VOID_BODY:
                 self.finish(VOID_RESULT)
                 return
-            rows = self._rows(body)
+            rows = self._rows(attempt.columns, body)
             if rows is not None:
                 self.finish(rows)
                 return
         self.on_other_answer(attempt, connection, opcode, flags, body)
 
-    def _rows(self, body: bytes) -> Any:
+    def _rows(self, metadata: Any, body: bytes) -> Any:
         """The usual answer to a prepared SELECT, rows with the columns that are known; None for another."""
-        metadata = self.payload.cached_metadata()
         if metadata is None:
             return None
         pos = metadata.rows_at(body, 0, self.session.core.user_types)

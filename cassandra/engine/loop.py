@@ -46,7 +46,12 @@ class Inbox:
                 self._queue.clear()
                 raise RuntimeError(self._abandoned)
             self._armed = True
-            self._loop.call_soon_threadsafe(self._drain)
+            try:
+                self._loop.call_soon_threadsafe(self._drain)
+            except RuntimeError:  # the loop is closed: nothing may wait in here
+                self._armed = False
+                self._queue.clear()
+                raise
 
     def abandon(self, reason: str) -> None:
         """In a forked child, where no loop will ever run: each `put` raises RuntimeError with `reason`."""

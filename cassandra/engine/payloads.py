@@ -111,6 +111,9 @@ class PayloadMethods:
         """The result metadata remembered for the statement, to decode the answer with."""
         return None
 
+    def renew(self, old_id: bytes, prepared: PreparedStatement) -> None:
+        """`prepared`, which had `old_id`, was prepared again. What renders from the statement itself needs nothing."""
+
 
 class Payload(PayloadMethods, QueryParams):
     """One request's opcode, flags and body, with its own query parameters. `render` gives them for a connection."""
@@ -298,7 +301,19 @@ class MessagePayload(Payload):
     def render(self, connection: Connection) -> tuple[int, int, bytes]:
         """(opcode, flags, body) out of the handler's envelope for stream 0, uncompressed."""
         envelope = self.handler.encode_message(self.message, 0, connection.version, None, True)
-        return envelope[4], envelope[1], bytes(envelope[HEADER_SIZE:])
+        body = self.body = bytes(envelope[HEADER_SIZE:])
+        return envelope[4], envelope[1], body
+
+    def renew(self, old_id: bytes, prepared: PreparedStatement) -> None:
+        message = self.message
+        if getattr(message, "query_id", None) == old_id:
+            message.query_id = prepared.query_id
+            message.result_metadata_id = prepared.result_metadata_id
+        elif isinstance(getattr(message, "queries", None), list):
+            message.queries = [
+                (is_prepared, prepared.query_id if is_prepared and query == old_id else query, values)
+                for is_prepared, query, values in message.queries
+            ]
 
     def set_consistency(self, consistency: int) -> None:
         self.consistency = self.message.consistency_level = consistency

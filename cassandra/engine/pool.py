@@ -26,7 +26,7 @@ class Waiter(Protocol):
 
     done: bool
 
-    def send_to(self, host: Any, connection: Connection) -> None:
+    def on_room(self, host: Any, connection: Connection) -> None:
         """Room is there now."""
 
     def on_pool_closed(self, host: Any, error: Exception) -> None:
@@ -91,7 +91,7 @@ class HostPool:
         return bool(self.connections) or (self._filling is not None and not self._filling.done())
 
     def wait_for_room(self, waiter: Waiter) -> None:
-        """`waiter.send_to` is called as soon as a connection has room."""
+        """`waiter.on_room` is called as soon as a connection has room."""
         self._waiters.append(waiter)
 
     async def fill(self) -> None:
@@ -129,7 +129,7 @@ class HostPool:
         while waiters and connection.has_room:
             waiter = waiters.popleft()
             if not waiter.done:
-                waiter.send_to(self.host, connection)
+                waiter.on_room(self.host, connection)
         if self._closing and connection in self._closing and connection.in_flight == connection.orphans:
             connection.close()
 

@@ -34,7 +34,7 @@ class Reprepare:
         try:
             connection.send(self, PREPARE, 0, bodies.prepare_body(prepared.query_string, keyspace, connection.version))
         except ConnectionException as error:
-            self.request.on_attempt_failed(self.attempt, error)
+            self.request.on_reprepare_failed(self.attempt, error)
 
     def on_response(self, connection: Connection, opcode: int, flags: int, body: bytes) -> None:
         request = self.request
@@ -42,14 +42,16 @@ class Reprepare:
             return
         try:
             response = request.session.decode_control(connection, opcode, flags, body)
+            old_id = self.prepared.query_id
             take_over(self.prepared, checked_prepared(response, connection))
+            request.payload.renew(old_id, self.prepared)
         except Exception as error:
             request.fail(error)
             return
         request.resend(self.attempt)
 
     def on_connection_lost(self, connection: Connection, error: Exception) -> None:
-        self.request.on_attempt_failed(self.attempt, error)
+        self.request.on_reprepare_failed(self.attempt, error)
 
 
 def checked_prepared(response: Any, connection: Connection) -> Any:

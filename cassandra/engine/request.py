@@ -113,9 +113,19 @@ class Request(RequestBase):
         """Wait where a host is busy; fail where none is left that could answer."""
         busy, self._busy = self._busy, None
         if busy is not None and busy.is_worth_waiting_for:
+            self._waits += 1
             busy.wait_for_room(self)
-        elif not any(attempt.stream >= 0 for attempt in self.attempts):
+        elif not self._is_under_way():
             self.fail(self._plan_exhausted())
+
+    def _is_under_way(self) -> bool:
+        """Whether an answer may still come: an attempt waits for it, or one will be made."""
+        return self._waits > 0 or any(attempt.stream >= 0 for attempt in self.attempts)
+
+    def on_room(self, host: Any, connection: Connection) -> None:
+        """A host that was busy has room."""
+        self._waits -= 1
+        self.send_to(host, connection)
 
     def _plan_exhausted(self) -> Exception:
         """A server's own refusal says more than that no other host was left; else each host's error."""
@@ -131,6 +141,7 @@ class Request(RequestBase):
 
     def resend(self, attempt: Attempt) -> None:
         """The same attempt once more on its connection, after the statement was prepared there."""
+        self._waits -= 1
         connection = attempt.connection
         if self.done:
             return
@@ -139,8 +150,14 @@ class Request(RequestBase):
         else:
             self.send(attempt, connection)
 
+    def on_reprepare_failed(self, attempt: Attempt, error: Exception) -> None:
+        """The connection broke while the statement was prepared on it again."""
+        self._waits -= 1
+        self.on_attempt_failed(attempt, error)
+
     def on_pool_closed(self, host: Any, error: Exception) -> None:
         """The host that the request waited for has no connection any more."""
+        self._waits -= 1
         self.errors[host] = error
         self._retry(None)
 
@@ -148,7 +165,7 @@ class Request(RequestBase):
 
     def on_other_answer(self, attempt: Attempt, connection: Connection, opcode: int, flags: int, body: bytes) -> None:
         try:
-            response = self.session.decode(self, connection, opcode, flags, body)
+            response = self.session.decode(self, attempt, connection, opcode, flags, body)
         except Exception as error:
             attempt.error = error
             connection.close(
@@ -217,13 +234,18 @@ class Request(RequestBase):
                 self.payload.set_consistency(consistency)
             host = attempt.host if kind == RetryPolicy.RETRY else None
             if delay:
-                self._retry_handle = self.session.loop.call_later(delay, self._retry, host)
+                self._waits += 1
+                self._retry_handle = self.session.loop.call_later(delay, self._retry_now, host)
             else:
                 self._retry(host)
-        elif any(other.stream >= 0 for other in self.attempts):
+        elif self._is_under_way():
             pass  # a speculative twin is under way and may still answer
         else:
             self.fail(error)
+
+    def _retry_now(self, host: Any) -> None:
+        self._waits -= 1
+        self._retry(host)
 
     def _retry(self, host: Any) -> None:
         if self.done:
@@ -257,6 +279,7 @@ class Request(RequestBase):
             return
         attempt.decision = "prepare"
         attempt.reprepared += (prepared,)
+        self._waits += 1
         Reprepare(self, attempt, prepared).send(connection)
 
     # -- speculative executions ------------------------------------------------------------------------------------------

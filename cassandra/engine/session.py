@@ -12,6 +12,7 @@ from cassandra.engine.pool import HostPool
 from cassandra.errors import ConnectionException, ConnectionShutdown, DriverException, NoHostAvailable
 from cassandra.policies.balancing import HostDistance
 from cassandra.protocol.messages.decode import decode_response
+from cassandra.protocol.messages.results import ResultMessage
 from cassandra.protocol.opcodes import RESULT, RESULT_KIND_ROWS
 
 if TYPE_CHECKING:
@@ -183,17 +184,22 @@ class EngineSession:
 
     # -- answers -------------------------------------------------------------------------------------------------------
 
-    def decode(self, request: Request, connection: Connection, opcode: int, flags: int, body: bytes) -> Any:
+    def decode(
+        self, request: Request, attempt: Any, connection: Connection, opcode: int, flags: int, body: bytes
+    ) -> Any:
         """The message that answers `request`."""
         payload = request.payload
-        cached = payload.cached_metadata()
+        cached = attempt.columns
         if payload.decodes:
-            return payload.handler.decode_message(
+            response = payload.handler.decode_message(
                 connection.version, connection.features, self.core.user_types, 0, flags, opcode, body, None, cached
             )
-        response = decode_response(
-            opcode, flags, body, connection.version, connection.features, self.core.user_types, cached
-        )
+            if not isinstance(response, ResultMessage):
+                return response
+        else:
+            response = decode_response(
+                opcode, flags, body, connection.version, connection.features, self.core.user_types, cached
+            )
         if cached is not None and opcode == RESULT and response.kind == RESULT_KIND_ROWS:
             self._remember_columns(request, connection, response, cached)
         if request.vector_type != "list" and opcode == RESULT and response.kind == RESULT_KIND_ROWS:

@@ -243,7 +243,21 @@ def pandas_of_arrow(pyarrow: Any, layout: Layout, pages: Iterable[ColumnArray], 
             if child.kind == "time":
                 column = table.column(index).cast(pyarrow.int64()).cast(pyarrow.duration("ns"))
                 table = table.set_column(index, layout.names[index], column)
-    return table.to_pandas(**{"date_as_object": False, **options})
+        options = {"integer_object_nulls": True, **options}
+    frame = table.to_pandas(**{"date_as_object": False, **options})
+    if "types_mapper" not in options:
+        for index, column in enumerate(table.columns):
+            if column.null_count and pyarrow.types.is_integer(column.type):
+                # As floats, which is what pandas makes of them, large numbers would be rounded.
+                frame.isetitem(index, column.to_pandas(types_mapper=_nullable_integer))
+    return frame
+
+
+def _nullable_integer(kind: Any) -> Any:
+    """pandas' type of the same width that has nulls."""
+    import pandas
+
+    return pandas.api.types.pandas_dtype(f"Int{kind.bit_width}")
 
 
 def pandas_of_arrays(pandas: Any, arrays: dict[str, Any]) -> Any:

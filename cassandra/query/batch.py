@@ -12,7 +12,7 @@ from cassandra.query.markers import Parameters as MarkerKind
 from cassandra.query.markers import parameters_of
 from cassandra.query.prepared import BoundStatement, PreparedStatement, name_statement
 from cassandra.query.statement import SimpleStatement, Statement, bind_params, query_head
-from cassandra.query.tables import counted, rows_of
+from cassandra.query.tables import counted, rows_of, snapshot
 
 if TYPE_CHECKING:
     from cassandra.protocol.bind import RowsBlock
@@ -256,6 +256,8 @@ class BatchStatement(Statement):
         self._adopt(statement)
 
     def _add_to_text(self, statement: str | SimpleStatement, text: str, parameters: Any) -> None:
+        # Bound when the batch is executed: what the program does with its list until then changes nothing.
+        parameters = snapshot(parameters)
         last = self._open
         keyspace = None if isinstance(statement, str) else statement.keyspace
         if isinstance(last, TextRows) and last.text == text and last.keyspace == keyspace:

@@ -38,17 +38,25 @@ def is_arrow(rows: Any) -> bool:
 
 
 def counted(rows: Any) -> tuple[Any, int]:
-    """`rows`, or a list of what the iterator `rows` gives, and how many there are; TypeError for what is not rows."""
+    """`rows` as they are now, and how many there are; TypeError for what is not rows. Programs may go on with what they gave."""
     if isinstance(rows, (str, bytes, bytearray, Mapping)):
         raise TypeError(f"rows are a table or an iterable of rows, not {type(rows).__name__}: {rows!r}")
     if not is_array(rows) and not is_frame(rows) and is_arrow(rows):
         rows = arrow_table(rows)
         return rows, rows.num_rows
-    if not hasattr(rows, "__len__") or type(rows) is list:  # a list of our own: the program may go on with its one
-        if not isinstance(rows, Iterable):
-            raise TypeError(f"rows are a table or an iterable of rows, not {type(rows).__name__}: {rows!r}")
-        rows = list(rows)
-    return rows, len(rows)
+    if is_array(rows) or is_frame(rows):
+        return rows.copy(), len(rows)
+    if not isinstance(rows, Iterable):
+        raise TypeError(f"rows are a table or an iterable of rows, not {type(rows).__name__}: {rows!r}")
+    found = list(map(snapshot, rows))
+    return found, len(found)
+
+
+def snapshot(row: Any) -> Any:
+    """`row` as it is now, where it is a list or a mapping that a program may go on with."""
+    if type(row) is list:
+        return tuple(row)
+    return dict(row) if isinstance(row, Mapping) else row
 
 
 def rows_of(rows: Any, columns: Columns) -> Iterable[Any]:

@@ -12,12 +12,12 @@ import dataclasses
 import datetime
 import decimal
 import enum
+import inspect
 import ipaddress
 import itertools
 import types
 import typing
 import uuid
-import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -30,26 +30,32 @@ Convert = Callable[[Any], Any]
 
 MOST_PLANS = 64  # column lists that one class keeps plans for
 
-_made: weakref.WeakKeyDictionary[type[Any], TypedRows] = weakref.WeakKeyDictionary()
+_ATTRIBUTE = "__rows_of_cassandra__"
+_made: dict[type[Any], TypedRows] = {}  # of classes that take no further attribute
 
 
 class Field(NamedTuple):
-    """A field of a row's class. `positional`: it may be given by position, in the order of the fields."""
+    """A field of a row's class."""
 
     name: str
     annotation: Any
     required: bool
-    positional: bool = True
 
 
 def typed_rows(row_type: type[Any]) -> TypedRows:
     """The row factory for `row_type`; TypeError for a class that is none of the kinds that rows can be made of."""
-    try:
-        found = _made.get(row_type)
-    except TypeError:
-        raise TypeError(f"row_type must be a class, but is {row_type!r}") from None
+    # On the class itself, so that it goes with the class.
+    found: TypedRows | None = getattr(row_type, "__dict__", {}).get(_ATTRIBUTE)
     if found is None:
-        found = _made[row_type] = TypedRows(row_type)
+        found = _made.get(row_type) if isinstance(row_type, type) else None
+    if found is None:
+        found = TypedRows(row_type)
+        try:
+            setattr(row_type, _ATTRIBUTE, found)
+        except (AttributeError, TypeError):
+            if len(_made) >= MOST_PLANS:
+                _made.clear()
+            _made[row_type] = found
     return found
 
 
@@ -57,17 +63,10 @@ class TypedRows:
     """Makes instances of one class of rows; a row factory that also looks at the columns' types."""
 
     def __init__(self, row_type: type[Any]) -> None:
-        self._class: Callable[[], type[Any] | None] = weakref.ref(row_type)
         self._kind = _kind_of(row_type)
+        self.row_type = row_type
         self._fields = self._kind.fields(row_type)
         self._plans: dict[Any, Callable[[Iterable[Any]], list[Any]]] = {}
-
-    @property
-    def row_type(self) -> type[Any]:
-        """The class."""
-        found = self._class()
-        assert found is not None
-        return found
 
     def rows_of(self, metadata: Any, rows: Sequence[tuple[Any, ...]]) -> list[Any]:
         """`rows`, tuples of the columns of `metadata`, as instances of the class.
@@ -87,8 +86,7 @@ class TypedRows:
         return self._planned([(name, None) for name in names])(rows)
 
     def _planned(self, columns: Sequence[tuple[str, Any]]) -> Callable[[Iterable[Any]], list[Any]]:
-        row_type = self.row_type
-        return _plan(row_type, self._kind, self._fields, columns)
+        return _plan(self.row_type, self._kind, self._fields, columns)
 
     def __repr__(self) -> str:
         return f"<TypedRows of {self.row_type.__qualname__}>"
@@ -115,7 +113,12 @@ def _plan(
     for at, (name, cql_type) in enumerate(columns):
         if cql_type is None:
             continue
-        convert = _fit(cql_type, by_name[name].annotation, f'column "{name}"', f"field {name!r} of {name_of_class}")
+        try:
+            convert = _fit(cql_type, by_name[name].annotation, f'column "{name}"', f"field {name!r} of {name_of_class}")
+        except TypeError:
+            if kind.maker is not _model_maker:
+                raise
+            continue  # a model has validators of its own
         if convert is not None:
             converts.append((at, convert))
     make = kind.maker(row_type, fields, names)
@@ -154,7 +157,7 @@ def _hints(cls: Any) -> dict[str, Any]:
 
 def _by_call(cls: Any, fields: Sequence[Field], names: Sequence[str]) -> Callable[[Iterable[Any]], list[Any]]:
     """By position where the columns are the first fields in their order, after a change of order where they are in another; else by name."""
-    leading = [field.name for field in fields if field.positional][: len(names)]
+    leading = _positional(cls)[: len(names)]
     if list(names) == leading:
         return lambda rows: list(itertools.starmap(cls, rows))
     if sorted(names) == sorted(leading):
@@ -163,19 +166,32 @@ def _by_call(cls: Any, fields: Sequence[Field], names: Sequence[str]) -> Callabl
     return lambda rows: [cls(**dict(zip(names, row, strict=True))) for row in rows]
 
 
+def _positional(cls: Any) -> list[str]:
+    """The parameters of `cls` that may be given by position, in their order."""
+    try:
+        parameters = inspect.signature(cls).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    return [one.name for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+
+
 def _dataclass_fields(cls: Any) -> list[Field]:
     hints = _hints(cls)
     nothing = dataclasses.MISSING
+    # Those for __init__ alone (InitVar) are parameters as well; `dataclasses.fields` leaves them out.
+    fields = [one for one in cls.__dataclass_fields__.values() if one.init and not _is_of_class(hints.get(one.name))]
     return [
         Field(
             field.name,
             hints.get(field.name, Any),
             field.default is nothing and field.default_factory is nothing,
-            not field.kw_only,
         )
-        for field in dataclasses.fields(cls)
-        if field.init
+        for field in fields
     ]
+
+
+def _is_of_class(hint: Any) -> bool:
+    return hint is typing.ClassVar or typing.get_origin(hint) is typing.ClassVar
 
 
 def _named_tuple_fields(cls: Any) -> list[Field]:
@@ -198,7 +214,6 @@ def _attrs_fields(cls: Any) -> list[Field]:
             getattr(field, "alias", None) or field.name.lstrip("_"),
             hints.get(field.name, Any),
             type(field.default).__name__ == "_Nothing" or repr(field.default) == "NOTHING",
-            not field.kw_only,
         )
         for field in cls.__attrs_attrs__
         if field.init
@@ -208,14 +223,18 @@ def _attrs_fields(cls: Any) -> list[Field]:
 def _struct_fields(cls: Any) -> list[Field]:
     import msgspec
 
-    keyword_only = cls.__struct_config__.kw_only if hasattr(cls.__struct_config__, "kw_only") else False
-    return [Field(field.name, field.type, field.required, not keyword_only) for field in msgspec.structs.fields(cls)]
+    return [Field(field.name, field.type, field.required) for field in msgspec.structs.fields(cls)]
 
 
 def _model_fields(cls: Any) -> list[Field]:
     return [
-        Field(field.alias or name, field.annotation, field.is_required()) for name, field in cls.model_fields.items()
+        Field(_alias_of(name, field), field.annotation, field.is_required()) for name, field in cls.model_fields.items()
     ]
+
+
+def _alias_of(name: str, field: Any) -> str:
+    alias = getattr(field, "validation_alias", None) or field.alias
+    return alias if isinstance(alias, str) else name
 
 
 def _model_maker(cls: Any, fields: Sequence[Field], names: Sequence[str]) -> Callable[[Iterable[Any]], list[Any]]:
@@ -294,14 +313,21 @@ def _fit(cql_type: Any, annotation: Any, column: str, field: str) -> Convert | N
     convert = _fit_one(cql_type, annotation, column, field)
     if convert is None:
         return None
-    empty = _EMPTY.get(cql_type.typename) if not optional else None
+    empty = _EMPTY.get(_bare(cql_type).typename) if not optional else None
     if empty is not None:
         # Servers keep an empty collection as null.
-        return lambda value: convert(value if value is not None else empty)
+        return lambda value: convert(value if value is not None else empty())
     return lambda value: None if value is None else convert(value)
 
 
-_EMPTY: dict[str, Any] = {"list": (), "set": (), "map": {}}
+_EMPTY: dict[str, Callable[[], Any]] = {"list": list, "set": set, "map": dict}
+
+
+def _bare(cql_type: Any) -> Any:
+    """Without frozen and reversed."""
+    while cql_type.typename in ("frozen", "reversed") and not hasattr(cql_type, "mapped_class"):
+        cql_type = cql_type.subtypes[0]
+    return cql_type
 
 
 def _unwrapped(annotation: Any) -> tuple[Any, bool]:
@@ -324,6 +350,10 @@ def _unwrapped(annotation: Any) -> tuple[Any, bool]:
             annotation = typing.get_args(annotation)[0]
         elif isinstance(annotation, typing.NewType):
             annotation = annotation.__supertype__
+        elif isinstance(annotation, dataclasses.InitVar):
+            annotation = annotation.type
+        elif type(annotation).__name__ == "TypeAliasType":
+            annotation = annotation.__value__
         else:
             return annotation, optional
 
@@ -344,7 +374,7 @@ def _fit_one(cql_type: Any, annotation: Any, column: str, field: str) -> Convert
         return _fit_udt(cql_type, annotation, column, field)
     name = cql_type.typename
     if name in ("frozen", "reversed"):
-        return _fit_one(cql_type.subtypes[0], annotation, column, field)
+        return _fit_one(_bare(cql_type), annotation, column, field)
     origin = typing.get_origin(annotation) or annotation
     arguments = typing.get_args(annotation)
     if origin is typing.Literal:
@@ -388,7 +418,7 @@ def _fit_set(cql_type: Any, annotation: Any, origin: Any, arguments: Any, column
     made: Callable[[Any], Any] = frozenset if origin is frozenset else set
     element = _fit(cql_type.subtypes[0], arguments[0], column, field) if arguments else None
     if element is None:
-        return made if origin in (set, frozenset) else None
+        return made if origin in (set, frozenset) else _same
     return partial(_mapped, made, element)
 
 
@@ -400,7 +430,7 @@ def _fit_map(cql_type: Any, annotation: Any, origin: Any, arguments: Any, column
         key = _fit(cql_type.subtypes[0], arguments[0], column, field)
         value_of = _fit(cql_type.subtypes[1], arguments[1], column, field)
     if key is None and value_of is None:
-        return dict if origin is dict else None
+        return dict if origin is dict else _same
     first, second = key or _same, value_of or _same
     return lambda items: {first(k): second(v) for k, v in items.items()}
 
@@ -438,18 +468,19 @@ def _fit_udt(cql_type: Any, annotation: Any, column: str, field: str) -> Convert
         return lambda value: dict(zip(names, value, strict=True)) if isinstance(value, tuple) else dict(value)
     if annotation is tuple:
         return None
-    if (
-        cql_type.mapped_class is not None
-        and isinstance(annotation, type)
-        and issubclass(cql_type.mapped_class, annotation)
-    ):
-        return None
     if not _is_row_class(annotation):
+        registered = cql_type.mapped_class
+        if registered is not None and isinstance(annotation, type) and issubclass(registered, annotation):
+            return None
         return _refuse(cql_type, annotation, column, field)
     kind = _kind_of(annotation)
     plan = _plan(annotation, kind, kind.fields(annotation), list(zip(names, cql_type.subtypes, strict=True)))
 
+    is_class = isinstance(annotation, type) and not typing.is_typeddict(annotation)
+
     def convert(value: Any) -> Any:
+        if is_class and isinstance(value, annotation):  # registered for the type
+            return value
         if isinstance(value, Mapping):
             values: Any = [value.get(name) for name in names]
         else:

@@ -20,7 +20,7 @@ from cassandra.errors import DecodeError, DependencyException
 from cassandra.protocol.messages.results import ResultMessage
 from cassandra.query.row_factories import named_tuple_factory, tuple_factory
 from cassandra.testing.fake import FakeNode, paged
-from tests.processes import run_python
+from tests.processes import WITH_TESTS, run_python
 from tests.unit.cqltypes.test_wire import list_of, map_of, vector_of
 from tests.unit.protocol.pages import message_of
 from tests.unit.protocol.wire import int32, value
@@ -454,7 +454,7 @@ print(rows, int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 def test_a_million_rows_in_little_memory() -> None:
-    done = run_python(STREAM)
+    done = run_python(STREAM, WITH_TESTS)
     assert done.returncode == 0, done.stderr
     rows, megabytes = map(int, done.stdout.split())
     assert rows == 1_000_000
@@ -466,3 +466,18 @@ def test_dates_of_the_whole_range_stay_what_they_are() -> None:
     result = Face("blocking").result(message_of({"d": t.SimpleDateType}, [[b"\xff" * 4], [bytes(4)]]))
     assert result.to_arrow().column("d").cast("int32").to_pylist() == [2**31 - 1, -(2**31)]
     assert result.to_numpy()["d"].astype("i8").tolist() == [2**31 - 1, -(2**31)]
+
+
+def test_integers_with_nulls_are_not_rounded() -> None:
+    large = 2**60 + 1
+    result = Face("blocking").result(
+        message_of({"n": t.LongType, "m": t.LongType}, [[int64(large), int64(1)], [None, int64(2)]])
+    )
+    frame = result.to_pandas()
+    assert frame["n"][0] == large
+    assert frame["n"].isna().tolist() == [False, True]
+    assert (str(frame["n"].dtype), str(frame["m"].dtype)) == ("Int64", "int64")
+
+
+def int64(number: int) -> bytes:
+    return number.to_bytes(8, "big", signed=True)

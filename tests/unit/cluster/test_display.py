@@ -117,8 +117,48 @@ def test_a_result_that_has_become_a_list(row_factory: Any) -> None:
 @FACES
 def test_one_and_only_one(face: Any) -> None:
     assert face(message((1, "ada"))).one(strict=True) == (1, "ada")
-    with pytest.raises(MultipleRowsFound, match="one row was expected, but there are 2"):
+    with pytest.raises(MultipleRowsFound, match="one row was expected, but there are more"):
         face(message((1, "ada"), (2, "bob"))).one(strict=True)
-    with pytest.raises(MultipleRowsFound, match="and more pages"):
-        face(message((1, "ada")), more=True).one(strict=True)
     assert face(message((1, "ada"), (2, "bob"))).one() == (1, "ada")
+
+
+def test_one_over_short_pages() -> None:
+    """Servers give empty and short pages, with filtering say: the blocking face looks on, the other one says that it cannot."""
+    pages = [message(), message((1, "ada")), message()]
+
+    class Future:
+        row_factory = staticmethod(named_tuple_factory)
+        place = 0
+
+        @property
+        def has_more_pages(self) -> bool:
+            return self.place + 1 < len(pages)
+
+        def start_fetching_next_page(self) -> None:
+            self.place += 1
+
+        def result(self) -> ResultSet[Any]:
+            return ResultSet(self, pages[self.place])
+
+    assert ResultSet(Future(), pages[0]).one(strict=True) == (1, "ada")
+    pages[2] = message((2, "bob"))
+    with pytest.raises(MultipleRowsFound):
+        ResultSet(Future(), pages[0]).one(strict=True)
+    with pytest.raises(RuntimeError, match="fetch_all"):
+        asynchronous(message((1, "ada")), more=True).one(strict=True)
+
+
+def test_rows_of_any_form_print() -> None:
+    class Slotted:
+        __slots__ = ("a", "b")
+
+    class Derived(Slotted):
+        __slots__ = ("c",)
+
+    derived: Any = Derived()
+    derived.a = 1
+    for rows in ([(1, 2), (1,)], [{"a": 1}, {"a": 1, "b": 2}], [derived], ["\x1b[2J"], [()]):
+        result: ResultSet[Any] = ResultSet(SimpleNamespace(has_more_pages=False), rows)
+        assert "\x1b" not in str(result)
+        assert result._repr_html_()
+    assert "a" in str(ResultSet[Any](SimpleNamespace(has_more_pages=False), [derived]))

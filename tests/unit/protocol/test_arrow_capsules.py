@@ -16,7 +16,7 @@ from cassandra import cqltypes as t
 from cassandra.protocol.arrow_capsules import _Array, _capsule_pointer, _Release, _Schema
 from cassandra.protocol.layouts import ColumnArray, row_layout
 from tests.conftest import Twins
-from tests.processes import run_python
+from tests.processes import WITH_TESTS, run_python
 from tests.unit.cqltypes.test_wire import ADDRESS, list_of, map_of, vector_of
 from tests.unit.protocol.pages import column_plan, page_of
 from tests.unit.protocol.wire import int32, value
@@ -255,5 +255,5 @@ print("done")
 
 def test_what_is_still_held_when_the_interpreter_ends(twins: Twins) -> None:
     pytest.importorskip("pyarrow")
-    done = run_python(AT_EXIT.format(impl=twins.impl))
+    done = run_python(AT_EXIT.format(impl=twins.impl), WITH_TESTS)
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")

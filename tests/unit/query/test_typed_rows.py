@@ -5,10 +5,14 @@ from __future__ import annotations
 import datetime
 import decimal
 import enum
+import gc
 import ipaddress
 import struct
 import uuid
-from dataclasses import dataclass, field, make_dataclass
+import weakref
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import InitVar, dataclass, field, make_dataclass
 from typing import Annotated, Any, Literal, NamedTuple, NewType, Optional, TypedDict
 
 import pytest
@@ -273,3 +277,59 @@ def test_null_and_dict_for_user_defined_types() -> None:
     (row,) = made(cls, [("home", ADDRESS, None), ("plain", ADDRESS, ("a", 1))])
     assert row.home is None
     assert row.plain == {"street": "a", "zip": 1}
+
+
+def test_parameters_that_are_no_fields() -> None:
+    @dataclass
+    class Scaled:
+        a: int
+        scale: InitVar[int] = 2
+        b: int = 5
+
+    (row,) = made(Scaled, [("a", "Int32Type", 1), ("b", "Int32Type", 7)])
+    assert (row.a, row.b) == (1, 7)
+
+    @dataclass(init=False)
+    class Own:
+        a: int
+        b: int
+
+        def __init__(self, b: int, a: int) -> None:
+            self.a, self.b = a, b
+
+    (own,) = made(Own, [("a", "Int32Type", 1), ("b", "Int32Type", 2)])
+    assert (own.a, own.b) == (1, 2)
+
+
+def test_a_struct_whose_base_takes_keywords_alone() -> None:
+    msgspec = pytest.importorskip("msgspec")
+    base = msgspec.defstruct("Base", [("a", int)], kw_only=True)
+    kind = msgspec.defstruct("Derived", [("b", int)], bases=(base,))
+    for columns in (["a", "b"], ["b", "a"]):
+        (row,) = made(kind, [(name, "Int32Type", ord(name)) for name in columns])
+        assert (row.a, row.b) == (ord("a"), ord("b"))
+
+
+def test_null_collections_are_empty_for_abstract_annotations() -> None:
+    cls = make_dataclass("Row", [("m", Mapping[str, int]), ("s", AbstractSet[int]), ("f", frozenset[int])])
+    columns: list[Column] = [
+        ("m", "MapType(UTF8Type,Int32Type)", None), ("s", "SetType(Int32Type)", None), ("f", "FrozenType(SetType(Int32Type))", None),
+    ]  # fmt: skip
+    (row,) = made(cls, columns)
+    assert (row.m, row.s, row.f) == ({}, set(), frozenset())
+
+
+def test_the_factory_goes_with_its_class() -> None:
+    cls = make_dataclass("Row", [("v", int)])
+    made(cls, [("v", "Int32Type", 1)])
+    gone = weakref.ref(cls)
+    del cls
+    gc.collect()
+    assert gone() is None
+
+
+def test_models_may_convert_what_they_like() -> None:
+    pydantic = pytest.importorskip("pydantic")
+    kind = pydantic.create_model("Loose", v=(str, pydantic.Field(alias="value", coerce_numbers_to_str=True)))
+    (row,) = made(kind, [("value", "Int32Type", 7)])
+    assert row.v == "7"

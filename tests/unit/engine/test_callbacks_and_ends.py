@@ -1,0 +1,128 @@
+"""Callbacks, pages and ends of the blocking face on a scriptable node: each called once a page, nothing waits for ever."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from cassandra.cluster import Cluster, Session
+from cassandra.concurrent import execute_concurrent_with_args
+from cassandra.errors import ConnectionShutdown, InvalidRequest
+from cassandra.query import SimpleStatement
+from cassandra.testing.fake import ErrorCode, FakeNode, error, rows
+
+WAIT = 20
+READ = "SELECT v FROM t"
+COLUMNS = [("v", "int")]
+
+
+@pytest.fixture
+def node() -> Iterator[FakeNode]:
+    with FakeNode() as node:
+        yield node
+
+
+@pytest.fixture
+def session(node: FakeNode) -> Iterator[Session]:
+    with Cluster([node.address], port=node.port) as cluster:
+        yield cluster.connect()
+
+
+def paged(node: FakeNode, pages: int) -> None:
+    """READ gives `pages` pages of one row, its number."""
+
+    def answer(request: Any) -> Any:
+        number = int((request.paging_state or b"0").decode())
+        state = str(number + 1).encode() if number + 1 < pages else None
+        return rows(COLUMNS, [(number,)], paging_state=state)
+
+    node.prime(READ, answer)
+
+
+def test_a_callback_is_called_once_for_each_page(node: FakeNode, session: Session) -> None:
+    paged(node, 5)
+    future = session.execute_async(SimpleStatement(READ, fetch_size=1))
+    seen: list[list[int]] = []
+    others: list[list[int]] = []
+    over = threading.Event()
+
+    def take(page: Any) -> None:
+        seen.append([row.v for row in page])
+        if future.has_more_pages:
+            future.start_fetching_next_page()
+        else:
+            over.set()
+
+    future.add_callback(take)
+    future.add_callback(lambda page: others.append([row.v for row in page]))
+    assert over.wait(WAIT)
+    future.result()
+    assert seen == [[number] for number in range(5)]
+    assert len([request for request in node.requests if request.query == READ]) == 5
+
+
+def test_a_row_factory_that_fails_is_told_to_the_errback(node: FakeNode, session: Session) -> None:
+    @dataclass
+    class Other:
+        w: int
+
+    node.prime(READ, rows(COLUMNS, [(1,)]))
+    errors: list[Exception] = []
+    over = threading.Event()
+
+    def fail(error: Exception) -> None:
+        errors.append(error)
+        over.set()
+
+    future = session.execute_async(READ, row_type=Other)
+    future.add_callbacks(lambda page: over.set(), fail)
+    assert over.wait(WAIT)
+    assert "has no field in" in str(errors[0])
+
+
+@pytest.mark.timeout(60)
+def test_every_execution_after_the_end_is_refused(node: FakeNode, session: Session) -> None:
+    session.cluster.shutdown()
+    for _ in range(3):
+        with pytest.raises(ConnectionShutdown):
+            session.execute(READ)
+
+
+def test_many_executions_are_refused_in_a_callback(node: FakeNode, session: Session) -> None:
+    node.prime(READ, rows(COLUMNS, [(1,)]))
+    found: list[Any] = []
+    over = threading.Event()
+
+    def take(page: Any) -> None:
+        try:
+            execute_concurrent_with_args(session, READ, [None])
+        except RuntimeError as error:
+            found.append(error)
+        finally:
+            over.set()
+
+    session.execute_async(READ).add_callback(take)
+    assert over.wait(WAIT)
+    assert "in the driver's own event loop thread" in str(found[0])
+
+
+def test_iteration_goes_on_where_a_page_failed(node: FakeNode, session: Session) -> None:
+    fails = [True]
+
+    def answer(request: Any) -> Any:
+        if request.paging_state and fails:
+            fails.clear()
+            return error(ErrorCode.INVALID, "not now")
+        number = 1 if request.paging_state else 0
+        return rows(COLUMNS, [(number,)], paging_state=None if number else b"1")
+
+    node.prime(READ, answer)
+    result = session.execute(SimpleStatement(READ, fetch_size=1))
+    assert next(result).v == 0
+    with pytest.raises(InvalidRequest):
+        next(result)
+    assert [row.v for row in result] == [1]
