@@ -84,12 +84,21 @@ def test_a_row_factory_that_fails_is_told_to_the_errback(node: FakeNode, session
     assert "has no field in" in str(errors[0])
 
 
-@pytest.mark.timeout(60)
 def test_every_execution_after_the_end_is_refused(node: FakeNode, session: Session) -> None:
     session.cluster.shutdown()
-    for _ in range(3):
-        with pytest.raises(ConnectionShutdown):
-            session.execute(READ)
+    errors: list[Exception] = []
+
+    def execute() -> None:
+        for _ in range(3):
+            try:
+                session.execute(READ)
+            except ConnectionShutdown as error:
+                errors.append(error)
+
+    thread = threading.Thread(target=execute, daemon=True)  # where it is not refused it hangs
+    thread.start()
+    thread.join(WAIT)
+    assert len(errors) == 3
 
 
 def test_many_executions_are_refused_in_a_callback(node: FakeNode, session: Session) -> None:
