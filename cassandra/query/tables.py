@@ -194,6 +194,8 @@ def _arrow_values(array: Any, column: Any) -> Iterable[Any]:
         import pyarrow
 
         array = array.cast(pyarrow.timestamp("us", kind.tz), safe=False)
+    if types.is_time64(kind) and kind.unit == "ns" and name == "time":
+        array = array.cast("int64")  # datetime.time has no nanoseconds
     values: list[Any] = array.to_pylist()
     if types.is_fixed_size_binary(kind) and name in _UUIDS:
         return [None if value is None else uuid.UUID(bytes=value) for value in values]

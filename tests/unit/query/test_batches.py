@@ -351,3 +351,9 @@ class TestTables:
             self.bound(table(k=[1], v=[2], x=[3], more=[4]))
         with pytest.raises(TypeError, match=r'row 1: column "v" \(text\)'):
             self.bound(table(k=[1, 2], v=[None, 2], x=[3, 4]) if form != "numpy" else [(1, None), (2, 2)])
+
+
+def test_times_of_arrow_keep_their_nanoseconds() -> None:
+    table = pyarrow.table({"k": [1, 2], "at": pyarrow.array([3_600_000_000_001, None], pyarrow.time64("ns"))})
+    batch = BatchStatement().add_many(prepared(k=Int32Type, at=TimeType), table)
+    assert [row[1] for row in values(batch)] == [(3_600_000_000_001).to_bytes(8, "big"), None]
