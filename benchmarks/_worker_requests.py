@@ -210,9 +210,8 @@ async def aio(address: str, port: int) -> Figures:
             made.add_many(insert, [ROW] * BATCH_SIZE)
             return execute(made)
 
-        if hasattr(BatchStatement, "add_many"):
-            for _ in clock.passes("batch of 50 by add_many, 100 in flight", 200):
-                await by_workers(filled_batch, 200)
+        for _ in clock.passes("batch of 50 by add_many, 100 in flight", 200):
+            await by_workers(filled_batch, 200)
         values = (7, vector())
         for _ in clock.passes("vector<float,768> insert, 100 in flight", 1000):
             await by_workers(lambda: execute(insert_vector, values), 1000)

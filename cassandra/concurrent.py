@@ -161,11 +161,9 @@ class _Run:
 
     def _on_done(self, future: Any, position: int) -> None:
         error = future.error
-        outcome = _outcome(ExecutionResult, (True, future.result()) if error is None else (False, error))
-        self._completed.append((position, outcome))
-        if self._wants_wake_up:
-            with self._condition:
-                self._condition.notify()
+        self._complete(
+            position, _outcome(ExecutionResult, (True, future.result()) if error is None else (False, error))
+        )
 
     def _on_success(self, rows: Any, future: Any, position: int) -> None:
         future.clear_callbacks()

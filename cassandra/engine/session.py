@@ -40,7 +40,6 @@ class EngineSession:
         "loop",
         "pools",
         "pools_by_id",
-        "time",
         "timers",
     )
 
@@ -50,7 +49,6 @@ class EngineSession:
         self.distance = distance
         self.loop = core.loop
         self.timers = core.timers
-        self.time = core.loop.time
         self.pools: dict[Any, HostPool] = {}
         # The same by id(host), which is quicker to look up than a host: plans mostly give the very objects.
         self.pools_by_id: dict[int, HostPool] = {}
