@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from cassandra.cqltypes import codecs
     from cassandra.engine import exchange
     from cassandra.metadata import ring
+    from cassandra.policies import plans
     from cassandra.protocol import arrow_capsules, bind, bodies, column_buffers, frame, rows, segment
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "frame",
     "implementation",
     "murmur3",
+    "plans",
     "ring",
     "rows",
     "segment",
@@ -54,6 +56,7 @@ TWINS: dict[str, str] = {
     "column_buffers": "cassandra.protocol.column_buffers",
     "frame": "cassandra.protocol.frame",
     "ring": "cassandra.metadata.ring",
+    "plans": "cassandra.policies.plans",
     "rows": "cassandra.protocol.rows",
     "segment": "cassandra.protocol.segment",
     "exchange": "cassandra.engine.exchange",

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from math import exp, log
 from typing import Any
 
-from cassandra._impl import ring
+from cassandra._impl import plans
 from cassandra.policies.balancing import DCAwareRoundRobinPolicy, Engine, HostDistance, LoadBalancingPolicy
 from cassandra.policies.token_aware import TokenAwarePolicy, keeps_order
 
@@ -130,7 +130,7 @@ class AdaptivePolicy(TokenAwarePolicy):
         )
         if nearest > 1 and not fixed:
             replicas = self._best_first(replicas, nearest)
-        return ring.replica_plan(replicas, child, working_keyspace, query)
+        return plans.replica_plan(replicas, child, working_keyspace, query)
 
     def _best_first(self, replicas: tuple[Host, ...], nearest: int) -> tuple[Host, ...]:
         if self._demoted:

@@ -1,6 +1,6 @@
 """Token awareness: a request goes to a host that holds its partition.
 
-The replicas of a key, by distance and in turn, come out of a `Router` of `cassandra._impl.ring` in one call. It is made once for each
+The replicas of a key, by distance and in turn, come out of a `Router` of `cassandra._impl.plans` in one call. It is made once for each
 keyspace and state of the cluster, and only over policies whose distances change by events alone; a program's own child policy is
 asked for its distances at every plan.
 """
@@ -11,13 +11,13 @@ import random
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from cassandra._impl import ring
+from cassandra._impl import plans
 from cassandra.consistency import ConsistencyLevel
 from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.policies.balancing import HostDistance, LoadBalancingPolicy, WrapperPolicy, distances_follow_events
 
 if TYPE_CHECKING:
-    from cassandra.metadata.ring import Planner, Router
+    from cassandra.policies.plans import Planner, Router
 
 __all__ = ["TokenAwarePolicy"]
 
@@ -78,7 +78,7 @@ class TokenAwarePolicy(WrapperPolicy):
         if router is not None:
             return router.plan(key, shuffle, self._child_policy, working_keyspace, query)
         replicas, _ = self._ranked_by_asking(keyspace, key, query)
-        return ring.replica_plan(replicas, self._child_policy, working_keyspace, query)
+        return plans.replica_plan(replicas, self._child_policy, working_keyspace, query)
 
     def _router_of(self, keyspace: str | None) -> Router | None:
         """What routes requests to `keyspace`; None where there is none, and the metadata has to be asked for each."""
@@ -104,9 +104,9 @@ class TokenAwarePolicy(WrapperPolicy):
             return None
         distance = self._child_policy.distance
         tiers = [_TIERS.get(distance(host), _LEFT_OUT) for host in replica_map.hosts()]
-        router: Router = ring.Router(replica_map, tiers, self._random.getrandbits(64))
+        router: Router = plans.Router(replica_map, tiers, self._random.getrandbits(64))
         self._routers[keyspace] = router
-        self._planner = ring.Planner(self._metadata, self._routers, self._child_policy)
+        self._planner = plans.Planner(self._metadata, self._routers, self._child_policy)
         return router
 
     def _ranked_by_asking(self, keyspace: str | None, key: bytes, query: Any) -> Ranked:

@@ -1,0 +1,33 @@
+# What the other compiled modules see of the ring.
+
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
+
+cdef enum:
+    NOBODY = 0xFFFF  # ends a row of replicas that is shorter than the widest one
+
+cdef class TokenRing:
+    cdef int64_t* _tokens
+    cdef uint16_t* _owners
+    cdef Py_ssize_t _size
+
+    cdef Py_ssize_t _position(self, int64_t token) noexcept nogil
+
+
+cdef class ReplicaMap:
+    cdef object _ring
+    cdef TokenRing _own  # the same, where it is a compiled one
+    cdef tuple _hosts
+    cdef Py_ssize_t _width
+    cdef Py_ssize_t _places
+    cdef Py_ssize_t _set_count
+    cdef uint16_t* _sets
+    cdef uint32_t* _set_at
+
+    cdef int _take(self, ring, tuple hosts, made) except -1
+    cdef const uint16_t* _row(self, Py_ssize_t position) noexcept nogil
+    cdef Py_ssize_t _place_of(self, key) except -1
+    cdef tuple _at(self, Py_ssize_t position)
+
+
+# The Murmur3Partitioner's token of `size` bytes.
+cdef int64_t token_at(const uint8_t* key, Py_ssize_t size) noexcept nogil

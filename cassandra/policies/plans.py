@@ -1,0 +1,141 @@
+"""Query plans over the replicas of a partition, in Python: the reference of `cassandra._accel.plans`.
+
+A `Router` knows the replicas of each key of a keyspace and how far each host is, and gives them in the order to try them. A `Planner`
+has the router of each keyspace, and makes the plans of statements, as long as the cluster stays as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cassandra.metadata.ring import ReplicaMap
+
+__all__ = ["Planner", "Router", "replica_plan"]
+
+_MASK = (1 << 64) - 1
+_TIERS = 4
+_SERIAL = (8, 9)  # SERIAL and LOCAL_SERIAL (native_protocol_v5.spec, section 3, [consistency])
+
+
+class Router:
+    """A `ReplicaMap` with the tier of each host: 0 is the nearest, up to 3; 255 leaves a host out.
+
+    seed: of the generator that shuffles; not 0.
+    """
+
+    __slots__ = ("_map", "_state", "_tiers")
+
+    def __init__(self, replica_map: ReplicaMap, tiers: Sequence[int], seed: int) -> None:
+        if len(tiers) != len(replica_map.hosts()):
+            raise ValueError(f"{len(replica_map.hosts())} hosts have {len(tiers)} tiers")
+        self._map = replica_map
+        self._tiers = bytes(tiers)
+        self._state = (seed & _MASK) or 1
+
+    def route(self, key: bytes, shuffle: bool) -> tuple[tuple[Any, ...], int]:
+        """(the replicas of a serialized key, nearer tiers first; how many of them are of the nearest tier that has any).
+
+        shuffle: each tier in a random order, in place of the ring's.
+        """
+        row = self._map.row(self._map.position_of(key))
+        tiers, hosts = self._tiers, self._map.hosts()
+        order: list[int] = []
+        nearest = 0
+        for tier in range(_TIERS):
+            own = [host for host in row if tiers[host] == tier]
+            if own:
+                if shuffle and len(own) > 1:
+                    self._shuffle(own)
+                nearest = nearest or len(own)
+                order += own
+        return tuple([hosts[host] for host in order]), nearest
+
+    def plan(
+        self,
+        key: bytes,
+        shuffle: bool,
+        child: Any,
+        working_keyspace: Any,
+        query: Any,
+        in_flight: Callable[[Any], int] | None = None,
+    ) -> Iterator[Any]:
+        """`replica_plan` of what `route` gives.
+
+        in_flight: gives the requests under way to a host; of the first two at the shortest distance the one with fewer is first.
+        """
+        replicas, nearest = self.route(key, shuffle)
+        if in_flight is not None and nearest > 1:
+            first, second = replicas[0], replicas[1]
+            up = first.is_up is not False and second.is_up is not False
+            if up and in_flight(second) < in_flight(first):
+                replicas = (second, first, *replicas[2:])
+        return replica_plan(replicas, child, working_keyspace, query)
+
+    def _shuffle(self, hosts: list[int]) -> None:
+        """Fisher and Yates, with a new draw when most bits of the last one are used."""
+        bits = 0
+        for last in range(len(hosts) - 1, 0, -1):
+            if bits < 1 << 32:
+                bits = self._draw()
+            other = bits % (last + 1)
+            bits //= last + 1
+            hosts[last], hosts[other] = hosts[other], hosts[last]
+
+    def _draw(self) -> int:
+        """The next number of Marsaglia's xorshift, the upper 53 of its 64 bits."""
+        state = self._state
+        state ^= (state << 13) & _MASK
+        state ^= state >> 7
+        state ^= (state << 17) & _MASK
+        self._state = state
+        return (state * 0x2545F4914F6CDD1D & _MASK) >> 11
+
+
+class Planner:
+    """The query plans of one policy: `routers` has the `Router` of each keyspace, for `metadata` as it was when it was made.
+
+    child: the policy whose plan comes after the replicas.
+    """
+
+    __slots__ = ("_child", "_metadata", "_routers", "_version", "_view")
+
+    def __init__(self, metadata: Any, routers: Mapping[Any, Router], child: Any) -> None:
+        self._metadata = metadata
+        self._view = metadata.view
+        self._version = metadata.replication_version
+        self._routers = routers
+        self._child = child
+
+    def plan(
+        self, working_keyspace: Any, query: Any, shuffle: bool, in_flight: Callable[[Any], int] | None = None
+    ) -> Iterator[Any] | None:
+        """The plan of a statement with a routing key; None where there is no router for it, or it is out of date.
+
+        shuffle, in_flight: as `Router.plan` takes them; without effect where all clients should have the same order.
+        """
+        metadata = self._metadata
+        if metadata.view is not self._view or metadata.replication_version != self._version:
+            return None
+        key = query.routing_key
+        if key is None:
+            return None
+        router = self._routers.get(query.keyspace or working_keyspace)
+        if router is None:
+            return None
+        if query.consistency_level in _SERIAL or query.is_lwt():
+            return router.plan(key, False, self._child, working_keyspace, query)
+        return router.plan(key, shuffle, self._child, working_keyspace, query, in_flight)
+
+
+def replica_plan(replicas: Sequence[Any], child: Any, working_keyspace: Any, query: Any) -> Iterator[Any]:
+    """The replicas that are not down, then what ``child.make_query_plan(working_keyspace, query)`` gives beside them."""
+    tried = set()
+    for host in replicas:
+        if host.is_up is not False:
+            tried.add(host)
+            yield host
+    for host in child.make_query_plan(working_keyspace, query):
+        if host not in tried:
+            yield host
