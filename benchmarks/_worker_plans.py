@@ -65,14 +65,13 @@ def make_metadata(hosts: list[Host], vnodes: int, options: dict[str, str]) -> tu
     return metadata, tokens
 
 
-def best(make: Callable[[], list[Any]], call: Callable[[Any], Any]) -> float:
-    """ns for `call` of one thing, the best of several rounds; `make` gives new things to each."""
+def best(make: Callable[[], list[Any]], spend: Callable[[list[Any]], None]) -> float:
+    """ns for each of the new things that `make` gives to `spend`, the best of several rounds."""
     fastest = float("inf")
     for _ in range(REPEATS):
         things = make()
         start = time.perf_counter()
-        for thing in things:
-            call(thing)
+        spend(things)
         fastest = min(fastest, (time.perf_counter() - start) / len(things))
     return fastest * 1e9
 
@@ -101,16 +100,24 @@ def plans() -> dict[str, float]:
     for name, policy in policies.items():
         policy.populate(cluster, hosts)
 
-        def first(statement: Any, plan: Any = policy.make_query_plan) -> Any:
-            return next(iter(plan("ks", statement)))
+        def first_hosts(those: list[Any], plan: Any = policy.make_query_plan) -> None:
+            for statement in those:
+                next(iter(plan("ks", statement)))
 
-        found[name] = best(statements, first)
-    found["whole plan, TokenAware(DCAware)"] = best(
-        statements,
-        lambda statement: list(policies["first host and token, TokenAware(DCAware)"].make_query_plan("ks", statement)),
+        found[name] = best(statements, first_hosts)
+
+    def whole_plans(those: list[Any], policy: Any = policies["first host and token, TokenAware(DCAware)"]) -> None:
+        for statement in those:
+            list(policy.make_query_plan("ks", statement))
+
+    def replicas(keys: list[Any]) -> None:
+        for key in keys:
+            metadata.get_replicas("ks", key)
+
+    found["whole plan, TokenAware(DCAware)"] = best(statements, whole_plans)
+    found["get_replicas(keyspace, key)"] = best(
+        lambda: [number.to_bytes(16, "big") for number in range(STATEMENTS)], replicas
     )
-    keys = [number.to_bytes(16, "big") for number in range(STATEMENTS)]
-    found["get_replicas(keyspace, key)"] = best(lambda: keys, lambda key: metadata.get_replicas("ks", key))
     return found
 
 

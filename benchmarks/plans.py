@@ -22,6 +22,7 @@ SCRIPT = Path(__file__).resolve().parent / "_worker_plans.py"
 PASSES = 2
 FIRST = "first host and token, TokenAware(DCAware)"
 TARGETS = {FIRST: 1000.0, "get_replicas(keyspace, key)": 1000.0}  # ns
+TIMES = {FIRST: 10.0}  # faster than the faster peer
 RING_TARGET = 1.0  # seconds
 
 
@@ -58,13 +59,16 @@ def table(found: dict[str, Any], hosts: int, vnodes: int) -> list[list[str]]:
     for name, ours in found["turbocql c"]["plans"].items():
         times = [found[driver]["plans"].get(name) for driver in drivers]
         others = [time for driver, time in zip(drivers, times, strict=True) if driver in peers.PEERS and time]
-        target = TARGETS.get(name)
+        target, times_faster = TARGETS.get(name), TIMES.get(name)
+        said = "" if target is None else f"{target:,.0f} {'met' if ours <= target else 'MISSED'}"
+        if times_faster is not None and others:
+            said += f", {times_faster:,.0f} times {'met' if min(others) / ours >= times_faster else 'MISSED'}"
         lines.append(
             [
                 f"{name}, ns",
                 *["-" if time is None else f"{time:,.0f}" for time in times],
                 f"{min(others) / ours:.1f}" if others else "-",
-                "" if target is None else f"{target:,.0f} {'met' if ours <= target else 'MISSED'}",
+                said,
             ]
         )
     rings = [found[driver]["ring"] for driver in drivers]

@@ -1,27 +1,47 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True, binding=True
-"""Query plans over the replicas of a partition, compiled; `cassandra.policies.plans` is its reference and explains it."""
+"""Query plans over the replicas of a partition, compiled; `cassandra.policies.plans` is its reference and explains it.
+
+A plan holds numbers of hosts, and gives a host out when it is asked for one: most plans are asked for the first one alone.
+"""
+
+cimport cython
 
 from cpython.bytes cimport PyBytes_AS_STRING
-from cpython.ref cimport Py_INCREF
-from cpython.tuple cimport PyTuple_GET_SIZE, PyTuple_New, PyTuple_SET_ITEM
-from libc.stdint cimport uint8_t, uint16_t, uint64_t
+from cpython.object cimport PyObject
+from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
+from libc.string cimport memset
 
 from cassandra._accel.bind cimport ValuesBlock
 from cassandra._accel.ring cimport NOBODY, ReplicaMap, token_at
+from cassandra._accel.slots cimport slot_in, slot_value
 
+from cassandra.metadata.host import Host as _HostClass
 from cassandra.query.prepared import BoundStatement as _BoundStatementClass
-
-cdef object _BoundStatement = _BoundStatementClass
-
-
-cdef extern from "Python.h":
-    ctypedef struct PyObject
-    PyObject* PyTuple_GET_ITEM_REF "PyTuple_GET_ITEM" (object, Py_ssize_t)
-
+from cassandra.query.prepared import PreparedStatement as _PreparedStatementClass
 
 cdef enum:
     TIERS = 4
+    FEW = 12  # replicas that a plan has room for in itself
+
+cdef type _Host = _HostClass
+cdef type _BoundStatement = _BoundStatementClass
+cdef type _PreparedStatement = _PreparedStatementClass
+cdef Py_ssize_t _IS_UP = slot_in(_Host, "is_up")
+cdef Py_ssize_t _BLOCK = slot_in(_BoundStatement, "block")
+cdef Py_ssize_t _CONSISTENCY = slot_in(_BoundStatement, "consistency_level")
+cdef Py_ssize_t _KEYSPACE = slot_in(_BoundStatement, "keyspace")
+cdef Py_ssize_t _PREPARED = slot_in(_BoundStatement, "prepared_statement")
+cdef Py_ssize_t _ROUTING_KEY = slot_in(_BoundStatement, "_routing_key")
+cdef Py_ssize_t _INDEXES = slot_in(_PreparedStatement, "routing_key_indexes")
+cdef Py_ssize_t _IS_LWT = slot_in(_PreparedStatement, "_is_lwt")
+
+
+cdef inline bint _is_down(host) except -1:
+    if type(host) is _Host:
+        return slot_value(host, _IS_UP, "is_up") is False
+    return host.is_up is False
 
 
 cdef class Router:
@@ -38,7 +58,7 @@ cdef class Router:
         if len(tiers) != len(replica_map.hosts()):
             raise ValueError(f"{len(replica_map.hosts())} hosts have {len(tiers)} tiers")
         self._map = replica_map
-        self._tiers = bytes(tiers)
+        self._tiers = bytes([min(tier, TIERS) for tier in tiers])
         self._state = (seed & 0xFFFFFFFFFFFFFFFF) or 1
 
     def route(self, key, shuffle):
@@ -46,176 +66,182 @@ cdef class Router:
 
         shuffle: each tier in a random order, in place of the ring's.
         """
-        cdef ReplicaMap map_ = self._map
         cdef Py_ssize_t nearest = 0
-        cdef tuple replicas = self._route(map_._place_of(key), &nearest, shuffle, None)
-        return replicas, nearest
-
-    cdef tuple _route(self, Py_ssize_t position, Py_ssize_t* nearest, bint shuffle, in_flight):
-        cdef ReplicaMap map_ = self._map
-        cdef const uint16_t* row = map_._row(position)
-        cdef uint16_t here[64]
-        cdef uint16_t* order = here
-        cdef Py_ssize_t count = 0
-        cdef Py_ssize_t i
-        cdef tuple found
-        cdef object host
-        if row == NULL:
-            return ()
-        if map_._width > 64:
-            order = <uint16_t*> malloc(map_._width * sizeof(uint16_t))
-            if order == NULL:
-                raise MemoryError
-        try:
-            count = self._arrange(row, map_._width, order, nearest, shuffle)
-            if in_flight is not None and nearest[0] > 1:
-                self._prefer(order, in_flight)
-            found = PyTuple_New(count)
-            for i in range(count):
-                host = <object> PyTuple_GET_ITEM_REF(map_._hosts, order[i])
-                Py_INCREF(host)
-                PyTuple_SET_ITEM(found, i, host)
-        finally:
-            if order != here:
-                free(order)
-        return found
+        cdef ReplicaPlan found = self._plan(self._map._place_of(key), &nearest, shuffle, None)
+        return found._all(), nearest
 
     def plan(self, key, shuffle, child, working_keyspace, query, in_flight=None):
         """`replica_plan` of what `route` gives.
 
         in_flight: gives the requests under way to a host; of the first two at the shortest distance the one with fewer is first.
         """
-        cdef ReplicaMap map_ = self._map
         cdef Py_ssize_t nearest = 0
-        cdef tuple replicas = self._route(map_._place_of(key), &nearest, shuffle, in_flight)
-        return _plan_of(replicas, child, working_keyspace, query)
+        cdef ReplicaPlan made = self._plan(self._map._place_of(key), &nearest, shuffle, in_flight)
+        made._then(child, working_keyspace, query)
+        return made
 
-    cdef int _prefer(self, uint16_t* order, in_flight) except -1:
-        """Put the less busy one of the first two hosts first."""
-        cdef object first = <object> PyTuple_GET_ITEM_REF(self._map._hosts, order[0])
-        cdef object second = <object> PyTuple_GET_ITEM_REF(self._map._hosts, order[1])
-        cdef uint16_t moved
-        if first.is_up is not False and second.is_up is not False and in_flight(second) < in_flight(first):
-            moved = order[0]
-            order[0] = order[1]
-            order[1] = moved
-        return 0
+    cdef ReplicaPlan _plan(self, Py_ssize_t position, Py_ssize_t* nearest, bint shuffle, in_flight):
+        """The replicas at `position`, with nothing behind them."""
+        cdef const uint16_t* row = self._map._row(position)
+        cdef ReplicaPlan made
+        if row == NULL:
+            return _plan_over(self._map._hosts, 0)
+        made = _plan_over(self._map._hosts, self._map._width)
+        made._count = self._arrange(row, self._map._width, made._order, nearest, shuffle)
+        if in_flight is not None and nearest[0] > 1:
+            made._prefer(in_flight)
+        return made
 
     cdef Py_ssize_t _arrange(
-        self, const uint16_t* row, Py_ssize_t width, uint16_t* order, Py_ssize_t* nearest, bint shuffle
+        self, const uint16_t* row, Py_ssize_t width, uint32_t* order, Py_ssize_t* nearest, bint shuffle
     ) noexcept:
+        """Fill `order`, which has room for `width` hosts, by tiers; how many of them are not left out."""
         cdef const uint8_t* tiers = <const uint8_t*> PyBytes_AS_STRING(self._tiers)
+        cdef Py_ssize_t counts[TIERS + 1]
+        cdef Py_ssize_t ends[TIERS + 1]
         cdef Py_ssize_t count = 0
-        cdef Py_ssize_t start
         cdef Py_ssize_t i
         cdef int tier
+        memset(counts, 0, sizeof(counts))
+        for i in range(width):
+            if row[i] == NOBODY:
+                width = i
+                break
+            counts[tiers[row[i]]] += 1
+        for tier in range(TIERS + 1):
+            ends[tier] = count
+            count += counts[tier]
+        for i in range(width):
+            tier = tiers[row[i]]
+            order[ends[tier]] = row[i]
+            ends[tier] += 1
         for tier in range(TIERS):
-            start = count
-            for i in range(width):
-                if row[i] == NOBODY:
-                    break
-                if tiers[row[i]] == tier:
-                    order[count] = row[i]
-                    count += 1
-            if count == start:
+            if counts[tier] == 0:
                 continue
-            if shuffle and count - start > 1:
-                self._shuffle(order + start, count - start)
             if nearest[0] == 0:
-                nearest[0] = count
-        return count
+                nearest[0] = counts[tier]
+            if shuffle and counts[tier] > 1:
+                self._shuffle(order + ends[tier] - counts[tier], counts[tier])
+        return width - counts[TIERS]
 
-    cdef void _shuffle(self, uint16_t* hosts, Py_ssize_t count) noexcept nogil:
-        """Fisher and Yates, with a new draw when most bits of the last one are used."""
-        cdef uint64_t bits = 0
+    cdef void _shuffle(self, uint32_t* hosts, Py_ssize_t count) noexcept nogil:
+        """Fisher and Yates; of each draw the upper 32 bits choose, scaled to the places that are left."""
         cdef Py_ssize_t last = count - 1
         cdef Py_ssize_t other
-        cdef uint16_t moved
+        cdef uint32_t moved
         while last > 0:
-            if bits < <uint64_t> 0x100000000:
-                bits = self._draw()
-            other = <Py_ssize_t> (bits % <uint64_t> (last + 1))
-            bits //= <uint64_t> (last + 1)
+            other = <Py_ssize_t> (((self._draw() >> 32) * <uint64_t> (last + 1)) >> 32)
             moved = hosts[last]
             hosts[last] = hosts[other]
             hosts[other] = moved
             last -= 1
 
     cdef inline uint64_t _draw(self) noexcept nogil:
-        """The next number of Marsaglia's xorshift, the upper 53 of its 64 bits."""
+        """The next number of Marsaglia's xorshift."""
         cdef uint64_t state = self._state
         state ^= state << 13
         state ^= state >> 7
         state ^= state << 17
         self._state = state
-        return (state * <uint64_t> 0x2545F4914F6CDD1D) >> 11
+        return state * <uint64_t> 0x2545F4914F6CDD1D
 
 
 cdef class Planner:
     """The query plans of one policy: `routers` has the `Router` of each keyspace, for `metadata` as it was when it was made.
 
-    child: the policy whose plan comes after the replicas.
+    child: the policy whose plan comes after the replicas. shuffle, in_flight: as `Router.plan` takes them; without effect where all
+    clients should have the same order.
     """
 
     cdef object _metadata
-    cdef object _view
     cdef object _version
+    cdef Py_ssize_t _version_at
     cdef dict _routers
     cdef object _child
+    cdef bint _shuffle
+    cdef object _in_flight
+    cdef object _keyspace  # of the last plan, and its router: most programs use one
+    cdef Router _router
 
-    def __init__(self, metadata, routers, child):
+    def __init__(self, metadata, routers, child, shuffle=True, in_flight=None):
         self._metadata = metadata
-        self._view = metadata.view
-        self._version = metadata.replication_version
+        self._version_at = slot_in(type(metadata), "placement_version")
+        self._version = metadata.placement_version
         self._routers = dict(routers)
         self._child = child
+        self._shuffle = shuffle
+        self._in_flight = in_flight
 
-    def plan(self, working_keyspace, query, shuffle, in_flight=None):
-        """The plan of a statement with a routing key; None where there is no router for it, or it is out of date.
+    def plan(self, working_keyspace, query):
+        """The plan of a statement with a routing key; None where there is no router for it, or it is out of date."""
+        return self._plan(working_keyspace, query)
 
-        shuffle, in_flight: as `Router.plan` takes them; without effect where all clients should have the same order.
-        """
-        cdef Router router
+    cdef ReplicaPlan _plan(self, working_keyspace, query):
+        cdef ReplicaPlan made
         cdef Py_ssize_t nearest = 0
-        cdef Py_ssize_t place
-        cdef bint in_disorder = shuffle
-        cdef bint bound
-        cdef tuple replicas
-        metadata = self._metadata
-        if metadata.view is not self._view or metadata.replication_version != self._version:
+        cdef Py_ssize_t place = -1
+        cdef bint keeps_order = False
+        cdef Router router
+        if slot_value(self._metadata, self._version_at, "placement_version") is not self._version:
             return None
-        keyspace = query.keyspace
-        found = self._routers.get(keyspace if keyspace else working_keyspace)
-        if found is None:
-            return None
-        router = <Router> found
-        bound = type(query) is _BoundStatement
-        place = _place_of_bound(router._map, query) if bound else -1
+        if type(query) is _BoundStatement:
+            router = self._router_of(slot_value(query, _KEYSPACE, "keyspace"), working_keyspace)
+            if router is None:
+                return None
+            place = _place_of_bound(router._map, query, &keeps_order)
+        else:
+            router = self._router_of(query.keyspace, working_keyspace)
+            if router is None:
+                return None
+            keeps_order = _is_serial(query.consistency_level) or query.is_lwt()
         if place < 0:
             key = query.routing_key
             if key is None:
                 return None
             place = router._map._place_of(key)
-        level = query.consistency_level
-        if (level is not None and (level == 8 or level == 9)) or (
-            query.prepared_statement._is_lwt if bound else query.is_lwt()
-        ):
-            in_disorder = False
-            in_flight = None
-        replicas = router._route(place, &nearest, in_disorder, in_flight)
-        return _plan_of(replicas, self._child, working_keyspace, query)
+        made = router._plan(
+            place, &nearest, self._shuffle and not keeps_order, None if keeps_order else self._in_flight
+        )
+        made._then(self._child, working_keyspace, query)
+        return made
+
+    cdef Router _router_of(self, keyspace, working_keyspace):
+        if keyspace is None or keyspace == "":
+            keyspace = working_keyspace
+        if keyspace is not self._keyspace or self._router is None:
+            self._router = self._routers.get(keyspace)
+            self._keyspace = keyspace
+        return self._router
 
 
-cdef Py_ssize_t _place_of_bound(ReplicaMap map_, query) except -2:
-    """Where a bound statement's partition key of one column belongs, hashed where its value stands; -1 where it has another key, or none."""
+cdef inline bint _is_serial(level) except -1:
+    return level is not None and (level == 8 or level == 9)
+
+
+cdef Py_ssize_t _place_of_bound(ReplicaMap map_, query, bint* keeps_order) except -2:
+    """Where a bound statement's partition key of one column belongs, hashed where its value stands; -1 where it has another key, or none.
+
+    keeps_order: is set to whether all clients should try its replicas in one order.
+    """
     cdef ValuesBlock block
     cdef Py_ssize_t size = 0
     cdef Py_ssize_t pos
-    if map_._own is None or query._routing_key is not None:
-        return -1
-    values = query.block
-    indexes = query.prepared_statement.routing_key_indexes
-    if not indexes or len(indexes) != 1 or type(values) is not ValuesBlock:
+    prepared = slot_value(query, _PREPARED, "prepared_statement")
+    if type(prepared) is _PreparedStatement:
+        is_lwt = slot_value(prepared, _IS_LWT, "_is_lwt")
+        indexes = slot_value(prepared, _INDEXES, "routing_key_indexes")
+    else:
+        is_lwt = prepared._is_lwt
+        indexes = prepared.routing_key_indexes
+    keeps_order[0] = is_lwt or _is_serial(slot_value(query, _CONSISTENCY, "consistency_level"))
+    values = slot_value(query, _BLOCK, "block")
+    if (
+        map_._own is None
+        or not indexes
+        or len(indexes) != 1
+        or type(values) is not ValuesBlock
+        or slot_value(query, _ROUTING_KEY, "_routing_key") is not None
+    ):
         return -1
     block = <ValuesBlock> values
     pos = block._find(indexes[0], &size)
@@ -224,59 +250,118 @@ cdef Py_ssize_t _place_of_bound(ReplicaMap map_, query) except -2:
     return map_._own._position(token_at(<const uint8_t*> PyBytes_AS_STRING(block.data) + pos, size))
 
 
-cdef class _ReplicaPlan:
+@cython.final
+@cython.freelist(32)
+cdef class ReplicaPlan:
     """What `replica_plan` gives."""
 
-    cdef tuple _replicas
+    cdef tuple _hosts
+    cdef uint32_t* _order  # the hosts to try, by their places in `_hosts`
+    cdef uint32_t _few[FEW]
+    cdef Py_ssize_t _count
     cdef Py_ssize_t _at
+    cdef Py_ssize_t _given  # how many were not down: their places have moved to the front of `_order`
     cdef object _child
     cdef object _working_keyspace
     cdef object _query
     cdef object _rest
     cdef set _tried  # the replicas that were given out, where there is more than they
-    cdef list _left_out  # replicas that were down
+
+    def __dealloc__(self):
+        if self._order != self._few:
+            free(self._order)
+
+    cdef inline object _host(self, Py_ssize_t at):
+        return <object> PyTuple_GET_ITEM(self._hosts, self._order[at])
+
+    cdef int _then(self, child, working_keyspace, query) except -1:
+        """Let the child's plan follow."""
+        self._child = child
+        self._working_keyspace = working_keyspace
+        self._query = query
+        return 0
+
+    cdef int _prefer(self, in_flight) except -1:
+        """Put the less busy one of the first two hosts first."""
+        cdef object first = self._host(0)
+        cdef object second = self._host(1)
+        cdef uint32_t moved
+        if not _is_down(first) and not _is_down(second) and in_flight(second) < in_flight(first):
+            moved = self._order[0]
+            self._order[0] = self._order[1]
+            self._order[1] = moved
+        return 0
+
+    cdef tuple _all(self):
+        cdef Py_ssize_t at
+        return tuple([self._host(at) for at in range(self._count)])
 
     def __iter__(self):
         return self
 
     def __next__(self):
         cdef object host
-        while self._at < PyTuple_GET_SIZE(self._replicas):
-            host = self._replicas[self._at]
+        while self._at < self._count:
+            host = self._host(self._at)
             self._at += 1
-            if host.is_up is not False:
+            if not _is_down(host):
+                self._order[self._given] = self._order[self._at - 1]
+                self._given += 1
                 return host
-            if self._left_out is None:
-                self._left_out = []
-            self._left_out.append(host)
         if self._rest is None:
-            child, self._child = self._child, None
-            if child is None:
-                raise StopIteration
-            self._tried = set(self._replicas)
-            if self._left_out is not None:
-                self._tried.difference_update(self._left_out)
-            self._rest = iter(child.make_query_plan(self._working_keyspace, self._query))
-            self._query = None
+            self._ask_child()
         for host in self._rest:
             if host not in self._tried:
                 return host
-        self._rest = iter(())
+        self._rest = ()
         raise StopIteration
+
+    cdef int _ask_child(self) except -1:
+        cdef Py_ssize_t at
+        child, query = self._child, self._query
+        self._child = self._query = None
+        self._rest = ()
+        if child is not None:
+            self._tried = {self._host(at) for at in range(self._given)}
+            self._rest = iter(child.make_query_plan(self._working_keyspace, query))
+        return 0
+
+
+cdef ReplicaPlan _plan_over(tuple hosts, Py_ssize_t room):
+    """A plan with room for `room` of `hosts`, and none yet."""
+    cdef ReplicaPlan made = ReplicaPlan.__new__(ReplicaPlan)
+    made._hosts = hosts
+    made._order = made._few
+    if room > FEW:
+        made._order = <uint32_t*> malloc(room * sizeof(uint32_t))
+        if made._order == NULL:
+            raise MemoryError
+    return made
 
 
 def replica_plan(replicas, child, working_keyspace, query):
     """The replicas that are not down, then what ``child.make_query_plan(working_keyspace, query)`` gives beside them."""
-    return _plan_of(tuple(replicas), child, working_keyspace, query)
+    cdef tuple hosts = tuple(replicas)
+    cdef Py_ssize_t at
+    cdef ReplicaPlan made = _plan_over(hosts, PyTuple_GET_SIZE(hosts))
+    for at in range(PyTuple_GET_SIZE(hosts)):
+        made._order[at] = <uint32_t> at
+    made._count = PyTuple_GET_SIZE(hosts)
+    made._then(child, working_keyspace, query)
+    return made
 
 
-cdef _ReplicaPlan _plan_of(tuple replicas, child, working_keyspace, query):
-    cdef _ReplicaPlan plan = _ReplicaPlan.__new__(_ReplicaPlan)
-    plan._replicas = replicas
-    plan._child = child
-    plan._working_keyspace = working_keyspace
-    plan._query = query
-    return plan
+def make_query_plan(policy, working_keyspace=None, query=None):
+    """The hosts to try for one request, the best first: the replicas of the statement's partition, then the child policy's plan."""
+    planner = policy._planner
+    if query is not None and type(planner) is Planner:
+        try:
+            made = (<Planner> planner)._plan(working_keyspace, query)
+        except AttributeError:  # of something that is no statement of ours
+            made = None
+        if made is not None:
+            return made
+    return policy._plan_slowly(working_keyspace, query)
 
 
-__all__ = ["Planner", "Router", "replica_plan"]
+__all__ = ["Planner", "Router", "make_query_plan", "replica_plan"]

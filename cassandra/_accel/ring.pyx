@@ -35,6 +35,11 @@ cdef int _by_token(const void* a, const void* b) noexcept nogil:
     return -1 if left.owner < right.owner else (1 if left.owner > right.owner else 0)
 
 
+cdef inline uint64_t _unsigned(int64_t token) noexcept nogil:
+    """In the same order, from 0 on."""
+    return <uint64_t> token ^ <uint64_t> 0x8000000000000000
+
+
 cdef int64_t token_at(const uint8_t* key, Py_ssize_t size) noexcept nogil:
     cdef int64_t token = murmur3_of(key, size)
     return INT64_MAX if token == INT64_MIN else token
@@ -100,17 +105,44 @@ cdef class TokenRing:
                 self._owners[kept] = <uint16_t> found[at].owner
                 kept += 1
             self._size = kept
+            self._sort_in()
         finally:
             free(found)
 
     def __dealloc__(self):
         free(self._tokens)
         free(self._owners)
+        free(self._first)
+
+    cdef int _sort_in(self) except -1:
+        """Fill `_first`, in which about one token has the same upper bits."""
+        cdef int bits = 1
+        cdef Py_ssize_t at = 0
+        cdef Py_ssize_t value
+        while (<Py_ssize_t> 1 << bits) < self._size and bits < 24:
+            bits += 1
+        self._shift = 64 - bits
+        free(self._first)
+        self._first = <uint32_t*> malloc(((<Py_ssize_t> 1 << bits) + 1) * sizeof(uint32_t))
+        if self._first == NULL:
+            raise MemoryError
+        for value in range((<Py_ssize_t> 1 << bits) + 1):
+            while at < self._size and <Py_ssize_t> (_unsigned(self._tokens[at]) >> self._shift) < value:
+                at += 1
+            self._first[value] = <uint32_t> at
+        return 0
 
     cdef Py_ssize_t _position(self, int64_t token) noexcept nogil:
-        cdef Py_ssize_t low = 0
-        cdef Py_ssize_t count = self._size
+        cdef const uint32_t* first
+        cdef Py_ssize_t low
+        cdef Py_ssize_t count
         cdef Py_ssize_t half
+        if self._first == NULL:  # it was never filled
+            return 0
+        # Tokens are spread evenly, as a rule: what is left to search is one or two.
+        first = self._first + (_unsigned(token) >> self._shift)
+        low = first[0]
+        count = <Py_ssize_t> first[1] - low
         while count > 0:
             half = count >> 1
             if self._tokens[low + half] < token:

@@ -22,6 +22,8 @@ TableReplicas = Callable[[str, str, bytes], Sequence[Host] | None]
 class Metadata:
     """The cluster's name, partitioner and hosts. Readable from any thread; the engine alone replaces the snapshot."""
 
+    __slots__ = ("__dict__", "__weakref__", "placement_version")  # a slot, because each plan reads it
+
     token_metadata_enabled: bool = True
     """Whether tokens are used at all: without them there is no token map, and no host is known as a replica."""
 
@@ -30,6 +32,7 @@ class Metadata:
         self.partitioner: str | None = None
         self.dbaas = False
         self.replication_version = 0
+        self.placement_version = 0  # counts the changes of all that decides where partitions are
         self._hosts: MappingProxyType[Any, Host] = MappingProxyType({})
         self._replication: Mapping[str, ReplicationStrategy | None] = MappingProxyType({})
         self.view: View | None = None  # of the hosts that own tokens; swapped when one of them changes
@@ -73,8 +76,10 @@ class Metadata:
         self._hosts = MappingProxyType({host.endpoint: host for host in hosts})
         token_class = token_class_of(self.partitioner) if self.token_metadata_enabled else None
         view = View(hosts, token_class) if token_class is not None else None
-        if view is None or not view.is_like(self.view):
+        known = self.view
+        if view is not known and (view is None or not view.is_like(known)):
             self.view = view
+            self.placement_version += 1
 
     # -- replicas ------------------------------------------------------------------------------------------------------
 
@@ -92,6 +97,7 @@ class Metadata:
         if replication != self._replication:
             self._replication = MappingProxyType(dict(replication))
             self.replication_version += 1
+            self.placement_version += 1
 
     @property
     def table_replicas(self) -> TableReplicas | None:
@@ -101,12 +107,13 @@ class Metadata:
     @table_replicas.setter
     def table_replicas(self, table_replicas: TableReplicas | None) -> None:
         self._table_replicas = table_replicas
-        self.replication_version += 1
+        self.placement_version += 1
 
     def routing(self) -> Routing | None:
         """Where partitions are, at this moment; None without tokens, or with a partitioner that is not known."""
-        view, version, known = self.view, self.replication_version, self._routing
-        if known is not None and known.view is view and known.replication_version == version:
+        # The version is read first, and changes last: what is made in between is made again.
+        version, view, known = self.placement_version, self.view, self._routing
+        if known is not None and known.placement_version == version:
             return known
         if view is None:
             return None

@@ -57,19 +57,19 @@ class View:
 
 
 class Routing:
-    """One state of the cluster: `view` and `replication_version` say which. Readable from any thread."""
+    """One state of the cluster: `view` and `placement_version` say which. Readable from any thread."""
 
-    __slots__ = ("_by_keyspace", "_by_strategy", "_replication_of", "replication_version", "view")
+    __slots__ = ("_by_keyspace", "_by_strategy", "_replication_of", "placement_version", "view")
 
     def __init__(
         self,
         view: View,
         replication_of: Callable[[str], ReplicationStrategy | None],
-        replication_version: int,
+        placement_version: int,
         previous: Routing | None = None,
     ) -> None:
         self.view = view
-        self.replication_version = replication_version
+        self.placement_version = placement_version
         self._replication_of = replication_of
         self._by_keyspace: dict[str, ReplicaMap | None] = {}
         # What is known of the same hosts stays known.

@@ -15,11 +15,14 @@ import itertools
 import time
 from collections.abc import Callable, Iterator
 from math import exp, log
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cassandra._impl import plans
 from cassandra.policies.balancing import DCAwareRoundRobinPolicy, Engine, HostDistance, LoadBalancingPolicy
 from cassandra.policies.token_aware import TokenAwarePolicy, keeps_order
+
+if TYPE_CHECKING:
+    from cassandra.policies.plans import Planner
 
 __all__ = ["AdaptivePolicy"]
 
@@ -99,21 +102,17 @@ class AdaptivePolicy(TokenAwarePolicy):
     def attach(self, engine: Engine) -> None:
         super().attach(engine)
         self._in_flight = engine.in_flight
+        self._forget_routers()
         self._time = engine.time
         if self.slow_replica_avoidance:
             engine.observe_latencies(self.on_latency)
 
     # -- plans -----------------------------------------------------------------------------------------------------------
 
-    def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
-        if query is not None and self._planner is not None and not self._demoted:
-            try:
-                made = self._planner.plan(working_keyspace, query, True, self._in_flight)
-            except AttributeError:  # of something that is no statement of ours
-                made = None
-            if made is not None:
-                return made
-        return self._plan_slowly(working_keyspace, query)
+    def _make_planner(self) -> Planner | None:
+        if self._demoted:
+            return None  # each plan looks at who is demoted
+        return plans.Planner(self._metadata, self._routers, self._child_policy, True, self._in_flight)
 
     def _plan_slowly(self, working_keyspace: str | None, query: Any) -> Iterator[Host]:
         child = self._child_policy
@@ -188,6 +187,7 @@ class AdaptivePolicy(TokenAwarePolicy):
     def _judge(self, now: float) -> None:
         """End the demotions that are over, and demote who is slow beside the fastest host at the same distance."""
         self._next_judgement = now + JUDGE_INTERVAL
+        known = list(self._demoted)
         for host, until in list(self._demoted.items()):
             if until <= now:
                 del self._demoted[host]
@@ -200,6 +200,8 @@ class AdaptivePolicy(TokenAwarePolicy):
         for distance, hosts in by_distance.items():
             if distance != HostDistance.IGNORED:
                 self._demote_slow(hosts, now)
+        if known != list(self._demoted):
+            self._forget_routers()
 
     def _demote_slow(self, hosts: list[Host], now: float) -> None:
         hosts.sort(key=lambda host: self._answers[host].average, reverse=True)

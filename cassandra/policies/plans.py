@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from cassandra.metadata.ring import ReplicaMap
 
-__all__ = ["Planner", "Router", "replica_plan"]
+__all__ = ["Planner", "Router", "make_query_plan", "replica_plan"]
 
 _MASK = (1 << 64) - 1
 _TIERS = 4
@@ -74,59 +74,58 @@ class Router:
         return replica_plan(replicas, child, working_keyspace, query)
 
     def _shuffle(self, hosts: list[int]) -> None:
-        """Fisher and Yates, with a new draw when most bits of the last one are used."""
-        bits = 0
+        """Fisher and Yates; of each draw the upper 32 bits choose, scaled to the places that are left."""
         for last in range(len(hosts) - 1, 0, -1):
-            if bits < 1 << 32:
-                bits = self._draw()
-            other = bits % (last + 1)
-            bits //= last + 1
+            other = (self._draw() >> 32) * (last + 1) >> 32
             hosts[last], hosts[other] = hosts[other], hosts[last]
 
     def _draw(self) -> int:
-        """The next number of Marsaglia's xorshift, the upper 53 of its 64 bits."""
+        """The next number of Marsaglia's xorshift."""
         state = self._state
         state ^= (state << 13) & _MASK
         state ^= state >> 7
         state ^= (state << 17) & _MASK
         self._state = state
-        return (state * 0x2545F4914F6CDD1D & _MASK) >> 11
+        return state * 0x2545F4914F6CDD1D & _MASK
 
 
 class Planner:
     """The query plans of one policy: `routers` has the `Router` of each keyspace, for `metadata` as it was when it was made.
 
-    child: the policy whose plan comes after the replicas.
+    child: the policy whose plan comes after the replicas. shuffle, in_flight: as `Router.plan` takes them; without effect where all
+    clients should have the same order.
     """
 
-    __slots__ = ("_child", "_metadata", "_routers", "_version", "_view")
+    __slots__ = ("_child", "_in_flight", "_metadata", "_routers", "_shuffle", "_version")
 
-    def __init__(self, metadata: Any, routers: Mapping[Any, Router], child: Any) -> None:
+    def __init__(
+        self,
+        metadata: Any,
+        routers: Mapping[Any, Router],
+        child: Any,
+        shuffle: bool = True,
+        in_flight: Callable[[Any], int] | None = None,
+    ) -> None:
         self._metadata = metadata
-        self._view = metadata.view
-        self._version = metadata.replication_version
+        self._version = metadata.placement_version
         self._routers = routers
         self._child = child
+        self._shuffle = shuffle
+        self._in_flight = in_flight
 
-    def plan(
-        self, working_keyspace: Any, query: Any, shuffle: bool, in_flight: Callable[[Any], int] | None = None
-    ) -> Iterator[Any] | None:
-        """The plan of a statement with a routing key; None where there is no router for it, or it is out of date.
-
-        shuffle, in_flight: as `Router.plan` takes them; without effect where all clients should have the same order.
-        """
-        metadata = self._metadata
-        if metadata.view is not self._view or metadata.replication_version != self._version:
-            return None
-        key = query.routing_key
-        if key is None:
+    def plan(self, working_keyspace: Any, query: Any) -> Iterator[Any] | None:
+        """The plan of a statement with a routing key; None where there is no router for it, or it is out of date."""
+        if self._metadata.placement_version != self._version:
             return None
         router = self._routers.get(query.keyspace or working_keyspace)
         if router is None:
             return None
+        key = query.routing_key
+        if key is None:
+            return None
         if query.consistency_level in _SERIAL or query.is_lwt():
             return router.plan(key, False, self._child, working_keyspace, query)
-        return router.plan(key, shuffle, self._child, working_keyspace, query, in_flight)
+        return router.plan(key, self._shuffle, self._child, working_keyspace, query, self._in_flight)
 
 
 def replica_plan(replicas: Sequence[Any], child: Any, working_keyspace: Any, query: Any) -> Iterator[Any]:
@@ -139,3 +138,17 @@ def replica_plan(replicas: Sequence[Any], child: Any, working_keyspace: Any, que
     for host in child.make_query_plan(working_keyspace, query):
         if host not in tried:
             yield host
+
+
+def make_query_plan(policy: Any, working_keyspace: str | None = None, query: Any = None) -> Iterator[Any]:
+    """The hosts to try for one request, the best first: the replicas of the statement's partition, then the child policy's plan."""
+    planner = policy._planner
+    if query is not None and planner is not None:
+        try:
+            made: Iterator[Any] | None = planner.plan(working_keyspace, query)
+        except AttributeError:  # of something that is no statement of ours
+            made = None
+        if made is not None:
+            return made
+    found: Iterator[Any] = policy._plan_slowly(working_keyspace, query)
+    return found

@@ -41,14 +41,23 @@ class TokenAwarePolicy(WrapperPolicy):
 
     def __init__(self, child_policy: LoadBalancingPolicy, shuffle_replicas: bool = True) -> None:
         super().__init__(child_policy)
-        self.shuffle_replicas = shuffle_replicas
+        self._shuffle_replicas = shuffle_replicas
         self._metadata: Any = None
         self._has_routing = False
-        self._view: Any = None
-        self._replication_version = -1
+        self._placement_version = -1
         self._routers: dict[str | None, Router] = {}
         self._planner: Planner | None = None
         self._random = random.Random()
+
+    @property
+    def shuffle_replicas(self) -> bool:
+        """Whether replicas of one distance are tried in a random order."""
+        return self._shuffle_replicas
+
+    @shuffle_replicas.setter
+    def shuffle_replicas(self, shuffle_replicas: bool) -> None:
+        self._shuffle_replicas = shuffle_replicas
+        self._forget_routers()
 
     def populate(self, cluster: Any, hosts: Iterable[Host]) -> None:
         self._metadata = cluster.metadata
@@ -57,15 +66,8 @@ class TokenAwarePolicy(WrapperPolicy):
         self._has_routing = isinstance(self._metadata, Metadata) and distances_follow_events(self._child_policy)
         self._forget_routers()
 
-    def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
-        if query is not None and self._planner is not None:
-            try:
-                made = self._planner.plan(working_keyspace, query, self.shuffle_replicas)
-            except AttributeError:  # of something that is no statement of ours
-                made = None
-            if made is not None:
-                return made
-        return self._plan_slowly(working_keyspace, query)
+    # Of the pair of modules: a frame of Python would take as long as the plan.
+    make_query_plan = plans.make_query_plan
 
     def _plan_slowly(self, working_keyspace: str | None, query: Any) -> Iterator[Host]:
         """Without the planner: it has no router for the keyspace yet, or can have none."""
@@ -85,9 +87,9 @@ class TokenAwarePolicy(WrapperPolicy):
         metadata = self._metadata
         if not self._has_routing:
             return None
-        if metadata.view is not self._view or metadata.replication_version != self._replication_version:
+        if metadata.placement_version != self._placement_version:
             self._forget_routers()
-            self._view, self._replication_version = metadata.view, metadata.replication_version
+            self._placement_version = metadata.placement_version
         router = self._routers.get(keyspace)
         return router if router is not None else self._make_router(keyspace)
 
@@ -106,8 +108,11 @@ class TokenAwarePolicy(WrapperPolicy):
         tiers = [_TIERS.get(distance(host), _LEFT_OUT) for host in replica_map.hosts()]
         router: Router = plans.Router(replica_map, tiers, self._random.getrandbits(64))
         self._routers[keyspace] = router
-        self._planner = plans.Planner(self._metadata, self._routers, self._child_policy)
+        self._planner = self._make_planner()
         return router
+
+    def _make_planner(self) -> Planner | None:
+        return plans.Planner(self._metadata, self._routers, self._child_policy, self._shuffle_replicas)
 
     def _ranked_by_asking(self, keyspace: str | None, key: bytes, query: Any) -> Ranked:
         """The replicas of the statement's partition that are not ignored, with everything looked up anew."""

@@ -24,6 +24,32 @@ class PreparedStatement:
     Safe to share between threads. The settings given here are taken over by each statement bound from it.
     """
 
+    __slots__ = (
+        "__dict__",
+        "__weakref__",
+        "_is_lwt",
+        "changes_counters",
+        "column_encryption_policy",
+        "column_metadata",
+        "consistency_level",
+        "custom_payload",
+        "fetch_size",
+        "is_idempotent",
+        "keyspace",
+        "needed_values",
+        "plan",
+        "protocol_version",
+        "query_id",
+        "query_string",
+        "result_metadata_and_id",
+        "retry_policy",
+        "routing_key_indexes",
+        "serial_consistency_level",
+        "table",
+        "table_keyspace",
+        "vector_type",
+    )
+
     def __init__(
         self,
         column_metadata: Sequence[Any],

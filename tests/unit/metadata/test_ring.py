@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import Any
 
 import pytest
@@ -30,6 +31,24 @@ def test_a_key_belongs_to_the_first_token_that_is_not_less(twins: Twins) -> None
     assert len(ring) == 3
     assert [ring.position(token) for token in (-6, -5, -4, 10, 11, 20, 21)] == [0, 0, 1, 1, 2, 2, 0]
     assert [ring.position(token) for token in (INT64_MIN, INT64_MAX)] == [0, 0]
+
+
+@given(
+    st.lists(
+        st.integers(INT64_MIN, INT64_MAX) | st.integers(-40, 40) | st.integers(INT64_MAX - 40, INT64_MAX),
+        min_size=1,
+        max_size=60,
+    ),
+    st.lists(
+        st.integers(INT64_MIN, INT64_MAX) | st.integers(-42, 42) | st.integers(INT64_MIN, INT64_MIN + 9), max_size=30
+    ),
+)
+def test_places_are_found_however_tokens_are_spread(tokens: list[int], asked: list[int]) -> None:
+    listed = sorted(set(tokens))
+    for lane in LANES:
+        ring = _impl.twin("ring", lane).TokenRing([map(str, tokens)])
+        for token in (*asked, *tokens, INT64_MIN, INT64_MAX):
+            assert ring.position(token) == bisect_left(listed, token) % len(listed)
 
 
 def test_an_empty_ring_has_no_replicas(twins: Twins) -> None:

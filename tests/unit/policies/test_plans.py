@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, namedtuple
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from cassandra import ConsistencyLevel
+from cassandra.cqltypes import Int32Type, UTF8Type
+from cassandra.query import BoundStatement, PreparedStatement, SimpleStatement
 from tests.conftest import Twins
 from tests.unit.metadata.rings import ring_of
 
@@ -112,3 +115,166 @@ def test_of_the_first_two_the_less_busy_one_is_taken(twins: Twins) -> None:
     # A busy host that is nearer stays first.
     b.is_up = True
     assert firsts(twins.plans.Router(made, [0, 1, 1], 5), True) == {"a"}
+
+
+# -- planners --------------------------------------------------------------------------------------------------------------
+
+Column = namedtuple("Column", "keyspace_name table_name name type")
+COLUMNS = [Column("ks", "t", name, kind) for name, kind in (("a", Int32Type), ("b", UTF8Type), ("c", Int32Type))]
+
+
+class Prepared(PreparedStatement):
+    """A program's own."""
+
+
+class Routed(BoundStatement):
+    """One whose key is somewhere else."""
+
+    routing_key = property(lambda self: b"elsewhere")
+
+
+def prepared(indexes: list[int], kind: Any = PreparedStatement, is_lwt: bool = False) -> Any:
+    return kind(COLUMNS, b"id", indexes, "INSERT", "ks", 4, None, None, is_lwt)
+
+
+def bound(of: Any, values: Any, **settings: Any) -> BoundStatement:
+    made: BoundStatement = of.bind(values)
+    for name, value in settings.items():
+        setattr(made, name, value)
+    return made
+
+
+NOBODY = SimpleNamespace(make_query_plan=lambda keyspace, query: ())
+
+
+class Placed:
+    """Metadata of six hosts, as far as planners look at them."""
+
+    placement_version = 1
+
+    def __init__(self, twins: Any, replicas: int = 3) -> None:
+        ring = twins.ring.TokenRing([[str((number * 6 + own) << 57) for number in range(10)] for own in range(6)])
+        self.hosts = tuple(Opaque(name, True) for name in "abcdef")
+        self.map = twins.ring.simple_map(ring, self.hosts, replicas, replicas)
+
+    def router(self, twins: Any) -> Any:
+        return twins.plans.Router(self.map, [0] * 6, 9)
+
+
+BOUND: dict[str, Any] = {
+    "one column": lambda number: bound(prepared([0]), (number, "text", 1)),
+    "another column": lambda number: bound(prepared([1]), (1, f"text {number}", 1)),
+    "two columns": lambda number: bound(prepared([2, 1]), (number, "text", number)),
+    "a key of its own": lambda number: bound(prepared([0]), (7, "text", 1), routing_key=b"key %d" % number),
+    "a key in parts": lambda number: bound(prepared([0]), (7, "text", 1), routing_key=[b"key", b"%d" % number]),
+    "a program's class": lambda number: bound(prepared([0], Prepared), (number, "text", 1)),
+    "no indexes, a key": lambda number: bound(prepared([]), (7, "text", 1), routing_key=b"key %d" % number),
+    "a statement": lambda number: SimpleStatement("SELECT", routing_key=b"%d" % number, keyspace="ks"),
+}
+
+
+@pytest.mark.parametrize("kind", list(BOUND))
+def test_statements_go_where_their_key_belongs(kind: str, twins: Twins) -> None:
+    placed = Placed(twins)
+    planner = twins.plans.Planner(placed, {"ks": placed.router(twins)}, NOBODY, False)
+    seen = set()
+    for number in range(40):
+        statement = BOUND[kind](number)
+        expected = placed.map.of_key(statement.routing_key)
+        seen.add(expected[0].name)
+        assert tuple(planner.plan(None, statement)) == expected
+        # The key that was asked for is known now, and the plan the same.
+        assert tuple(planner.plan("other", statement)) == expected
+    assert len(seen) > 3
+
+
+def test_a_statement_s_own_routing_key_counts(twins: Twins) -> None:
+    placed = Placed(twins)
+    planner = twins.plans.Planner(placed, {"ks": placed.router(twins)}, NOBODY, False)
+    routed = Routed(prepared([0])).bind((5, "text", 1))
+    assert tuple(planner.plan(None, routed)) == placed.map.of_key(b"elsewhere")
+
+
+def test_there_is_no_plan_without_a_key_a_router_or_the_same_cluster(twins: Twins) -> None:
+    placed = Placed(twins)
+    planner = twins.plans.Planner(placed, {"ks": placed.router(twins)}, NOBODY)
+    usual = bound(prepared([0]), (5, "text", 1))
+    assert planner.plan(None, bound(prepared([1]), (5, None, 1))) is None
+    assert planner.plan(None, bound(prepared([]), (5, "text", 1))) is None
+    assert planner.plan(None, BoundStatement(prepared([0]))) is None
+    assert planner.plan(None, bound(prepared([0]), (5, "text", 1), keyspace="other")) is None
+    assert planner.plan(None, bound(prepared([0]), (5, "text", 1), keyspace=None)) is None
+    assert planner.plan("ks", bound(prepared([0]), (5, "text", 1), keyspace=None)) is not None
+    assert planner.plan("ks", bound(prepared([0]), (5, "text", 1), keyspace="")) is not None
+    assert planner.plan(None, usual) is not None
+    placed.placement_version = 2
+    assert planner.plan(None, usual) is None
+
+
+def test_each_keyspace_has_its_replicas(twins: Twins) -> None:
+    one, two = Placed(twins, 1), Placed(twins, 2)
+    planner = twins.plans.Planner(one, {"ks": one.router(twins), "two": two.router(twins)}, NOBODY, False)
+    for number in range(20):
+        keyspace, placed = ("ks", one) if number % 2 else ("two", two)
+        statement = bound(prepared([0]), (number, "text", 1), keyspace=keyspace)
+        assert tuple(planner.plan(None, statement)) == placed.map.of_key(statement.routing_key)
+
+
+@pytest.mark.parametrize(
+    ("is_lwt", "level"), [(True, None), (False, ConsistencyLevel.SERIAL), (False, ConsistencyLevel.LOCAL_SERIAL)]
+)
+def test_who_wants_one_order_has_the_ring_s(is_lwt: bool, level: int | None, twins: Twins) -> None:
+    placed = Placed(twins)
+
+    def busy(host: Any) -> int:
+        raise AssertionError("nobody asks how busy hosts are")
+
+    planner = twins.plans.Planner(placed, {"ks": placed.router(twins)}, NOBODY, True, busy)
+    statement = bound(prepared([0], is_lwt=is_lwt), (5, "text", 1), consistency_level=level)
+    simple = SimpleStatement("SELECT", routing_key=b"5", keyspace="ks", consistency_level=ConsistencyLevel.SERIAL)
+    for _ in range(20):
+        assert tuple(planner.plan(None, statement)) == placed.map.of_key(statement.routing_key)
+        assert tuple(planner.plan(None, simple)) == placed.map.of_key(b"5")
+
+
+def test_planners_look_at_who_is_busy(twins: Twins) -> None:
+    placed = Placed(twins)
+    statement = bound(prepared([0]), (5, "text", 1))
+    least = placed.map.of_key(statement.routing_key)[1]
+    planner = twins.plans.Planner(
+        placed, {"ks": placed.router(twins)}, NOBODY, True, lambda host: 0 if host is least else 1
+    )
+    firsts = Counter(next(iter(planner.plan(None, statement))).name for _ in range(900))
+    # It is one of the two that are looked at in two of three plans.
+    assert 500 < firsts[least.name] < 700
+
+
+class Policy:
+    """What `make_query_plan` serves."""
+
+    def __init__(self, planner: Any) -> None:
+        self._planner = planner
+
+    def _plan_slowly(self, keyspace: Any, query: Any) -> Any:
+        return iter([(keyspace, query)])
+
+
+def test_a_policy_plans_slowly_where_its_planner_cannot(twins: Twins) -> None:
+    placed = Placed(twins)
+    planner = twins.plans.Planner(placed, {"ks": placed.router(twins)}, NOBODY, False)
+    make = twins.plans.make_query_plan
+    usual = bound(prepared([0]), (5, "text", 1))
+    assert tuple(make(Policy(planner), None, usual)) == placed.map.of_key(usual.routing_key)
+    assert list(make(Policy(None), "ks", usual)) == [("ks", usual)]
+    assert list(make(Policy(planner))) == [(None, None)]
+    assert list(make(Policy(planner), "ks", "text")) == [("ks", "text")]
+    assert list(make(Policy(planner), working_keyspace="ks", query=None)) == [("ks", None)]
+
+    class Own:
+        make_query_plan = make
+
+        def __init__(self) -> None:
+            self._planner = planner
+
+    assert tuple(Own().make_query_plan("ks", usual)) == placed.map.of_key(usual.routing_key)
+    assert tuple(Own().make_query_plan(query=usual)) == placed.map.of_key(usual.routing_key)

@@ -28,6 +28,7 @@ from cassandra.policies import (
     TokenAwarePolicy,
     WhiteListRoundRobinPolicy,
 )
+from cassandra.query import SimpleStatement
 from tests.conftest import Twins
 
 PLACES = [("dc1", "r1"), ("dc1", "r2"), ("dc1", "r1"), ("dc1", "r2"), ("dc2", "r1"), ("dc2", "r2")]
@@ -180,6 +181,19 @@ def test_what_needs_a_fixed_order_has_it(query: Any, policy_class: Any) -> None:
     expected = metadata.get_replicas("ks", b"key")
     assert {tuple(plan(policy, query)[:3]) for _ in range(20)} == {tuple(expected)}
     assert len({tuple(plan(policy, statement())[:3]) for _ in range(60)}) > 1
+
+
+def test_shuffling_may_be_switched_while_requests_run() -> None:
+    hosts = hosts_at()
+    policy = TokenAwarePolicy(RoundRobinPolicy())
+    metadata = populated(policy, hosts)
+    query = SimpleStatement("SELECT", routing_key=b"key", keyspace="ks")
+    assert len({tuple(plan(policy, query)[:3]) for _ in range(60)}) > 1
+    policy.shuffle_replicas = False
+    assert not policy.shuffle_replicas
+    assert {tuple(plan(policy, query)[:3]) for _ in range(60)} == {tuple(metadata.get_replicas("ks", b"key"))}
+    policy.shuffle_replicas = True
+    assert len({tuple(plan(policy, query)[:3]) for _ in range(60)}) > 1
 
 
 def test_a_program_s_own_child_policy_is_asked_every_time() -> None:
