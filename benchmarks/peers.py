@@ -17,6 +17,7 @@ from typing import Any
 
 TREE = Path(__file__).resolve().parent.parent
 PEERS = ("cassandra-driver", "scylla-driver")
+_NOT_INHERITED = ("PYTHONPATH", "CASS_DRIVER_IMPL", "PYTHONDONTWRITEBYTECODE")
 
 
 def cache() -> Path:
@@ -42,8 +43,11 @@ def environment(peer: str, extra: Sequence[str] = ("numpy",)) -> Path:
 
 
 def run(python: Path | str, script: Path, arguments: Sequence[str], settings: Mapping[str, str]) -> Any:
-    """What `script` prints as JSON on its last line, run by `python` with the environment variables `settings`."""
-    inherited = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "CASS_DRIVER_IMPL")}
+    """What `script` prints as JSON on its last line, run by `python` with the environment variables `settings`.
+
+    Every driver imports modules compiled to bytecode before, as installed ones are: this tree's are written in the first round.
+    """
+    inherited = {key: value for key, value in os.environ.items() if key not in _NOT_INHERITED}
     done = subprocess.run(
         [str(python), str(script), *arguments],
         env={**inherited, **settings},

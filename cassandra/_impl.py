@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cassandra import clock, murmur3
     from cassandra.cqltypes import codecs
     from cassandra.engine import exchange
-    from cassandra.metadata import ring
+    from cassandra.metadata import column_rows, ring
     from cassandra.policies import plans
     from cassandra.protocol import arrow_capsules, bind, bodies, column_buffers, frame, rows, segment
 
@@ -34,6 +34,7 @@ __all__ = [
     "clock",
     "codecs",
     "column_buffers",
+    "column_rows",
     "exchange",
     "fallback_reason",
     "frame",
@@ -54,6 +55,7 @@ TWINS: dict[str, str] = {
     "bind": "cassandra.protocol.bind",
     "bodies": "cassandra.protocol.bodies",
     "column_buffers": "cassandra.protocol.column_buffers",
+    "column_rows": "cassandra.metadata.column_rows",
     "frame": "cassandra.protocol.frame",
     "ring": "cassandra.metadata.ring",
     "plans": "cassandra.policies.plans",

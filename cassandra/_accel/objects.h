@@ -48,6 +48,12 @@ static inline PyObject *turbocql_new(PyObject *type) {
     return ((PyTypeObject *)type)->tp_alloc((PyTypeObject *)type, 0);
 }
 
+/* Whether `text`, a str, is these ASCII characters. False for a text that holds others. */
+static inline int turbocql_is_ascii(PyObject *text, const uint8_t *data, Py_ssize_t size) {
+    return PyUnicode_IS_COMPACT_ASCII(text) && PyUnicode_GET_LENGTH(text) == size
+        && memcmp(PyUnicode_1BYTE_DATA(text), data, (size_t)size) == 0;
+}
+
 /* 0 <= `number` < 2**128 as 16 big-endian bytes; -1 with an exception where it is none. */
 static inline int turbocql_int_to_16(PyObject *number, uint8_t *to) {
 #if PY_VERSION_HEX >= 0x030D0000

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, ValuesView
 from typing import Any
 
+from cassandra._impl import column_rows
 from cassandra.cqltypes.parse import cqltype_to_python, lookup_cqltype
 from cassandra.encoder import Encoder
+from cassandra.errors import DecodeError
 from cassandra.metadata.elements import (
     Aggregate,
     ColumnMask,
-    ColumnMetadata,
     DroppedColumn,
     Function,
     IndexMetadata,
@@ -25,7 +26,8 @@ from cassandra.metadata.elements import (
 from cassandra.metadata.keyspaces import KeyspaceMetadata
 from cassandra.metadata.names import cql_string, maybe_escape_name
 from cassandra.metadata.options import scylla_options
-from cassandra.metadata.schema import NOTHING, KeyspaceSource, LazyMapping, TableSource, object_of
+from cassandra.metadata.pages import ColumnPages
+from cassandra.metadata.schema import NOTHING, IndexRow, KeyspaceSource, LazyMapping, TableSource, object_of
 from cassandra.metadata.tables import MaterializedViewMetadata, TableMetadataV3
 
 log = logging.getLogger("cassandra.metadata")
@@ -68,13 +70,12 @@ def table(source: TableSource) -> TableMetadataV3:
 
 
 def _take_options(made: Any, source: TableSource) -> None:
-    for value in source.row:
-        if isinstance(value, Exception):
-            raise value
+    if source.error is not None:
+        raise source.error
     made.take_row(source.names, source.row)
-    extensions = made.extensions
+    extensions = source.names.value(source.row, "extensions")
     if extensions or source.scylla:
-        made.options.update(scylla_options(extensions, source.scylla[0] if source.scylla else None))
+        made.options.update(scylla_options(extensions or {}, source.scylla[0] if source.scylla else None))
 
 
 def with_views(made: TableMetadataV3, views: Mapping[str, TableSource]) -> TableMetadataV3:
@@ -86,14 +87,11 @@ def with_views(made: TableMetadataV3, views: Mapping[str, TableSource]) -> Table
 
 def view(source: TableSource) -> MaterializedViewMetadata:
     """The materialized view of `source`."""
-    row = dict(zip(source.names, source.row, strict=True))
-    made = MaterializedViewMetadata(
-        source.keyspace, source.name, source.base or "", False, str(row.get("where_clause")), None
-    )
+    where = source.names.value(source.row, "where_clause")
+    made = MaterializedViewMetadata(source.keyspace, source.name, source.base or "", False, str(where), None)
     try:
-        _row_checked(row)
         _take_options(made, source)
-        made.include_all_columns = bool(row.get("include_all_columns"))
+        made.include_all_columns = bool(source.names.value(source.row, "include_all_columns"))
         _take_columns(made, source)
         if not made.partition_key:
             raise ValueError("no column is of the partition key")
@@ -104,52 +102,29 @@ def view(source: TableSource) -> MaterializedViewMetadata:
 
 
 def _take_columns(made: Any, source: TableSource) -> None:
-    """In the order that servers describe tables in: the key, static columns, the others; within these by name, as they come."""
-    partition_key: list[tuple[int, ColumnMetadata]] = []
-    clustering_key: list[tuple[int, ColumnMetadata]] = []
-    static: list[ColumnMetadata] = []
-    regular: list[ColumnMetadata] = []
-    found = source.columns.take(source.keyspace, source.name) if source.columns is not None else ()
-    for page, start, end in found:
-        for name, order, kind, position, cql_type in zip(*[column[start:end] for column in page], strict=True):
-            if type(name) is not str or type(cql_type) is not str or type(position) is not int:
-                _check_column(name, position, cql_type)
-            if kind == "regular":
-                regular.append(ColumnMetadata(made, name, cql_type))
-            elif kind == "clustering":
-                clustering_key.append((position, ColumnMetadata(made, name, cql_type, False, order == "desc")))
-            elif kind == "partition_key":
-                partition_key.append((position, ColumnMetadata(made, name, cql_type)))
-            elif kind == "static":
-                static.append(ColumnMetadata(made, name, cql_type, True))
-            else:
-                _checked(kind, str, f"the kind of column {name!r}")
-                raise ValueError(f"column {name!r} is of the unknown kind {kind!r}")
-    made.partition_key = _in_order(partition_key)
-    made.clustering_key = _in_order(clustering_key)
-    made.columns = {
-        column.name: column
-        for columns in (made.partition_key, made.clustering_key, static, regular)
-        for column in columns
-    }
+    pages = source.columns
+    if pages is not None:
+        if pages.pages:
+            _look_through(pages)
+        # The rows are given once: a page is let go when the last of its tables has been looked at.
+        found = pages.rows_of.pop((source.keyspace, source.name), [])
+        made.partition_key, made.clustering_key, made.columns = column_rows.columns_of(made, found, pages.texts)
     for row in source.masks:
         made.columns[_row_checked(row)["column_name"]].mask = _mask(row)
 
 
-def _in_order(columns: list[tuple[int, ColumnMetadata]]) -> list[ColumnMetadata]:
-    if len(columns) > 1:
-        columns.sort(key=_position)
-    return [column for _, column in columns]
-
-
-def _position(place: tuple[int, ColumnMetadata]) -> int:
-    return place[0]
-
-
-def _check_column(name: Any, position: Any, cql_type: Any) -> None:
-    _checked(name, str, "a column's name")
-    _checked(position, int, f"the position of column {name!r}")
-    _checked(cql_type, str, f"the type of column {name!r}")
+def _look_through(columns: ColumnPages) -> None:
+    """Find the rows of each table."""
+    pages, columns.pages = columns.pages, []
+    columns.texts = column_rows.Texts()
+    for body, at, count in pages:
+        try:
+            found = column_rows.runs(body, at, count)
+        except DecodeError as error:
+            log.error("a page of the schema tables is damaged: %s", error)
+            continue
+        for keyspace, table, begin, rows in found:
+            columns.rows_of.setdefault((keyspace, table), []).append((body, begin, rows))
 
 
 def _mask(row: Mapping[str, Any]) -> ColumnMask:
@@ -195,11 +170,16 @@ def _types(nodes: Sequence[Any]) -> list[Any]:
     return found
 
 
+_NO_FLAGS: frozenset[str] = frozenset()
+_USUAL_FLAGS = frozenset({"compound"})
+
+
 def _take_flags(made: TableMetadataV3, source: TableSource) -> None:
     """Tables of Thrift, and with COMPACT STORAGE: they have no flag ``compound``, and columns that CQL does not show."""
-    if source.virtual or "flags" not in source.names:
+    flags = source.names.value(source.row, "flags") or _NO_FLAGS
+    if flags == _USUAL_FLAGS or source.virtual or "flags" not in source.names.places:
         return
-    flags = frozenset(_checked(source.row[source.names.index("flags")] or frozenset(), frozenset, "flags"))
+    _checked(flags, frozenset, "flags")
     if flags:
         made.is_compact_storage = "compound" not in flags or bool(flags & {"dense", "super"})
     else:
@@ -229,12 +209,14 @@ def _hide_static_compact(made: TableMetadataV3) -> None:
 
 def _take_parts(made: TableMetadataV3, source: TableSource) -> None:
     if source.indexes:
-        made.indexes = {name: _index(name, kind, options, made) for name, kind, options in source.indexes}
-    made.triggers = {} if source.triggers else NOTHING
+        made.indexes = {row[0]: _index(row, made) for row in source.indexes}
+    if source.triggers:
+        made.triggers = {}
     for row in source.triggers:
         name = _row_checked(row)["trigger_name"]
         made.triggers[name] = TriggerMetadata(made, name, dict(row["options"] or {}))
-    made.dropped_columns = {} if source.dropped else NOTHING
+    if source.dropped:
+        made.dropped_columns = {}
     for row in source.dropped:
         name = _row_checked(row)["column_name"]
         made.dropped_columns[name] = DroppedColumn(name, row["type"], row["dropped_time"], row.get("kind") == "static")
@@ -242,14 +224,16 @@ def _take_parts(made: TableMetadataV3, source: TableSource) -> None:
         raise ValueError("no column is of the partition key")
 
 
-def _index(name: Any, kind: Any, options: Any, made: TableMetadataV3) -> IndexMetadata:
-    try:
-        _checked(name, str, "an index's name")
-        _checked(kind, str, f"the kind of index {name!r}")
-        _checked(options, Mapping, f"the options of index {name!r}")
-    except Exception as error:
-        made.fail(error)
-        return IndexMetadata(made.keyspace_name, made.name, str(name), str(kind), {})
+def _index(row: IndexRow, made: TableMetadataV3) -> IndexMetadata:
+    name, kind, options = row
+    if type(name) is not str or type(kind) is not str or type(options) is not dict:
+        try:
+            _checked(name, str, "an index's name")
+            _checked(kind, str, f"the kind of index {name!r}")
+            _checked(options, Mapping, f"the options of index {name!r}")
+        except Exception as error:
+            made.fail(error)
+            return IndexMetadata(made.keyspace_name, made.name, str(name), str(kind), {})
     target = options.get("target")
     # Targets are CQL, but for those that Cassandra 3.0 and ScyllaDB keep as the bare name of a column.
     if target in made.columns and maybe_escape_name(target) != target:
@@ -293,6 +277,9 @@ class _Indexes(LazyMapping[Any]):
 
     def __getitem__(self, name: str) -> Any:
         return self._names[name].object().indexes[name]
+
+    def values(self) -> ValuesView[Any]:
+        return ValuesView(self)
 
 
 def _indexes(source: KeyspaceSource) -> _Indexes:

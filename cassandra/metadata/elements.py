@@ -78,12 +78,12 @@ class ColumnMetadata:
 
     def as_cql(self) -> str:
         """The column as in CREATE TABLE: ``name type STATIC``."""
-        parts = [maybe_escape_name(self.name), self.cql_type]
+        text = f"{maybe_escape_name(self.name)} {self.cql_type}"
         if self.is_static:
-            parts.append("static")
+            text += " static"
         if self.mask is not None:
-            parts.append(self.mask.as_cql())
-        return " ".join(parts)
+            text += f" {self.mask.as_cql()}"
+        return text
 
     def __str__(self) -> str:
         return f"{self.name} {self.cql_type}"

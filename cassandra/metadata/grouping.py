@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cassandra.metadata.pages import ColumnPages, Pages
-from cassandra.metadata.schema import IndexRow, KeyspaceSource, TableSource
+from cassandra.metadata.schema import IndexRow, KeyspaceSource, RowNames, TableSource
 
 INDEX_COLUMNS = ("keyspace_name", "table_name", "index_name", "kind", "options")
 
@@ -19,15 +19,15 @@ class Grouping:
     def __init__(self) -> None:
         self.keyspaces: dict[str, dict[str, Any]] = {}
         self._scylla_keyspaces: dict[str, dict[str, Any]] = {}
-        self._tables: dict[Key, tuple[Sequence[str], Sequence[Any]]] = {}
-        self._views: dict[Key, tuple[Sequence[str], Sequence[Any]]] = {}
+        # By keyspace and name.
+        self._tables: dict[str, dict[str, TableSource]] = {}
+        self._views: dict[str, dict[str, TableSource]] = {}
         self._pages = Pages()
-        self._columns = ColumnPages(self._pages)
-        self._indexes: dict[Key, list[IndexRow]] = {}
+        self._columns = ColumnPages()
+        self._indexes: dict[str, dict[str, list[IndexRow]]] = {}
         self._by_table: dict[str, dict[Key, list[dict[str, Any]]]] = {}
         self._by_keyspace: dict[str, dict[str, list[dict[str, Any]]]] = {}
         self._virtual: set[str] = set()
-        self._names: dict[tuple[str, ...], tuple[str, ...]] = {}
 
     # -- taking pages ----------------------------------------------------------------------------------------------------
 
@@ -38,17 +38,15 @@ class Grouping:
         virtual = part.startswith("virtual_")
         part = part.removeprefix("virtual_")
         if part == "columns":
-            self._columns.add(message, version)
+            self._columns.add(message)
             return
         names = tuple(message.column_names)
-        names = self._names.setdefault(names, names)
         columns = self._pages.decode(message, version)
-        rows = list(zip(*columns, strict=True))
+        rows = zip(*columns, strict=True)
         if part == "indexes":
-            for keyspace, table, *row in zip(*(columns[names.index(name)] for name in INDEX_COLUMNS), strict=True):
-                self._indexes.setdefault((keyspace, table), []).append(tuple(row))
+            self._add_indexes(*(columns[names.index(name)] for name in INDEX_COLUMNS))
         elif part in ("tables", "views"):
-            self._add_tables(part, names, rows)
+            self._add_tables(part, names, rows, virtual)
         elif part == "keyspaces":
             described = {row["keyspace_name"]: row for row in _dicts(names, rows)}
             self.keyspaces.update(described)
@@ -65,31 +63,39 @@ class Grouping:
             for one in _dicts(names, rows):
                 by_keyspace.setdefault(one["keyspace_name"], []).append(one)
 
-    def _add_tables(self, part: str, names: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
+    def _add_indexes(self, keyspaces: Sequence[Any], tables: Sequence[Any], *columns: Sequence[Any]) -> None:
+        for keyspace, table, row in zip(keyspaces, tables, zip(*columns, strict=True), strict=True):
+            self._indexes.setdefault(keyspace, {}).setdefault(table, []).append(row)
+
+    def _add_tables(self, part: str, names: tuple[str, ...], rows: Iterable[tuple[Any, ...]], virtual: bool) -> None:
+        # Of thousands of tables each thing that is made for every one counts, for the garbage collector above all.
         keyspace_at = names.index("keyspace_name")
         name_at = names.index("table_name" if part == "tables" else "view_name")
         into = self._tables if part == "tables" else self._views
+        shared = RowNames(names)
         for row in rows:
-            into[row[keyspace_at], row[name_at]] = (names, row)
+            keyspace, name = row[keyspace_at], row[name_at]
+            source = TableSource(keyspace, name, shared, row, virtual, self._columns)
+            if self._pages.damaged:
+                source.error = next((value for value in row if isinstance(value, Exception)), None)
+            if part == "views":
+                base = shared.value(row, "base_table_name")
+                source.base = base if isinstance(base, str) else ""
+            into.setdefault(keyspace, {})[name] = source
 
     # -- giving sources --------------------------------------------------------------------------------------------------
 
     def sources(self) -> dict[str, KeyspaceSource]:
         """A source for each keyspace that there is a row of, by name."""
+        self._complete_tables()
         found: dict[str, KeyspaceSource] = {}
-        tables: dict[str, dict[str, TableSource]] = {}
-        views: dict[str, dict[str, TableSource]] = {}
-        for (keyspace, name), row in self._tables.items():
-            tables.setdefault(keyspace, {})[name] = self.table(keyspace, name, row)
-        for (keyspace, name), row in self._views.items():
-            view = self.view(keyspace, name, row)
-            views.setdefault(keyspace, {})[name] = view
-            base = tables.get(keyspace, {}).get(view.base or "")
-            if base is not None:
-                base.views = {**base.views, name: view}
         for name, keyspace_row in sorted(self.keyspaces.items(), key=_key):
             source = found[name] = KeyspaceSource(name, keyspace_row, name in self._virtual)
-            source.tables, source.views = tables.get(name, {}), views.get(name, {})
+            source.tables, source.views = self._tables.get(name, {}), self._views.get(name, {})
+            for view in source.views.values():
+                base = source.tables.get(view.base or "")
+                if base is not None:
+                    base.views = {**base.views, view.name: view}
             source.types = self.of_keyspace("types", name)
             source.functions = self.of_keyspace("functions", name)
             source.aggregates = self.aggregates(name)
@@ -98,30 +104,22 @@ class Grouping:
 
     def table_sources(self) -> Iterable[TableSource]:
         """The tables that were read, and the views."""
-        for (keyspace, name), row in self._tables.items():
-            yield self.table(keyspace, name, row)
-        for (keyspace, name), row in self._views.items():
-            yield self.view(keyspace, name, row)
+        self._complete_tables()
+        return [
+            source for into in (self._tables, self._views) for sources in into.values() for source in sources.values()
+        ]
 
-    def table(self, keyspace: str, name: str, row: tuple[Sequence[str], Sequence[Any]]) -> TableSource:
-        """The source of one table."""
-        source = TableSource(keyspace, name, *row, keyspace in self._virtual)
-        key = (keyspace, name)
-        source.columns = self._columns
-        source.indexes = tuple(self._indexes.get(key, ()))
-        for part, by_table in self._by_table.items():
-            rows = by_table.get(key)
-            if rows:
-                setattr(source, _SLOTS[part], tuple(rows))
-        return source
-
-    def view(self, keyspace: str, name: str, row: tuple[Sequence[str], Sequence[Any]]) -> TableSource:
-        """The source of one materialized view."""
-        source = self.table(keyspace, name, row)
-        names, values = row
-        base = values[names.index("base_table_name")]
-        source.base = base if isinstance(base, str) else ""
-        return source
+    def _complete_tables(self) -> None:
+        """Give the tables and views what came in other pages."""
+        for into in (self._tables, self._views):
+            for keyspace, by_name in self._indexes.items():
+                for name in by_name.keys() & into.get(keyspace, {}).keys():
+                    into[keyspace][name].indexes = by_name[name]
+            for part, by_table in self._by_table.items():
+                for (keyspace, name), rows in by_table.items():
+                    source = into.get(keyspace, {}).get(name)
+                    if source is not None:
+                        setattr(source, _SLOTS[part], tuple(rows))
 
     def of_keyspace(self, part: str, keyspace: str) -> Sequence[Mapping[str, Any]]:
         """The rows of types, functions or aggregates of one keyspace."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 __all__ = [
@@ -61,6 +62,7 @@ def escape_name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+@lru_cache(maxsize=4096)
 def maybe_escape_name(name: str) -> str:
     """`name`, in quotes where it needs them."""
     return name if is_valid_name(name) else escape_name(name)
@@ -83,6 +85,8 @@ def cql_string(text: str) -> str:
 
 def protect_value(value: Any) -> str:
     """`value` as a literal: numbers and booleans plain, None as ``NULL``, bytes as ``0x...``, mappings as maps, all else as text."""
+    if type(value) is str:  # by far the most are
+        return cql_string(value)
     if value is None:
         return "NULL"
     if isinstance(value, bool):

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from cassandra.metadata.names import maybe_escape_name, protect_value
+from cassandra.metadata.schema import RowNames
 
 __all__ = ["TableOptions", "options_as_cql", "scylla_options"]
 
@@ -42,7 +43,7 @@ class TableOptions(MutableMapping[str, Any]):
 
     __slots__ = ("_changed", "_names", "_row")
 
-    def __init__(self, names: Sequence[str], row: Sequence[Any]) -> None:
+    def __init__(self, names: RowNames, row: Sequence[Any]) -> None:
         self._names = _places(names)
         self._row = row
         self._changed: dict[str, Any] | None = None
@@ -78,10 +79,19 @@ class TableOptions(MutableMapping[str, Any]):
         return name in self._names and self._row[self._names[str(name)]] is not None
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name in {**self._names, **(self._changed or {})} if name in self)
+        return iter(self._all())
 
     def __len__(self) -> int:
-        return sum(1 for _ in self)
+        return len(self._all())
+
+    def _all(self) -> dict[str, Any]:
+        """What there is, with the maps that tables share."""
+        row = self._row
+        found = {name: row[at] for name, at in self._names.items() if row[at] is not None}
+        if self._changed is not None:
+            found.update(self._changed)
+            found = {name: value for name, value in found.items() if value is not _GONE}
+        return found
 
     def copy(self) -> dict[str, Any]:
         """A dict of the same."""
@@ -98,17 +108,18 @@ _GONE: Any = object()
 
 
 @lru_cache(maxsize=32)
-def _places(names: Sequence[str]) -> dict[str, int]:
+def _places(names: RowNames) -> dict[str, int]:
     """Where each option is in a row with these columns."""
-    gone = _GONE_IN_4_0 if "additional_write_policy" in names else ()
-    return {name: at for at, name in enumerate(names) if name not in _NO_OPTIONS and name not in gone}
+    gone = _GONE_IN_4_0 if "additional_write_policy" in names.places else ()
+    return {name: at for name, at in names.places.items() if name not in _NO_OPTIONS and name not in gone}
 
 
 def options_as_cql(options: Mapping[str, Any], is_view: bool = False) -> list[str]:
     """``name = literal`` of each option, by name."""
+    given = options._all() if type(options) is TableOptions else options
     return [
         f"{maybe_escape_name(name)} = {protect_value(value)}"
-        for name, value in sorted(options.items())
+        for name, value in sorted(given.items())
         if not (is_view and name in _NOT_OF_VIEWS)
     ]
 

@@ -10,11 +10,10 @@ from __future__ import annotations
 import logging
 import struct
 from collections.abc import Iterable
-from itertools import groupby
 from typing import Any
 
 from cassandra.cqltypes.containers import MapType, SetType
-from cassandra.cqltypes.scalars import BytesType, UTF8Type, UUIDType
+from cassandra.cqltypes.scalars import BytesType, DoubleType, Int32Type, UTF8Type, UUIDType
 from cassandra.errors import DecodeError
 
 from cassandra._impl import rows as row_plans  # isort: skip
@@ -26,17 +25,20 @@ COLUMNS_OF_COLUMNS = "keyspace_name, table_name, column_name, clustering_order, 
 # Decoded when somebody wants them: maps and sets, of which few are different, and UUIDs, which hardly anybody looks at.
 _OPAQUE = (MapType, SetType, UUIDType)
 
+_NUMBERS = (DoubleType, Int32Type)
+
 _int32_at = struct.Struct(">i").unpack_from
 
-# Columns of a page of system_schema.columns: name, clustering order, kind, position, type; the first row, and the one behind the last.
-ColumnRows = tuple[tuple[list[Any], ...], int, int]
+Page = tuple[bytes, int, int]  # its bytes, where the rows begin in it, how many they are
 
 
 class Pages:
-    """Decodes pages; what is equal in them is one object."""
+    """Decodes pages; texts, numbers and collections that are equal are one object."""
 
     def __init__(self) -> None:
         self._shared: dict[Any, Any] = {}
+        self._numbers: dict[Any, dict[Any, Any]] = {}  # by type: 0 and 0.0 are equal
+        self.damaged = False  # whether an error stands in the place of a value that was decoded
 
     def decode(self, message: Any, version: int) -> list[list[Any]]:
         """The columns of a page: equal texts and equal collections are one object."""
@@ -47,62 +49,55 @@ class Pages:
             columns: list[list[Any]] = plan.columns(*message.rows_body)
         except DecodeError as error:
             log.error("a page of the schema tables is damaged: %s", error)
+            self.damaged = True
             return [list(column) for column in zip(*_decode_what_can_be(message, version), strict=True)]
         share = self._shared.setdefault
         for at, kind in enumerate(types):
             if issubclass(kind, UTF8Type):
                 columns[at] = list(map(share, columns[at], columns[at]))
+            elif issubclass(kind, _NUMBERS):
+                known_numbers = self._numbers.setdefault(kind, {})
+                columns[at] = list(map(known_numbers.setdefault, columns[at], columns[at]))
             elif issubclass(kind, (MapType, SetType)):
-                columns[at] = [self._collection(kind, data, version) for data in columns[at]]
+                known = self._collections(kind, set(columns[at]), version)
+                columns[at] = [known[data] for data in columns[at]]
         return columns
 
-    def _collection(self, kind: Any, data: bytes | None, version: int) -> Any:
-        if data is None:
-            return None
-        key = (kind, data)
-        found = self._shared.get(key)
-        if found is None:
-            try:
-                value = kind.from_binary(data, version)
-                found = dict(value) if issubclass(kind, MapType) else frozenset(value)
-            except Exception as error:
-                found = error
-            self._shared[key] = found
+    def _collections(self, kind: Any, different: set[bytes | None], version: int) -> dict[bytes | None, Any]:
+        """The value of each of these bodies; the error in the place of one that cannot be decoded."""
+        found: dict[bytes | None, Any] = {}
+        for data in different:
+            key = (kind, data)
+            if data is not None and key not in self._shared:
+                self._shared[key] = self._collection(kind, data, version)
+            found[data] = self._shared[key] if data is not None else None
         return found
+
+    def _collection(self, kind: Any, data: bytes, version: int) -> Any:
+        try:
+            value = kind.from_binary(data, version)
+            return dict(value) if issubclass(kind, MapType) else frozenset(value)
+        except Exception as error:
+            self.damaged = True
+            return error
 
 
 class ColumnPages:
-    """The pages of system_schema.columns. Not safe for threads: `cassandra.metadata.schema` makes objects under a lock."""
+    """The pages of system_schema.columns, as they were received, and what `cassandra.metadata.build` makes of them.
 
-    __slots__ = ("_messages", "_pages", "_rows")
+    Not safe for threads: `cassandra.metadata.schema` makes objects under a lock.
+    """
 
-    def __init__(self, pages: Pages) -> None:
-        self._pages: Pages | None = pages
-        self._messages: list[tuple[Any, int]] = []
-        self._rows: dict[tuple[Any, Any], list[ColumnRows]] = {}
+    __slots__ = ("pages", "rows_of", "texts")
 
-    def add(self, message: Any, version: int) -> None:
-        """Keep one page, as it was received in protocol `version`."""
-        self._messages.append((message, version))
+    def __init__(self) -> None:
+        self.pages: list[Page] = []
+        self.rows_of: dict[tuple[str, str], list[Page]] = {}  # of each table or view, by keyspace and name
+        self.texts: Any = None
 
-    def take(self, keyspace: str, table: str) -> list[ColumnRows]:
-        """Where the rows of one table or view are. They are given once, and then forgotten."""
-        if self._messages:
-            self._decode()
-        return self._rows.pop((keyspace, table), [])
-
-    def _decode(self) -> None:
-        assert self._pages is not None
-        for message, version in self._messages:
-            keyspaces, tables, *rest = self._pages.decode(message, version)
-            page = tuple(rest)
-            start = 0
-            for key, rows in groupby(zip(keyspaces, tables, strict=True)):
-                end = start + sum(1 for _ in rows)
-                self._rows.setdefault(key, []).append((page, start, end))
-                start = end
-        self._messages = []
-        self._pages = None
+    def add(self, message: Any) -> None:
+        """Keep one page."""
+        self.pages.append(message.rows_body)
 
 
 def _decode_what_can_be(message: Any, version: int) -> Iterable[tuple[Any, ...]]:

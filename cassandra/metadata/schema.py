@@ -10,7 +10,7 @@ Sources are never changed after the snapshot that they are in was swapped in, bu
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, ValuesView
 from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -18,7 +18,17 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 if TYPE_CHECKING:
     from cassandra.metadata.pages import ColumnPages
 
-__all__ = ["NOTHING", "NO_SCHEMA", "IndexRow", "KeyspaceSource", "LazyMapping", "Schema", "TableSource"]
+__all__ = [
+    "NOTHING",
+    "NO_NAMES",
+    "NO_SCHEMA",
+    "IndexRow",
+    "KeyspaceSource",
+    "LazyMapping",
+    "RowNames",
+    "Schema",
+    "TableSource",
+]
 
 V = TypeVar("V")
 
@@ -29,8 +39,14 @@ IndexRow = tuple[Any, ...]
 _making = threading.RLock()
 
 
+_builders: Any = None
+
+
 def _build(function: str, *args: Any) -> Any:
-    return getattr(import_module("cassandra.metadata.build"), function)(*args)
+    global _builders
+    if _builders is None:
+        _builders = import_module("cassandra.metadata.build")
+    return getattr(_builders, function)(*args)
 
 
 class LazyMapping(Mapping[str, V], Generic[V]):
@@ -54,6 +70,9 @@ class LazyMapping(Mapping[str, V], Generic[V]):
     def __len__(self) -> int:
         return len(self._names)
 
+    def values(self) -> ValuesView[V]:
+        return _Values(self)
+
     def copy(self) -> dict[str, V]:
         """A dict of the same."""
         return dict(self)
@@ -63,6 +82,17 @@ class LazyMapping(Mapping[str, V], Generic[V]):
 
     def __repr__(self) -> str:
         return f"<{', '.join(self._names) or 'nothing'}>"
+
+
+class _Values(ValuesView[V]):
+    """The values, without looking up the name of each."""
+
+    __slots__ = ()
+
+    _mapping: LazyMapping[V]
+
+    def __iter__(self) -> Iterator[V]:
+        return map(self._mapping._make, self._mapping._names.values())
 
 
 def _none(name: Any) -> Any:
@@ -103,20 +133,40 @@ def object_of(source: _Source) -> Any:
     return source.object()
 
 
+class RowNames:
+    """The names of the columns in the rows of a schema table: one object for all rows of a reading, compared by identity.
+
+    `places` has where the value of each is in a row.
+    """
+
+    __slots__ = ("places",)
+
+    def __init__(self, names: Sequence[str] = ()) -> None:
+        self.places = {name: at for at, name in enumerate(names)}
+
+    def value(self, row: Sequence[Any], name: str) -> Any:
+        """The value of column `name` in `row`; None where rows have no such column."""
+        at = self.places.get(name)
+        return row[at] if at is not None else None
+
+
+NO_NAMES = RowNames()
 NO_VIEWS: Mapping[str, Any] = MappingProxyType({})
 
 
 class TableSource(_Source):
     """The rows of one table or materialized view.
 
-    names, row: of system_schema.tables or views. columns: the pages that their rows are in. triggers, dropped, masks, scylla (of scylla_tables):
-    rows as dicts. views: the sources of the table's views. base: the table's name where this is a view.
+    names, row: of system_schema.tables or views. error: what is wrong with the row. columns: the pages that their rows are in.
+    triggers, dropped, masks, scylla (of scylla_tables): rows as dicts. views: the sources of the table's views. base: the table's
+    name where this is a view.
     """
 
     __slots__ = (
         "base",
         "columns",
         "dropped",
+        "error",
         "indexes",
         "keyspace",
         "masks",
@@ -129,15 +179,24 @@ class TableSource(_Source):
         "virtual",
     )
 
-    def __init__(self, keyspace: str, name: str, names: Sequence[str], row: Sequence[Any], virtual: bool) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        keyspace: str,
+        name: str,
+        names: RowNames,
+        row: Sequence[Any],
+        virtual: bool,
+        columns: ColumnPages | None = None,
+    ) -> None:
+        self._object: Any = None
         self.keyspace = keyspace
         self.name = name
         self.names = names
         self.row = row
         self.virtual = virtual
+        self.error: Exception | None = None
         self.base: str | None = None
-        self.columns: ColumnPages | None = None
+        self.columns = columns
         self.indexes: Sequence[IndexRow] = ()
         self.triggers: Sequence[Mapping[str, Any]] = ()
         self.dropped: Sequence[Mapping[str, Any]] = ()

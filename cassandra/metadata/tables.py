@@ -10,6 +10,7 @@ from typing import Any
 from cassandra.metadata.elements import ColumnMetadata, TriggerMetadata
 from cassandra.metadata.names import maybe_escape_name, protect_names, protect_value
 from cassandra.metadata.options import TableOptions, options_as_cql
+from cassandra.metadata.schema import NO_NAMES, RowNames
 
 __all__ = ["MaterializedViewMetadata", "TableMetadata", "TableMetadataV3", "incomplete"]
 
@@ -74,17 +75,17 @@ class _Columnar:
         self.keyspace_name = keyspace_name
         self.name = name
         self._options = options
-        self._names: Sequence[str] = ()
+        self._names = NO_NAMES
         self._row: Sequence[Any] = ()
         self._error: BaseException | None = None
 
-    def take_row(self, names: Sequence[str], row: Sequence[Any]) -> None:
+    def take_row(self, names: RowNames, row: Sequence[Any]) -> None:
         """Take options, extensions and id out of a row of the schema tables."""
         self._names = names
         self._row = row
 
     def _of_row(self, name: str) -> Any:
-        return self._row[self._names.index(name)] if name in self._names else None
+        return self._names.value(self._row, name)
 
     @property
     def options(self) -> MutableMapping[str, Any]:

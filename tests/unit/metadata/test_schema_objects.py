@@ -25,6 +25,7 @@ from cassandra.metadata import (
     protect_value,
 )
 from cassandra.metadata.options import TableOptions, read_scylla_map, scylla_options
+from cassandra.metadata.schema import RowNames
 
 
 def table(**settings: Any) -> TableMetadata:
@@ -165,9 +166,9 @@ def test_everything_can_be_pickled() -> None:
 
 def test_options_are_the_tables_own() -> None:
     shared = {"class": "x"}
-    names, row = ("table_name", "comment", "compaction", "cdc", "read_repair_chance", "additional_write_policy"), None
+    names = ("table_name", "comment", "compaction", "cdc", "read_repair_chance", "additional_write_policy")
     row = ("t", "", shared, None, 0.0, "99p")
-    one, other = TableOptions(names, row), TableOptions(names, row)
+    one, other = TableOptions(RowNames(names), row), TableOptions(RowNames(names), row)
     one["compaction"]["class"] = "y"
     one["new"] = 1
     del one["comment"]

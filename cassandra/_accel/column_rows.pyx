@@ -1,0 +1,258 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True, binding=True
+"""The columns of tables out of pages of system_schema.columns, compiled; `cassandra.metadata.column_rows` is its reference and explains it.
+
+Columns are made without a call of their class, their slots filled where they stand.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.object cimport PyObject
+from libc.stdint cimport int32_t, uint8_t
+from libc.string cimport memcmp
+
+from cassandra._accel.checks cimport exact_bytes
+from cassandra._accel.slots cimport slot_in, slot_value
+from cassandra._accel.wbuf cimport get_be32
+
+from cassandra.errors import DecodeError
+from cassandra.metadata.column_rows import bad_position as _bad_position
+from cassandra.metadata.column_rows import bad_text as _bad_text
+from cassandra.metadata.column_rows import in_positions as _in_positions
+from cassandra.metadata.column_rows import unknown_kind as _unknown_kind
+from cassandra.metadata.elements import ColumnMetadata as _ColumnClass
+
+cdef extern from "Python.h":
+    object PyUnicode_DecodeUTF8(const char*, Py_ssize_t, const char*)
+
+cdef extern from "objects.h":
+    bint turbocql_is_ascii(PyObject*, const uint8_t*, Py_ssize_t) noexcept
+    void turbocql_slot_set(object, Py_ssize_t, object) noexcept
+    object turbocql_new(object)
+
+cdef enum:
+    MET = 256
+    CELLS = 7
+    NAME = 2
+    ORDER = 3
+    KIND = 4
+    POSITION = 5
+    TYPE = 6
+
+cdef type _Column = _ColumnClass
+cdef Py_ssize_t _TABLE_AT = slot_in(_Column, "table")
+cdef Py_ssize_t _NAME_AT = slot_in(_Column, "name")
+cdef Py_ssize_t _TYPE_AT = slot_in(_Column, "cql_type")
+cdef Py_ssize_t _STATIC_AT = slot_in(_Column, "is_static")
+cdef Py_ssize_t _REVERSED_AT = slot_in(_Column, "is_reversed")
+cdef Py_ssize_t _MASK_AT = slot_in(_Column, "mask")
+cdef bint _by_slots = min(_TABLE_AT, _NAME_AT, _TYPE_AT, _STATIC_AT, _REVERSED_AT, _MASK_AT) >= 0
+
+
+cdef struct Cell:
+    const uint8_t* data
+    Py_ssize_t size  # negative for null
+
+
+cdef inline bint _is(Cell* cell, const char* text, Py_ssize_t size) noexcept:
+    return cell.size == size and memcmp(cell.data, text, size) == 0
+
+
+cdef const uint8_t* _read(const uint8_t* p, const uint8_t* end, Cell* cell) except NULL:
+    """The [bytes] at `p`; gives where the next one begins."""
+    if end - p < 4:
+        raise DecodeError("a row of system_schema.columns goes past the end of its page")
+    cell.size = <int32_t> get_be32(p)
+    cell.data = p + 4
+    if cell.size > end - cell.data:
+        raise DecodeError("a row of system_schema.columns goes past the end of its page")
+    return cell.data + cell.size if cell.size > 0 else cell.data
+
+
+def runs(body, at, count):
+    """(keyspace, table, where its rows begin, how many they are) of the `count` rows at `at`, for each table in turn.
+
+    Names that are no text are left out. DecodeError where rows go past the end of the page.
+    """
+    cdef bytes page = exact_bytes(body, "a page")
+    cdef const uint8_t* first = <const uint8_t*> PyBytes_AS_STRING(page)
+    cdef const uint8_t* end = first + PyBytes_GET_SIZE(page)
+    cdef const uint8_t* p = first + _offset(page, at)
+    cdef const uint8_t* start
+    cdef const uint8_t* known = NULL
+    cdef Py_ssize_t known_size = 0
+    cdef Py_ssize_t left = count
+    cdef Py_ssize_t begin = 0
+    cdef Py_ssize_t rows = 0
+    cdef Cell keyspace
+    cdef Cell table
+    cdef Cell other
+    cdef int cell
+    cdef list found = []
+    names = None
+    while left > 0:
+        left -= 1
+        start = p
+        p = _read(p, end, &keyspace)
+        p = _read(p, end, &table)
+        if known == NULL or p - start != known_size or memcmp(start, known, known_size) != 0:
+            if names is not None:
+                found.append((*names, begin, rows))
+            known, known_size, begin, rows = start, p - start, start - first, 0
+            try:
+                names = (_decode(&keyspace), _decode(&table))
+            except UnicodeDecodeError:
+                names = None
+        rows += 1
+        for cell in range(CELLS - 2):
+            p = _read(p, end, &other)
+    if names is not None:
+        found.append((*names, begin, rows))
+    return found
+
+
+cdef Py_ssize_t _offset(bytes page, at) except -1:
+    cdef Py_ssize_t offset = at
+    if offset < 0 or offset > PyBytes_GET_SIZE(page):
+        raise DecodeError("a row of system_schema.columns goes past the end of its page")
+    return offset
+
+
+cdef inline object _decode(Cell* cell):
+    return PyUnicode_DecodeUTF8(<const char*> cell.data, max(cell.size, 0), NULL)
+
+
+cdef bytes _bytes(Cell* cell):
+    return None if cell.size < 0 else PyBytes_FromStringAndSize(<const char*> cell.data, cell.size)
+
+
+cdef class Texts:
+    """Texts by their UTF-8 bytes, each kept once."""
+
+    cdef dict _known
+    cdef PyObject* _met[MET]  # of `_known`, found by a few of their bytes
+
+    def __cinit__(self):
+        self._known = {}
+
+    cdef str _text(self, Cell* cell, str name):
+        """The text of a name, or of the type of the column `name`."""
+        cdef PyObject** met
+        cdef str text
+        if cell.size < 0:
+            raise _bad_text(None, name)
+        met = &self._met[_hash(cell) & (MET - 1)]
+        if met[0] == NULL or not turbocql_is_ascii(met[0], cell.data, cell.size):
+            text = self._looked_up(cell, name)
+            met[0] = <PyObject*> text
+        return <str> met[0]
+
+    cdef str _looked_up(self, Cell* cell, str name):
+        key = _bytes(cell)
+        text = self._known.get(key)
+        if text is None:
+            try:
+                text = self._known[key] = _decode(cell)
+            except UnicodeDecodeError as error:
+                raise _bad_text(error, name) from None
+        return text
+
+
+cdef inline size_t _hash(Cell* cell) noexcept:
+    cdef size_t mixed = <size_t> cell.size
+    cdef Py_ssize_t i
+    for i in range(cell.size if cell.size < 8 else 8):
+        mixed = mixed * 31 + cell.data[i] * 7 + cell.data[cell.size - 1 - i]
+    return mixed ^ (mixed >> 8)
+
+
+def columns_of(table, found, texts):
+    """(partition key, clustering key, all columns by name) of `table`, from the `runs` of its rows.
+
+    Columns are in the order that servers describe tables in: the key, static columns, the others; within these by name, as they
+    come. DecodeError for what is no text or number, ValueError for a null or an unknown kind.
+    """
+    cdef Texts known = texts
+    cdef list partition_key = []
+    cdef list partition_places = []
+    cdef list clustering_key = []
+    cdef list clustering_places = []
+    cdef list static = []
+    cdef list regular = []
+    cdef bytes page
+    cdef const uint8_t* p
+    cdef const uint8_t* end
+    cdef Py_ssize_t left
+    cdef Cell cells[CELLS]
+    cdef int cell
+    cdef int position
+    cdef str name
+    cdef str cql_type
+    cdef dict columns
+    for body, at, count in found:
+        page = exact_bytes(body, "a page")
+        p = <const uint8_t*> PyBytes_AS_STRING(page)
+        end = p + PyBytes_GET_SIZE(page)
+        p += _offset(page, at)
+        left = count
+        while left > 0:
+            left -= 1
+            for cell in range(CELLS):
+                p = _read(p, end, &cells[cell])
+            name = known._text(&cells[NAME], None)
+            if cells[POSITION].size != 4:
+                raise _bad_position(name, _bytes(&cells[POSITION]))
+            position = <int32_t> get_be32(cells[POSITION].data)
+            cql_type = known._text(&cells[TYPE], name)
+            if _is(&cells[KIND], "regular", 7):
+                regular.append(_column(table, name, cql_type, False, False))
+            elif _is(&cells[KIND], "clustering", 10):
+                is_reversed = _is(&cells[ORDER], "desc", 4)
+                clustering_key = _with(clustering_key, _column(table, name, cql_type, False, is_reversed))
+                clustering_places.append(position)
+            elif _is(&cells[KIND], "partition_key", 13):
+                partition_key = _with(partition_key, _column(table, name, cql_type, False, False))
+                partition_places.append(position)
+            elif _is(&cells[KIND], "static", 6):
+                static.append(_column(table, name, cql_type, True, False))
+            else:
+                raise _unknown_kind(name, _bytes(&cells[KIND]))
+    if len(partition_key) > 1:
+        partition_key = _in_positions(list(zip(partition_places, partition_key)))
+    if len(clustering_key) > 1:
+        clustering_key = _in_positions(list(zip(clustering_places, clustering_key)))
+    columns = {}
+    _add(columns, partition_key)
+    _add(columns, clustering_key)
+    _add(columns, static)
+    _add(columns, regular)
+    return partition_key, clustering_key, columns
+
+
+cdef int _add(dict columns, list these) except -1:
+    for column in these:
+        columns[slot_value(column, _NAME_AT, "name")] = column
+    return 0
+
+
+cdef inline list _with(list columns, column):
+    """`columns` and `column`; a list of one has no room for more, which thousands of tables would waste."""
+    if len(columns) == 0:
+        return [column]
+    columns.append(column)
+    return columns
+
+
+cdef object _column(table, str name, str cql_type, bint is_static, bint is_reversed):
+    cdef object made
+    if not _by_slots:
+        return _Column(table, name, cql_type, is_static, is_reversed)
+    made = turbocql_new(_Column)
+    turbocql_slot_set(made, _TABLE_AT, table)
+    turbocql_slot_set(made, _NAME_AT, name)
+    turbocql_slot_set(made, _TYPE_AT, cql_type)
+    turbocql_slot_set(made, _STATIC_AT, is_static)
+    turbocql_slot_set(made, _REVERSED_AT, is_reversed)
+    turbocql_slot_set(made, _MASK_AT, None)
+    return made
+
+
+__all__ = ["Texts", "columns_of", "runs"]

@@ -1,0 +1,186 @@
+"""Columns out of pages of system_schema.columns, on both implementations and beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cassandra.errors import DecodeError
+from cassandra.metadata.elements import ColumnMetadata
+from tests.conftest import LANE, Twins
+
+LANES = ["python", "c"] if LANE == "c" else ["python"]
+Cell = bytes | None
+
+
+def page(*rows: tuple[Cell, ...]) -> bytes:
+    cells = [
+        b"\xff\xff\xff\xff" if cell is None else len(cell).to_bytes(4, "big") + cell for row in rows for cell in row
+    ]
+    return b"".join(cells)
+
+
+def row(
+    name: Cell, kind: Cell = b"regular", position: int | Cell = -1, order: Cell = b"none", cql_type: Cell = b"int",
+    where: tuple[Cell, Cell] = (b"ks", b"t"),
+) -> tuple[Cell, ...]:  # fmt: skip
+    place = position.to_bytes(4, "big", signed=True) if isinstance(position, int) else position
+    return (*where, name, order, kind, place, cql_type)
+
+
+def columns(twins: Any, body: bytes, count: int, texts: Any = None) -> Any:
+    module = twins.column_rows
+    return module.columns_of("the table", [(body, 0, count)], texts or module.Texts())
+
+
+def described(made: Any) -> Any:
+    partition_key, clustering_key, found = made
+    assert all(type(column) is ColumnMetadata and column.table == "the table" for column in found.values())
+    return (
+        [column.name for column in partition_key],
+        [column.name for column in clustering_key],
+        [(name, c.name, c.cql_type, c.is_static, c.is_reversed, c.mask) for name, c in found.items()],
+    )
+
+
+def test_columns_are_in_the_order_of_create_table(twins: Twins) -> None:
+    rows = [
+        row(b"a"),
+        row(b"c1", b"clustering", 1, b"desc", b"text"),
+        row(b"c2", b"clustering", 0, b"asc"),
+        row(b"p1", b"partition_key", 1),
+        row(b"p2", b"partition_key", 2),
+        row(b"p3", b"partition_key", 0),
+        row(b"s", b"static", cql_type=b"list<int>"),
+        row("zürich".encode(), cql_type=b"map<text, text>"),
+    ]
+    partition_key, clustering_key, found = described(columns(twins, page(*rows), len(rows)))
+    assert partition_key == ["p3", "p1", "p2"]
+    assert clustering_key == ["c2", "c1"]
+    assert found == [
+        ("p3", "p3", "int", False, False, None),
+        ("p1", "p1", "int", False, False, None),
+        ("p2", "p2", "int", False, False, None),
+        ("c2", "c2", "int", False, False, None),
+        ("c1", "c1", "text", False, True, None),
+        ("s", "s", "list<int>", True, False, None),
+        ("a", "a", "int", False, False, None),
+        ("zürich", "zürich", "map<text, text>", False, False, None),
+    ]
+
+
+def test_columns_may_be_changed_and_are_let_go(twins: Twins) -> None:
+    found = columns(twins, page(row(b"a"), row(b"b")), 2)[2]
+    found["a"].cql_type = "text"
+    found["a"].mask = "a mask"
+    assert str(found["a"]) == "a text"
+    assert str(found["b"]) == "b int"
+    assert found["a"].as_cql.__self__ is found["a"]
+
+
+def test_equal_texts_are_one_object(twins: Twins) -> None:
+    texts = twins.column_rows.Texts()
+    kinds = [b"type %d" % (number % 700) for number in range(1500)] + ["größe".encode()] * 2
+    rows = [row(b"name %d" % number, cql_type=kind) for number, kind in enumerate(kinds)]
+    one = columns(twins, page(*rows), len(rows), texts)[2]
+    other = columns(twins, page(*rows), len(rows), texts)[2]
+    assert all(one[name].cql_type is other[name].cql_type and one[name].name is other[name].name for name in one)
+    assert [column.cql_type.encode() for column in one.values()] == kinds
+    assert len({id(column.cql_type) for column in one.values()}) == 701
+
+
+def test_runs_say_where_the_rows_of_each_table_are(twins: Twins) -> None:
+    rows = [
+        *[row(b"a", where=(b"ks", b"t")), row(b"b", where=(b"ks", b"t"))],
+        row(b"a", where=(b"ks", b"tt")),
+        row(b"a", where=(b"kst", b"t")),
+        row(b"lost", where=(b"ks", b"\xff")),
+        *[row(b"c", where=(b"ks", b"t"))] * 3,
+    ]
+    body = b"before" + page(*rows)
+    found = twins.column_rows.runs(body, 6, len(rows))
+    assert [(keyspace, table, count) for keyspace, table, _, count in found] == [
+        ("ks", "t", 2),
+        ("ks", "tt", 1),
+        ("kst", "t", 1),
+        ("ks", "t", 3),
+    ]
+    texts = twins.column_rows.Texts()
+    own = [(body, begin, count) for keyspace, table, begin, count in found if (keyspace, table) == ("ks", "t")]
+    assert list(twins.column_rows.columns_of("the table", own, texts)[2]) == ["a", "b", "c"]
+    assert twins.column_rows.runs(body, 6, 0) == []
+    assert twins.column_rows.columns_of("the table", [], texts) == ([], [], {})
+
+
+@pytest.mark.parametrize(
+    ("damaged", "kind", "message"),
+    [
+        (row(None), ValueError, "a column's name is None"),
+        (row(b"\xff"), DecodeError, "a column's name cannot be decoded: .*0xff"),
+        (row(b"a", cql_type=None), ValueError, "the type of column 'a' is None"),
+        (row(b"a", cql_type=b"\xfe"), DecodeError, "the type of column 'a' cannot be decoded: .*0xfe"),
+        (row(b"a", position=None), ValueError, "the position of column 'a' is None"),
+        (row(b"a", position=b"12"), DecodeError, "the position of column 'a' cannot be decoded: an int has 4 bytes, and this 2"),
+        (row(b"a", kind=None), ValueError, "the kind of column 'a' is None"),
+        (row(b"a", kind=b"strange"), ValueError, "column 'a' is of the unknown kind 'strange'"),
+        (row(b"a", kind=b"\xfd"), DecodeError, "the kind of column 'a' cannot be decoded: .*0xfd"),
+    ],
+)  # fmt: skip
+def test_damaged_rows_are_named(damaged: tuple[Cell, ...], kind: Any, message: str, twins: Twins) -> None:
+    with pytest.raises(kind, match=message) as caught:
+        columns(twins, page(row(b"z"), damaged), 2)
+    assert type(caught.value) is kind
+
+
+def test_an_order_may_be_null(twins: Twins) -> None:
+    found = columns(twins, page(row(b"a", b"clustering", 0, None)), 1)[2]
+    assert not found["a"].is_reversed
+
+
+def test_rows_past_the_end_are_refused(twins: Twins) -> None:
+    body = page(row(b"a"), row(b"b"))
+    for size in range(len(body)):
+        calls: list[Callable[[bytes], Any]] = [
+            lambda cut: twins.column_rows.runs(cut, 0, 2),
+            lambda cut: columns(twins, cut, 2),
+        ]
+        for call in calls:
+            with pytest.raises(DecodeError, match="past the end"):
+                call(body[:size])
+
+
+CELLS = st.sampled_from(
+    [b"a", b"bb", b"", b"regular", b"static", b"clustering", b"partition_key", b"desc", b"\0\0\0\1", b"\xff", None]
+)
+
+
+@given(
+    st.lists(st.tuples(*[CELLS] * 7), max_size=6),
+    st.lists(st.tuples(st.integers(0, 400), st.integers(0, 255)), max_size=2),
+)
+def test_both_implementations_agree_on_whatever_comes(
+    rows: list[tuple[Cell, ...]], changes: list[tuple[int, int]]
+) -> None:
+    body = bytearray(page(*rows))
+    for at, value in changes:
+        if at < len(body):
+            body[at] = value
+    data = bytes(body)
+    outcomes: list[Any] = []
+    for lane in LANES:
+        twins = Twins(lane)
+        calls: list[Callable[[], Any]] = [
+            lambda twins=twins: twins.column_rows.runs(data, 0, len(rows)),  # type: ignore[misc]
+            lambda twins=twins: described(columns(twins, data, len(rows))),  # type: ignore[misc]
+        ]
+        for call in calls:
+            try:
+                outcomes.append(call())
+            except (DecodeError, ValueError) as error:
+                outcomes.append((type(error), str(error)))
+    half = len(outcomes) // len(LANES)
+    assert all(outcomes[at] == outcomes[at % half] for at in range(len(outcomes)))
