@@ -255,10 +255,13 @@ class SchemaRefresher:
             rows = await self._core.query_rows(connection, VERSION_QUERY)
             version = (rows[0]["schema_version"], rows[0]["release_version"]) if rows else None
             await self._read_all(connection, version, target.forced or self._reads_schema)
-        elif target.kind in ("KEYSPACE", "REPLICATION") or target.keyspace not in self._core.metadata.schema.sources:
-            await self._read_keyspace(connection, target)
         else:
-            await self._read_element(connection, target)
+            known = self._core.metadata.schema.sources.get(target.keyspace)
+            # Virtual keyspaces, which never change while a node runs, are read as a whole.
+            if target.kind in ("KEYSPACE", "REPLICATION") or known is None or known.virtual:
+                await self._read_keyspace(connection, target)
+            else:
+                await self._read_element(connection, target)
 
     async def _read_all(self, connection: Connection, version: Any, whole: bool) -> None:
         """All keyspaces: the replication of each, and the rest of those that are not filtered away where `whole`."""
@@ -289,6 +292,10 @@ class SchemaRefresher:
         parts = {**_KEYSPACES}
         if held and (target.kind != "REPLICATION" or known is None):
             parts |= {**_PARTS, **self._parts_of_server(connection)}
+            if known.virtual if known is not None else target.forced and not _is_scylladb(connection):
+                parts |= _VIRTUAL
+        elif held and _is_scylladb(connection):
+            parts["scylla_keyspaces"] = _OF_SCYLLADB["scylla_keyspaces"]
         condition = f"keyspace_name = {cql_quote(name)}"
         grouping = await self._query(connection, parts, dict.fromkeys(parts, condition))
         self._take_replication(grouping, whole=False, name=name)
@@ -296,22 +303,27 @@ class SchemaRefresher:
             return
         source: KeyspaceSource | None = grouping.sources().get(name)
         known = metadata.schema.sources.get(name)
-        if source is not None and known is not None and len(parts) == 1:
-            source = known.replaced(row=source.row)
+        if source is not None and known is not None and "tables" not in parts:
+            source = known.replaced(row=source.row, scylla=source.scylla)
         self._take_keyspace(name, source)
 
     async def _read_element(self, connection: Connection, target: Target) -> None:
-        """A table, view, type, or all functions or aggregates of one name, of a keyspace that is known."""
+        """A table with its views, a view, a type, or all functions or aggregates of one name, of a keyspace that is known."""
+        known = self._core.metadata.schema.sources.get(target.keyspace)
+        base = known.tables.get(target.name) if known is not None and target.kind == "TABLE" else None
+        # A column that is added to a table or renamed is so in its views as well, and the server names the table alone.
+        names = [target.name, *(base.views if base is not None else ())]
         available = {**_PARTS, **self._parts_of_server(connection)}
         parts = {name: available[name] for name in _PARTS_OF_KIND[target.kind] if name in available}
         place = f"keyspace_name = {cql_quote(target.keyspace)} AND"
-        conditions = {name: f"{place} {part.name} = {cql_quote(target.name)}" for name, part in parts.items()}
+        among = f"IN ({', '.join(map(cql_quote, names))})" if len(names) > 1 else f"= {cql_quote(target.name)}"
+        conditions = {name: f"{place} {part.name} {among}" for name, part in parts.items()}
         grouping = await self._query(connection, parts, conditions)
         known = self._core.metadata.schema.sources.get(target.keyspace)
         if known is None:  # dropped meanwhile
             return
         if target.kind == "TABLE":
-            self._take_keyspace(target.keyspace, _with_table(known, target.name, list(grouping.table_sources())))
+            self._take_keyspace(target.keyspace, _with_tables(known, names, list(grouping.table_sources())))
             return
         slot, column = _ROWS_OF_KIND[target.kind]
         rows = grouping.aggregates(known.name) if slot == "aggregates" else grouping.of_keyspace(slot, known.name)
@@ -402,21 +414,26 @@ def _joined(wanted: Iterable[Target]) -> list[Target]:
     ]
 
 
-def _with_table(known: KeyspaceSource, name: str, read: Sequence[TableSource]) -> KeyspaceSource:
-    """`known` with the table or view `name` as it was read, or without it."""
+def _with_tables(known: KeyspaceSource, names: Iterable[str], read: Sequence[TableSource]) -> KeyspaceSource:
+    """`known` with the tables and views `names` as they were read, or without them."""
     tables, views = dict(known.tables), dict(known.views)
-    before = views.pop(name, None)
-    tables.pop(name, None)
-    for source in read:
-        if source.base is None:
-            source.views = {view.name: view for view in views.values() if view.base == name}
-            tables[name] = source
-        else:
-            views[name] = source
+    bases = set()
+    for name in names:
+        tables.pop(name, None)
+        before = views.pop(name, None)
+        bases.add(before.base if before is not None else None)
+    fresh = {source.name: source for source in read}
+    views |= {name: source for name, source in fresh.items() if source.base is not None}
     views = dict(sorted(views.items()))
-    for base in {view.base for view in (before, views.get(name)) if view is not None}:
-        if base in tables and base is not None:
-            tables[base] = tables[base].with_views({view.name: view for view in views.values() if view.base == base})
+    tables |= {name: source for name, source in fresh.items() if source.base is None}
+    for base in bases | {source.base for source in read} | set(fresh):
+        if base is None or base not in tables:
+            continue
+        of_base = {view.name: view for view in views.values() if view.base == base}
+        if base in fresh:
+            tables[base].views = of_base
+        else:
+            tables[base] = tables[base].with_views(of_base)
     return known.replaced(tables=dict(sorted(tables.items())), views=views)
 
 

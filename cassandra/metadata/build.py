@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import logging
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, ValuesView
 from typing import Any
 
@@ -17,6 +18,7 @@ from cassandra.errors import DecodeError
 from cassandra.metadata.elements import (
     Aggregate,
     ColumnMask,
+    ColumnMetadata,
     DroppedColumn,
     Function,
     IndexMetadata,
@@ -27,6 +29,7 @@ from cassandra.metadata.keyspaces import KeyspaceMetadata
 from cassandra.metadata.names import cql_string, maybe_escape_name
 from cassandra.metadata.options import scylla_options
 from cassandra.metadata.pages import ColumnPages
+from cassandra.metadata.replication import LocalStrategy
 from cassandra.metadata.schema import NOTHING, IndexRow, KeyspaceSource, LazyMapping, TableSource, object_of
 from cassandra.metadata.tables import MaterializedViewMetadata, TableMetadataV3
 
@@ -72,7 +75,7 @@ def table(source: TableSource) -> TableMetadataV3:
 def _take_options(made: Any, source: TableSource) -> None:
     if source.error is not None:
         raise source.error
-    made.take_row(source.names, source.row)
+    made.take_row(source.names, source.row, bool(source.scylla))
     extensions = source.names.value(source.row, "extensions")
     if extensions or source.scylla:
         made.options.update(scylla_options(extensions or {}, source.scylla[0] if source.scylla else None))
@@ -139,34 +142,63 @@ def _mask(row: Mapping[str, Any]) -> ColumnMask:
 
 
 _QUOTED = frozenset(("ascii", "date", "inet", "text", "time", "timestamp", "varchar"))
+_FIELD_END = re.compile(r"(?<!\\):")
 
 
 def _literal(kind: str, value: str) -> str:
     """The literal of a value that the server keeps as text without quotes."""
-    if "<" in kind:
-        # Collections are kept as the hex of their wire form.
-        made = _types(cqltype_to_python(kind))[0]
-        return Encoder().cql_encode_all_types(made.from_binary(bytes.fromhex(value), _ANY_VERSION))
-    if kind == "blob":
+    return _literal_of(cqltype_to_python(kind), value)
+
+
+def _literal_of(kind: Sequence[Any], value: str) -> str:
+    name = kind[0]
+    if name == "frozen":
+        return _literal_of(kind[1], value)
+    if name == "tuple":
+        # The texts of the fields, an @ for null; a backslash stands before what would be taken for one of these.
+        fields = zip(_apart(kind[1]), _FIELD_END.split(value), strict=False)
+        return f"({', '.join('null' if text == '@' else _literal_of(field, _plain(text)) for field, text in fields)})"
+    if len(kind) > 1:
+        # Collections and vectors are kept as the hex of their wire form.
+        return Encoder().cql_encode_all_types(_types(kind)[0].from_binary(bytes.fromhex(value), _ANY_VERSION))
+    _types(kind)
+    if name == "blob":
         return f"0x{value.removeprefix('0x')}"
-    return cql_string(value) if kind in _QUOTED else value
+    return cql_string(value) if name in _QUOTED else value
+
+
+def _apart(nodes: Sequence[Any]) -> list[list[Any]]:
+    """Each type of a list of them, with its parameters."""
+    found: list[list[Any]] = []
+    for one in nodes:
+        if isinstance(one, list):
+            found[-1].append(one)
+        else:
+            found.append([one])
+    return found
+
+
+def _plain(text: str) -> str:
+    return text.replace("\\:", ":").replace("\\@", "@")
 
 
 _ANY_VERSION = 4  # the wire form of values is the same in all
 
 
 def _types(nodes: Sequence[Any]) -> list[Any]:
-    """The types of CQL names with their parameters; ValueError for a type that is none of the scalars and collections."""
+    """The types of CQL names with their parameters; ValueError for a user-defined type, whose fields are not known here."""
     found = []
-    for at, name in enumerate(nodes):
-        if isinstance(name, list):
-            continue
-        parameters = nodes[at + 1] if at + 1 < len(nodes) and isinstance(nodes[at + 1], list) else None
+    for name, *parameters in _apart(nodes):
         try:
             made = lookup_cqltype(name)
         except KeyError:
             raise ValueError(f"a literal of type {name} cannot be made") from None
-        found.append(made.apply_parameters(_types(parameters)) if parameters is not None else made)
+        if name == "vector":
+            (of, size) = _apart(parameters[0])
+            made = made.apply_parameters([*_types(of), *size])
+        elif parameters:
+            made = made.apply_parameters(_types(parameters[0]))
+        found.append(made)
     return found
 
 
@@ -235,10 +267,39 @@ def _index(row: IndexRow, made: TableMetadataV3) -> IndexMetadata:
             made.fail(error)
             return IndexMetadata(made.keyspace_name, made.name, str(name), str(kind), {})
     target = options.get("target")
-    # Targets are CQL, but for those that Cassandra 3.0 and ScyllaDB keep as the bare name of a column.
-    if target in made.columns and maybe_escape_name(target) != target:
-        options = {**options, "target": maybe_escape_name(target)}
+    taken = _index_target(target, made.columns) if isinstance(target, str) else target
+    if taken != target:
+        options = {**options, "target": taken}
     return IndexMetadata(made.keyspace_name, made.name, name, kind, options)
+
+
+_TARGET = re.compile(r'(?:(keys|values|entries|full)\()?("?)(.*?)\2(?(1)\))', re.DOTALL)
+_FROZEN_COLLECTIONS = ("frozen<list<", "frozen<map<", "frozen<set<")
+
+
+def _index_target(target: str, columns: Mapping[str, ColumnMetadata]) -> str:
+    """`target` as CREATE INDEX takes it. Cassandra keeps it like that.
+
+    Cassandra 3.0 and ScyllaDB keep names without quotes; ScyllaDB also leaves away the ``full`` of a frozen collection, and has
+    ``keys`` of a set where only ``values`` can be written (scylladb issues 22013 and 22019).
+    """
+    column = columns.get(target)
+    if column is not None and "(" not in target and not column.cql_type.startswith(_FROZEN_COLLECTIONS):
+        return maybe_escape_name(target)
+    match = _TARGET.fullmatch(target)
+    assert match is not None  # whatever it is, it is a name
+    part, quote, name = match.groups()
+    name = name.replace('""', '"') if quote else name
+    column = columns.get(name)
+    if column is None:
+        column, part, name = columns.get(target), None, target
+        if column is None:
+            return target
+    if part is None and column.cql_type.startswith(_FROZEN_COLLECTIONS):
+        part = "full"
+    elif part == "keys" and column.cql_type.startswith("set<"):
+        part = "values"
+    return f"{part}({maybe_escape_name(name)})" if part else maybe_escape_name(name)
 
 
 # -- keyspaces ---------------------------------------------------------------------------------------------------------
@@ -265,7 +326,7 @@ def keyspace(source: KeyspaceSource) -> KeyspaceMetadata:
     made.functions = {one.signature: one for one in sorted(functions, key=_signature)}
     aggregates = _each(made, "aggregate", _aggregate, source.aggregates)
     made.aggregates = {one.signature: one for one in sorted(aggregates, key=_signature)}
-    if source.scylla is not None:
+    if source.scylla is not None and not isinstance(made.replication_strategy, LocalStrategy):
         made.tablets = _tablets(source.scylla)
     return made
 
@@ -338,8 +399,13 @@ def _aggregate(row: Mapping[str, Any]) -> Aggregate:
 
 
 def _tablets(row: Mapping[str, Any]) -> dict[str, Any] | None:
-    """ScyllaDB's ``tablets`` of a keyspace: their first number a table, where they are in use."""
-    initial = row.get("initial_tablets")
-    if not isinstance(initial, int):
+    """ScyllaDB's ``tablets`` of a keyspace: their first number a table, where they are in use. None of a server that has none.
+
+    That they are not in use is said: new keyspaces have them where nothing is.
+    """
+    if "initial_tablets" not in row:
         return None
+    initial = row["initial_tablets"]
+    if not isinstance(initial, int):
+        return {"enabled": False}
     return {"enabled": True, **({"initial": initial} if initial else {})}

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from cassandra.metadata.names import cql_map, cql_string, maybe_escape_name, protect_names, protect_value
+from cassandra.metadata.names import (
+    cql_map,
+    cql_string,
+    maybe_escape_name,
+    protect_names,
+    protect_type_or_function,
+    protect_value,
+)
 from cassandra.versions import SignatureDescriptor
 
 __all__ = [
@@ -25,6 +33,15 @@ def _thawed(kind: str) -> str:
     return kind[len("frozen<") : -1] if kind.startswith("frozen<") else kind
 
 
+def _target_as_cql(target: str) -> str:
+    """What stands in the parentheses of CREATE INDEX. ScyllaDB keeps the target of a local index as JSON: ``{"pk":["a"],"ck":["b"]}``."""
+    if not target.startswith("{"):
+        return target
+    columns = json.loads(target)
+    partition_key, column = (", ".join(protect_names(columns[part])) for part in ("pk", "ck"))
+    return f"({partition_key}), {column}"
+
+
 class ColumnMask(NamedTuple):
     """The function that hides a column's values from roles that may not see them (Cassandra 5.0).
 
@@ -37,7 +54,7 @@ class ColumnMask(NamedTuple):
 
     def as_cql(self) -> str:
         """What stands behind the column's type: ``MASKED WITH system.mask_inner(1, null)``."""
-        function = f"{maybe_escape_name(self.keyspace)}.{maybe_escape_name(self.name)}"
+        function = f"{maybe_escape_name(self.keyspace)}.{protect_type_or_function(self.name)}"
         return f"MASKED WITH {function}({', '.join(self.arguments)})"
 
 
@@ -109,7 +126,7 @@ class IndexMetadata:
     def as_cql_query(self) -> str:
         """The CREATE INDEX statement, without a semicolon."""
         options = dict(self.index_options)
-        target = options.pop("target", "")
+        target = _target_as_cql(options.pop("target", ""))
         where = f"{maybe_escape_name(self.keyspace_name)}.{maybe_escape_name(self.table_name)}"
         name = maybe_escape_name(self.name)
         if self.kind != "CUSTOM":
@@ -172,7 +189,7 @@ class UserType:
         ]
         newline, indent = ("\n", "    ") if formatted else ("", "")
         separator = f",{newline}{indent}" if formatted else ", "
-        where = f"{maybe_escape_name(self.keyspace)}.{maybe_escape_name(self.name)}"
+        where = f"{maybe_escape_name(self.keyspace)}.{protect_type_or_function(self.name)}"
         return f"CREATE TYPE {where} ({newline}{indent}{separator.join(fields)}{newline})"
 
     def export_as_string(self) -> str:
@@ -241,7 +258,7 @@ class Function:
         """The CREATE FUNCTION statement, without a semicolon; a clause a line where it is `formatted`."""
         names = protect_names(self.argument_names)
         arguments = [f"{name} {_thawed(kind)}" for name, kind in zip(names, self.argument_types, strict=True)]
-        where = f"{maybe_escape_name(self.keyspace)}.{maybe_escape_name(self.name)}"
+        where = f"{maybe_escape_name(self.keyspace)}.{protect_type_or_function(self.name)}"
         # A text between $$ needs no escapes, and cannot hold $$ or end in $.
         plain = "$$" not in self.body and not self.body.endswith("$")
         body = f"$${self.body}$$" if plain else cql_string(self.body)
@@ -312,13 +329,13 @@ class Aggregate:
 
     def as_cql_query(self, formatted: bool = False) -> str:
         """The CREATE AGGREGATE statement, without a semicolon; a clause a line where it is `formatted`."""
-        where = f"{maybe_escape_name(self.keyspace)}.{maybe_escape_name(self.name)}"
+        where = f"{maybe_escape_name(self.keyspace)}.{protect_type_or_function(self.name)}"
         clauses = [
             f"CREATE AGGREGATE {where}({', '.join(map(_thawed, self.argument_types))})",
-            f"SFUNC {maybe_escape_name(self.state_func)}",
+            f"SFUNC {protect_type_or_function(self.state_func)}",
             f"STYPE {_thawed(self.state_type)}",
-            *([f"REDUCEFUNC {maybe_escape_name(self.reduce_func)}"] if self.reduce_func else []),
-            *([f"FINALFUNC {maybe_escape_name(self.final_func)}"] if self.final_func else []),
+            *([f"REDUCEFUNC {protect_type_or_function(self.reduce_func)}"] if self.reduce_func else []),
+            *([f"FINALFUNC {protect_type_or_function(self.final_func)}"] if self.final_func else []),
             *([f"INITCOND {self.initial_condition}"] if self.initial_condition is not None else []),
             *(["DETERMINISTIC"] if self.deterministic else []),
         ]

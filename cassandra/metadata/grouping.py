@@ -19,6 +19,7 @@ class Grouping:
     def __init__(self) -> None:
         self.keyspaces: dict[str, dict[str, Any]] = {}
         self._scylla_keyspaces: dict[str, dict[str, Any]] = {}
+        self._has_tablets = False  # the server knows them; keyspaces without have no row of scylla_keyspaces
         # By keyspace and name.
         self._tables: dict[str, dict[str, TableSource]] = {}
         self._views: dict[str, dict[str, TableSource]] = {}
@@ -33,6 +34,8 @@ class Grouping:
 
     def add(self, part: str, message: Any, version: int) -> None:
         """Take one page of the schema table `part`: a ROWS message, received in protocol `version`."""
+        if part == "scylla_keyspaces":
+            self._has_tablets = "initial_tablets" in (message.column_names or ())
         if not getattr(message, "row_count", 0):
             return
         virtual = part.startswith("virtual_")
@@ -99,7 +102,7 @@ class Grouping:
             source.types = self.of_keyspace("types", name)
             source.functions = self.of_keyspace("functions", name)
             source.aggregates = self.aggregates(name)
-            source.scylla = self._scylla_keyspaces.get(name)
+            source.scylla = self._scylla_keyspaces.get(name, {"initial_tablets": None} if self._has_tablets else None)
         return found
 
     def table_sources(self) -> Iterable[TableSource]:

@@ -13,6 +13,8 @@ from cassandra.metadata.tables import MaterializedViewMetadata, TableMetadata, i
 
 __all__ = ["KeyspaceMetadata"]
 
+_CDC_LOG = "_scylla_cdc_log"
+
 
 class KeyspaceMetadata:
     """A keyspace. Its parts are mappings by name, those of functions and aggregates by signature (``name(type,type)``).
@@ -84,7 +86,7 @@ class KeyspaceMetadata:
                 *(kind.export_as_string() for kind in self._types_in_order()),
                 *(function.export_as_string() for function in self.functions.values()),
                 *(aggregate.export_as_string() for aggregate in self.aggregates.values()),
-                *(table.export_as_string() for table in self.tables.values()),
+                *(table.export_as_string() for name, table in self.tables.items() if not self._is_cdc_log(name)),
             ]
         )
         if self._error is not None:
@@ -95,6 +97,12 @@ class KeyspaceMetadata:
                 f"Structure, for reference:\n{_without_comments(text)}\n*/"
             )
         return text
+
+    def _is_cdc_log(self, name: str) -> bool:
+        """Whether ScyllaDB makes the table together with the one whose changes it keeps."""
+        base = self.tables.get(name.removesuffix(_CDC_LOG)) if name.endswith(_CDC_LOG) else None
+        cdc = base.options.get("cdc") if base is not None else None
+        return isinstance(cdc, Mapping) and str(cdc.get("enabled")).lower() != "false"
 
     def as_cql_query(self) -> str:
         """The CREATE KEYSPACE statement, without a semicolon."""

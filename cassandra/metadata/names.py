@@ -22,20 +22,22 @@ __all__ = [
     "maybe_escape_name",
     "protect_name",
     "protect_names",
+    "protect_type_or_function",
     "protect_value",
 ]
 
 _RESERVED = """
-add allow alter and apply asc authorize batch begin by columnfamily create default delete desc describe drop entries
+add allow alter and apply asc authorize batch begin by cast columnfamily create default delete desc describe drop entries
 execute from full grant if in index infinity insert into is keyspace limit materialized mbean mbeans modify nan
-norecursive not null of on or order primary rename replace revoke schema select set table to token truncate unlogged
-unset update use using view where with
+norecursive not null of on or order primary rename replace revoke schema scylla_clustering_bound
+scylla_counter_shard_list scylla_timeuuid_list_index select set table to token truncate unlogged unset update use using
+view where with
 """
 cql_keywords_reserved: set[str] = set(_RESERVED.split())
 """The words that are names only in quotes."""
 
 _UNRESERVED = """
-access aggregate all ann any as ascii between bigint blob boolean bypass cache called cast cidrs cluster clustering
+access aggregate all ann any as ascii between bigint blob boolean bypass cache called cidrs cluster clustering
 compact contains count counter custom datacenters date decimal deterministic distinct double duration exists
 filtering finalfunc float frozen function functions generated group hashed inet initcond input int internals json
 key keys keyspaces language like list login map masked maxwritetime monotonic nologin nosuperuser only options
@@ -76,6 +78,11 @@ def protect_name(name: str) -> str:
 def protect_names(names: Iterable[str]) -> list[str]:
     """`protect_name` of each."""
     return [maybe_escape_name(name) for name in names]
+
+
+def protect_type_or_function(name: str) -> str:
+    """The name of a type or function: where these stand, more words are taken for the language's own (``json``, ``key``, ``ttl``)."""
+    return escape_name(name) if name in cql_keywords else maybe_escape_name(name)
 
 
 def cql_string(text: str) -> str:

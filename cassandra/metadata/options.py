@@ -134,7 +134,7 @@ _SCYLLA_EXTENSIONS = {
     "scylla_encryption_options": "scylla_encryption_options",
 }
 # Columns of system_schema.scylla_tables that CREATE TABLE takes.
-_SCYLLA_COLUMNS = ("cdc", "per_partition_rate_limit", "tombstone_gc", "in_memory")
+_SCYLLA_COLUMNS = ("cdc", "per_partition_rate_limit", "tombstone_gc", "in_memory", "tablets")
 
 
 def read_scylla_map(data: bytes) -> dict[str, str] | None:
@@ -162,6 +162,13 @@ def scylla_options(extensions: Mapping[str, bytes], row: Mapping[str, Any] | Non
         found = read_scylla_map(extensions[extension]) if isinstance(extensions.get(extension), bytes) else None
         if found:
             options[name] = found
+    # A number of 32 bit by itself, and a map that has settings of its own beside those of a kind of API that is not CQL.
+    grace = extensions.get("paxos_grace_seconds")
+    if isinstance(grace, bytes) and len(grace) == 4:
+        options["paxos_grace_seconds"] = int.from_bytes(grace, "little", signed=True)
+    tags = extensions.get("scylla_tags")
+    if isinstance(tags, bytes) and (read_scylla_map(tags) or {}).get("system:synchronous_updates") == "true":
+        options["synchronous_updates"] = True
     for name in _SCYLLA_COLUMNS:
         value = (row or {}).get(name)
         if value:

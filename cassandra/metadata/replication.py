@@ -146,18 +146,37 @@ class SimpleStrategy(ReplicationStrategy):
 
 
 class NetworkTopologyStrategy(ReplicationStrategy):
-    """A number of replicas in each data centre, in different racks as far as there are so many."""
+    """A number of replicas in each data centre, in different racks as far as there are so many.
+
+    ScyllaDB may name the racks, and keeps them as ``{"dc1:0": "rack1", "dc1:1": "rack2"}``, none at all as ``{"dc1:-1": ""}``.
+    """
 
     def __init__(self, dc_replication_factors: Mapping[str, Any]) -> None:
         super().__init__("NetworkTopologyStrategy", dc_replication_factors)
-        self.dc_replication_factors_info = {
-            datacenter: ReplicationFactor.create(factor)
-            for datacenter, factor in dc_replication_factors.items()
-            if datacenter != "class"
-        }
+        self.dc_replication_factors_info = {}
+        self._racks: dict[str, dict[int, str]] = {}
+        for key, factor in self._options.items():
+            datacenter, _, place = key.rpartition(":")
+            if datacenter and place.removeprefix("-").isdecimal():
+                racks = self._racks.setdefault(datacenter, {})
+                if int(place) >= 0:
+                    racks[int(place)] = factor
+                self.dc_replication_factors_info[datacenter] = ReplicationFactor(len(racks))
+            else:
+                self.dc_replication_factors_info[key] = ReplicationFactor.create(factor)
         self.dc_replication_factors = {
             datacenter: factor.full_replicas for datacenter, factor in self.dc_replication_factors_info.items()
         }
+
+    def export_for_schema(self) -> str:
+        items = [("class", cql_quote(self.name))]
+        for datacenter, factor in self.dc_replication_factors_info.items():
+            racks = self._racks.get(datacenter)
+            named = (
+                f"[{', '.join(cql_quote(rack) for _, rack in sorted(racks.items()))}]" if racks is not None else None
+            )
+            items.append((datacenter, named or cql_quote(str(factor))))
+        return "{" + ", ".join(f"{cql_quote(key)}: {value}" for key, value in items) + "}"
 
     def replica_map(self, ring: Ring, hosts: Sequence[Any]) -> ReplicaMap:
         names = {datacenter: number for number, datacenter in enumerate(self.dc_replication_factors_info)}

@@ -58,6 +58,7 @@ class _Columnar:
         "_names",
         "_options",
         "_row",
+        "_scylladb",
         "clustering_key",
         "columns",
         "keyspace_name",
@@ -78,11 +79,13 @@ class _Columnar:
         self._names = NO_NAMES
         self._row: Sequence[Any] = ()
         self._error: BaseException | None = None
+        self._scylladb = False
 
-    def take_row(self, names: RowNames, row: Sequence[Any]) -> None:
-        """Take options, extensions and id out of a row of the schema tables."""
+    def take_row(self, names: RowNames, row: Sequence[Any], scylladb: bool = False) -> None:
+        """Take options, extensions and id out of a row of the schema tables, of `scylladb` or of Cassandra."""
         self._names = names
         self._row = row
+        self._scylladb = scylladb
 
     def _of_row(self, name: str) -> Any:
         return self._names.value(self._row, name)
@@ -126,7 +129,9 @@ class _Columnar:
             self._error = error
 
     def _known_extensions(self) -> list[str]:
-        unknown = {key: value for key, value in self.extensions.items() if key not in self.options}
+        # ScyllaDB knows no option of that name: what its extensions say are options of their own.
+        extensions = {} if self._scylladb else self.extensions
+        unknown = {key: value for key, value in extensions.items() if key not in self.options}
         return [f"extensions = {protect_value(unknown)}"] if unknown else []
 
     def _where(self) -> str:
@@ -194,8 +199,12 @@ class TableMetadata(_Columnar):
         parts = [self.as_cql_query(formatted=True) + ";"]
         parts += [index.as_cql_query() + ";" for index in self.indexes.values()]
         parts += [trigger.as_cql_query() + ";" for trigger in self.triggers.values()]
-        parts += [view.export_as_string() for view in self.views.values()]
+        parts += [view.export_as_string() for name, view in self.views.items() if not self._is_of_index(name)]
         return "\n\n".join(parts)
+
+    def _is_of_index(self, view: str) -> bool:
+        """Whether the view makes up an index: ScyllaDB makes it with the index, and by no other way."""
+        return self._scylladb and view.endswith("_index") and view.removesuffix("_index") in self.indexes
 
     def as_cql_query(self, formatted: bool = False) -> str:
         """The CREATE TABLE statement, without a semicolon; a column and an option a line where it is `formatted`."""

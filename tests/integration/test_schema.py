@@ -37,6 +37,9 @@ EVERYWHERE = [
     "CREATE FUNCTION {ks}.to_map(s map<text, int>, v int) CALLED ON NULL INPUT RETURNS map<text, int> LANGUAGE java "
     "AS $$return s;$$",
     "CREATE FUNCTION {ks}.no_args() CALLED ON NULL INPUT RETURNS int LANGUAGE java AS $$return 1;$$",
+    'CREATE TYPE {ks}."json" (json int, "cast" int, key int)',
+    'CREATE FUNCTION {ks}."key"(key int, ttl int) CALLED ON NULL INPUT RETURNS int LANGUAGE java AS $$return 1;$$',
+    'CREATE AGGREGATE {ks}."ttl"(int) SFUNC "key" STYPE int FINALFUNC "Fin"',
     'CREATE AGGREGATE {ks}.total(int) SFUNC plus STYPE int FINALFUNC "Fin" INITCOND 0',
     'CREATE AGGREGATE {ks}."To tal"(int) SFUNC plus STYPE int INITCOND -3',
     "CREATE AGGREGATE {ks}.texts(int) SFUNC to_text STYPE text INITCOND 'its'",
@@ -89,7 +92,10 @@ FROM_5_0 = [
        h timestamp MASKED WITH mask_replace('2020-01-02T03:04:05.678Z'), i uuid MASKED WITH
        mask_replace(123e4567-e89b-12d3-a456-426614174000), j boolean MASKED WITH mask_replace(true),
        k date MASKED WITH mask_replace('2020-01-02'), l list<int> MASKED WITH mask_replace([1, 2]),
-       m time MASKED WITH mask_replace('01:02:03'), n inet MASKED WITH mask_replace('10.0.0.1'), PRIMARY KEY (id, c))
+       m time MASKED WITH mask_replace('01:02:03'), n inet MASKED WITH mask_replace('10.0.0.1'),
+       o tuple<int, text, frozen<tuple<text, time>>> MASKED WITH mask_replace((1, 'a:@b', (null, '01:02:03'))),
+       p vector<float, 2> MASKED WITH mask_replace([1.5, 2.5]), q list<frozen<tuple<int, text>>> MASKED WITH
+       mask_replace([(1, 'x')]), PRIMARY KEY (id, c))
        WITH allow_auto_snapshot = false AND incremental_backups = false""",
 ]
 
@@ -203,6 +209,26 @@ def test_what_another_session_changes_is_seen(node: LocalCluster) -> None:
             session.execute(f"DROP KEYSPACE {name}")
             wait_until(lambda: name not in keyspaces())
             assert watching.metadata.replication_of(name) is None
+
+
+def test_what_a_statement_changes_in_views_is_seen(node: LocalCluster, keyspace: str) -> None:
+    with connect(node, schema_event_refresh_window=-1) as cluster, cluster.connect(keyspace) as session:
+        session.execute("CREATE TABLE t (id int PRIMARY KEY, a int)")
+        session.execute(
+            "CREATE MATERIALIZED VIEW v AS SELECT * FROM t WHERE a IS NOT NULL AND id IS NOT NULL PRIMARY KEY (a, id)"
+        )
+        session.execute("ALTER TABLE t ADD b int")
+        assert "b" in cluster.metadata.keyspaces[keyspace].views["v"].columns
+        session.execute("ALTER TABLE t RENAME id TO other")
+        assert cluster.metadata.keyspaces[keyspace].views["v"].clustering_key[0].name == "other"
+
+
+def test_virtual_keyspaces_can_be_read_again(node: LocalCluster) -> None:
+    with connect(node) as cluster, cluster.connect():
+        before = cluster.metadata.keyspaces["system_views"].export_as_string()
+        cluster.refresh_keyspace_metadata("system_views")
+        cluster.refresh_table_metadata("system_views", "settings")
+        assert cluster.metadata.keyspaces["system_views"].export_as_string() == before
 
 
 async def test_the_asyncio_face_reads_on_demand(node: LocalCluster, keyspace: str) -> None:

@@ -298,3 +298,20 @@ def test_states_of_a_host() -> None:
     one.set_up()
     states.append(one.state)
     assert states == ["unknown", "up", "down", "forced down", "up"]
+
+
+def test_racks_that_scylladb_names() -> None:
+    """The form is that of ScyllaDB's to_flattened_map: a list is an option for each of its values."""
+    made = ReplicationStrategy.create(
+        "org.apache.cassandra.locator.NetworkTopologyStrategy",
+        {"dc1": "3", "dc2:1": "it's", "dc2:0": "r1", "dc3:-1": ""},
+    )
+    assert isinstance(made, NetworkTopologyStrategy)
+    assert made.dc_replication_factors == {"dc1": 3, "dc2": 2, "dc3": 0}
+    assert made.export_for_schema() == (
+        "{'class': 'NetworkTopologyStrategy', 'dc1': '3', 'dc2': ['r1', 'it''s'], 'dc3': []}"
+    )
+    other = ReplicationStrategy.create(
+        "NetworkTopologyStrategy", {"dc1": "3", "dc2:0": "r1", "dc2:1": "r2", "dc3:-1": ""}
+    )
+    assert made != other

@@ -43,6 +43,7 @@ def table(**settings: Any) -> TableMetadata:
     [
         ("a", "a"), ("a_1", "a_1"), ("A", '"A"'), ("1a", '"1a"'), ("select", '"select"'), ("text", "text"), ("", '""'),
         ('a"b', '"a""b"'), ("a b", '"a b"'), ("a\n", '"a\n"'), ("é", '"é"'), ("vector", "vector"), ("default", '"default"'),
+        ("cast", '"cast"'), ("scylla_clustering_bound", '"scylla_clustering_bound"'),
     ],
 )  # fmt: skip
 def test_names_are_quoted_where_they_have_to_be(name: str, quoted: str) -> None:
@@ -123,6 +124,15 @@ def test_functions_and_aggregates() -> None:
     assert function.as_cql_query().endswith("AS '''$$'''")
     aggregate = Aggregate("ks", "A", ["int"], "f", "int", "G", "0", "int")
     assert aggregate.as_cql_query() == 'CREATE AGGREGATE ks."A"(int) SFUNC f STYPE int FINALFUNC "G" INITCOND 0'
+
+
+def test_types_and_functions_with_the_name_of_a_word() -> None:
+    """Words that are names without quotes elsewhere, but not here: real nodes refuse ``CREATE TYPE ks.json``."""
+    function = Function("ks", "key", ["int"], ["key"], "int", "java", "return 1;", True)
+    assert function.as_cql_query().startswith('CREATE FUNCTION ks."key"(key int) ')
+    aggregate = Aggregate("ks", "ttl", ["int"], "key", "int", "json", None, "int")
+    assert aggregate.as_cql_query() == 'CREATE AGGREGATE ks."ttl"(int) SFUNC "key" STYPE int FINALFUNC "json"'
+    assert UserType("ks", "json", ["json"], ["int"]).as_cql_query() == 'CREATE TYPE ks."json" (json int)'
 
 
 def test_types_come_behind_those_that_they_use() -> None:

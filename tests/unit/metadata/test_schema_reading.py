@@ -116,6 +116,29 @@ async def test_replication_is_read_for_tokens_alone() -> None:
             assert metadata.replication_version == version
 
 
+async def test_virtual_keyspaces_are_read_again_where_they_are() -> None:
+    with FakeNode() as node:
+        node.schema = {
+            **schema("a"),
+            "system_virtual_schema.keyspaces": [{"keyspace_name": "v"}],
+            "system_virtual_schema.tables": [{"keyspace_name": "v", "table_name": "t", "comment": "virtual"}],
+            "system_virtual_schema.columns": [column("v", "t", "id", "partition_key", 0)],
+        }
+        async with connected(node) as (cluster, _):
+            await cluster.refresh_keyspace_metadata("v")
+            assert (cluster.metadata.keyspaces["v"].virtual, list(cluster.metadata.keyspaces["v"].tables)) == (
+                True,
+                ["t"],
+            )
+            await cluster.refresh_table_metadata("v", "t")
+            assert cluster.metadata.keyspaces["v"].tables["t"].virtual
+            await cluster.refresh_keyspace_metadata("a")
+            assert not cluster.metadata.keyspaces["a"].virtual
+        async with connected(node, schema_metadata_enabled=False) as (cluster, _):
+            await cluster.refresh_keyspace_metadata("v")
+            assert cluster.metadata.keyspaces["v"].tables["t"].virtual
+
+
 async def test_only_the_wanted_keyspaces_are_read() -> None:
     with FakeNode() as node:
         node.schema = schema("a", "b", "c")
@@ -194,7 +217,7 @@ async def test_a_fault_of_the_driver_does_not_hang_the_statement(monkeypatch: py
         node.schema = schema("a")
         async with connected(node) as (cluster, session):
             node.prime(re.compile("CREATE"), schema_change("CREATED", "TABLE", "a", "new"))
-            monkeypatch.setattr("cassandra.engine.schema._with_table", lambda *args: 1 / 0)
+            monkeypatch.setattr("cassandra.engine.schema._with_tables", lambda *args: 1 / 0)
             await asyncio.wait_for(session.execute("CREATE TABLE a.new (id int PRIMARY KEY)"), WAIT)
             assert list(cluster.metadata.keyspaces["a"].tables) == ["t0", "t1"]
             assert cluster.metadata.schema.version is None
@@ -308,6 +331,40 @@ async def test_views_belong_to_their_tables() -> None:
             assert list(found.tables["t0"].columns) == ["id", "c0"]
 
 
+async def test_views_are_read_again_with_their_table() -> None:
+    view = {
+        "keyspace_name": "a",
+        "base_table_name": "t0",
+        "include_all_columns": True,
+        "where_clause": "id IS NOT NULL",
+    }
+    with FakeNode() as node:
+        node.schema = schema("a")
+        node.schema["system_schema.views"] = [{**view, "view_name": name} for name in ("v", "it's")]
+        for name in ("v", "it's"):
+            node.schema["system_schema.columns"].append(column("a", name, "id", "partition_key", 0))
+        async with connected(node) as (cluster, session):
+            for name in ("t0", "v"):
+                node.schema["system_schema.columns"].append(column("a", name, "added"))
+            node.schema["system_schema.views"].pop()
+            node.prime(re.compile("ALTER"), schema_change("UPDATED", "TABLE", "a", "t0"))
+            await session.execute("ALTER TABLE a.t0 ADD added int")
+            found = cluster.metadata.keyspaces["a"]
+            assert list(found.tables["t0"].columns) == ["id", "c0", "added"]
+            assert list(found.views) == list(found.tables["t0"].views) == ["v"]
+            assert list(found.views["v"].columns) == ["id", "added"]
+            assert found.tables["t0"].views["v"] is found.views["v"]
+            assert reads(node, "views")[-1].endswith("view_name IN ('t0', 'v', 'it''s')")
+            node.schema["system_schema.views"] = []
+            remove_table(node.schema, "a", "t0")
+            node.prime(re.compile("DROP"), schema_change("DROPPED", "TABLE", "a", "t0"))
+            await session.execute("DROP TABLE a.t0")
+            assert (list(cluster.metadata.keyspaces["a"].tables), len(cluster.metadata.keyspaces["a"].views)) == (
+                ["t1"],
+                0,
+            )
+
+
 async def test_events_are_ignored_where_the_window_is_negative() -> None:
     with FakeNode() as node:
         node.schema = schema("a")
@@ -338,6 +395,45 @@ async def test_all_reading_can_be_switched_off_and_on_again() -> None:
             cluster.schema_metadata_enabled = True
             await session.execute("CREATE TABLE a.new (id int PRIMARY KEY)")
             assert "new" in cluster.metadata.keyspaces["a"].tables
+
+
+async def test_masks_with_values_of_all_kinds() -> None:
+    masks = {
+        "text": ("it's", "'it''s'"),
+        "int": ("7", "7"),
+        "blob": ("cafe", "0xcafe"),
+        "list<int>": ("0000000100000004" + "00000007", "[7]"),
+        "vector<float, 2>": ("3f80000040000000", "[1.0, 2.0]"),
+        "frozen<tuple<int, text>>": ("1:@", "(1, null)"),
+        "frozen<tuple<text, timestamp>>": (
+            r"a\:\@b:2020-01-01T01\:02\:03.000Z",
+            "('a:@b', '2020-01-01T01:02:03.000Z')",
+        ),
+        "frozen<tuple<int, frozen<tuple<text, list<text>>>>>": (
+            r"1:c\\:d\:0000000100000001" + "78",
+            "(1, ('c:d', ['x']))",
+        ),
+    }
+    with FakeNode() as node:
+        node.schema = schema("a", "b", tables=1)
+        node.schema["system_schema.column_masks"] = [
+            {
+                "keyspace_name": "a", "table_name": "t0", "column_name": f"m{at}", "function_argument_nulls": [False],
+                "function_argument_types": [kind], "function_argument_values": [value], "function_keyspace": "system",
+                "function_name": "mask_replace",
+            }
+            for at, (kind, (value, _)) in enumerate(masks.items())
+        ]  # fmt: skip
+        unknown = {**node.schema["system_schema.column_masks"][0], "keyspace_name": "b", "column_name": "c0"}
+        node.schema["system_schema.column_masks"].append({**unknown, "function_argument_types": ["frozen<some_udt>"]})
+        for at, kind in enumerate(masks):
+            node.schema["system_schema.columns"].append(column("a", "t0", f"m{at}", type=kind))
+        async with connected(node) as (cluster, _):
+            columns = cluster.metadata.keyspaces["a"].tables["t0"].columns
+            assert [columns[f"m{at}"].mask.arguments for at in range(len(masks))] == [
+                (text,) for _, text in masks.values()
+            ]
+            assert "a literal of type some_udt cannot be made" in cluster.metadata.keyspaces["b"].export_as_string()
 
 
 # -- what goes wrong ---------------------------------------------------------------------------------------------------
@@ -423,6 +519,153 @@ async def test_nodes_that_do_not_agree_are_not_read() -> None:
             with pytest.raises(DriverException, match=r"did not agree on the schema within 0\.02 seconds"):
                 await cluster.refresh_schema_metadata(max_schema_agreement_wait=0.02)
             await cluster.refresh_schema_metadata(max_schema_agreement_wait=0)
+
+
+# -- ScyllaDB ----------------------------------------------------------------------------------------------------------
+
+
+def make_scylladb(node: FakeNode, tables: list[dict[str, Any]], keyspaces: list[dict[str, Any]]) -> None:
+    """Have the node say that it is of ScyllaDB, and know these rows of its own schema tables."""
+    sharding = {"SHARD": "0", "NR_SHARDS": "1", "PARTITIONER": "org.apache.cassandra.dht.Murmur3Partitioner"}
+    sharding |= {"SHARDING_ALGORITHM": "biased-token-round-robin", "SHARDING_IGNORE_MSB": "12"}
+    node.supported |= {f"SCYLLA_{name}": [value] for name, value in sharding.items()}
+    names = [
+        ("keyspace_name", "text"),
+        ("table_name", "text"),
+        ("cdc", "map<text,text>"),
+        ("tablets", "map<text,text>"),
+    ]
+    node.prime(re.compile("system_schema.scylla_tables"), rows(names, tables))
+    names = [("keyspace_name", "text"), ("initial_tablets", "int")]
+    node.prime(re.compile("system_schema.scylla_keyspaces"), rows(names, keyspaces))
+
+
+async def test_what_scylladb_makes_by_itself_is_not_exported() -> None:
+    cdc = {"enabled": "true", "preimage": "false", "ttl": "86400"}
+    index = {"keyspace_name": "a", "table_name": "t0", "kind": "COMPOSITES"}
+    view = {
+        "keyspace_name": "a",
+        "base_table_name": "t0",
+        "include_all_columns": False,
+        "where_clause": "id IS NOT NULL",
+    }
+    with FakeNode() as node:
+        node.schema = schema("a", tables=1)
+        extensions = {"paxos_grace_seconds": b"\x0a\0\0\0", "scylla_tags": b"\0\0\0\0", "other": b"x"}
+        node.schema["system_schema.tables"][0]["extensions"] = extensions
+        for log in ("t0_scylla_cdc_log", "x_scylla_cdc_log"):
+            add_table(node.schema, "a", log)
+        node.schema["system_schema.indexes"] = [{**index, "index_name": "i", "options": {"target": "c0"}}]
+        tag = bytes.fromhex("010000001a000000") + b"system:synchronous_updates" + b"\x04\0\0\0true"
+        node.schema["system_schema.views"] = [
+            {**view, "view_name": name, "extensions": {"scylla_tags": tag}} for name in ("i_index", "j_index")
+        ]
+        for name in ("i_index", "j_index"):
+            node.schema["system_schema.columns"].append(column("a", name, "id", "partition_key", 0))
+        names = [row["table_name"] for row in node.schema["system_schema.tables"]]
+        own = [{"keyspace_name": "a", "table_name": name} for name in (*names, "i_index", "j_index")]
+        own[0] |= {"cdc": cdc, "tablets": {"min_tablet_count": "8"}}
+        make_scylladb(node, own, [])
+        async with connected(node) as (cluster, _):
+            found = cluster.metadata.keyspaces["a"]
+            assert sorted(found.views) == ["i_index", "j_index"]
+            assert len(found.tables) == 3
+            made = [line for line in found.export_as_string().splitlines() if line.startswith("CREATE")]
+            assert made == [
+                made[0],
+                "CREATE TABLE a.t0 (",
+                "CREATE INDEX i ON a.t0 (c0);",
+                "CREATE MATERIALIZED VIEW a.j_index AS",
+                "CREATE TABLE a.x_scylla_cdc_log (",
+            ]
+            statement = found.tables["t0"].as_cql_query()
+            assert "cdc = {'enabled': 'true', 'preimage': 'false', 'ttl': '86400'}" in statement
+            assert "paxos_grace_seconds = 10" in statement
+            assert "tablets = {'min_tablet_count': '8'}" in statement
+            assert "synchronous_updates" not in statement
+            assert "synchronous_updates = true" in found.views["j_index"].as_cql_query()
+            assert "extensions" not in found.export_as_string()
+            assert found.tables["t0"].extensions == extensions
+
+
+async def test_indexes_of_scylladb() -> None:
+    types = {"c0": "int", "c1": "frozen<map<int, text>>", "c2": "set<int>", "C3": "map<text, int>", 'C"4': "int"}
+    targets = {
+        '{"pk":["id","C3"],"ck":["C\\"4"]}': '(id, "C3"), "C""4"',
+        "c1": "full(c1)",
+        "keys(c2)": "values(c2)",
+        "keys(C3)": 'keys("C3")',
+        'entries("C3")': 'entries("C3")',
+        'C"4': '"C""4"',
+        '"C""4"': '"C""4"',
+        "c0": "c0",
+    }
+    with FakeNode() as node:
+        node.schema = schema("a", tables=1)
+        columns = [column("a", "t0", name, type=kind) for name, kind in types.items()]
+        node.schema["system_schema.columns"] = [*columns, column("a", "t0", "id", "partition_key", 0)]
+        node.schema["system_schema.indexes"] = [
+            {
+                "keyspace_name": "a",
+                "table_name": "t0",
+                "index_name": f"i{at}",
+                "kind": "COMPOSITES",
+                "options": {"target": one},
+            }
+            for at, one in enumerate(targets)
+        ]
+        async with connected(node) as (cluster, _):
+            indexes = cluster.metadata.keyspaces["a"].indexes
+            assert [index.as_cql_query() for index in indexes.values()] == [
+                f"CREATE INDEX i{at} ON a.t0 ({target})" for at, target in enumerate(targets.values())
+            ]
+
+
+async def test_a_column_with_the_name_of_an_index_target() -> None:
+    with FakeNode() as node:
+        node.schema = schema("a", tables=1)
+        for name in ("v", "values(v)"):
+            node.schema["system_schema.columns"].append(column("a", "t0", name, type="list<int>"))
+        index = {"keyspace_name": "a", "table_name": "t0", "index_name": "i", "kind": "COMPOSITES"}
+        node.schema["system_schema.indexes"] = [{**index, "options": {"target": "values(v)"}}]
+        async with connected(node) as (cluster, _):
+            assert cluster.metadata.keyspaces["a"].indexes["i"].as_cql_query() == "CREATE INDEX i ON a.t0 (values(v))"
+
+
+@pytest.mark.parametrize(
+    ("row", "clause"),
+    [
+        ([], "tablets = {'enabled': false}"),
+        ([{"keyspace_name": "a", "initial_tablets": None}], "tablets = {'enabled': false}"),
+        ([{"keyspace_name": "a", "initial_tablets": 0}], "tablets = {'enabled': true}"),
+        ([{"keyspace_name": "a", "initial_tablets": 8}], "tablets = {'enabled': true, 'initial': 8}"),
+    ],
+)
+async def test_tablets_are_said_to_be_used_or_not(row: list[dict[str, Any]], clause: str) -> None:
+    with FakeNode() as node:
+        node.schema = schema("a", tables=0)
+        local = {"keyspace_name": "l", "durable_writes": True, "replication": {"class": "LocalStrategy"}}
+        node.schema["system_schema.keyspaces"].append(local)
+        make_scylladb(node, [], row)
+        async with connected(node) as (cluster, _):
+            assert cluster.metadata.keyspaces["a"].as_cql_query().endswith(f"durable_writes = true AND {clause}")
+            assert cluster.metadata.keyspaces["l"].tablets is None
+            await cluster.refresh_keyspace_metadata("a")
+            assert cluster.metadata.keyspaces["a"].as_cql_query().endswith(clause)
+
+
+async def test_other_tablets_are_seen() -> None:
+    with FakeNode() as node:
+        node.schema = schema("a", tables=1)
+        make_scylladb(node, [], [{"keyspace_name": "a", "initial_tablets": 8}])
+        async with connected(node) as (cluster, session):
+            table = cluster.metadata.keyspaces["a"].tables["t0"]
+            make_scylladb(node, [], [{"keyspace_name": "a", "initial_tablets": 16}])
+            node.prime(re.compile("ALTER"), schema_change("UPDATED", "KEYSPACE", "a"))
+            await session.execute("ALTER KEYSPACE a WITH tablets = {'initial': 16}")
+            assert cluster.metadata.keyspaces["a"].tablets == {"enabled": True, "initial": 16}
+            assert cluster.metadata.keyspaces["a"].tables["t0"] is table
+            assert len(reads(node, "tables")) == 1
 
 
 # -- the control connection moves --------------------------------------------------------------------------------------
