@@ -97,7 +97,10 @@ class ObservedEngine(Protocol):
     """What an engine lets metrics hear."""
 
     def observe_latencies(self, observer: Any) -> None:
-        """Call ``observer(host, seconds)`` for each answer from now on."""
+        """Call ``observer(host, seconds)`` for each answer from now on, but not for refusals."""
+
+    def observe_refusals(self, observer: Any) -> None:
+        """The same for refusals."""
 
     def observe_failures(self, observer: Any) -> None:
         """Call ``observer(error, decision)`` for each failed attempt, with what the retry policy decided, or None."""
@@ -149,6 +152,7 @@ class Metrics:
     def attach(self, engine: ObservedEngine) -> None:
         """Have `engine` tell of answers and failures."""
         engine.observe_latencies(self.request_timer.record)
+        engine.observe_refusals(self.request_timer.record)
         engine.observe_failures(self._on_failure)
 
     def _on_failure(self, error: BaseException, decision: int | None) -> None:

@@ -660,7 +660,7 @@ cdef class RequestBase:
         now = _monotonic()
         answered.latency = now - answered.started
         observe = self.session.core.on_latency
-        if observe is not None:
+        if observe is not None and code == OP_RESULT:
             observe(answered.host, answered.latency)
         if code == OP_RESULT and bits == 0 and not self.payload.decodes:
             if _is_void(body):

@@ -114,7 +114,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
 
     def get_control_connection_host(self) -> Any:
         """The `Host` that the control connection is at; None while there is none."""
-        return self._core.control.host if self._core is not None else None
+        return self._core.control.current_host if self._core is not None else None
 
     async def refresh_nodes(self) -> None:
         """Read the node list again, now."""
@@ -126,17 +126,6 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         if self._core is None:
             raise ConnectionException("the cluster is not connected")
         await self._core.schema.refresh(target, max_schema_agreement_wait)
-
-    def register_listener(self, listener: Any) -> None:
-        """Tell `listener` (a `HostStateListener`) of hosts that come, go, rise and fall."""
-        if self._core is None:
-            raise ConnectionException("the cluster is not connected: register listeners after connect()")
-        self._core.listeners.append(listener)
-
-    def unregister_listener(self, listener: Any) -> None:
-        """Take back `register_listener`."""
-        if self._core is not None:
-            self._core.listeners.remove(listener)
 
     async def shutdown(self) -> None:
         """Close all sessions and connections. Executions under way fail with an error that says so. Twice does no harm."""

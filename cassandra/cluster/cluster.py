@@ -204,7 +204,7 @@ class Cluster(ClusterBase, SchemaCalls[None]):
     def get_control_connection_host(self) -> Any:
         """The `Host` that the control connection is at; None while there is none."""
         core = self._core
-        return core.control.host if core is not None else None
+        return core.control.current_host if core is not None else None
 
     def refresh_nodes(self, force_token_rebuild: bool = False) -> None:
         """Read the node list again, now."""
@@ -218,19 +218,6 @@ class Cluster(ClusterBase, SchemaCalls[None]):
         if core is None:
             raise ConnectionException("the cluster is not connected")
         self.run(core.schema.refresh(target, max_schema_agreement_wait))
-
-    def register_listener(self, listener: Any) -> None:
-        """Tell `listener` (a `HostStateListener`) of hosts that come, go, rise and fall; it is called in the engine's thread."""
-        core = self._core
-        if core is None:
-            raise ConnectionException("the cluster is not connected: register listeners after connect()")
-        self.run(_call(core.listeners.append, listener))
-
-    def unregister_listener(self, listener: Any) -> None:
-        """Take back `register_listener`."""
-        core = self._core
-        if core is not None:
-            self.run(_call(core.listeners.remove, listener))
 
     # -- life --------------------------------------------------------------------------------------------------------------------
 

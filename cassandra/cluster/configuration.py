@@ -201,6 +201,7 @@ class ClusterBase(PoolSizes):
             if value is not NOT_SET:
                 setattr(self, name, value)
         self.user_type_fields: dict[Any, list[str]] = {}
+        self._listeners: list[Any] = []
         self.profile_manager = ProfileManager()
         self.config_mode = self._choose_mode(profiles)
         self._check()
@@ -376,10 +377,25 @@ class ClusterBase(PoolSizes):
         """A random id of this cluster object, for telling its connections from others."""
         return self._session_id
 
+    # -- listeners -------------------------------------------------------------------------------------------------------------
+
+    def register_listener(self, listener: Any) -> None:
+        """Tell `listener` (a `HostStateListener`) of hosts that come, go, rise and fall, before or after `connect`.
+
+        It is called in the engine's loop, which must not be blocked.
+        """
+        if not any(listener is known for known in self._listeners):
+            self._listeners.append(listener)
+
+    def unregister_listener(self, listener: Any) -> None:
+        """Take back `register_listener`."""
+        self._listeners[:] = [known for known in self._listeners if known is not listener]
+
     # -- for the engine --------------------------------------------------------------------------------------------------------
 
     def _populate(self, core: Core) -> None:
         """Tell policies and metrics of the engine, once it is connected; on its loop."""
+        core.program_listeners = self._listeners
         for policy in self.profile_manager.policies():
             core.populate_policy(policy, self)
         for speculation in self.profile_manager.speculation_policies():

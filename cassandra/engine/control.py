@@ -1,8 +1,8 @@
 """The control connection: one connection that the node list, the events and the schema versions come over.
 
 When its host goes, it moves on: hosts known to be up first, then the others, then the contact points anew (names are resolved
-again). After every move the node list is read again, so that nothing that happened in between is missed; so is the schema, where its version
-is another one.
+again). Hosts that the policies ignore are left alone. After every move the node list is read again, so that nothing that happened
+in between is missed; so is the schema, where its version is another one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra.engine.connection import Connection
 from cassandra.engine.endpoint import EndPoint
-from cassandra.engine.topology import LOCAL_QUERY, PEERS_QUERY, PEERS_V2_QUERY, NodeList
+from cassandra.engine.topology import LOCAL_QUERY, PEERS_QUERY, PEERS_V2_QUERY, NodeList, is_complete
 from cassandra.errors import (
     AuthenticationFailed,
     ConnectionException,
@@ -48,8 +48,15 @@ class ControlConnection:
         self._refresh_handle: asyncio.TimerHandle | None = None
         self._refreshing: asyncio.Task[None] | None = None
         self._refresh_by = 0.0  # the loop's time that a refresh is not put off beyond
+        self._refresh_missed = False  # it was due while there was no connection
         self._rumours: dict[Host, asyncio.TimerHandle] = {}
+        self._host_is_up = asyncio.Event()
         self._closed = False
+
+    @property
+    def current_host(self) -> Host | None:
+        """The host that the connection is at; None while it is being moved."""
+        return self.host if self.connection is not None else None
 
     # -- connecting ----------------------------------------------------------------------------------------------------
 
@@ -100,6 +107,11 @@ class ControlConnection:
         self._core.take_node_list(node_list)
         if has_moved:
             self._core.schema.on_moved(node_list.local)
+            self._core.look_again()
+        if self._refresh_missed:
+            # Told of after REGISTER, and perhaps after the rows were read.
+            self._refresh_missed = False
+            self.schedule_refresh()
         if connection.closed:
             self._on_closed(connection, connection.close_error)
 
@@ -117,15 +129,10 @@ class ControlConnection:
         metadata = self._core.metadata
         metadata.cluster_name = local.get("cluster_name")
         metadata.partitioner = local.get("partitioner")
-        local_endpoint = await self._core.endpoint_of_local(endpoint, local)
-        return NodeList(
-            local,
-            peer_rows,
-            local_endpoint,
-            metadata.all_hosts(),
-            self._core.settings.endpoint_factory.create,
-            self._core.make_host,
-        )
+        peers = [row for row in peer_rows if is_complete(row)]
+        endpoints = [await self._core.endpoint_of_local(endpoint, local), *await self._core.endpoints_of(peers)]
+        rows = zip(endpoints, [local, *peers], strict=True)
+        return NodeList(rows, metadata.all_hosts(), self._core.make_host)
 
     async def _read_peers(self, connection: Connection) -> list[dict[str, Any]]:
         if self._has_peers_v2:
@@ -140,7 +147,10 @@ class ControlConnection:
         connection, host = self.connection, self.host
         if connection is None or host is None:
             raise ConnectionException("there is no control connection at the moment")
-        self._core.take_node_list(await self._read_nodes(connection, host.endpoint))
+        node_list = await self._read_nodes(connection, host.endpoint)
+        if connection is self.connection:
+            self.host = node_list.local
+        self._core.take_node_list(node_list)
 
     # -- events --------------------------------------------------------------------------------------------------------
 
@@ -175,7 +185,7 @@ class ControlConnection:
 
     def _act_on_rumour(self, host: Host, act: Callable[[Host], None]) -> None:
         self._rumours.pop(host, None)
-        if not self._closed:
+        if not self._closed and self._core.knows(host):
             act(host)
 
     def _on_topology_change(self, args: Any) -> None:
@@ -198,6 +208,9 @@ class ControlConnection:
     def _start_refresh(self) -> None:
         self._refresh_handle = None
         if self._closed:
+            return
+        if self.connection is None:
+            self._refresh_missed = True
             return
         if self._refreshing is not None and not self._refreshing.done():
             self.schedule_refresh()
@@ -228,6 +241,7 @@ class ControlConnection:
     async def _reconnect(self) -> None:
         schedule = self._core.settings.reconnection_policy.new_schedule()
         while not self._closed:
+            self._host_is_up.clear()
             try:
                 await self._connect_to_one(self._candidates())
                 log.info("the control connection is at %s now", self.host)
@@ -238,10 +252,17 @@ class ControlConnection:
             except Exception:
                 delay = _next_delay(schedule)
                 log.exception("the control connection could not be moved, next try in %.1f s", delay)
-            await asyncio.sleep(delay)
+            try:
+                await asyncio.wait_for(self._host_is_up.wait(), delay)
+            except asyncio.TimeoutError:
+                pass
+
+    def on_host_up(self) -> None:
+        """A host answers: where the connection is to be made again, that is tried at once."""
+        self._host_is_up.set()
 
     def _candidates(self) -> list[EndPoint]:
-        hosts = self._core.metadata.all_hosts()
+        hosts = [host for host in self._core.metadata.all_hosts() if not self._core.is_ignored(host)]
         random.shuffle(hosts)
         hosts.sort(key=lambda host: host.is_up is not True)
         endpoints = [host.endpoint for host in hosts]

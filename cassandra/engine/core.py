@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 from cassandra.consistency import ConsistencyLevel
@@ -18,7 +17,7 @@ from cassandra.encoder import cql_quote
 from cassandra.engine.agreement import wait_for_agreement
 from cassandra.engine.connection import Connection, dialect_of
 from cassandra.engine.control import ControlConnection
-from cassandra.engine.endpoint import EndPoint
+from cassandra.engine.endpoint import EndPoint, is_ip_address
 from cassandra.engine.handshake import Opener
 from cassandra.engine.preparer import Preparer
 from cassandra.engine.reconnect import Reconnector
@@ -29,7 +28,7 @@ from cassandra.engine.topology import NodeList
 from cassandra.errors import ConnectionException, DriverException, OperationTimedOut, UserTypeDoesNotExist
 from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.metadata.host import Host
-from cassandra.policies.balancing import attach_policy
+from cassandra.policies.balancing import HostDistance, attach_policy
 from cassandra.protocol.messages.decode import decode_response
 from cassandra.protocol.messages.errors import ErrorMessage
 from cassandra.protocol.opcodes import OPTIONS, QUERY
@@ -45,7 +44,7 @@ FOLLOW_DELAY = 0.1  # seconds after an event until the pools follow the distance
 
 
 class Core:
-    """One cluster's engine, confined to `loop`. `listeners` are load balancing policies and the program's own ones."""
+    """One cluster's engine, confined to `loop`. `listeners` are load balancing policies, `program_listeners` the program's own ones."""
 
     def __init__(self, settings: Settings, metadata: Metadata, loop: asyncio.AbstractEventLoop) -> None:
         self.settings = settings
@@ -54,6 +53,7 @@ class Core:
         self.timers = exchange.TimerWheel(loop)
         self.user_types: dict[str, dict[str, Any]] = {}
         self.listeners: list[Any] = []
+        self.program_listeners: Sequence[Any] = ()
         self.sessions: list[EngineSession] = []
         self.opener = Opener(settings, loop)
         self.control = ControlConnection(self)
@@ -63,8 +63,9 @@ class Core:
         self.dialect = dialect_of(self.opener.version, None)
         self.closed = False
         self.time = loop.time
-        # Told of each answer, where a policy wants to know.
+        # Told of each answer that shows how fast its host works, and of each other one, where somebody wants to know.
         self.on_latency: Callable[[Host, float], None] | None = None
+        self.on_refusal: Callable[[Host, float], None] | None = None
         self._observers: list[Callable[[Host, float], None]] = []
         # Told of each failed attempt and what the retry policy decided, where somebody counts them.
         self.on_failure: Callable[[BaseException, int | None], None] | None = None
@@ -226,15 +227,35 @@ class Core:
     async def endpoint_of_local(self, endpoint: EndPoint, row: Any) -> EndPoint:
         """The end point of the node that the control connection is at.
 
-        It is the one that was just connected to, unless that is a name for several nodes: then it is the node's own address.
+        It is the one that was just connected to, unless that is a name for several nodes: then it is the node's own address. A
+        node that still says of itself what is known of it was only reached by another of its names.
         """
-        address = endpoint.address
-        if not endpoint.port or _is_ip_address(address):
+        host_id = row.get("host_id")
+        known = self.metadata.get_host_by_host_id(host_id) if host_id is not None else None
+        own_name = await self._is_of_one_node(endpoint)
+        if own_name and (known is None or known.endpoint == endpoint):
             return endpoint
-        resolved = await self.loop.getaddrinfo(address, endpoint.port, family=endpoint.socket_family)
-        if len({info[4][0] for info in resolved}) == 1 or endpoint.ssl_options:
+        (advertised,) = await self.endpoints_of([row])
+        if own_name and known is not None and known.endpoint != advertised:
             return endpoint
-        created: EndPoint = self.settings.endpoint_factory.create(row)
+        return advertised
+
+    async def _is_of_one_node(self, endpoint: EndPoint) -> bool:
+        if not endpoint.port or is_ip_address(endpoint.address) or endpoint.ssl_options:
+            return True
+        resolved = await self.loop.getaddrinfo(endpoint.address, endpoint.port, family=endpoint.socket_family)
+        return len({info[4][0] for info in resolved}) == 1
+
+    async def endpoints_of(self, rows: Sequence[Any]) -> list[EndPoint]:
+        """The end points that rows of the system tables tell of. A program's own factory or translator may block: it runs in a thread."""
+        factory = self.settings.endpoint_factory
+
+        def create() -> list[EndPoint]:
+            return [factory.create(row) for row in rows]
+
+        if not getattr(factory, "may_block", True):
+            return create()
+        created: list[EndPoint] = await self.opener.in_thread(create)
         return created
 
     def take_node_list(self, node_list: NodeList) -> None:
@@ -255,11 +276,11 @@ class Core:
             reconnector.stop()
         host.set_down()
         for session in self.sessions:
-            session.remove_pool(host, ConnectionException(f"{host} has left the cluster", host.endpoint))
+            session.forget_host(host, ConnectionException(f"{host} has left the cluster", host.endpoint))
         self._tell("on_remove", host)
 
     def _tell(self, event: str, host: Host) -> None:
-        for listener in list(self.listeners):
+        for listener in (*self.listeners, *self.program_listeners):
             try:
                 getattr(listener, event)(host)
             except Exception:
@@ -280,7 +301,11 @@ class Core:
 
     def populate_policy(self, policy: Any, cluster: Any) -> None:
         """Tell a load balancing policy of the hosts, now and from now on."""
-        policy.populate(cluster, self.metadata.all_hosts())
+        hosts = self.metadata.all_hosts()
+        policy.populate(cluster, hosts)
+        for host in hosts:
+            if host.is_up is False:
+                policy.on_down(host)
         self.attach_policy(policy)
         self.listeners.append(policy)
 
@@ -306,13 +331,17 @@ class Core:
         return count
 
     def observe_latencies(self, observer: Callable[[Host, float], None]) -> None:
-        """Call `observer` with the host and the seconds of each answer from now on."""
+        """Call `observer` with the host and the seconds of each answer from now on: results, and errors that it had to work for."""
         self._observers.append(observer)
         self.on_latency = observer if len(self._observers) == 1 else self._tell_observers
 
     def _tell_observers(self, host: Host, seconds: float) -> None:
         for observer in self._observers:
             observer(host, seconds)
+
+    def observe_refusals(self, observer: Callable[[Host, float], None]) -> None:
+        """The same for the other errors: answered at once, perhaps, by a host that has no time for more."""
+        self.on_refusal = observer
 
     def observe_failures(self, observer: Callable[[BaseException, int | None], None]) -> None:
         """Call `observer` with each failed attempt's error and what the retry policy decided (None: it was not asked) from now on."""
@@ -344,11 +373,15 @@ class Core:
 
     def on_pool_ready(self, host: Host) -> None:
         """A session has a pool to `host`: it is up."""
-        if host.is_up is not True:
-            was_down = host.is_up is False
-            host.set_up()
-            if was_down:
-                log.info("host %s is up", host)
+        self._mark_up(host)
+
+    def _mark_up(self, host: Host) -> None:
+        before = host.is_up
+        host.set_up()
+        if before is False:
+            log.info("host %s is up", host)
+        if before is not True:
+            self.control.on_host_up()
             self._tell("on_up", host)
 
     def on_connection_failure(self, host: Host, error: Exception) -> None:
@@ -356,19 +389,52 @@ class Core:
         if self.closed or host not in self.metadata.all_hosts():
             return
         convicted = host.signal_connection_failure(error)
-        if any(host in session.pools for session in self.sessions) or not convicted:
-            return
+        has_pool = self._has_pool(host)
+        if convicted and not has_pool:
+            self._mark_down(host, error)
+        # A session may be without connections also where the host is not convicted, or another session has some.
+        if host not in self._reconnectors and not (has_pool and self._is_served(host)):
+            self._reconnectors[host] = Reconnector(self, host)
+
+    def on_reconnection_failure(self, host: Host, error: Exception) -> None:
+        """A try to reach `host` again has failed; the next one is to come."""
+        if host.is_up is not False and host.signal_connection_failure(error) and not self._has_pool(host):
+            self._mark_down(host, error)
+
+    def _has_pool(self, host: Host) -> bool:
+        return any(host in session.pools for session in self.sessions)
+
+    def _is_served(self, host: Host) -> bool:
+        """Whether each session that wants connections to `host` has some."""
+        return all(host in session.pools or session.distance(host) == HostDistance.IGNORED for session in self.sessions)
+
+    def _mark_down(self, host: Host, reason: Any) -> None:
         if host.is_up is not False:
-            log.warning("host %s is down: %s", host, error)
+            log.warning("host %s is down: %s", host, reason)
             host.set_down()
             self._tell("on_down", host)
-        if host not in self._reconnectors:
-            self._reconnectors[host] = Reconnector(self, host)
 
     def give_up(self, host: Host) -> None:
         """No further try is made to reach `host`, until the cluster says that it is up."""
-        if host.is_up is False:
+        if not self._has_pool(host):
+            self._mark_down(host, "it is not tried any more")
             host.force_down()
+
+    def knows(self, host: Host) -> bool:
+        """Whether `host` has not left the cluster, or been replaced."""
+        return self.metadata.get_host(host.endpoint) is host
+
+    def is_ignored(self, host: Host) -> bool:
+        """Whether no policy wants connections to `host` at the moment."""
+        return bool(self.sessions) and all(session.distance(host) == HostDistance.IGNORED for session in self.sessions)
+
+    def look_again(self) -> None:
+        """The cluster may have said unheard that hosts are up: those that are down are tried at once."""
+        for host in self.metadata.all_hosts():
+            if host.state == "forced down" and host not in self._reconnectors:
+                self._reconnectors[host] = Reconnector(self, host)
+            if host.is_up is False:
+                self.on_up_event(host)
 
     def on_up_event(self, host: Host) -> None:
         """The cluster says that `host` is up."""
@@ -380,18 +446,32 @@ class Core:
 
     def on_down_event(self, host: Host) -> None:
         """The cluster says that `host` is down: believed only where no connection to it is open."""
-        if not any(host in session.pools for session in self.sessions):
-            self.on_connection_failure(host, ConnectionException(f"the cluster says that {host} is down"))
-
-    async def bring_up(self, host: Host) -> None:
-        """Open the pools to a host that answers again, or is new."""
-        if not self.sessions:
-            host.set_up()
-            self._tell("on_up", host)
+        if self._has_pool(host):
             return
-        await asyncio.gather(*(session.add_pool(host) for session in list(self.sessions)))
+        error = ConnectionException(f"the cluster says that {host} is down")
+        if self.is_ignored(host):
+            self._mark_down(host, error)  # and it is not tried: the cluster will say when it is up
+        else:
+            self.on_connection_failure(host, error)
+
+    async def bring_up(self, host: Host) -> bool:
+        """Open the pools to a host that answers again, or is new; false where one that is wanted could not be opened."""
+        if not self.knows(host):
+            return True
+        if not self.sessions:
+            self._mark_up(host)
+            return True
+        await self._add_pools(host)
+        if host.is_up is False and self.knows(host) and self.is_ignored(host):
+            # Policies leave out hosts that are down: whether this one is wanted shows when they know that it is up.
+            self._mark_up(host)
+            await self._add_pools(host)
         if host.is_up and self.settings.reprepare_on_up:
             await self.preparer.prepare_all_on(host)
+        return self._is_served(host) or not self.knows(host)
+
+    async def _add_pools(self, host: Host) -> None:
+        await asyncio.gather(*(session.add_pool(host) for session in list(self.sessions)))
 
     def forget_reconnector(self, reconnector: Reconnector) -> None:
         """`reconnector` has come to its end."""
@@ -434,14 +514,3 @@ class Core:
         except ConnectionException as error:
             # Closed meanwhile, or without a free stream: and no answer has come for a whole interval.
             connection.close(error)
-
-
-def _is_ip_address(text: str) -> bool:
-    """Whether `text` is an address, not a name (the module ipaddress would cost a millisecond at every import)."""
-    for family in (socket.AF_INET, socket.AF_INET6):
-        try:
-            socket.inet_pton(family, text)
-        except OSError:
-            continue
-        return True
-    return False

@@ -6,6 +6,8 @@ import socket
 from collections.abc import Mapping
 from typing import Any
 
+from cassandra.policies.reconnection import IdentityTranslator
+
 __all__ = [
     "DefaultEndPoint",
     "DefaultEndPointFactory",
@@ -14,9 +16,21 @@ __all__ = [
     "SniEndPoint",
     "SniEndPointFactory",
     "UnixSocketEndPoint",
+    "is_ip_address",
 ]
 
 DEFAULT_PORT = 9042
+
+
+def is_ip_address(text: str) -> bool:
+    """Whether `text` is an address, not a name (the module ipaddress would cost a millisecond at every import)."""
+    for family in (socket.AF_INET, socket.AF_INET6):
+        try:
+            socket.inet_pton(family, text)
+        except OSError:
+            continue
+        return True
+    return False
 
 
 class EndPoint:
@@ -184,6 +198,12 @@ class DefaultEndPointFactory(EndPointFactory):
     def __init__(self, port: int | None = None) -> None:
         self.port = port
 
+    @property
+    def may_block(self) -> bool:
+        """Whether `create` may take its time: a translator that asks a name server, or a subclass."""
+        translator = getattr(self.cluster, "address_translator", None)
+        return type(self) is not DefaultEndPointFactory or type(translator) not in (type(None), IdentityTranslator)
+
     def create(self, row: Mapping[str, Any]) -> EndPoint:
         address = row.get("native_address") or row.get("rpc_address")
         if address in (None, "0.0.0.0", "::"):
@@ -191,15 +211,28 @@ class DefaultEndPointFactory(EndPointFactory):
             address = row.get("broadcast_address") or row.get("peer") or row.get("listen_address")
         if address is None:
             raise ValueError(f"a row of the system tables names no address: {dict(row)!r}")
-        port = row.get("native_port") or self.port or getattr(self.cluster, "port", None) or DEFAULT_PORT
+        # system.local has its port under the older name.
+        port = (
+            row.get("native_port")
+            or row.get("rpc_port")
+            or self.port
+            or getattr(self.cluster, "port", None)
+            or DEFAULT_PORT
+        )
         translator = getattr(self.cluster, "address_translator", None)
         if translator is not None:
-            address = translator.translate(str(address))
+            advertised, address = address, translator.translate(str(address))
+            if not address:
+                raise ValueError(
+                    f"{type(translator).__name__}.translate({advertised!r}) must give an address, but gave {address!r}"
+                )
         return DefaultEndPoint(str(address), int(port))
 
 
 class SniEndPointFactory(EndPointFactory):
     """All nodes behind one proxy, each by its host id as the server name."""
+
+    may_block = False
 
     def __init__(self, proxy_address: str, port: int, node_domain: str | None = None) -> None:
         self._proxy_address = proxy_address

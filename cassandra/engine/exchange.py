@@ -574,7 +574,7 @@ class RequestBase:
             return
         attempt.latency = _monotonic() - attempt.started
         observe = self.session.core.on_latency
-        if observe is not None:
+        if observe is not None and opcode == RESULT:
             observe(attempt.host, attempt.latency)
         if opcode == RESULT and not flags and not self.payload.decodes:
             if body == VOID_BODY:

@@ -18,7 +18,7 @@ from typing import Any
 
 from cassandra.auth import PlainTextAuthenticator, PlainTextAuthProvider
 from cassandra.engine.connection import Connection, FutureResponder
-from cassandra.engine.endpoint import EndPoint
+from cassandra.engine.endpoint import EndPoint, is_ip_address
 from cassandra.engine.settings import Settings
 from cassandra.errors import (
     AuthenticationFailed,
@@ -61,9 +61,9 @@ class Opener:
         self.version = settings.protocol_version or ProtocolVersion.MAX_SUPPORTED
 
     def close(self) -> None:
-        """Let go of the authenticators' threads."""
+        """Let go of the threads of what may block."""
         if self._executor is not None:
-            # Idle threads end at once, and are waited for; one that an authenticator blocks is left to end by itself.
+            # Idle threads end at once, and are waited for; one that is blocked is left to end by itself.
             self._executor.shutdown(wait=self._in_threads == 0, cancel_futures=True)
             self._executor = None
 
@@ -118,30 +118,40 @@ class Opener:
         await _Handshake(self, self._settings, endpoint, connection).run()
 
     async def _connect(self, endpoint: EndPoint, connection: Connection) -> None:
-        """Connect the transport; a name's addresses are tried one after the other."""
+        """Connect the transport; a name's addresses are tried one after the other, each for its share of the time that is left."""
         address, port = endpoint.resolve()
         context = self._settings.ssl_context
         server_hostname = None
         if context is not None:
             server_hostname = (endpoint.ssl_options or {}).get("server_hostname") or address
+        tls: dict[str, Any] = {"ssl": context, "server_hostname": server_hostname}
         if endpoint.socket_family == getattr(socket, "AF_UNIX", None):
-            await self._loop.create_unix_connection(
-                lambda: connection, address, ssl=context, server_hostname=server_hostname
-            )
-        else:
-            await self._loop.create_connection(
-                lambda: connection,
-                address,
-                port,
-                family=endpoint.socket_family,
-                ssl=context,
-                server_hostname=server_hostname,
-            )
+            await self._loop.create_unix_connection(lambda: connection, address, **tls)
+            return
+        deadline = self._loop.time() + self._settings.connect_timeout
+        addresses = await self._addresses(endpoint, address, port)
+        for later in range(len(addresses) - 1, -1, -1):
+            connecting = self._loop.create_connection(lambda: connection, addresses[~later], port, **tls)
+            try:
+                # One that does not answer at all must not take the time of the others.
+                await asyncio.wait_for(connecting, (deadline - self._loop.time()) / (later + 1) if later else None)
+                return
+            except (OSError, asyncio.TimeoutError) as error:
+                if not later:
+                    raise
+                log.debug("%s of %s cannot be connected to: %r", addresses[~later], endpoint, error)
+
+    async def _addresses(self, endpoint: EndPoint, address: str, port: int) -> list[str]:
+        """The IP addresses that `address` stands for."""
+        if is_ip_address(address):
+            return [address]
+        found = await self._loop.getaddrinfo(address, port, family=endpoint.socket_family, type=socket.SOCK_STREAM)
+        return list(dict.fromkeys(str(info[4][0]) for info in found))
 
     async def in_thread(self, function: Any, *args: Any) -> Any:
-        """Run an authenticator's method, which may block (a ticket server, reverse DNS), outside the loop."""
+        """Run what a program has given, and may block (a ticket server, reverse DNS), outside the loop."""
         if self._executor is None:
-            self._executor = ThreadPoolExecutor(max_workers=2, thread_name_prefix="cassandra-auth")
+            self._executor = ThreadPoolExecutor(max_workers=2, thread_name_prefix="cassandra-blocking")
         self._in_threads += 1
         try:
             return await self._loop.run_in_executor(self._executor, function, *args)

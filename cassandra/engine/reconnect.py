@@ -62,7 +62,7 @@ class Reconnector:
             return True
         except (DriverException, OSError, asyncio.TimeoutError) as error:
             log.debug("host %s is still down: %s", self.host, error)
+            self._core.on_reconnection_failure(self.host, error)
             return False
         connection.close()
-        await self._core.bring_up(self.host)
-        return True
+        return await self._core.bring_up(self.host)

@@ -24,13 +24,16 @@ from cassandra.errors import (
 from cassandra.policies.retry import RetryPolicy
 from cassandra.protocol.messages.errors import (
     ErrorMessage,
+    FunctionFailureMessage,
     IsBootstrappingErrorMessage,
     OverloadedErrorMessage,
     PreparedQueryNotFound,
+    ReadFailureMessage,
     ReadTimeoutErrorMessage,
     ServerError,
     TruncateError,
     UnavailableErrorMessage,
+    WriteFailureMessage,
     WriteTimeoutErrorMessage,
 )
 from cassandra.protocol.opcodes import RESULT_KIND_SCHEMA_CHANGE, RESULT_KIND_SET_KEYSPACE
@@ -190,6 +193,10 @@ class Request(RequestBase):
         error = message.to_exception()
         _say_where(error, f" (from {attempt.host}, executing {self.payload.describe()})")
         attempt.error = error
+        core = self.session.core
+        observe = core.on_latency if isinstance(message, _WORKED_FOR) else core.on_refusal
+        if observe is not None:
+            observe(attempt.host, attempt.latency)
         if isinstance(message, PreparedQueryNotFound):
             self._on_unprepared(attempt, connection, message)
             return
@@ -353,6 +360,15 @@ def _ask_request_error(request: Request, message: Any, error: Any) -> Any:
         retry_num=request.retries,
     )
 
+
+# What a host has asked replicas for, or executed. Other errors can be answered at once: an overloaded host would look fast by them.
+_WORKED_FOR = (
+    ReadTimeoutErrorMessage,
+    WriteTimeoutErrorMessage,
+    ReadFailureMessage,
+    WriteFailureMessage,
+    FunctionFailureMessage,
+)
 
 _RETRY_QUESTIONS: tuple[tuple[Any, Callable[[Request, Any, Any], Any]], ...] = (
     (ReadTimeoutErrorMessage, _ask_read_timeout),

@@ -92,9 +92,13 @@ class EngineSession:
         opening = self._opening.get(host)
         if opening is None:
             opening = self._opening[host] = self._spawn(self._open_pool(host))
-            opening.add_done_callback(lambda _: self._opening.pop(host, None))
+            opening.add_done_callback(lambda task: self._opened(host, task))
         # Whoever else waits for it may give up; and where the session is closed meanwhile, that is no error here.
         await asyncio.wait({opening})
+
+    def _opened(self, host: Any, task: asyncio.Task[None]) -> None:
+        if self._opening.get(host) is task:
+            del self._opening[host]
 
     async def _open_pool(self, host: Any) -> None:
         distance = self.distance(host)
@@ -174,6 +178,14 @@ class EngineSession:
         if pool is not None:
             self.pools_by_id.pop(id(pool.host), None)
             pool.close(error)
+
+    def forget_host(self, host: Any, error: Exception) -> None:
+        """`host` has left the cluster: close its pool, also one that is being opened."""
+        opening = self._opening.pop(host, None)
+        if opening is not None:
+            opening.cancel()
+        self._pool_errors.pop(host, None)
+        self.remove_pool(host, error)
 
     def why_no_pool(self, host: Any) -> Exception:
         """What stands in the errors of a request that could not go to `host`."""

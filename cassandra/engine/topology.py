@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from cassandra.engine.endpoint import EndPoint
@@ -56,39 +56,31 @@ def update_host(host: Host, row: Row) -> None:
 
 
 class NodeList:
-    """The hosts of one reading, matched with those known before: a node keeps its `Host` for as long as it keeps its id."""
+    """The hosts of one reading, matched with those known before: a node keeps its `Host` for as long as it keeps id and address.
 
-    __slots__ = ("added", "hosts", "local", "moved", "removed")
+    rows: that of the node that was asked, then those of its peers, each with its end point. known: the hosts up to now.
+    """
+
+    __slots__ = ("added", "hosts", "local", "removed")
 
     def __init__(
-        self,
-        local_row: Row,
-        peer_rows: Sequence[Row],
-        local_endpoint: EndPoint,
-        known: Sequence[Host],
-        make_endpoint: Callable[[Row], EndPoint],
-        make_host: Callable[[EndPoint], Host],
+        self, rows: Iterable[tuple[EndPoint, Row]], known: Sequence[Host], make_host: Callable[[EndPoint], Host]
     ) -> None:
         by_id = {host.host_id: host for host in known if host.host_id is not None}
         by_endpoint = {host.endpoint: host for host in known}
-        rows = [(local_endpoint, local_row)]
-        rows += [(make_endpoint(row), row) for row in peer_rows if is_complete(row)]
         self.hosts: list[Host] = []
         self.added: list[Host] = []
-        self.moved: list[tuple[Host, EndPoint]] = []
         seen: set[Any] = set()
         for endpoint, row in rows:
             host_id = row.get("host_id")
-            if host_id in seen or endpoint in {host.endpoint for host in self.hosts}:
+            if host_id in seen or endpoint in seen:
                 log.warning("two rows of the system tables describe %s (host_id %s): one is ignored", endpoint, host_id)
                 continue
-            seen.add(host_id)
+            seen.update((host_id, endpoint))
             host = (by_id.get(host_id) if host_id is not None else None) or by_endpoint.get(endpoint)
-            if host is not None and host.endpoint != endpoint and row is not local_row:
-                # The node has another address now: to its pools it is another host.
-                self.moved.append((host, endpoint))
-                host = None
-            if host is None:
+            # A node that has another address now is another host to its pools; so is another node under the same address.
+            replaced = host is not None and None not in (host_id, host.host_id) and host.host_id != host_id
+            if host is None or host.endpoint != endpoint or replaced:
                 host = make_host(endpoint)
                 self.added.append(host)
             update_host(host, row)

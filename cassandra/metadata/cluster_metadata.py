@@ -51,8 +51,12 @@ class Metadata:
         if host is not None or not isinstance(endpoint_or_address, str):
             return host
         for host in self._hosts.values():
-            addresses = (host.address, host.broadcast_rpc_address)
-            if endpoint_or_address in addresses and port in (None, host.endpoint.port):
+            if endpoint_or_address == host.address and port in (None, host.endpoint.port):
+                return host
+        # As nodes tell of each other: what this client connects to may be a translated address, or another port.
+        for host in self._hosts.values():
+            told_port = host.broadcast_rpc_port or host.endpoint.port
+            if endpoint_or_address == host.broadcast_rpc_address and port in (None, told_port):
                 return host
         return None
 

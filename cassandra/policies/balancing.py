@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import socket
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
@@ -94,7 +95,7 @@ class Engine(Protocol):
         """Requests to `host` that are not answered yet, of all sessions."""
 
     def observe_latencies(self, observer: Callable[[Host, float], None]) -> None:
-        """Call `observer` with the host and the seconds of each answer from now on."""
+        """Call `observer` with the host and the seconds of each answer from now on, but not of mere refusals."""
 
 
 class RoundRobinPolicy(LoadBalancingPolicy):
@@ -297,15 +298,22 @@ class WrapperPolicy(LoadBalancingPolicy):
 
 
 class WhiteListRoundRobinPolicy(RoundRobinPolicy):
-    """Round robin over the listed addresses alone; nothing else is connected to."""
+    """Round robin over the listed hosts alone; nothing else is connected to.
+
+    hosts: their addresses, or names: these stand for the addresses that they have when the policy is made.
+    """
 
     def __init__(self, hosts: Sequence[str]) -> None:
         super().__init__()
         self._allowed_hosts = tuple(hosts)
-        self._allowed_addresses = frozenset(map(str, hosts))
+        self._allowed_addresses = frozenset(
+            address for host in hosts for address in (str(host), *_addresses_of(str(host)))
+        )
 
     def _allows(self, host: Host) -> bool:
-        return str(host.address) in self._allowed_addresses
+        # The control connection's host may be known by a name; it tells its address itself.
+        told = getattr(host, "broadcast_rpc_address", None)
+        return str(host.address) in self._allowed_addresses or str(told) in self._allowed_addresses
 
     def populate(self, cluster: Any, hosts: Iterable[Host]) -> None:
         super().populate(cluster, [host for host in hosts if self._allows(host)])
@@ -316,6 +324,14 @@ class WhiteListRoundRobinPolicy(RoundRobinPolicy):
     def on_up(self, host: Host) -> None:
         if self._allows(host):
             super().on_up(host)
+
+
+def _addresses_of(name: str) -> list[str]:
+    """The IP addresses of a name; none where it has none now."""
+    try:
+        return [str(info[4][0]) for info in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)]
+    except OSError:
+        return []
 
 
 class HostFilterPolicy(WrapperPolicy):

@@ -507,6 +507,16 @@ class TestRequest:
         life.connections[0].answer(0)
         assert told == [(life.hosts[0], request.attempts[0].latency)]
 
+    def test_an_error_is_no_measure_of_its_host(self, life: Life) -> None:
+        """An overloaded host that refuses at once is not a fast one; the subclass knows which errors took their time."""
+        told = []
+        life.session.core.on_latency = lambda host, latency: told.append((host, latency))
+        request = life.request()
+        request.start()
+        life.connections[0].answer(0, b"\x00\x00\x10\x01\x00\x00", opcode=ERROR)
+        assert told == []
+        assert request.attempts[0].latency is not None
+
     def test_speculation_begins_once_it_is_sent(self, life: Life) -> None:
         request = life.request(speculative_policy=object())
         request.start()

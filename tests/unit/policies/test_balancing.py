@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from types import SimpleNamespace
 from typing import Any
 
@@ -189,6 +190,21 @@ def test_white_list_and_filter_leave_others_out() -> None:
     assert hosts[2] not in plan(filtered)
     assert filtered.distance(hosts[2]) == HostDistance.IGNORED
     assert filtered.distance(hosts[1]) == HostDistance.LOCAL
+
+
+def test_white_lists_take_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    def resolve(name: str, port: Any, **hints: Any) -> list[Any]:
+        if name == "gone":
+            raise OSError("no such name")
+        return [(2, 1, 6, "", ({"db": "10.0.0.2"}.get(name, name), 0))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    by_address, by_name, other = FakeHost("10.0.0.2"), FakeHost("db.example"), FakeHost("10.0.0.9")
+    by_name.broadcast_rpc_address = "10.0.0.2"  # type: ignore[attr-defined]
+    for listed in (["db", "gone"], ["10.0.0.2"]):
+        policy = populated(WhiteListRoundRobinPolicy(listed), [by_address, by_name, other])
+        assert set(plan(policy)) == {by_address, by_name}
+        assert policy.distance(other) == HostDistance.IGNORED
 
 
 def test_default_policy_honours_the_target_host() -> None:
