@@ -6,8 +6,8 @@ Columns are made without a call of their class, their slots filled where they st
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.object cimport PyObject
-from libc.stdint cimport int32_t, uint8_t
-from libc.string cimport memcmp
+from libc.stdint cimport int32_t, uint8_t, uint32_t
+from libc.string cimport memcmp, memcpy
 
 from cassandra._accel.checks cimport exact_bytes
 from cassandra._accel.slots cimport slot_in, slot_value
@@ -56,15 +56,19 @@ cdef inline bint _is(Cell* cell, const char* text, Py_ssize_t size) noexcept:
     return cell.size == size and memcmp(cell.data, text, size) == 0
 
 
-cdef const uint8_t* _read(const uint8_t* p, const uint8_t* end, Cell* cell) except NULL:
-    """The [bytes] at `p`; gives where the next one begins."""
-    if end - p < 4:
-        raise DecodeError("a row of system_schema.columns goes past the end of its page")
+cdef inline const uint8_t* _read(const uint8_t* p, const uint8_t* end, Cell* cell) noexcept:
+    """The [bytes] at `p`; gives where the next one begins, NULL where it goes past the end."""
+    if p == NULL or end - p < 4:
+        return NULL
     cell.size = <int32_t> get_be32(p)
     cell.data = p + 4
     if cell.size > end - cell.data:
-        raise DecodeError("a row of system_schema.columns goes past the end of its page")
+        return NULL
     return cell.data + cell.size if cell.size > 0 else cell.data
+
+
+cdef int _past_the_end() except -1:
+    raise DecodeError("a row of system_schema.columns goes past the end of its page")
 
 
 def runs(body, at, count):
@@ -93,6 +97,8 @@ def runs(body, at, count):
         start = p
         p = _read(p, end, &keyspace)
         p = _read(p, end, &table)
+        if p == NULL:
+            _past_the_end()
         if known == NULL or p - start != known_size or memcmp(start, known, known_size) != 0:
             if names is not None:
                 found.append((*names, begin, rows))
@@ -104,6 +110,8 @@ def runs(body, at, count):
         rows += 1
         for cell in range(CELLS - 2):
             p = _read(p, end, &other)
+        if p == NULL:
+            _past_the_end()
     if names is not None:
         found.append((*names, begin, rows))
     return found
@@ -112,7 +120,7 @@ def runs(body, at, count):
 cdef Py_ssize_t _offset(bytes page, at) except -1:
     cdef Py_ssize_t offset = at
     if offset < 0 or offset > PyBytes_GET_SIZE(page):
-        raise DecodeError("a row of system_schema.columns goes past the end of its page")
+        _past_the_end()
     return offset
 
 
@@ -157,11 +165,15 @@ cdef class Texts:
 
 
 cdef inline size_t _hash(Cell* cell) noexcept:
-    cdef size_t mixed = <size_t> cell.size
-    cdef Py_ssize_t i
-    for i in range(cell.size if cell.size < 8 else 8):
-        mixed = mixed * 31 + cell.data[i] * 7 + cell.data[cell.size - 1 - i]
-    return mixed ^ (mixed >> 8)
+    """Of the size, the first four bytes and the last four."""
+    cdef uint32_t first = 0
+    cdef uint32_t last = 0
+    if cell.size >= 4:
+        memcpy(&first, cell.data, 4)
+        memcpy(&last, cell.data + cell.size - 4, 4)
+    elif cell.size > 0:
+        memcpy(&first, cell.data, cell.size)
+    return ((first * <uint32_t> 0x9E3779B1 + last) * <uint32_t> 0x85EBCA6B + <uint32_t> cell.size) >> 16
 
 
 def columns_of(table, found, texts):
@@ -197,6 +209,8 @@ def columns_of(table, found, texts):
             left -= 1
             for cell in range(CELLS):
                 p = _read(p, end, &cells[cell])
+            if p == NULL:
+                _past_the_end()
             name = known._text(&cells[NAME], None)
             if cells[POSITION].size != 4:
                 raise _bad_position(name, _bytes(&cells[POSITION]))

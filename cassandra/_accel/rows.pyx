@@ -4,10 +4,12 @@
 from collections import OrderedDict as _OrderedDict
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_New, PyTuple_SET_ITEM
 from libc.stdint cimport int32_t, uint8_t
+from libc.string cimport memcmp
 
 from cassandra._accel.checks cimport exact_bytes
 from cassandra._accel.codecs cimport Codec
@@ -201,6 +203,57 @@ cdef class _Rows:
         self._row += 1
         self._pos = p - start
         return tuple(values)
+
+
+cdef struct Value:
+    const uint8_t* data
+    Py_ssize_t size  # -1 for null
+
+
+def shared_columns(readers, body, offset, row_count):
+    """A page by columns, for pages in which most rows say the same: a list of values for each column.
+
+    readers: for each column what makes a value of its bytes. It is not asked for null, which is None, and not for what equals the
+    value of the row before: that is the same object. DecodeError where a value goes past the end of the page; errors of readers are
+    raised as they are.
+    """
+    cdef bytes page = exact_bytes(body, "a page")
+    cdef Py_ssize_t width = len(readers)
+    cdef Py_ssize_t count = check_rows(page, offset, row_count, width)
+    cdef const uint8_t* p = <const uint8_t*> PyBytes_AS_STRING(page) + <Py_ssize_t> offset
+    cdef const uint8_t* end = <const uint8_t*> PyBytes_AS_STRING(page) + PyBytes_GET_SIZE(page)
+    cdef Value* before = <Value*> PyMem_Malloc(max(width, 1) * sizeof(Value))
+    cdef list columns = [[] for _ in range(width)]
+    cdef list values = [None] * width
+    cdef tuple read = tuple(readers)
+    cdef Py_ssize_t row, column, size
+    if before == NULL:
+        raise MemoryError
+    try:
+        for column in range(width):
+            before[column].size = -1  # before the first row there is null
+        for row in range(count):
+            for column in range(width):
+                if end - p < 4:
+                    raise DecodeError(f"row {row}, column {column}: its length goes past the end of the page")
+                size = <int32_t> get_be32(p)
+                p += 4
+                if size > end - p:
+                    raise DecodeError(f"row {row}, column {column}: its {size} bytes go past the end of the page")
+                if size < 0:
+                    size = -1
+                if size != before[column].size or (size > 0 and memcmp(p, before[column].data, size) != 0):
+                    values[column] = (
+                        read[column](PyBytes_FromStringAndSize(<const char*> p, size)) if size >= 0 else None
+                    )
+                    before[column].size = size
+                    before[column].data = p
+                if size > 0:
+                    p += size
+                (<list> columns[column]).append(values[column])
+    finally:
+        PyMem_Free(before)
+    return columns
 
 
 cdef Py_ssize_t check_rows(bytes body, object offset, object row_count, Py_ssize_t column_count) except -1:

@@ -136,6 +136,35 @@ def _field(body: bytes, pos: int) -> tuple[int, bytes, int]:
     return size, data, pos + size
 
 
+def shared_columns(
+    readers: Sequence[Callable[[bytes], Any]], body: bytes, offset: int, row_count: int
+) -> list[list[Any]]:
+    """A page by columns, for pages in which most rows say the same: a list of values for each column.
+
+    readers: for each column what makes a value of its bytes. It is not asked for null, which is None, and not for what equals the
+    value of the row before: that is the same object. DecodeError where a value goes past the end of the page; errors of readers are
+    raised as they are.
+    """
+    check_row_count(len(body), offset, row_count, len(readers))
+    columns: list[list[Any]] = [[] for _ in readers]
+    before: list[tuple[int, bytes]] = [(-1, b"")] * len(readers)  # before the first row there is null
+    values: list[Any] = [None] * len(readers)
+    for row in range(row_count):
+        for at, read in enumerate(readers):
+            try:
+                size, data, offset = _field(body, offset)
+            except struct.error:
+                raise DecodeError(f"row {row}, column {at}: its length goes past the end of the page") from None
+            except DecodeError as error:
+                raise DecodeError(f"row {row}, column {at}: {error}") from None
+            known = (max(size, -1), data)
+            if known != before[at]:
+                values[at] = read(data) if size >= 0 else None
+                before[at] = known
+            columns[at].append(values[at])
+    return columns
+
+
 def _empty_of(codec: Any) -> Any:
     if codec.empty_is_value:
         return _EMPTY_IS_VALUE

@@ -117,3 +117,43 @@ def test_rows_without_columns_are_refused(twins: Twins) -> None:
 def test_names_and_codecs_go_together(twins: Twins) -> None:
     with pytest.raises(ValueError, match="2 names and 1 codecs"):
         twins.rows.RowPlan(("a", "b"), [twins.codecs.int32()])
+
+
+# -- pages in which most rows say the same ---------------------------------------------------------------------------------
+
+
+def test_what_equals_the_row_before_is_not_read_again(twins: Twins) -> None:
+    asked: list[bytes] = []
+
+    def read(data: bytes) -> Any:
+        asked.append(data)
+        return [data]
+
+    cells = [(b"a", b"x"), (b"a", b"y"), (b"a", None), (b"b", None), (b"b", b""), (None, b""), (b"a", b"xx")]
+    page = b"".join(value(cell) for row in cells for cell in row)
+    first, second = twins.rows.shared_columns([read, read], b"before" + page, 6, len(cells))
+    assert first == [[b"a"], [b"a"], [b"a"], [b"b"], [b"b"], None, [b"a"]]
+    assert second == [[b"x"], [b"y"], None, None, [b""], [b""], [b"xx"]]
+    assert first[0] is first[1] is first[2]
+    assert first[0] is not first[6]
+    assert asked == [b"a", b"x", b"y", b"b", b"", b"a", b"xx"]
+    assert all(type(data) is bytes for data in asked)
+
+
+def test_shared_columns_of_no_rows(twins: Twins) -> None:
+    assert twins.rows.shared_columns([bytes, bytes], b"", 0, 0) == [[], []]
+    assert twins.rows.shared_columns([], b"", 0, 0) == []
+
+
+def test_a_readers_error_is_raised_as_it_is(twins: Twins) -> None:
+    with pytest.raises(ZeroDivisionError):
+        twins.rows.shared_columns([lambda data: 1 // 0], value(b"a"), 0, 1)
+
+
+def test_every_cut_of_shared_columns_is_an_error(twins: Twins) -> None:
+    page = b"".join(value(cell) for cell in (b"one", b"two", b"three", b"four"))
+    for size in range(len(page)):
+        with pytest.raises(DecodeError, match=r"past the end of the page|rows of 2 columns"):
+            twins.rows.shared_columns([bytes, bytes], page[:size], 0, 2)
+    with pytest.raises(DecodeError, match="row 0, column 1: its 9 bytes go past the end of the page"):
+        twins.rows.shared_columns([bytes, bytes], value(b"abcdefgh") + int32(9) + b"12345678", 0, 1)
