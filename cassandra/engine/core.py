@@ -264,11 +264,20 @@ class Core:
             self._remove(host)
         self.metadata.replace_hosts(node_list.hosts)
         first_time = not self.sessions and not self.listeners
+        for host in node_list.relocated:
+            self._place_anew(host)
         for host in node_list.added:
             if first_time:
                 continue
             self._tell("on_add", host)
             self.spawn(self.bring_up(host))
+
+    def _place_anew(self, host: Host) -> None:
+        """`host` is in another data centre or rack: policies sort it in again, as they do with one that comes back."""
+        if host.is_up is not False and self.listeners:
+            log.info("host %s is in data centre %s, rack %s now", host, host.datacenter, host.rack)
+            self._tell_of(self.listeners, "on_down", host)
+            self._tell_of(self.listeners, "on_up", host)
 
     def _remove(self, host: Host) -> None:
         reconnector = self._reconnectors.pop(host, None)
@@ -280,7 +289,10 @@ class Core:
         self._tell("on_remove", host)
 
     def _tell(self, event: str, host: Host) -> None:
-        for listener in (*self.listeners, *self.program_listeners):
+        self._tell_of((*self.listeners, *self.program_listeners), event, host)
+
+    def _tell_of(self, listeners: Sequence[Any], event: str, host: Host) -> None:
+        for listener in list(listeners):
             try:
                 getattr(listener, event)(host)
             except Exception:

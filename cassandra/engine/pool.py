@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from typing import Any, Protocol
 
 from cassandra._impl import exchange
@@ -43,7 +43,10 @@ class HostPool:
 
     __slots__ = (
         "_closing",
+        "_delays",
         "_filling",
+        "_new_schedule",
+        "_next_try",
         "_on_failure",
         "_open",
         "_opened_at",
@@ -65,6 +68,7 @@ class HostPool:
         open_connection: Callable[[Any], Awaitable[Connection]],
         on_failure: Callable[[HostPool, Exception], None],
         spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
+        new_schedule: Callable[[], Iterable[float]],
     ) -> None:
         self.host = host
         self.distance = distance
@@ -74,6 +78,9 @@ class HostPool:
         self._open = open_connection
         self._on_failure = on_failure
         self._spawn = spawn
+        self._new_schedule = new_schedule
+        self._delays: Iterator[float] | None = None  # between the tries to open what is missing while others are open
+        self._next_try: asyncio.TimerHandle | None = None
         self._filling: asyncio.Task[None] | None = None
         self._waiters: deque[Waiter] = deque()
         self._closing: list[Connection] = []
@@ -108,6 +115,25 @@ class HostPool:
         errors = [result for result in results if isinstance(result, BaseException)]
         if errors and not self.connections and not self.closed:
             raise errors[0]
+        if errors:
+            log.debug("%r lacks a connection: %s", self, errors[0])
+            self._fill_later()
+        else:
+            self._delays = None
+
+    def _fill_later(self) -> None:
+        """Requests have connections, and some are missing: they are opened by the schedule of the reconnection policy."""
+        if self.closed:
+            return
+        if self._delays is None:
+            self._delays = iter(self._new_schedule())
+        delay = next(self._delays, None)
+        if delay is not None and self._next_try is None:
+            self._next_try = asyncio.get_running_loop().call_later(delay, self._try_again)
+
+    def _try_again(self) -> None:
+        self._next_try = None
+        self.refill()
 
     async def _open_one(self) -> None:
         # Adopted as soon as it is there: what is cancelled later must not leave an open connection that nobody knows.
@@ -210,6 +236,8 @@ class HostPool:
         self.closed = True
         if self._filling is not None:
             self._filling.cancel()
+        if self._next_try is not None:
+            self._next_try.cancel()
         cause = error or ConnectionShutdown(f"the pool of {self.host} is closed", self.host)
         for connection in [*self.connections, *self._closing]:
             connection.close(cause)

@@ -109,6 +109,7 @@ class EngineSession:
             self._open_connection,
             self._on_failure,
             self.core.spawn,
+            self.core.settings.reconnection_policy.new_schedule,
         )
         try:
             await pool.fill()
@@ -157,6 +158,8 @@ class EngineSession:
 
     async def _open_connection(self, host: Any) -> Connection:
         connection = await self.core.open_connection(host.endpoint)
+        # Also where the host was not down before: after an outage that only the control connection met.
+        self.core.control.on_host_up()
         # The keyspace may be changed while this connection is opened: it is taken from the moment before it is used.
         while self.keyspace is not None and connection.keyspace != self.keyspace:
             try:

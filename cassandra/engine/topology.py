@@ -42,9 +42,10 @@ def is_complete(row: Row) -> bool:
     return False
 
 
-def update_host(host: Host, row: Row) -> None:
-    """Write what a row says of a host into it."""
+def update_host(host: Host, row: Row) -> bool:
+    """Write what a row says of a host into it; whether it is in another data centre or rack than before."""
     host.host_id = row.get("host_id")
+    before = host.datacenter, host.rack
     host.set_location_info(row.get("data_center"), row.get("rack"))
     tokens = tuple(row.get("tokens") or ())
     if tokens != host.tokens:  # the ring knows by the tuple itself that nothing has changed
@@ -53,6 +54,7 @@ def update_host(host: Host, row: Row) -> None:
         value = next((row[column] for column in columns if row.get(column) is not None), None)
         if value is not None:
             setattr(host, attribute, value)
+    return before != (host.datacenter, host.rack)
 
 
 class NodeList:
@@ -61,7 +63,7 @@ class NodeList:
     rows: that of the node that was asked, then those of its peers, each with its end point. known: the hosts up to now.
     """
 
-    __slots__ = ("added", "hosts", "local", "removed")
+    __slots__ = ("added", "hosts", "local", "relocated", "removed")
 
     def __init__(
         self, rows: Iterable[tuple[EndPoint, Row]], known: Sequence[Host], make_host: Callable[[EndPoint], Host]
@@ -70,6 +72,7 @@ class NodeList:
         by_endpoint = {host.endpoint: host for host in known}
         self.hosts: list[Host] = []
         self.added: list[Host] = []
+        self.relocated: list[Host] = []  # known ones that are in another data centre or rack now
         seen: set[Any] = set()
         for endpoint, row in rows:
             host_id = row.get("host_id")
@@ -83,7 +86,9 @@ class NodeList:
             if host is None or host.endpoint != endpoint or replaced:
                 host = make_host(endpoint)
                 self.added.append(host)
-            update_host(host, row)
+                update_host(host, row)
+            elif update_host(host, row):
+                self.relocated.append(host)
             self.hosts.append(host)
         self.local = self.hosts[0]
         kept = set(map(id, self.hosts))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 
 import pytest
 
 from cassandra.cluster import Cluster
-from cassandra.policies import HostDistance
+from cassandra.connection import ConnectionException
+from cassandra.policies import HostDistance, ReconnectionPolicy
 from cassandra.testing.fake import FakeNode, hold
 
 from ..engine.faults import READ, connected, number, only_connection, thread
@@ -97,3 +99,29 @@ async def test_a_pool_that_shrinks_while_it_opens_keeps_its_size() -> None:
             await pool.fill()
             assert len(pool.connections) == 2
             await node.wait_until(lambda node: len(node.connections) == 3)
+
+
+async def test_a_pool_that_lacks_connections_gets_them_by_the_reconnection_policy() -> None:
+    with FakeNode() as node:
+        schedules = []
+
+        class Patient(ReconnectionPolicy):
+            def new_schedule(self) -> Iterator[float]:
+                schedules.append(self)
+                yield 0.0
+                node.accept_connections()
+                yield 0.0
+
+        async with connected(node, connections_per_host=3, reconnection_policy=Patient()) as (_, session):
+            (pool,) = session._engine.pools.values()
+            for times in (1, 2):
+                node.refuse_connections()
+                opened = node.opened
+                for connection in pool.connections[:2]:
+                    connection.close(ConnectionException("lost"))
+                await node.wait_until(lambda node, opened=opened: node.opened == opened + 2)  # type: ignore[misc]
+                await node.wait_until(lambda node: len(node.connections) == 4)
+                assert len(schedules) == times
+                await pool.fill()
+                assert len(pool.connections) == 3
+        assert pool.closed

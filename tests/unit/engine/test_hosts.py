@@ -159,6 +159,29 @@ async def test_the_control_connection_comes_back_with_the_first_host(monkeypatch
             await until(lambda: cluster.get_control_connection_host() is not None)
 
 
+async def test_the_control_connection_comes_back_with_any_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An outage may be over before a pool has noticed, so that no host was ever down."""
+    tries = asyncio.Event()
+
+    def next_delay(schedule: Any) -> float:
+        tries.set()
+        return 3600.0
+
+    monkeypatch.setattr("cassandra.engine.control._next_delay", next_delay)
+    with FakeNode() as node:
+        async with connected(node) as (cluster, session):
+            core = cluster._core
+            assert core is not None
+            assert core.control.connection is not None
+            await thread(node.refuse_connections)
+            core.control.connection.close(ConnectionException("lost"))
+            await asyncio.wait_for(tries.wait(), WAIT)
+            await thread(node.accept_connections)
+            (pool,) = session._engine.pools.values()
+            pool.connections[0].close(ConnectionException("lost too"))
+            await until(lambda: cluster.get_control_connection_host() is not None)
+
+
 class Never:
     """A reconnection policy without a single try."""
 
@@ -520,3 +543,24 @@ async def test_what_policies_hear_of_latencies(answer: Any, counts: bool) -> Non
                 [(node.address, True)][: int(counts)],
                 [(node.address, True)][: int(not counts)],
             )
+
+
+async def test_policies_place_a_node_anew_that_has_changed_its_rack_or_data_centre(nodes: FakeCluster) -> None:
+    policy = DCAwareRoundRobinPolicy("east")
+    async with connected(nodes, {"load_balancing_policy": policy}) as (cluster, session):
+        events = HostEvents()
+        cluster.register_listener(events)
+        assert pooled(session) == {nodes.nodes[0].address}
+        nodes.nodes[2].datacenter = "east"
+        await cluster.refresh_nodes()
+        host = cluster.metadata.get_host(nodes.nodes[2].address)
+        assert host is not None
+        assert (host.datacenter, policy.distance(host)) == ("east", HostDistance.LOCAL)
+        assert host in set(policy.make_query_plan())
+        await until(lambda: len(pooled(session)) == 2)
+        nodes.nodes[2].datacenter = "west"
+        await cluster.refresh_nodes()
+        assert host not in set(policy.make_query_plan())
+        await until(lambda: len(pooled(session)) == 1)
+        # To the program nothing has come or gone: it was connected to for the first time.
+        assert events.seen == [("up", host.address)]
