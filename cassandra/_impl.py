@@ -25,11 +25,13 @@ if TYPE_CHECKING:
     from cassandra.metadata import column_rows, ring
     from cassandra.policies import plans
     from cassandra.protocol import arrow_capsules, bind, bodies, column_buffers, frame, rows, segment
+    from cassandra.query import binding
 
 __all__ = [
     "TWINS",
     "arrow_capsules",
     "bind",
+    "binding",
     "bodies",
     "clock",
     "codecs",
@@ -53,6 +55,7 @@ TWINS: dict[str, str] = {
     "murmur3": "cassandra.murmur3",
     "arrow_capsules": "cassandra.protocol.arrow_capsules",
     "bind": "cassandra.protocol.bind",
+    "binding": "cassandra.query.binding",
     "bodies": "cassandra.protocol.bodies",
     "column_buffers": "cassandra.protocol.column_buffers",
     "column_rows": "cassandra.metadata.column_rows",

@@ -12,6 +12,7 @@ from libc.stdint cimport uint64_t
 from libc.string cimport memcmp, memset
 
 from cassandra._accel.bodies cimport execute_of
+from cassandra._accel.slots cimport slot_in, slot_value
 from cassandra._accel.wbuf cimport get_be32
 
 import asyncio
@@ -22,6 +23,8 @@ from time import monotonic as _monotonic_clock
 from cassandra.errors import ConnectionException
 from cassandra.policies.reconnection import NoSpeculativeExecutionPolicy as _NoSpeculativeExecutionPolicy
 from cassandra.protocol.messages.results import VOID_RESULT as _VOID_RESULT, ResultMessage as _ResultMessage_class
+from cassandra.query.bound import BoundStatement as _BoundStatement_class
+from cassandra.query.prepared import PreparedStatement as _PreparedStatement_class
 from cassandra.query.statement import FETCH_SIZE_UNSET as _FETCH_SIZE_UNSET
 
 __all__ = ["METADATA_IDS", "WRITE_HIGH_WATER", "Attempt", "Exchange", "ExecuteBase", "RequestBase", "TimerWheel", "bound_request", "first_with_room"]
@@ -39,6 +42,19 @@ cdef object _new_result = object.__new__
 cdef object _new_lock = _Lock
 cdef object _void_result = _VOID_RESULT
 cdef object _ConnectionException = ConnectionException
+
+cdef type _BoundStatement = _BoundStatement_class
+cdef Py_ssize_t _PREPARED = slot_in(_BoundStatement, "prepared_statement")
+cdef Py_ssize_t _CUSTOM_PAYLOAD = slot_in(_BoundStatement, "custom_payload")
+cdef Py_ssize_t _CONSISTENCY = slot_in(_BoundStatement, "consistency_level")
+cdef Py_ssize_t _BLOCK = slot_in(_BoundStatement, "block")
+cdef Py_ssize_t _FETCH_SIZE = slot_in(_BoundStatement, "fetch_size")
+cdef Py_ssize_t _SERIAL = slot_in(_BoundStatement, "_serial_consistency_level")
+cdef Py_ssize_t _RETRY = slot_in(_BoundStatement, "retry_policy")
+cdef Py_ssize_t _VECTOR_TYPE = slot_in(_BoundStatement, "vector_type")
+cdef type _PreparedStatement = _PreparedStatement_class
+cdef Py_ssize_t _RESULT = slot_in(_PreparedStatement, "result_metadata_and_id")
+cdef Py_ssize_t _QUERY_ID = slot_in(_PreparedStatement, "query_id")
 
 cdef object _EXECUTE_OPCODE = 10
 
@@ -75,6 +91,11 @@ cdef extern from *:
     #endif
     """
     int lowest_bit(uint64_t word) nogil
+
+
+cdef inline object _setting(statement, bint plain, Py_ssize_t place, str name):
+    """`statement.name`; `plain`: it is of the very class that has the slot at `place`."""
+    return slot_value(statement, place, name) if plain else getattr(statement, name)
 
 
 cdef class TimerWheel:
@@ -393,8 +414,9 @@ cdef class ExecuteBase:
     cdef int _prerender(self, int dialect) except -1:
         cdef object metadata_id = None
         prepared = self.prepared
-        self.result = prepared.result_metadata_and_id
-        self._query_id = prepared.query_id
+        cdef bint plain = type(prepared) is _PreparedStatement
+        self.result = _setting(prepared, plain, _RESULT, "result_metadata_and_id")
+        self._query_id = _setting(prepared, plain, _QUERY_ID, "query_id")
         self.skip_metadata = False
         if dialect >= C_METADATA_IDS:
             # Leaving the metadata out is safe only where its id travels: the server then sends the new columns when they have changed.
@@ -415,7 +437,12 @@ cdef class ExecuteBase:
         """(opcode, flags, body) for `connection`."""
         cdef int dialect = connection.dialect
         prepared = self.prepared
-        if dialect != self._dialect or prepared.query_id is not self._query_id or prepared.result_metadata_and_id is not self.result:
+        cdef bint plain = type(prepared) is _PreparedStatement
+        if (
+            dialect != self._dialect
+            or _setting(prepared, plain, _QUERY_ID, "query_id") is not self._query_id
+            or _setting(prepared, plain, _RESULT, "result_metadata_and_id") is not self.result
+        ):
             self._prerender(dialect)
         if self.tracing or self.custom_payload:
             return self.with_extras(connection, self.body)
@@ -722,19 +749,21 @@ def bound_request(
     cdef ExecuteBase payload
     cdef type payload_type = payload_class
     cdef type request_type = request_class
+    # Of a bound statement that is no subclass's, what stands in its slots.
+    cdef bint plain = type(statement) is _BoundStatement
     payload = <ExecuteBase?> payload_type.__new__(payload_type)
-    payload.prepared = statement.prepared_statement
+    payload.prepared = _setting(statement, plain, _PREPARED, "prepared_statement")
     payload.tracing = trace
-    payload.custom_payload = custom_payload or statement.custom_payload
-    payload.consistency = statement.consistency_level
+    payload.custom_payload = custom_payload or _setting(statement, plain, _CUSTOM_PAYLOAD, "custom_payload")
+    payload.consistency = _setting(statement, plain, _CONSISTENCY, "consistency_level")
     if payload.consistency is None:
         payload.consistency = profile.consistency_level
-    payload.values = statement.block
-    payload.page_size = statement.fetch_size
+    payload.values = _setting(statement, plain, _BLOCK, "block")
+    payload.page_size = _setting(statement, plain, _FETCH_SIZE, "fetch_size")
     if payload.page_size is _fetch_size_unset:
         payload.page_size = session.default_fetch_size
     payload.paging_state = paging_state
-    payload.serial_consistency = statement.serial_consistency_level
+    payload.serial_consistency = _setting(statement, plain, _SERIAL, "serial_consistency_level")
     if payload.serial_consistency is None:
         payload.serial_consistency = profile.serial_consistency_level
     generator = session.timestamp_generator
@@ -746,14 +775,14 @@ def bound_request(
     request.statement = target
     request.payload = payload
     request.policy = profile.load_balancing_policy
-    request.retry_policy = statement.retry_policy or profile.retry_policy
+    request.retry_policy = _setting(statement, plain, _RETRY, "retry_policy") or profile.retry_policy
     speculation = profile.speculative_execution_policy
     if type(speculation) is not _NoSpeculation:
         request.speculative_policy = speculation
     request.timeout = timeout
     request.on_done = on_done
     request.target_host = host
-    request.vector_type = statement.vector_type or session.default_vector_type
+    request.vector_type = _setting(statement, plain, _VECTOR_TYPE, "vector_type") or session.default_vector_type
     request.attempts = []
     request.errors = {}
     request._timer_slot = -1

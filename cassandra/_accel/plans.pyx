@@ -18,7 +18,7 @@ from cassandra._accel.ring cimport NOBODY, ReplicaMap, token_at
 from cassandra._accel.slots cimport slot_in, slot_value
 
 from cassandra.metadata.host import Host as _HostClass
-from cassandra.query.prepared import BoundStatement as _BoundStatementClass
+from cassandra.query.bound import BoundStatement as _BoundStatementClass
 from cassandra.query.prepared import PreparedStatement as _PreparedStatementClass
 
 cdef enum:

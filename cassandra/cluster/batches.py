@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra.engine.payloads import values_of_rows
 from cassandra.query.batch import BatchStatement, BatchType, BoundRows, Entry, TextRows
-from cassandra.query.prepared import BoundStatement, PreparedStatement
+from cassandra.query.bound import BoundStatement
+from cassandra.query.prepared import PreparedStatement
 from cassandra.query.statement import query_head
 
 if TYPE_CHECKING:

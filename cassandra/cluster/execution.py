@@ -35,9 +35,10 @@ from cassandra.protocol.handler import ProtocolHandler
 from cassandra.protocol.messages.requests import BatchMessage, ExecuteMessage, QueryMessage
 from cassandra.protocol.records import is_record
 from cassandra.query.batch import BatchStatement
+from cassandra.query.bound import BoundStatement
 from cassandra.query.markers import Parameters as MarkerKind
 from cassandra.query.markers import parameters_of
-from cassandra.query.prepared import BoundStatement, PreparedStatement
+from cassandra.query.prepared import PreparedStatement
 from cassandra.query.recently_used import RecentlyUsed
 from cassandra.query.statement import (
     FETCH_SIZE_UNSET,

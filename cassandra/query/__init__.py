@@ -8,7 +8,8 @@ refuse_foreign_files(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 from cassandra.encoder import ValueSequence  # noqa: E402
 from cassandra.query.batch import BatchStatement, BatchType  # noqa: E402
-from cassandra.query.prepared import BoundStatement, PreparedStatement  # noqa: E402
+from cassandra.query.bound import BoundStatement  # noqa: E402
+from cassandra.query.prepared import PreparedStatement  # noqa: E402
 from cassandra.query.row_factories import (  # noqa: E402
     PseudoNamedTupleRow,
     dict_factory,

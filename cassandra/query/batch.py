@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from cassandra._impl import bind
 from cassandra.consistency import ConsistencyLevel
 from cassandra.encoder import Encoder
+from cassandra.query.bound import BoundStatement, name_statement
 from cassandra.query.markers import Parameters as MarkerKind
 from cassandra.query.markers import parameters_of
-from cassandra.query.prepared import BoundStatement, PreparedStatement, name_statement
+from cassandra.query.prepared import PreparedStatement
 from cassandra.query.statement import SimpleStatement, Statement, bind_params, query_head
 from cassandra.query.tables import counted, rows_of, snapshot
 

@@ -1,21 +1,16 @@
-"""Prepared and bound statements."""
+"""Prepared statements."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from cassandra._impl import bind
+from cassandra._impl import bind as bind_plans
+from cassandra._impl import binding
 from cassandra.consistency import ConsistencyLevel
-from cassandra.protocol.records import is_record
-from cassandra.query.statement import FETCH_SIZE_UNSET, Statement, query_head
+from cassandra.query.statement import FETCH_SIZE_UNSET
 
-if TYPE_CHECKING:
-    from cassandra.protocol.bind import ValuesBlock
-
-__all__ = ["BoundStatement", "PreparedStatement"]
-
-_new = object.__new__
+__all__ = ["PreparedStatement"]
 
 
 class PreparedStatement:
@@ -85,7 +80,7 @@ class PreparedStatement:
         self.table: str | None = column_metadata[0].table_name if column_metadata else None
         self.table_keyspace: str | None = column_metadata[0].keyspace_name if column_metadata else keyspace
         self.needed_values = max(routing_key_indexes) + 1 if routing_key_indexes else 0
-        self.plan = bind.BindPlan(column_metadata, routing_key_indexes)
+        self.plan = bind_plans.BindPlan(column_metadata, routing_key_indexes)
         # Whether it is known to change a counter: one of its bind markers is for one.
         self.changes_counters = any(column.type.codec().cql_name == "counter" for column in column_metadata)
 
@@ -116,32 +111,7 @@ class PreparedStatement:
         """Take over what the server says that the result's columns are now."""
         self.result_metadata_and_id = (result_metadata, result_metadata_id)
 
-    def bind(self, values: Any) -> BoundStatement:
-        """A `BoundStatement` with these values: by position, or by column name (see `BoundStatement.bind`)."""
-        bound = _new(BoundStatement)  # without the call of __init__, which a statement for each request would feel
-        bound.prepared_statement = self
-        bound.block = None
-        bound._routing_key = None
-        bound.retry_policy = self.retry_policy
-        bound.consistency_level = self.consistency_level
-        bound._serial_consistency_level = None
-        if self.serial_consistency_level is not None:
-            bound.serial_consistency_level = self.serial_consistency_level
-        bound.fetch_size = self.fetch_size
-        bound.keyspace = self.table_keyspace
-        bound.custom_payload = self.custom_payload
-        bound.is_idempotent = self.is_idempotent
-        bound.table = self.table
-        bound.vector_type = self.vector_type
-        kind = type(values)
-        if (kind is tuple or kind is list) and len(values) >= self.needed_values:
-            try:
-                bound.block = self.plan.bind(values, self.protocol_version)
-            except (TypeError, ValueError) as error:
-                name_statement(error, self.query_string)
-                raise
-            return bound
-        return bound.bind(values)
+    bind = binding.bind  # of the pair of modules: most requests begin with it
 
     def is_lwt(self) -> bool:
         """Whether the server said that this is a lightweight transaction (ScyllaDB)."""
@@ -154,110 +124,4 @@ class PreparedStatement:
     __repr__ = __str__
 
 
-class BoundStatement(Statement):
-    """A prepared statement with its values, which are serialized when they are bound."""
-
-    __slots__ = ("block", "prepared_statement")
-
-    block: ValuesBlock | None
-
-    def __init__(
-        self,
-        prepared_statement: PreparedStatement,
-        retry_policy: Any = None,
-        consistency_level: int | None = None,
-        routing_key: bytes | Sequence[bytes] | None = None,
-        serial_consistency_level: int | None = None,
-        fetch_size: Any = FETCH_SIZE_UNSET,
-        keyspace: str | None = None,
-        custom_payload: Mapping[str, bytes] | None = None,
-    ) -> None:
-        # Not through Statement.__init__, whose checks the prepared statement's settings have passed: this is a hot path.
-        prepared = self.prepared_statement = prepared_statement
-        self.block = None
-        self.retry_policy = retry_policy if retry_policy is not None else prepared.retry_policy
-        self.consistency_level = consistency_level if consistency_level is not None else prepared.consistency_level
-        self._routing_key = routing_key
-        self._serial_consistency_level = None
-        if serial_consistency_level is None:
-            serial_consistency_level = prepared.serial_consistency_level
-        if serial_consistency_level is not None:
-            self.serial_consistency_level = serial_consistency_level
-        self.fetch_size = fetch_size if fetch_size is not FETCH_SIZE_UNSET else prepared.fetch_size
-        self.keyspace = keyspace if keyspace is not None else prepared.table_keyspace
-        self.custom_payload = custom_payload if custom_payload is not None else prepared.custom_payload
-        self.is_idempotent = prepared.is_idempotent
-        self.table = prepared.table
-        self.vector_type = prepared.vector_type
-
-    def bind(self, values: Any) -> BoundStatement:
-        """Serialize `values` and keep them; returns self.
-
-        values: a sequence by position, a mapping by column name, or an object by its attributes. An instance of a dataclass or an
-        attrs class must have no field that is not a bind marker; of any other object, attributes that no marker has are not looked
-        at. A missing value is "not set" on protocol v4 and later and leaves the column as it is; on v3 it is an error. Raises ValueError for values that are too many or not known, TypeError or ValueError that
-        names the column for a value that does not fit its type.
-        """
-        prepared = self.prepared_statement
-        if values is None:
-            values = ()
-        try:
-            if isinstance(values, Mapping):
-                prepared.require_key(values, ())
-                self.block = prepared.plan.bind_mapping(values, prepared.protocol_version)
-            elif not isinstance(values, (tuple, list)) and is_record(values):
-                self.block = prepared.plan.bind_row(values, prepared.protocol_version)
-            else:
-                if len(values) < prepared.needed_values:
-                    prepared.require_key({}, values)
-                self.block = prepared.plan.bind(values, prepared.protocol_version)
-        except (TypeError, ValueError) as error:
-            name_statement(error, prepared.query_string)
-            raise
-        return self
-
-    @property
-    def values(self) -> list[Any]:
-        """The serialized values: bytes, None for null, or `UNSET_VALUE`. Empty before `bind`."""
-        return self.block.values() if self.block is not None else []
-
-    @property
-    def raw_values(self) -> list[Any]:
-        """The same as `values`."""
-        return self.values
-
-    @property
-    def routing_key(self) -> bytes | None:
-        """The serialized partition key, from the bound values; None where they do not hold all of it."""
-        if self._routing_key is not None:
-            return Statement.routing_key.fget(self)  # type: ignore[attr-defined, no-any-return]
-        indexes = self.prepared_statement.routing_key_indexes
-        if not indexes or self.block is None:
-            return None
-        self._routing_key = self.block.routing_key(indexes)
-        return self._routing_key
-
-    @routing_key.setter
-    def routing_key(self, key: bytes | Sequence[bytes] | None) -> None:
-        self._routing_key = key
-
-    def is_lwt(self) -> bool:
-        return self.prepared_statement._is_lwt
-
-    def __str__(self) -> str:
-        level = ConsistencyLevel.value_to_name.get(self.consistency_level, "Not Set")  # type: ignore[arg-type]
-        query = self.prepared_statement.query_string
-        return f'<BoundStatement query="{query}", values={self.values}, consistency={level}>'
-
-    __repr__ = __str__
-
-
-def name_statement(error: BaseException, query: str) -> None:
-    """Add the statement's head to an error's message."""
-    if error.args and isinstance(error.args[0], str):
-        error.args = (f"{error.args[0]} (in {query_head(query)})", *error.args[1:])
-
-
-for _class in (PreparedStatement, BoundStatement):
-    _class.__module__ = "cassandra.query"
-del _class
+PreparedStatement.__module__ = "cassandra.query"

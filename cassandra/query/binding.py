@@ -1,0 +1,46 @@
+"""The bound statement of a prepared one, in Python: the reference of `cassandra._accel.binding`.
+
+Most requests begin here: the statement is made without the call of its class, whose checks the prepared statement's settings have
+passed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from cassandra.query.bound import BoundStatement, name_statement
+
+if TYPE_CHECKING:
+    from cassandra.query.prepared import PreparedStatement
+
+__all__ = ["bind"]
+
+_new = object.__new__
+
+
+def bind(prepared: PreparedStatement, values: Any) -> BoundStatement:
+    """A `BoundStatement` with these values: by position, or by column name (see `BoundStatement.bind`)."""
+    bound = _new(BoundStatement)
+    bound.prepared_statement = prepared
+    bound.block = None
+    bound._routing_key = None
+    bound.retry_policy = prepared.retry_policy
+    bound.consistency_level = prepared.consistency_level
+    bound._serial_consistency_level = None
+    if prepared.serial_consistency_level is not None:
+        bound.serial_consistency_level = prepared.serial_consistency_level
+    bound.fetch_size = prepared.fetch_size
+    bound.keyspace = prepared.table_keyspace
+    bound.custom_payload = prepared.custom_payload
+    bound.is_idempotent = prepared.is_idempotent
+    bound.table = prepared.table
+    bound.vector_type = prepared.vector_type
+    kind = type(values)
+    if (kind is tuple or kind is list) and len(values) >= prepared.needed_values:
+        try:
+            bound.block = prepared.plan.bind(values, prepared.protocol_version)
+        except (TypeError, ValueError) as error:
+            name_statement(error, prepared.query_string)
+            raise
+        return bound
+    return bound.bind(values)

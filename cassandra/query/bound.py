@@ -1,0 +1,123 @@
+"""Bound statements: prepared ones with the values of one execution."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cassandra.consistency import ConsistencyLevel
+from cassandra.protocol.records import is_record
+from cassandra.query.statement import FETCH_SIZE_UNSET, Statement, query_head
+
+if TYPE_CHECKING:
+    from cassandra.protocol.bind import ValuesBlock
+    from cassandra.query.prepared import PreparedStatement
+
+__all__ = ["BoundStatement"]
+
+
+class BoundStatement(Statement):
+    """A prepared statement with its values, which are serialized when they are bound."""
+
+    __slots__ = ("block", "prepared_statement")
+
+    block: ValuesBlock | None
+
+    def __init__(
+        self,
+        prepared_statement: PreparedStatement,
+        retry_policy: Any = None,
+        consistency_level: int | None = None,
+        routing_key: bytes | Sequence[bytes] | None = None,
+        serial_consistency_level: int | None = None,
+        fetch_size: Any = FETCH_SIZE_UNSET,
+        keyspace: str | None = None,
+        custom_payload: Mapping[str, bytes] | None = None,
+    ) -> None:
+        # Not through Statement.__init__, whose checks the prepared statement's settings have passed: this is a hot path.
+        prepared = self.prepared_statement = prepared_statement
+        self.block = None
+        self.retry_policy = retry_policy if retry_policy is not None else prepared.retry_policy
+        self.consistency_level = consistency_level if consistency_level is not None else prepared.consistency_level
+        self._routing_key = routing_key
+        self._serial_consistency_level = None
+        if serial_consistency_level is None:
+            serial_consistency_level = prepared.serial_consistency_level
+        if serial_consistency_level is not None:
+            self.serial_consistency_level = serial_consistency_level
+        self.fetch_size = fetch_size if fetch_size is not FETCH_SIZE_UNSET else prepared.fetch_size
+        self.keyspace = keyspace if keyspace is not None else prepared.table_keyspace
+        self.custom_payload = custom_payload if custom_payload is not None else prepared.custom_payload
+        self.is_idempotent = prepared.is_idempotent
+        self.table = prepared.table
+        self.vector_type = prepared.vector_type
+
+    def bind(self, values: Any) -> BoundStatement:
+        """Serialize `values` and keep them; returns self.
+
+        values: a sequence by position, a mapping by column name, or an object by its attributes. An instance of a dataclass or an
+        attrs class must have no field that is not a bind marker; of any other object, attributes that no marker has are not looked
+        at. A missing value is "not set" on protocol v4 and later and leaves the column as it is; on v3 it is an error. Raises ValueError for values that are too many or not known, TypeError or ValueError that
+        names the column for a value that does not fit its type.
+        """
+        prepared = self.prepared_statement
+        if values is None:
+            values = ()
+        try:
+            if isinstance(values, Mapping):
+                prepared.require_key(values, ())
+                self.block = prepared.plan.bind_mapping(values, prepared.protocol_version)
+            elif not isinstance(values, (tuple, list)) and is_record(values):
+                self.block = prepared.plan.bind_row(values, prepared.protocol_version)
+            else:
+                if len(values) < prepared.needed_values:
+                    prepared.require_key({}, values)
+                self.block = prepared.plan.bind(values, prepared.protocol_version)
+        except (TypeError, ValueError) as error:
+            name_statement(error, prepared.query_string)
+            raise
+        return self
+
+    @property
+    def values(self) -> list[Any]:
+        """The serialized values: bytes, None for null, or `UNSET_VALUE`. Empty before `bind`."""
+        return self.block.values() if self.block is not None else []
+
+    @property
+    def raw_values(self) -> list[Any]:
+        """The same as `values`."""
+        return self.values
+
+    @property
+    def routing_key(self) -> bytes | None:
+        """The serialized partition key, from the bound values; None where they do not hold all of it."""
+        if self._routing_key is not None:
+            return Statement.routing_key.fget(self)  # type: ignore[attr-defined, no-any-return]
+        indexes = self.prepared_statement.routing_key_indexes
+        if not indexes or self.block is None:
+            return None
+        self._routing_key = self.block.routing_key(indexes)
+        return self._routing_key
+
+    @routing_key.setter
+    def routing_key(self, key: bytes | Sequence[bytes] | None) -> None:
+        self._routing_key = key
+
+    def is_lwt(self) -> bool:
+        return self.prepared_statement._is_lwt
+
+    def __str__(self) -> str:
+        level = ConsistencyLevel.value_to_name.get(self.consistency_level, "Not Set")  # type: ignore[arg-type]
+        query = self.prepared_statement.query_string
+        return f'<BoundStatement query="{query}", values={self.values}, consistency={level}>'
+
+    __repr__ = __str__
+
+
+def name_statement(error: BaseException, query: str) -> None:
+    """Add the statement's head to an error's message."""
+    if error.args and isinstance(error.args[0], str):
+        error.args = (f"{error.args[0]} (in {query_head(query)})", *error.args[1:])
+
+
+BoundStatement.__module__ = "cassandra.query"

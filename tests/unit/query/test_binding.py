@@ -1,0 +1,103 @@
+"""The bound statement of a prepared one, on both implementations."""
+
+from __future__ import annotations
+
+import copy
+from collections import namedtuple
+from typing import Any
+
+import pytest
+
+from cassandra import ConsistencyLevel
+from cassandra.cqltypes import Int32Type, UTF8Type
+from cassandra.policies import RetryPolicy
+from cassandra.query import UNSET_VALUE, BoundStatement, PreparedStatement
+from tests.conftest import Twins
+
+Column = namedtuple("Column", "keyspace_name table_name name type")
+COLUMNS = [Column("ks", "t", "id", Int32Type), Column("ks", "t", "name", UTF8Type)]
+
+
+def prepared(kind: Any = PreparedStatement, indexes: Any = (0,)) -> Any:
+    return kind(COLUMNS, b"id", list(indexes), "INSERT INTO t (id, name) VALUES (?, ?)", "other", 4, None, None)
+
+
+@pytest.mark.parametrize("values", [(7, "seven"), [7, "seven"], {"id": 7, "name": "seven"}])
+def test_a_bound_statement_has_the_settings_of_its_prepared_one(values: Any, twins: Twins) -> None:
+    statement = prepared()
+    settings = {
+        "retry_policy": RetryPolicy(),
+        "consistency_level": ConsistencyLevel.QUORUM,
+        "serial_consistency_level": ConsistencyLevel.LOCAL_SERIAL,
+        "fetch_size": 17,
+        "custom_payload": {"a": b"b"},
+        "is_idempotent": True,
+        "vector_type": "numpy",
+    }
+    for name, value in settings.items():
+        setattr(statement, name, value)
+    bound = twins.binding.bind(statement, values)
+    assert type(bound) is BoundStatement
+    assert {name: getattr(bound, name) for name in settings} == settings
+    assert (bound.prepared_statement, bound.keyspace, bound.table) == (statement, "ks", "t")
+    assert (bound.values, bound.routing_key) == ([b"\0\0\0\7", b"seven"], b"\0\0\0\7")
+    # They are its own from here on.
+    bound.consistency_level = ConsistencyLevel.ONE
+    vars(bound)["note"] = "anything"
+    assert statement.consistency_level == ConsistencyLevel.QUORUM
+    assert vars(copy.copy(bound)) == {"note": "anything"}
+
+
+def test_the_usual_settings(twins: Twins) -> None:
+    bound = twins.binding.bind(prepared(), (7, "seven"))
+    expected = BoundStatement(prepared())
+    for name in (
+        "retry_policy",
+        "consistency_level",
+        "serial_consistency_level",
+        "fetch_size",
+        "custom_payload",
+        "is_idempotent",
+    ):
+        assert getattr(bound, name) == getattr(expected, name), name
+    assert (bound.keyspace, bound.table, bound.vector_type) == (expected.keyspace, expected.table, expected.vector_type)
+
+
+class Own(PreparedStatement):
+    """A program's own, with a setting that is worked out."""
+
+    __slots__ = ()
+
+    consistency_level = property(lambda self: ConsistencyLevel.TWO, lambda self, value: None)
+
+
+def test_subclasses_are_asked(twins: Twins) -> None:
+    for _ in range(2):
+        assert twins.binding.bind(prepared(Own), (7, "seven")).consistency_level == ConsistencyLevel.TWO
+        assert twins.binding.bind(prepared(), (7, "seven")).consistency_level is None
+
+
+def test_mistakes_name_the_statement(twins: Twins) -> None:
+    with pytest.raises(TypeError, match=r"\"name\".*INSERT INTO t"):
+        twins.binding.bind(prepared(), (7, 8))
+    with pytest.raises(ValueError, match=r"3 values|Too many"):
+        twins.binding.bind(prepared(), (7, "seven", 9))
+    with pytest.raises(ValueError, match="the partition key needs one for 'name'"):
+        twins.binding.bind(prepared(indexes=[1]), (7,))
+    with pytest.raises(ValueError, match="the partition key needs one for 'id'"):
+        twins.binding.bind(prepared(), {"name": "seven"})
+    statement = prepared()
+    statement.serial_consistency_level = ConsistencyLevel.ONE
+    with pytest.raises(ValueError, match="serial_consistency_level must be SERIAL or LOCAL_SERIAL, but is ONE"):
+        twins.binding.bind(statement, (7, "seven"))
+
+
+def test_what_is_left_out_is_not_set(twins: Twins) -> None:
+    assert twins.binding.bind(prepared(indexes=[]), None).values == [UNSET_VALUE, UNSET_VALUE]
+    assert twins.binding.bind(prepared(), (7,)).values[:1] == [b"\0\0\0\7"]
+
+
+def test_prepared_statements_bind_by_it() -> None:
+    bound = prepared().bind((7, "seven"))
+    assert bound.values == [b"\0\0\0\7", b"seven"]
+    assert prepared().bind(values=[7]).routing_key == b"\0\0\0\7"
