@@ -351,6 +351,51 @@ def replica_plan(replicas, child, working_keyspace, query):
     return made
 
 
+@cython.final
+@cython.freelist(32)
+cdef class Rotation:
+    """What `rotated` gives."""
+
+    cdef tuple _tiers
+    cdef tuple _hosts  # of the tier that is at hand
+    cdef Py_ssize_t _start
+    cdef Py_ssize_t _tier
+    cdef Py_ssize_t _place
+    cdef Py_ssize_t _left
+
+    cdef int _enter(self, Py_ssize_t tier) except -1:
+        self._tier = tier
+        self._hosts = tuple(self._tiers[tier])
+        self._left = PyTuple_GET_SIZE(self._hosts)
+        self._place = self._start % self._left if self._left else 0
+        return 0
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        cdef object host
+        while self._left == 0:
+            if self._tier + 1 >= PyTuple_GET_SIZE(self._tiers):
+                raise StopIteration
+            self._enter(self._tier + 1)
+        host = <object> PyTuple_GET_ITEM(self._hosts, self._place)
+        self._left -= 1
+        self._place += 1
+        if self._place == PyTuple_GET_SIZE(self._hosts):
+            self._place = 0
+        return host
+
+
+def rotated(tiers, start):
+    """The hosts of each tier from place `start` on (0 or more, also past its end), nearer tiers first."""
+    cdef Rotation made = Rotation.__new__(Rotation)
+    made._tiers = tuple(tiers)
+    made._start = start
+    made._tier = -1
+    return made
+
+
 def make_query_plan(policy, working_keyspace=None, query=None):
     """The hosts to try for one request, the best first: the replicas of the statement's partition, then the child policy's plan."""
     planner = policy._planner
@@ -364,4 +409,4 @@ def make_query_plan(policy, working_keyspace=None, query=None):
     return policy._plan_slowly(working_keyspace, query)
 
 
-__all__ = ["Planner", "Router", "make_query_plan", "replica_plan"]
+__all__ = ["Planner", "Router", "make_query_plan", "replica_plan", "rotated"]

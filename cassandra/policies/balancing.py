@@ -12,6 +12,8 @@ import socket
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
+from cassandra._impl import plans
+
 __all__ = [
     "DCAwareRoundRobinPolicy",
     "DSELoadBalancingPolicy",
@@ -30,8 +32,6 @@ __all__ = [
 ]
 
 Host = Any  # opaque here
-
-_FEW = 64  # hosts
 
 
 class HostDistance:
@@ -112,7 +112,7 @@ class RoundRobinPolicy(LoadBalancingPolicy):
         return HostDistance.LOCAL
 
     def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
-        return _rotated((self._live_hosts,), next(self._position))
+        return plans.rotated((self._live_hosts,), next(self._position))
 
     def on_up(self, host: Host) -> None:
         if host not in self._live_hosts:
@@ -126,23 +126,6 @@ class RoundRobinPolicy(LoadBalancingPolicy):
 
     def on_remove(self, host: Host) -> None:
         self.on_down(host)
-
-
-def _rotated(tiers: Sequence[Sequence[Host]], start: int) -> Iterator[Host]:
-    """The hosts of each tier from place `start` on, nearer tiers first."""
-    if len(tiers) == 1 and 0 < len(tiers[0]) <= _FEW:
-        # A copy of some hosts is cheaper than a generator, of many it is not.
-        (hosts,) = tiers
-        first = start % len(hosts)
-        return iter((*hosts[first:], *hosts[:first]) if first else hosts)
-    return _rotated_tiers(tiers, start)
-
-
-def _rotated_tiers(tiers: Sequence[Sequence[Host]], start: int) -> Iterator[Host]:
-    for hosts in tiers:
-        size = len(hosts)
-        for place in range(start, start + size):
-            yield hosts[place % size]
 
 
 class _TieredRoundRobin(LoadBalancingPolicy):
@@ -188,7 +171,7 @@ class _TieredRoundRobin(LoadBalancingPolicy):
         return HostDistance.REMOTE if used else HostDistance.IGNORED
 
     def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
-        return _rotated(self._by_tier(), next(self._position))
+        return plans.rotated(self._by_tier(), next(self._position))
 
     def on_up(self, host: Host) -> None:
         # A host that comes back may have moved to another rack or data centre: it is placed anew.

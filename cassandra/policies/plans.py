@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from cassandra.metadata.ring import ReplicaMap
 
-__all__ = ["Planner", "Router", "make_query_plan", "replica_plan"]
+__all__ = ["Planner", "Router", "make_query_plan", "replica_plan", "rotated"]
 
 _MASK = (1 << 64) - 1
 _TIERS = 4
+_FEW = 64  # hosts
 _SERIAL = (8, 9)  # SERIAL and LOCAL_SERIAL (native_protocol_v5.spec, section 3, [consistency])
 
 
@@ -138,6 +139,23 @@ def replica_plan(replicas: Sequence[Any], child: Any, working_keyspace: Any, que
     for host in child.make_query_plan(working_keyspace, query):
         if host not in tried:
             yield host
+
+
+def rotated(tiers: Sequence[Sequence[Any]], start: int) -> Iterator[Any]:
+    """The hosts of each tier from place `start` on (0 or more, also past its end), nearer tiers first."""
+    if len(tiers) == 1 and 0 < len(tiers[0]) <= _FEW:
+        # A copy of some hosts is cheaper than a generator, of many it is not.
+        (hosts,) = tiers
+        first = start % len(hosts)
+        return iter((*hosts[first:], *hosts[:first]) if first else hosts)
+    return _rotated_tiers(tiers, start)
+
+
+def _rotated_tiers(tiers: Sequence[Sequence[Any]], start: int) -> Iterator[Any]:
+    for hosts in tiers:
+        size = len(hosts)
+        for place in range(start, start + size):
+            yield hosts[place % size]
 
 
 def make_query_plan(policy: Any, working_keyspace: str | None = None, query: Any = None) -> Iterator[Any]:

@@ -278,3 +278,22 @@ def test_a_policy_plans_slowly_where_its_planner_cannot(twins: Twins) -> None:
 
     assert tuple(Own().make_query_plan("ks", usual)) == placed.map.of_key(usual.routing_key)
     assert tuple(Own().make_query_plan(query=usual)) == placed.map.of_key(usual.routing_key)
+
+
+# -- rotation ------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "tiers", [(), ((),), ("a",), ("abc",), ("ab", "", "cde"), ("", "a"), (tuple(range(200)),), [["a", "b"], ["c"]]]
+)
+def test_each_tier_is_rotated_by_itself(tiers: Any, twins: Twins) -> None:
+    for start in (0, 1, 2, 3, 65, 10**6):
+        expected = [
+            host
+            for hosts in tiers
+            for host in (*hosts[start % (len(hosts) or 1) :], *hosts[: start % (len(hosts) or 1)])
+        ]
+        made = twins.plans.rotated(tiers, start)
+        assert iter(made) is made
+        assert list(made) == expected
+        assert next(made, "nothing") == "nothing"
