@@ -1,0 +1,213 @@
+# What requests stand on: time limits, and the streams of one connection. Included by exchange.pyx.
+
+cdef class TimerWheel:
+    """Deadlines of things that usually complete before them (see the Python twin)."""
+
+    cdef object _time
+    cdef object _call_at
+    cdef dict _slots
+    cdef object _handle
+    cdef object _handle_tick
+
+    def __init__(self, loop):
+        self._time = loop.time
+        self._call_at = loop.call_at
+        self._slots = {}
+        self._handle_tick = 0
+
+    cpdef object add(self, timeout, item):
+        """Call ``item.on_timeout()`` once, `timeout` seconds from now or up to a slot later; returns the slot that `discard` takes."""
+        cdef double wanted = timeout if timeout < LONGEST else LONGEST
+        cdef double now = self._time()
+        cdef long long tick = <long long> ((now + wanted) / FINE) + 1
+        cdef set slot
+        if wanted >= COARSE_FROM:
+            tick += (FINE_TICKS_OF_COARSE - tick % FINE_TICKS_OF_COARSE) % FINE_TICKS_OF_COARSE
+        found = self._slots.get(tick)
+        if found is None:
+            slot = self._slots[tick] = set()
+            if self._handle is None or tick < self._handle_tick:
+                self._schedule(tick)
+        else:
+            slot = <set> found
+        slot.add(item)
+        return tick
+
+    cpdef discard(self, tick, item):
+        """Forget `item`, which `add` put into slot `tick`; nothing happens where it is gone."""
+        found = self._slots.get(tick)
+        if found is not None:
+            (<set> found).discard(item)
+            if not (<set> found) and tick != self._handle_tick:
+                del self._slots[tick]
+
+    def close(self):
+        """Forget everything."""
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
+        self._slots.clear()
+
+    def __len__(self):
+        return sum(map(len, self._slots.values()))
+
+    cdef int _schedule(self, tick) except -1:
+        if self._handle is not None:
+            self._handle.cancel()
+        self._handle_tick = tick
+        self._handle = self._call_at(tick * FINE, self._expire)
+        return 0
+
+    def _expire(self):
+        self._handle = None
+        now = int(self._time() / FINE + 1e-6)
+        due = [tick for tick in self._slots if tick <= now or tick == self._handle_tick]
+        expired = [item for tick in sorted(due) for item in self._slots.pop(tick)]
+        self._handle_tick = 0
+        if self._slots:
+            self._schedule(min(self._slots))
+        for item in expired:
+            item.on_timeout()
+
+
+@cython.final
+cdef class Exchange:
+    """The requests under way on one connection, by their streams (see the Python twin)."""
+
+    cdef readonly object writer
+    cdef public object armed
+    cdef public bint closed
+    cdef public bint paused
+    cdef public Py_ssize_t orphans
+    cdef object _call_soon
+    cdef object _flush
+    cdef list _responders            # by stream; None where nobody waits
+    cdef readonly Py_ssize_t in_flight
+    cdef Py_ssize_t _limit
+    cdef Py_ssize_t _first           # no word before it has a free bit
+    cdef uint64_t _free[C_WORDS]     # a bit for each stream that is free
+
+    def __init__(self, writer, call_soon, flush):
+        self.writer = writer
+        self._call_soon = call_soon
+        self._flush = flush
+        self._responders = []
+        self._limit = C_MAX_STREAMS
+        self._first = 0
+        memset(self._free, 0xFF, sizeof(self._free))
+
+    @property
+    def limit(self):
+        """The greatest number of streams at a time."""
+        return self._limit
+
+    @limit.setter
+    def limit(self, limit):
+        if not 0 < limit <= C_MAX_STREAMS:
+            raise ValueError(f"{limit} streams; a connection has 1 to {C_MAX_STREAMS}")
+        self._limit = limit
+
+    @property
+    def has_room(self):
+        """Whether a request may be sent now (see the Python twin)."""
+        return self._has_room()
+
+    cdef bint _has_room(self) except -1:
+        return (
+            not self.closed and not self.paused and self.in_flight < self._limit and <Py_ssize_t> self.writer.pending < C_HIGH_WATER
+        )
+
+    cdef Py_ssize_t _take(self) noexcept:
+        """The lowest free stream, -1 where all are in use."""
+        cdef Py_ssize_t word = self._first
+        cdef Py_ssize_t stream
+        if self.in_flight >= self._limit:
+            return -1
+        while word < C_WORDS and self._free[word] == 0:
+            word += 1
+        self._first = word
+        if word == C_WORDS:
+            return -1
+        stream = word * 64 + lowest_bit(self._free[word])
+        self._free[word] &= self._free[word] - 1
+        self.in_flight += 1
+        return stream
+
+    cdef void _give_back(self, Py_ssize_t stream) noexcept:
+        cdef Py_ssize_t word = stream >> 6
+        self._free[word] |= (<uint64_t> 1) << (stream & 63)
+        if word < self._first:
+            self._first = word
+        self.in_flight -= 1
+
+    cdef bint _is_taken(self, Py_ssize_t stream) noexcept:
+        return 0 <= stream < C_MAX_STREAMS and not (self._free[stream >> 6] >> (stream & 63)) & 1
+
+    cpdef Py_ssize_t send(self, responder, opcode, flags, body) except? -1:
+        """Queue one request for the end of this loop turn; returns its stream, -1 where none is free."""
+        cdef Py_ssize_t stream = self._take()
+        cdef list responders = self._responders
+        if stream < 0:
+            return -1
+        try:
+            self.writer.add(stream, opcode, flags, body)
+        except BaseException:
+            self._give_back(stream)
+            raise
+        while PyList_GET_SIZE(responders) <= stream:
+            responders.append(None)
+        responders[stream] = responder
+        if self.armed is None:
+            self.armed = self._call_soon(self._flush)
+        return stream
+
+    def abandon(self, stream, responder):
+        """Nobody waits for the answer on `stream` any more; False where `responder` is not the one that did."""
+        cdef Py_ssize_t number = stream
+        if number < 0 or number >= PyList_GET_SIZE(self._responders) or self._responders[number] is not responder:
+            return False
+        self._responders[number] = None
+        self.orphans += 1
+        return True
+
+    def dispatch(self, connection, envelopes):
+        """Give each of `envelopes` to whom it answers (see the Python twin)."""
+        cdef tuple envelope
+        cdef Py_ssize_t stream
+        cdef Attempt attempt
+        version = connection.version
+        for envelope in <list> envelopes:
+            stream = envelope[0]
+            if envelope[4] != version:
+                connection.peer_version = envelope[4]
+            if self._is_taken(stream):
+                responder = self._responders[stream]
+                self._responders[stream] = None
+                self._give_back(stream)
+                if responder is None:
+                    self.orphans -= 1
+                    continue
+                try:
+                    if type(responder) is Attempt:
+                        attempt = <Attempt> responder
+                        if attempt.request is not None:
+                            attempt.stream = -1
+                            attempt.request.on_answer(attempt, connection, envelope[1], envelope[2], envelope[3])
+                    else:
+                        responder.on_response(connection, envelope[1], envelope[2], envelope[3])
+                except Exception:
+                    log.exception("an answer of %s could not be processed", connection.endpoint)
+            else:
+                connection.on_unsolicited(stream, envelope[1], envelope[2], envelope[3])
+            if self.closed:
+                return
+
+    def take_all(self):
+        """The responders that still wait, which the exchange forgets: the connection is closed."""
+        responders = [responder for responder in self._responders if responder is not None]
+        self._responders = []
+        memset(self._free, 0xFF, sizeof(self._free))
+        self._first = 0
+        self.in_flight = 0
+        self.orphans = 0
+        return responders
