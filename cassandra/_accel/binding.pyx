@@ -32,7 +32,8 @@ cdef Py_ssize_t _ROUTING_KEY = slot_in(_BoundStatement, "_routing_key")
 cdef Py_ssize_t _SERIAL = slot_in(_BoundStatement, "_serial_consistency_level")
 cdef bint _by_slots = min(_PREPARED, _BLOCK, _ROUTING_KEY, _SERIAL) >= 0
 
-# Where prepared statements of the class that was seen last keep theirs.
+# Where prepared statements of the class that was seen last keep theirs. A thread that reads this while another one writes it is
+# right all the same: subclasses keep a slot where their base does, or have none of that name, and are asked for it then.
 cdef type _kind = object
 cdef Py_ssize_t _FROM[SETTINGS]
 cdef Py_ssize_t _PREPARED_SERIAL = -1
