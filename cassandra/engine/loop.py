@@ -162,9 +162,19 @@ class LoopThread:
     def _run(self) -> None:
         asyncio.set_event_loop(self.loop)
         try:
-            self.loop.run_forever()
+            while not self._run_until_stopped():
+                pass
         finally:
             self._finish()
+
+    def _run_until_stopped(self) -> bool:
+        try:
+            self.loop.run_forever()
+        except BaseException:
+            # A program's listener or policy called sys.exit(), say. Loops let that through, and everybody who waits would wait for ever.
+            log.exception("the driver's event loop was to be ended by an exception: it goes on")
+            return self._stopped  # the loop forgets that it was to stop where that came in the same turn
+        return True
 
     def _finish(self) -> None:
         """Cancel what still runs, so that no task is destroyed while it is pending, then close the loop."""

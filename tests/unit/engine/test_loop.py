@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
 
 import pytest
 
-from cassandra.engine.loop import Inbox, LoopThread
+from cassandra.engine.loop import Inbox, LoopThread, new_event_loop
 
 
 class Work:
@@ -151,6 +152,30 @@ def test_stop_ends_thread_and_tasks() -> None:
     assert ended.is_set()
     assert threading.active_count() == before - 1
     assert thread.loop.is_closed()
+
+
+@pytest.mark.parametrize("make_loop", [asyncio.SelectorEventLoop, new_event_loop])
+@pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt])
+def test_what_ends_other_loops_does_not_end_this_one(
+    make_loop: Callable[[], asyncio.AbstractEventLoop], kind: type[BaseException], caplog: pytest.LogCaptureFixture
+) -> None:
+    thread = LoopThread("test-loop", make_loop)
+    thread.start()
+
+    def leave() -> None:
+        raise kind("from a listener")
+
+    async def seven() -> int:
+        return 7
+
+    try:
+        for _ in range(2):
+            thread.loop.call_soon_threadsafe(leave)
+            assert thread.run(seven(), 10) == 7
+        assert sum("it goes on" in record.getMessage() for record in caplog.records) == 2
+    finally:
+        thread.stop()
+    assert not thread._thread.is_alive()
 
 
 def test_stop_without_start() -> None:
