@@ -5,7 +5,6 @@ The first rows of the page at hand are shown; nothing is fetched, nothing is tak
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
@@ -61,6 +60,8 @@ class DisplayedResult:
 
     def _repr_html_(self) -> str:
         """What notebooks show."""
+        import html  # of notebooks alone: its table of entities takes milliseconds that every program would wait for
+
         names, types, rows, note = self._shown()
         if not names:
             return f"<p>{html.escape(repr(self))}</p>"

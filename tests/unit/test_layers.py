@@ -47,6 +47,7 @@ OPTIONAL = {
 # (module, imported module): an import inside a function that has a reason beside it in the code.
 DEFERRED = {
     ("cassandra._foreign", "importlib"),
+    ("cassandra.cluster.display", "html"),
     ("cassandra.cluster.execution", "cassandra.query.typed_rows"),
     ("cassandra.cluster.columnar", "cassandra.protocol.columnar"),
     ("cassandra.protocol.handler", "cassandra.protocol.columnar"),
