@@ -445,7 +445,8 @@ class FakeNode:
         if self._hanging:
             connection.hang()
         if not self._reading:
-            connection.pause_reading()
+            # Not before the transport reads, which is in a moment: Python 3.10 would begin all the same.
+            self.loop.call_soon(self._apply_reading)
         if self._closed:
             connection.abort()
         self._notify()
