@@ -48,8 +48,10 @@ OPTIONAL = {
 DEFERRED = {
     ("cassandra._foreign", "importlib"),
     ("cassandra.cluster.execution", "cassandra.query.typed_rows"),
+    ("cassandra.concurrent", "cassandra.query.typed_rows"),
     ("cassandra.cluster.columnar", "cassandra.protocol.columnar"),
     ("cassandra.protocol.handler", "cassandra.protocol.columnar"),
+    ("cassandra.query.tables", "cassandra.query.table_values"),
     ("cassandra.testing.pytest_plugin", "cassandra.cluster"),
     ("cassandra.testing.pytest_plugin", "cassandra.testing.local"),
     ("cassandra.testing.pytest_plugin", "cassandra.testing.versions"),
