@@ -29,16 +29,19 @@ def execute_concurrent(
     raise_on_first_error: bool = True,
     results_generator: bool = False,
     execution_profile: Any = None,
+    row_type: Any = None,
 ) -> list[ExecutionResult] | Iterator[ExecutionResult]:
     """Execute (statement, parameters) pairs, at most `concurrency` at a time; the outcomes in the order of the statements.
 
     With `raise_on_first_error` the first error is raised, after what is under way is over. With `results_generator` the outcomes
     come from an iterator as they are there, and statements are taken as outcomes are read: neither the statements nor the
     results of a large load are ever all in memory. Each outcome is an `ExecutionResult` (success, result_or_exc).
+    row_type: the class to make the rows of all results of, as in `Session.execute`; TypeError where rows cannot be made of it.
     """
     if concurrency <= 0:
         raise ValueError(f"concurrency must be greater than 0, but is {concurrency}")
-    run = _Run(session, statements_and_parameters, concurrency, raise_on_first_error, execution_profile)
+    options = _options(execution_profile, row_type)
+    run = _Run(session, statements_and_parameters, concurrency, raise_on_first_error, options)
     return run.results() if results_generator else list(run.results())
 
 
@@ -47,6 +50,19 @@ def execute_concurrent_with_args(
 ) -> list[ExecutionResult] | Iterator[ExecutionResult]:
     """`execute_concurrent` of one statement with each of `parameters`."""
     return execute_concurrent(session, ((statement, values) for values in parameters), *args, **kwargs)
+
+
+def _options(execution_profile: Any, row_type: Any) -> dict[str, Any]:
+    """What `Session.execute_async` is called with beside statement and parameters; TypeError for a class that is no `row_type`."""
+    options = {}
+    if execution_profile is not None:
+        options["execution_profile"] = execution_profile
+    if row_type is not None:
+        from cassandra.query.typed_rows import typed_rows  # for those who use it
+
+        typed_rows(row_type)
+        options["row_type"] = row_type
+    return options
 
 
 def _submit_of(session: Any) -> Any:
@@ -68,14 +84,16 @@ class _Run:
         statements: Iterable[tuple[Any, Any]],
         concurrency: int,
         fail_fast: bool,
-        execution_profile: Any,
+        options: dict[str, Any],
     ) -> None:
         self._session = session
         self._statements = iter(statements)
         # Beyond what the connections can carry, requests would only wait in the driver, and take memory there.
         self._concurrency = min(concurrency, getattr(session, "request_capacity", 0) or concurrency)
         self._fail_fast = fail_fast
-        self._profile = execution_profile
+        self._options = options
+        self._profile = options.get("execution_profile")
+        self._row_type = options.get("row_type")
         refuse = getattr(session, "refuse_on_loop", None)
         if refuse is not None:
             refuse("execute_concurrent()", "execute_concurrent_async, or execute_async with callbacks")
@@ -144,10 +162,9 @@ class _Run:
         self._under_way += 1
         try:
             if self._submit is not None:  # rows stay undecoded until somebody reads them, in the reader's thread
-                self._submit(statement, parameters, self._on_done, position, self._profile)
+                self._submit(statement, parameters, self._on_done, position, self._profile, self._row_type)
                 return True
-            options = {} if self._profile is None else {"execution_profile": self._profile}
-            future = self._session.execute_async(statement, parameters, **options)
+            future = self._session.execute_async(statement, parameters, **self._options)
             arguments = (future, position)
             future.add_callbacks(
                 callback=self._on_success,
@@ -199,15 +216,17 @@ def execute_concurrent_async(
     concurrency: int = 100,
     raise_on_first_error: bool = False,
     execution_profile: Any = None,
+    row_type: Any = None,
 ) -> Future[list[ExecutionResult]]:
     """`execute_concurrent` that does not wait: a `concurrent.futures.Future` of the list of outcomes, in the order of the statements.
 
-    The statements are taken from the iterable at once. With `raise_on_first_error` the first error is the future's. Cancelling the future ends
+    The statements are taken from the iterable at once. row_type: as of `execute_concurrent`. With `raise_on_first_error` the first error is the future's. Cancelling the future ends
     the sending; what is under way is not recalled.
     """
     if concurrency <= 0:
         raise ValueError(f"concurrency must be greater than 0, but is {concurrency}")
-    run = _UnwatchedRun(session, list(statements_and_parameters), raise_on_first_error, execution_profile)
+    options = _options(execution_profile, row_type)
+    run = _UnwatchedRun(session, list(statements_and_parameters), raise_on_first_error, options)
     run.send(concurrency)
     return run.future
 
@@ -216,13 +235,13 @@ class _UnwatchedRun:
     """One call that nobody waits in: each completion sends the next statement, from whichever thread it comes in."""
 
     def __init__(
-        self, session: Any, statements: list[tuple[Any, Any]], fail_fast: bool, execution_profile: Any
+        self, session: Any, statements: list[tuple[Any, Any]], fail_fast: bool, options: dict[str, Any]
     ) -> None:
         self.future: Future[list[ExecutionResult]] = Future()
         self._session = session
         self._statements = statements
         self._fail_fast = fail_fast
-        self._options = {} if execution_profile is None else {"execution_profile": execution_profile}
+        self._options = options
         self._lock = threading.Lock()
         self._outcomes: list[Any] = [None] * len(statements)
         self._next = 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import enum
 import math
 import types
 import uuid
@@ -78,6 +79,10 @@ class Encoder:
         found = mapping.get(kind)
         if found is not None:
             return found
+        if issubclass(kind, enum.Enum) and not any(
+            one in mapping for one in kind.__mro__ if issubclass(one, enum.Enum)
+        ):
+            return self.cql_encode_member
         for parent in kind.__mro__:
             if parent in mapping:
                 return mapping[parent]
@@ -98,6 +103,10 @@ class Encoder:
     def cql_encode_bool(self, val: bool) -> str:
         """``true`` or ``false``."""
         return "true" if val else "false"
+
+    def cql_encode_member(self, val: enum.Enum) -> str:
+        """The literal of the value of an enum's member."""
+        return self.cql_encode_all_types(val.value)
 
     def cql_encode_object(self, val: Any) -> str:
         """The str() of a value that needs no quotes."""

@@ -62,6 +62,7 @@ import array as array_module
 import datetime as datetime_module
 import decimal as decimal_module
 import uuid as uuid_module
+from functools import partial
 
 from cassandra.cqltypes import coerce
 from cassandra.cqltypes.codec_bulk import check_dimension, elements_of
@@ -303,7 +304,7 @@ cdef inline Py_ssize_t put_number(Number codec, uint8_t* p, object item) except 
             else:
                 p[0] = <uint8_t> number
             return codec.width
-        return refuse_integer(codec, item)
+        return other_integer(codec, p, item)
     if PyFloat_Check(item):
         real = PyFloat_AS_DOUBLE(item)
     else:
@@ -329,9 +330,14 @@ cdef inline Py_ssize_t put_real(Number codec, uint8_t* p, double real, object it
     return 8
 
 
-cdef Py_ssize_t refuse_integer(Number codec, object item) except -1:
+# What is no int64 of any kind: EMPTY, a member of an enum, or a mistake.
+cdef Py_ssize_t other_integer(Number codec, uint8_t* p, object item) except -1:
     if item is EMPTY:
         return 0
+    if coerce.is_member(item):
+        data = coerce.member_or_refuse(codec.encode, item, "an integer")
+        memcpy(p, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
+        return PyBytes_GET_SIZE(data)
     coerce.integer_out_of_place(
         item, codec.cql_name, turbocql_low[<int> codec.kind], turbocql_high[<int> codec.kind]
     )

@@ -359,6 +359,7 @@ cdef class TupleCodec(Codec):
     cdef tuple fields
     cdef tuple names        # None for a tuple
     cdef object make        # None for a tuple
+    cdef object own         # the class of named tuples that `make` gives, which go by position; else None
 
     cdef str where(self, Py_ssize_t at):
         if self.names is None:
@@ -369,7 +370,7 @@ cdef class TupleCodec(Codec):
         cdef Py_ssize_t count = PyTuple_GET_SIZE(self.fields)
         cdef Py_ssize_t given
         cdef Py_ssize_t i = 0
-        if not (PyTuple_Check(value) if self.names is not None else PyTuple_CheckExact(value)) or PyTuple_GET_SIZE(value) > count:
+        if not (PyTuple_CheckExact(value) or (self.own is not None and type(value) is self.own)) or PyTuple_GET_SIZE(value) > count:
             if value is EMPTY:
                 return 0
             if self.names is None:
@@ -688,6 +689,9 @@ cdef Codec tuple_codec(object name, object names, object fields, object make, ob
     made.fields = tuple(fields)
     made.names = names
     made.make = make
+    kind = make.args[0] if isinstance(make, partial) and make.args else None
+    if isinstance(kind, type) and issubclass(kind, tuple) and getattr(kind, "_fields", None) == names:
+        made.own = kind
     for field in made.fields:
         plan_of(field)
     return describe(made, KIND_OTHER, name, -1, -1, False, empty)

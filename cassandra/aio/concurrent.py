@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any, NamedTuple, Protocol
 
 __all__ = ["ExecutionResult", "execute_concurrent"]
@@ -18,7 +18,8 @@ class ExecutionResult(NamedTuple):
 
 
 class _Executor(Protocol):
-    def execute(self, query: Any, parameters: Any) -> Any: ...
+    @property
+    def execute(self) -> Callable[..., Any]: ...
 
 
 async def execute_concurrent(
@@ -26,12 +27,14 @@ async def execute_concurrent(
     statements_and_parameters: Iterable[tuple[Any, Any]],
     concurrency: int,
     raise_on_first_error: bool,
+    row_type: Any = None,
 ) -> AsyncIterator[ExecutionResult]:
     """See `cassandra.aio.Session.execute_concurrent`."""
     if concurrency < 1:
         raise ValueError(f"concurrency must be at least 1, but is {concurrency}")
     under_way: deque[asyncio.Future[Any]] = deque()
     statements = iter(statements_and_parameters)
+    options = {} if row_type is None else {"row_type": row_type}
     try:
         while True:
             while len(under_way) < concurrency:
@@ -39,7 +42,7 @@ async def execute_concurrent(
                     statement, parameters = next(statements)
                 except StopIteration:
                     break
-                under_way.append(_start(session, statement, parameters))
+                under_way.append(_start(session, statement, parameters, options))
             if not under_way:
                 return
             outcome = await _outcome(under_way.popleft())
@@ -51,10 +54,10 @@ async def execute_concurrent(
             future.cancel()
 
 
-def _start(session: _Executor, statement: Any, parameters: Any) -> asyncio.Future[Any]:
+def _start(session: _Executor, statement: Any, parameters: Any, options: dict[str, Any]) -> asyncio.Future[Any]:
     """The execution; a mistake in the call becomes its outcome, as any other error."""
     try:
-        future: asyncio.Future[Any] = session.execute(statement, parameters)
+        future: asyncio.Future[Any] = session.execute(statement, parameters, **options)
     except Exception as error:
         future = asyncio.get_running_loop().create_future()
         future.set_exception(error)

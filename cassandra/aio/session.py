@@ -192,14 +192,18 @@ class Session(SessionBase):
         statements_and_parameters: Iterable[tuple[Any, Parameters]],
         concurrency: int = 100,
         raise_on_first_error: bool = True,
+        row_type: Any = None,
     ) -> AsyncIterator[Any]:
         """Execute many statements, at most `concurrency` of them at a time; an async iterator of the outcomes in their order.
 
         The outcomes are `ExecutionResult` tuples (success, result or error), as `cassandra.concurrent` gives them. Statements
         are taken from the iterable as they are sent, outcomes are held for no longer than their order demands. With
-        `raise_on_first_error` the first error ends it and is raised.
+        `raise_on_first_error` the first error ends it and is raised. row_type: the class to make the rows of all results of, as in `execute`;
+        TypeError where rows cannot be made of it.
         """
-        return execute_concurrent(self, statements_and_parameters, concurrency, raise_on_first_error)
+        if row_type is not None:
+            typed_factory(row_type)
+        return execute_concurrent(self, statements_and_parameters, concurrency, raise_on_first_error, row_type)
 
     async def set_keyspace(self, keyspace: str) -> None:
         """Use `keyspace` for unqualified names from now on; InvalidRequest where it does not exist."""

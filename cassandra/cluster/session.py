@@ -152,11 +152,12 @@ class Session(SessionBase):
         watcher: Callable[[ResponseFuture, Any], Any],
         argument: Any,
         execution_profile: Any,
+        row_type: Any = None,
     ) -> None:
         """`execute_async` for who wants no future until it is over: ``watcher(future, argument)`` is called then, in the engine's thread."""
         future = ResponseFuture(self, query, self._default_profile.row_factory, (watcher, argument))
         profile = EXEC_PROFILE_DEFAULT if execution_profile is None else execution_profile
-        self._submit(future, query, parameters, False, None, NOT_SET, profile, None, None, None)
+        self._submit(future, query, parameters, False, None, NOT_SET, profile, None, None, row_type)
 
     def _submit(
         self,

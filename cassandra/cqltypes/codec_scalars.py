@@ -87,6 +87,9 @@ class Integer(_Number):
     def _refuse(self, value: Any) -> bytes:
         if value is EMPTY:
             return b""
+        if coerce.is_member(value):
+            data: bytes = coerce.member_or_refuse(self.encode, value, "an integer")
+            return data
         if not isinstance(value, int) and hasattr(type(value), "__index__"):
             operator.index(value)  # an error of the value's own conversion goes out as it is
         limit = 1 << (8 * self.width - 1)

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import enum
 import operator
 import re
 import socket
 import uuid as uuid_module
+from collections.abc import Callable
 from typing import Any, NoReturn
 
-from cassandra.cqltypes.failures import malformed, refuse_type, refuse_value
+from cassandra.cqltypes.aliases import attributes_by_alias
+from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError, locate, malformed, refuse_type, refuse_value
 from cassandra.errors import DecodeError
 from cassandra.util.temporal import Date, Duration, Time, ms_timestamp_from_datetime
 
@@ -27,6 +30,22 @@ _INT32_MIN, _INT32_MAX = -(1 << 31), (1 << 31) - 1
 WIDE_CONTEXT = decimal.Context(
     prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN, traps=[decimal.InvalidOperation]
 )
+
+
+def member_or_refuse(convert: Callable[..., Any], value: Any, what: str, *rest: Any) -> Any:
+    """What `convert` makes of a member of an enum by its value; for all else the error that `value` is not `what`."""
+    if not isinstance(value, enum.Enum):
+        refuse_type(value, what)
+    try:
+        return convert(value.value, *rest)
+    except (EncodeTypeError, EncodeValueError) as error:
+        locate(error, repr(value))
+        raise
+
+
+def is_member(value: Any) -> bool:
+    """Whether `value` is a member of an enum that is no number itself."""
+    return isinstance(value, enum.Enum) and not hasattr(type(value), "__index__")
 
 
 def integer_out_of_place(value: Any, name: str, low: int, high: int) -> NoReturn:
@@ -45,7 +64,8 @@ def real_number(value: Any, name: str) -> float:
         or getattr(value, "ndim", False)
         or not (hasattr(kind, "__float__") or hasattr(kind, "__index__"))
     ):
-        refuse_type(value, "a number")
+        number: float = member_or_refuse(real_number, value, "a number", name)
+        return number
     try:
         return float(value)
     except OverflowError:
@@ -60,7 +80,8 @@ def boolean(value: Any) -> bool:
         return bool(value)
     if type(value).__name__ in ("bool_", "bool") and type(value).__module__ == "numpy":
         return bool(value)
-    return refuse_type(value, "a boolean")
+    truth: bool = member_or_refuse(boolean, value, "a boolean")
+    return truth
 
 
 def uuid_bytes(value: Any) -> bytes:
@@ -72,7 +93,8 @@ def uuid_bytes(value: Any) -> bytes:
             return uuid_module.UUID(value).bytes
         except ValueError:
             refuse_value(value, "does not spell a UUID")
-    return refuse_type(value, "a UUID")
+    data: bytes = member_or_refuse(uuid_bytes, value, "a UUID")
+    return data
 
 
 def inet_bytes(value: Any) -> bytes:
@@ -85,7 +107,8 @@ def inet_bytes(value: Any) -> bytes:
     packed = getattr(value, "packed", None)
     if isinstance(packed, bytes) and len(packed) in (4, 16):
         return packed
-    return refuse_type(value, "an IP address")
+    data: bytes = member_or_refuse(inet_bytes, value, "an IP address")
+    return data
 
 
 def inet_text(data: bytes) -> str:
@@ -148,7 +171,7 @@ def timestamp_millis(value: Any) -> int:
         except (ValueError, OverflowError):
             refuse_value(value, "is not a number of milliseconds")
     else:
-        refuse_type(value, "a datetime, a date or a number of milliseconds")
+        millis = member_or_refuse(timestamp_millis, value, "a datetime, a date or a number of milliseconds")
     if not _INT64_MIN <= millis <= _INT64_MAX:
         refuse_value(value, f"is out of the range of timestamp ({_INT64_MIN} to {_INT64_MAX} ms)")
     return millis
@@ -168,7 +191,7 @@ def date_number(value: Any) -> int:
     elif hasattr(type(value), "__index__"):
         number = operator.index(value)
     else:
-        refuse_type(value, "a date")
+        number = member_or_refuse(date_number, value, "a date")
     if not 0 <= number <= 0xFFFFFFFF:
         refuse_value(value, "is out of the range of date (2**31 days before and after 1970-01-01)")
     return number
@@ -186,7 +209,7 @@ def time_nanos(value: Any) -> int:
     elif hasattr(type(value), "__index__"):
         nanos = operator.index(value)
     else:
-        refuse_type(value, "a time of day")
+        nanos = member_or_refuse(time_nanos, value, "a time of day")
     if not 0 <= nanos < Time.DAY:
         refuse_value(value, f"is out of the range of time (0 to {Time.DAY - 1} ns)")
     return nanos
@@ -195,7 +218,8 @@ def time_nanos(value: Any) -> int:
 def duration_parts(value: Any) -> tuple[int, int, int]:
     """(months, days, nanoseconds) of a `Duration`, checked: within int32, int32 and int64, and of one sign."""
     if not isinstance(value, Duration):
-        refuse_type(value, "a cassandra.util.Duration")
+        parts: tuple[int, int, int] = member_or_refuse(duration_parts, value, "a cassandra.util.Duration")
+        return parts
     try:
         months, days, nanos = map(operator.index, (value.months, value.days, value.nanoseconds))
     except (AttributeError, TypeError):
@@ -216,7 +240,8 @@ def duration_parts(value: Any) -> tuple[int, int, int]:
 def varint_bytes(value: Any) -> bytes:
     """The shortest two's complement of an integer (native_protocol_v5.spec 5.24)."""
     if not hasattr(type(value), "__index__"):
-        refuse_type(value, "an integer")
+        data: bytes = member_or_refuse(varint_bytes, value, "an integer")
+        return data
     number = operator.index(value)
     magnitude = number if number >= 0 else ~number
     size: int = (magnitude.bit_length() >> 3) + 1
@@ -228,7 +253,8 @@ def decimal_parts(value: Any) -> tuple[int, int]:
     """(unscaled integer, scale) of a Decimal, an int, a float (exactly its binary value), or a string."""
     if not isinstance(value, decimal.Decimal):
         if isinstance(value, bool) or not (isinstance(value, (int, float, str)) or hasattr(type(value), "__index__")):
-            refuse_type(value, "a decimal")
+            parts: tuple[int, int] = member_or_refuse(decimal_parts, value, "a decimal")
+            return parts
         try:
             value = decimal.Decimal(value if isinstance(value, (int, float, str)) else operator.index(value))
         except (decimal.InvalidOperation, ValueError):
@@ -252,7 +278,8 @@ def decimal_of(unscaled: int, scale: int) -> decimal.Decimal:
 def text_bytes(value: Any, name: str) -> bytes:
     """Raise the error that says why `value` cannot be encoded as `name`; its bytes where it can."""
     if not isinstance(value, str):
-        refuse_type(value, "text (str)")
+        data: bytes = member_or_refuse(text_bytes, value, "text (str)", name)
+        return data
     try:
         return value.encode("ascii" if name == "ascii" else "utf-8")
     except UnicodeEncodeError as error:
@@ -266,7 +293,8 @@ def blob_bytes(value: Any) -> bytes:
     try:
         view = memoryview(value)
     except TypeError:
-        refuse_type(value, "bytes or another buffer")
+        data: bytes = member_or_refuse(blob_bytes, value, "bytes or another buffer")
+        return data
     with view:
         return view.tobytes()
 
@@ -285,7 +313,8 @@ def elements(value: Any, name: str) -> list[Any] | tuple[Any, ...]:
     try:
         iterator = iter(value)
     except TypeError:
-        refuse_type(value, f"a collection of elements for {name}")
+        items: list[Any] = member_or_refuse(elements, value, f"a collection of elements for {name}", name)
+        return items
     return list(iterator)
 
 
@@ -294,7 +323,8 @@ def pairs(value: Any, name: str) -> tuple[list[Any], list[Any]]:
     try:
         items = value.items()
     except AttributeError:
-        refuse_type(value, f"a mapping for {name}")
+        found: tuple[list[Any], list[Any]] = member_or_refuse(pairs, value, f"a mapping for {name}", name)
+        return found
     keys: list[Any] = []
     values: list[Any] = []
     for key, item in list(items):
@@ -314,8 +344,15 @@ def tuple_items(value: Any, name: str, count: int) -> list[Any] | tuple[Any, ...
 
 
 def udt_items(value: Any, name: str, fields: tuple[str, ...]) -> list[Any] | tuple[Any, ...]:
-    """The fields of a user-defined type's value: from a mapping, a sequence, or an object's attributes. Missing: null."""
+    """The fields of a user-defined type's value: from a mapping, a sequence, or an object's attributes. Missing: null.
+
+    A named tuple whose names are all fields of the type goes by name, every other sequence by position.
+    """
     if isinstance(value, (tuple, list)):
+        kind = type(value)
+        named = None if kind is tuple or kind is list else getattr(kind, "_fields", None)
+        if named and named != fields and set(named) <= set(fields):
+            return [getattr(value, field) if field in named else None for field in fields]
         if len(value) == len(fields):
             return tuple(value)
         if len(value) > len(fields):
@@ -327,6 +364,10 @@ def udt_items(value: Any, name: str, fields: tuple[str, ...]) -> list[Any] | tup
             refuse_value(value, f"has the key {unknown[0]!r}, which is no field of {name} ({', '.join(fields)})")
         present = set(value.keys())
         return [value[field] if field in present else None for field in fields]
-    if isinstance(value, (str, bytes, int, float)) or not any(hasattr(value, field) for field in fields):
-        refuse_type(value, f"a value of {name} (an object, mapping or sequence of {', '.join(fields)})")
-    return [getattr(value, field, None) for field in fields]
+    aliases = attributes_by_alias(value.__class__)
+    attributes = [aliases.get(field, field) for field in fields] if aliases else fields
+    if isinstance(value, (str, bytes, int, float, enum.Enum)) or not any(hasattr(value, one) for one in attributes):
+        what = f"a value of {name} (an object, mapping or sequence of {', '.join(fields)})"
+        items: list[Any] = member_or_refuse(udt_items, value, what, name, fields)
+        return items
+    return [getattr(value, one, None) for one in attributes]

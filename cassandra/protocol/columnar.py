@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import cassandra._impl as implementations
 from cassandra.errors import DecodeError, DependencyException
+from cassandra.protocol.arrow_cells import cells, is_ours, object_array
 from cassandra.protocol.columns import ResultMetadata
 from cassandra.protocol.layouts import (
     DEFAULT_OPTIONS,
@@ -236,15 +237,25 @@ def pandas_of_arrow(pyarrow: Any, layout: Layout, pages: Iterable[ColumnArray], 
     """The pages as a `pandas.DataFrame`, through pyarrow.
 
     Dates become datetime64 and times timedelta64, which hold all that CQL has; `datetime.time`, pyarrow's choice, has no nanoseconds.
+    UUIDs, times and moments inside of other values are as `cassandra.protocol.arrow_cells` says.
     """
     table = arrow_table(pyarrow, layout, pages)
+    own: dict[int, list[Any]] = {}
     if "types_mapper" not in options:
         for index, child in enumerate(layout.children):
+            column = table.column(index)
             if child.kind == "time":
-                column = table.column(index).cast(pyarrow.int64()).cast(pyarrow.duration("ns"))
-                table = table.set_column(index, layout.names[index], column)
+                column = column.cast(pyarrow.int64()).cast(pyarrow.duration("ns"))
+            elif is_ours(child):
+                own[index] = [cell for chunk in column.chunks for cell in cells(chunk, child)]
+                column = pyarrow.nulls(table.num_rows)
+            else:
+                continue
+            table = table.set_column(index, layout.names[index], column)
         options = {"integer_object_nulls": True, **options}
     frame = table.to_pandas(**{"date_as_object": False, **options})
+    for index, objects in own.items():
+        frame.isetitem(index, object_array(objects))
     if "types_mapper" not in options:
         for index, column in enumerate(table.columns):
             if column.null_count and pyarrow.types.is_integer(column.type):
@@ -268,7 +279,7 @@ def pandas_of_arrays(pandas: Any, arrays: dict[str, Any]) -> Any:
         kind = array.dtype.kind
         if array.ndim > 1:
             rows = [*array.data] if mask is not None else [*array]
-            columns[name] = _objects(
+            columns[name] = object_array(
                 rows if mask is None else [None if m.any() else r for r, m in zip(rows, mask, strict=True)]
             )
         elif mask is None:
@@ -332,7 +343,7 @@ def joined_arrays(numpy: Any, layout: Layout, pages: Sequence[dict[str, Any]]) -
 def _array(numpy: Any, column: ColumnArray) -> Any:
     layout = column.layout
     if layout.kind == "object":
-        return _objects(column.buffers[0])
+        return object_array(column.buffers[0])
     if layout.kind == "vector":
         values = _array(numpy, column.children[0]).reshape(column.length, layout.dimension)
     elif layout.kind == "boolean":
@@ -353,13 +364,6 @@ def _array(numpy: Any, column: ColumnArray) -> Any:
 def _flags(numpy: Any, bits: Any, count: int) -> Any:
     packed = numpy.frombuffer(bits, dtype="u1", count=(count + 7) // 8)
     return numpy.unpackbits(packed, count=count, bitorder="little").view("?")
-
-
-def _objects(values: list[Any]) -> Any:
-    """An array of one dimension, whatever the values are."""
-    array = numpy_module("to_numpy").empty(len(values), dtype=object)
-    array[:] = values
-    return array
 
 
 __all__ = ["DEFAULT_OPTIONS", "ArrowPage", "ArrowPages", "ArrowSchema", "ColumnOptions", "page_arrays"]

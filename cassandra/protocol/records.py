@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NoReturn
 
+from cassandra.cqltypes.aliases import attributes_by_alias
 from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError, locate
 from cassandra.errors import UnsupportedOperation
 from cassandra.sentinels import UNSET_VALUE
@@ -41,8 +42,8 @@ def values_of(row: Any, names: Sequence[str], version: int, key: Sequence[int] |
     """The values of `row` for the bind markers called `names`, in their order; what it does not have is UNSET_VALUE.
 
     A mapping and an instance of a dataclass or attrs class give values by name, and must have no names that no marker has
-    (ValueError). Any other object that is no sequence gives its attributes; those that no marker has are not looked at. A sequence
-    or iterable gives values by position. key: the markers of the partition key, which must not be left out (ValueError); before
+    (ValueError). Any other object that is no sequence gives its attributes; those that no marker has are not looked at. Fields of attrs
+    and pydantic go by their alias as well. A sequence or iterable gives values by position. key: the markers of the partition key, which must not be left out (ValueError); before
     protocol version 4 no marker may be (KeyError). Raises TypeError for what is none of these.
     """
     kind: Any = type(row)
@@ -50,13 +51,20 @@ def values_of(row: Any, names: Sequence[str], version: int, key: Sequence[int] |
         _refuse(row)
     fields = declared_fields(kind)
     if fields is not None:
+        aliases = attributes_by_alias(kind)
+        if aliases:
+            known = {aliases.get(name, name) for name in names}
+            fields = tuple(name for name in fields if name not in known or name in names)
         check_names(fields, names, f"{kind.__name__} has the field", "s")
-        found = [getattr(row, name, UNSET_VALUE) for name in names]
+        attributes = [aliases.get(name, name) for name in names] if aliases else names
+        found = [getattr(row, name, UNSET_VALUE) for name in attributes]
     elif isinstance(row, Mapping):
         check_names(row, names, "values for", "")
         found = [row.get(name, UNSET_VALUE) for name in names]
     elif is_record(row):
-        found = [getattr(row, name, _ABSENT) for name in names]
+        aliases = attributes_by_alias(kind)
+        attributes = [aliases.get(name, name) for name in names] if aliases else names
+        found = [getattr(row, name, _ABSENT) for name in attributes]
         if all(value is _ABSENT for value in found):
             if isinstance(row, Iterable):
                 return tuple(row)

@@ -6,18 +6,13 @@ The columns of a table are found by the names of the bind markers. Each becomes 
 
 from __future__ import annotations
 
-import math
-import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import ModuleType
 from typing import Any
 
 from cassandra.errors import DependencyException
 
 __all__ = ["counted", "rows_of"]
-
-_FLOATS = frozenset({"float", "double"})
-_WHOLE = frozenset({"tinyint", "smallint", "int", "bigint", "varint", "counter"})
-_UUIDS = frozenset({"uuid", "timeuuid"})
 
 Columns = Sequence[Any]
 
@@ -72,13 +67,22 @@ def rows_of(rows: Any, columns: Columns) -> Iterable[Any]:
     if is_array(rows):
         return _array_rows(rows, columns)
     if is_frame(rows):
-        return _zipped(columns, list(rows.columns), lambda name, column: _series_values(rows[name], column))
+        series_values = values_module().series_values
+        return _zipped(columns, list(rows.columns), lambda name, kind: series_values(rows[name], kind))
     if is_arrow(rows):
         table = arrow_table(rows)
-        return _zipped(columns, table.schema.names, lambda name, column: _arrow_values(table.column(name), column))
+        arrow_values = values_module().arrow_values
+        return _zipped(columns, table.schema.names, lambda name, kind: arrow_values(table.column(name), kind))
     if not isinstance(rows, Iterable):
         raise TypeError(f"rows are a table or an iterable of rows, not {kind.__name__}: {rows!r}")
     return rows
+
+
+def values_module() -> ModuleType:
+    """`cassandra.query.table_values`, imported when the first table is bound: most programs never do that."""
+    from cassandra.query import table_values
+
+    return table_values
 
 
 def _zipped(
@@ -98,34 +102,19 @@ def _zipped(
         )
     if len(set(names)) < len(names):
         raise ValueError(f"two columns of the table have the same name: {', '.join(map(str, names))}")
-    return zip(*[values(column.name, column) for column in columns], strict=True)
-
-
-def cql_name(column: Any) -> str:
-    name: str = column.type.codec().cql_name
-    return name
-
-
-def _without_nan(values: list[Any], name: str) -> list[Any]:
-    """Floats for a column of another type: NaN stands for null there, and a whole number for an integer."""
-    whole = name in _WHOLE
-    return [
-        value
-        if type(value) is not float
-        else (None if math.isnan(value) else int(value) if whole and value.is_integer() else value)
-        for value in values
-    ]
+    return zip(*[values(column.name, column.type) for column in columns], strict=True)
 
 
 # -- NumPy ---------------------------------------------------------------------------------------------------------------
 
 
 def _array_rows(array: Any, columns: Columns) -> Iterable[Any]:
+    array_values = values_module().array_values
     names = array.dtype.names
     if names is not None:
         if array.ndim != 1:
             raise ValueError(f"a structured array of rows has one dimension, not {array.ndim}")
-        return _zipped(columns, names, lambda name, column: _array_values(array[name], column))
+        return _zipped(columns, names, lambda name, kind: array_values(array[name], kind))
     if array.ndim != 2:
         raise ValueError(
             f"an array of rows is structured, with one dimension, or has two; this one has {array.ndim} and the type {array.dtype}"
@@ -134,37 +123,7 @@ def _array_rows(array: Any, columns: Columns) -> Iterable[Any]:
         raise ValueError(f"an array of {array.shape[1]} columns for {len(columns)} bind markers")
     if array.shape[0] == 0:
         return ()
-    return zip(*[_array_values(array[:, place], column) for place, column in enumerate(columns)], strict=True)
-
-
-def _array_values(array: Any, column: Any) -> Iterable[Any]:
-    name = cql_name(column)
-    if array.ndim > 1:
-        return list(array)  # of arrays, which collections and vectors take
-    if array.dtype.kind == "M":
-        array = array.astype("datetime64[D]" if name == "date" else "datetime64[ms]")
-    elif array.dtype.kind == "m" and name == "time":
-        nat = array.dtype.type("NaT").astype("timedelta64[ns]").astype("int64").item()
-        return [None if value == nat else value for value in array.astype("timedelta64[ns]").astype("int64").tolist()]
-    values: list[Any] = array.tolist()
-    return values if array.dtype.kind not in "fO" or name in _FLOATS else _without_nan(values, name)
-
-
-# -- pandas ----------------------------------------------------------------------------------------------------------------
-
-
-def _series_values(series: Any, column: Any) -> Iterable[Any]:
-    name = cql_name(column)
-    values: list[Any] = series.tolist()
-    missing = series.isna()
-    if not missing.any():
-        return values if name in _FLOATS else _without_nan(values, name)
-    keeps_nan = name in _FLOATS
-    values = [
-        value if not gone or (keeps_nan and type(value) is float) else None
-        for value, gone in zip(values, missing.tolist(), strict=True)
-    ]
-    return values if keeps_nan else _without_nan(values, name)
+    return zip(*[array_values(array[:, place], column.type) for place, column in enumerate(columns)], strict=True)
 
 
 # -- Arrow -----------------------------------------------------------------------------------------------------------------
@@ -183,22 +142,3 @@ def arrow_table(rows: Any) -> Any:
     if hasattr(rows, "__arrow_c_stream__"):
         return pyarrow.RecordBatchReader.from_stream(rows).read_all()
     return pyarrow.record_batch(rows)
-
-
-def _arrow_values(array: Any, column: Any) -> Iterable[Any]:
-    from pyarrow import types
-
-    name = cql_name(column)
-    kind = array.type
-    if types.is_timestamp(kind) and name == "timestamp" and kind.unit == "ns":
-        import pyarrow
-
-        array = array.cast(pyarrow.timestamp("us", kind.tz), safe=False)
-    if types.is_time64(kind) and kind.unit == "ns" and name == "time":
-        array = array.cast("int64")  # datetime.time has no nanoseconds
-    values: list[Any] = array.to_pylist()
-    if types.is_fixed_size_binary(kind) and name in _UUIDS:
-        return [None if value is None else uuid.UUID(bytes=value) for value in values]
-    if types.is_map(kind):
-        return [None if value is None else dict(value) for value in values]
-    return values if name in _FLOATS or not types.is_floating(kind) else _without_nan(values, name)

@@ -15,6 +15,7 @@ import enum
 import inspect
 import ipaddress
 import itertools
+import operator
 import types
 import typing
 import uuid
@@ -28,6 +29,7 @@ __all__ = ["TypedRows", "typed_rows"]
 
 Convert = Callable[[Any], Any]
 
+_SHOWN_MEMBERS = 10  # of an enum, in an error
 MOST_PLANS = 64  # column lists that one class keeps plans for
 
 _ATTRIBUTE = "__rows_of_cassandra__"
@@ -59,6 +61,10 @@ def typed_rows(row_type: type[Any]) -> TypedRows:
     return found
 
 
+class _Misfit(ValueError):
+    """A value that its annotation cannot hold; says in which column."""
+
+
 class TypedRows:
     """Makes instances of one class of rows; a row factory that also looks at the columns' types."""
 
@@ -71,7 +77,8 @@ class TypedRows:
     def rows_of(self, metadata: Any, rows: Sequence[tuple[Any, ...]]) -> list[Any]:
         """`rows`, tuples of the columns of `metadata`, as instances of the class.
 
-        TypeError that names column and field where they do not fit each other.
+        TypeError that names column and field where they do not fit each other, ValueError that names row and column for a value that
+        has no place in what the annotation says (one that no member of an enum has, say).
         """
         key = metadata.raw or tuple((column.name, column.type) for column in metadata.columns)
         plan = self._plans.get(key)
@@ -79,7 +86,12 @@ class TypedRows:
             if len(self._plans) >= MOST_PLANS:
                 self._plans.clear()
             plan = self._plans[key] = self._planned([(column.name, column.type) for column in metadata.columns])
-        return plan(rows)
+        left = iter(rows)  # taken one by one: where it stands is the row that fails
+        try:
+            return plan(left)
+        except _Misfit as error:
+            row = len(rows) - 1 - operator.length_hint(left)
+            raise ValueError(f"row {row}, {error}") from error.__cause__
 
     def __call__(self, names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> list[Any]:
         """The same where only the columns' names are known."""
@@ -93,7 +105,11 @@ class TypedRows:
 
 
 def _plan(
-    row_type: type[Any], kind: Kind, fields: Sequence[Field], columns: Sequence[tuple[str, Any]]
+    row_type: type[Any],
+    kind: Kind,
+    fields: Sequence[Field],
+    columns: Sequence[tuple[str, Any]],
+    what: str = "column",
 ) -> Callable[[Iterable[Any]], list[Any]]:
     name_of_class = row_type.__qualname__
     by_name = {field.name: field for field in fields}
@@ -109,7 +125,7 @@ def _plan(
         raise TypeError(
             f"the result has no column for {', '.join(map(repr, missing))} of {name_of_class}; it has {', '.join(names)}"
         )
-    converts: list[tuple[int, Convert]] = []
+    converts: list[tuple[int, Convert, str]] = []
     for at, (name, cql_type) in enumerate(columns):
         if cql_type is None:
             continue
@@ -120,18 +136,23 @@ def _plan(
                 raise
             continue  # a model has validators of its own
         if convert is not None:
-            converts.append((at, convert))
+            converts.append((at, convert, f'{what} "{name}"'))
     make = kind.maker(row_type, fields, names)
     if not converts:
         return make
     return lambda rows: make(map(_converted(converts), rows))
 
 
-def _converted(converts: Sequence[tuple[int, Convert]]) -> Callable[[Sequence[Any]], list[Any]]:
+def _converted(converts: Sequence[tuple[int, Convert, str]]) -> Callable[[Sequence[Any]], list[Any]]:
     def convert_row(row: Sequence[Any]) -> list[Any]:
         values = list(row)
-        for at, convert in converts:
-            values[at] = convert(values[at])
+        done = 0
+        try:
+            for at, convert, _ in converts:
+                values[at] = convert(values[at])
+                done += 1
+        except _Misfit as error:
+            raise _Misfit(f"{converts[done][2]}: {error}") from error.__cause__
         return values
 
     return convert_row
@@ -387,15 +408,31 @@ def _fit_one(cql_type: Any, annotation: Any, column: str, field: str) -> Convert
     if handler is not None:
         return handler(cql_type, annotation, origin, arguments, column, field)
     if (name, annotation) in _CONVERSIONS:
-        return _CONVERSIONS[name, annotation]
+        return partial(_made_of, _CONVERSIONS[name, annotation])
     if isinstance(annotation, type) and issubclass(annotation, enum.Enum):
-        return annotation
+        return partial(_member_of, annotation)
     kinds = _SCALARS.get(name)
     if kinds is None:
         return None  # a type of a plug-in: whatever its codec makes
     if not isinstance(annotation, type) or not any(issubclass(kind, annotation) for kind in kinds):
         return _refuse(cql_type, annotation, column, field)
     return None
+
+
+def _made_of(convert: Convert, value: Any) -> Any:
+    try:
+        return convert(value)
+    except ValueError as error:
+        raise _Misfit(str(error)) from error
+
+
+def _member_of(kind: type[enum.Enum], value: Any) -> enum.Enum:
+    try:
+        return kind(value)
+    except ValueError as error:
+        known = ", ".join(repr(member.value) for member in itertools.islice(kind, _SHOWN_MEMBERS))
+        more = ", ..." if len(kind) > _SHOWN_MEMBERS else ""
+        raise _Misfit(f"{value!r} is the value of no member of {kind.__qualname__} ({known}{more})") from error
 
 
 def _refuse(cql_type: Any, annotation: Any, column: str, field: str) -> Convert | None:
@@ -474,7 +511,7 @@ def _fit_udt(cql_type: Any, annotation: Any, column: str, field: str) -> Convert
             return None
         return _refuse(cql_type, annotation, column, field)
     kind = _kind_of(annotation)
-    plan = _plan(annotation, kind, kind.fields(annotation), list(zip(names, cql_type.subtypes, strict=True)))
+    plan = _plan(annotation, kind, kind.fields(annotation), list(zip(names, cql_type.subtypes, strict=True)), "field")
 
     is_class = isinstance(annotation, type) and not typing.is_typeddict(annotation)
 

@@ -152,11 +152,12 @@ def test_results_guide(node: LocalCluster, shop: Session, capsys: pytest.Capture
         "Reading(sensor='s1', value=None, tags=frozenset({'x'}))",
         "Reading(sensor='s1', value=0.5, tags=frozenset({'x'}))",
     ]
-    assert shown[3] == ["4 4 True"]
-    assert shown[4] == ["10 (10, 4) (10, 4) (10, 3)"]
-    assert shown[5] == ["13.5"]
-    assert shown[6] == ["[(10, 4.0)]", "10"]
-    assert shown[7] == ["10", "10"]
+    assert shown[3] == ["True [Reading(sensor='s1', value=None, tags=frozenset({'x'}))]", "True []"]
+    assert shown[4] == ["4 4 True"]
+    assert shown[5] == ["10 (10, 4) (10, 4) (10, 3)"]
+    assert shown[6] == ["13.5"]
+    assert shown[7] == ["[(10, 4.0)]", "10"]
+    assert shown[8] == ["10", "10"]
 
 
 def test_batches(node: LocalCluster, shop: Session) -> None:

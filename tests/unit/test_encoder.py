@@ -28,6 +28,15 @@ class Number(enum.IntEnum):
     ONE = 1
 
 
+class Zone(str, enum.Enum):
+    NORTH = "it's north"
+
+
+class Plain(enum.Enum):
+    WORD = "word"
+    DAY = datetime.date(2026, 1, 2)
+
+
 Pair = namedtuple("Pair", ["a", "b"])
 
 LITERALS: list[tuple[Any, str]] = [
@@ -35,6 +44,10 @@ LITERALS: list[tuple[Any, str]] = [
     (True, "true"),
     (5, "5"),
     (Number.ONE, "1"),
+    (Zone.NORTH, "'it''s north'"),
+    (Plain.WORD, "'word'"),
+    (Plain.DAY, "'2026-01-02'"),
+    ([Plain.WORD], "['word']"),
     (0.1, "0.1"),
     (float("nan"), "NaN"),
     (float("-inf"), "-Infinity"),
@@ -90,3 +103,11 @@ def test_the_mapping_may_be_changed() -> None:
 def test_quoting() -> None:
     assert cql_quote("a'b") == "'a''b'"
     assert Encoder().cql_encode_unicode("a") == "'a'"
+
+
+def test_a_mapping_for_enums_of_a_programs_own() -> None:
+    encoder = Encoder()
+    encoder.mapping[Zone] = lambda zone: "zone"
+    assert (encoder.cql_encode_all_types(Zone.NORTH), encoder.cql_encode_all_types(Plain.WORD)) == ("zone", "'word'")
+    encoder.mapping[enum.Enum] = lambda member: "member"
+    assert encoder.cql_encode_all_types(Plain.WORD) == "member"

@@ -81,6 +81,31 @@ def test_rows_of_all_forms(twins: Twins) -> None:
     assert plan.bind_many(forms, 4).rows() == [expected] * len(forms)
 
 
+def test_fields_by_their_aliases(twins: Twins) -> None:
+    attrs, pydantic = pytest.importorskip("attrs"), pytest.importorskip("pydantic")
+    plan = plan_of(twins)
+    expected = plan.bind((1, "x"), 4)
+    declared = {"_a": attrs.field(), "text": attrs.field(alias="b")}
+    choices = pydantic.AliasChoices("other", "b", pydantic.AliasPath("c", 0))
+    model = pydantic.create_model(
+        "Model",
+        number=(int, pydantic.Field(alias="a")),
+        text=(str, pydantic.Field(validation_alias=choices)),
+        more=(int, 0),
+    )
+    swapped = pydantic.create_model(
+        "Swapped", a=(str, pydantic.Field(validation_alias="b")), b=(int, pydantic.Field(validation_alias="a"))
+    )
+    forms = [attrs.make_class("Declared", declared)(1, "x"), model(a=1, b="x"), swapped(a=1, b="x")]
+    assert plan.bind_many(forms, 4).rows() == [expected] * len(forms)
+    assert [plan.bind_row(form, 4) for form in forms] == [expected] * len(forms)
+    longer = attrs.make_class("Longer", {**declared, "extra": attrs.field(default=0)})
+    with pytest.raises(ValueError, match="row 0: Longer has the field 'extra', but the bind markers are a, b"):
+        plan.bind_many([longer(1, "x")], 4)
+    shorter = attrs.make_class("Shorter", ["_b"])
+    assert plan.bind_many([shorter("x")], 4).rows() == [plan.bind((UNSET_VALUE, "x"), 4)]
+
+
 def test_a_name_that_comes_twice(twins: Twins) -> None:
     column = columns(twins.codecs, a="int32")[0]
     plan = twins.bind.BindPlan([column, column], None)

@@ -176,6 +176,15 @@ class Colour(enum.Enum):
     RED = "red"
 
 
+class Level(enum.IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
+class Zone(str, enum.Enum):
+    NORTH = "n"
+
+
 UserId = NewType("UserId", int)
 
 SCALARS: list[tuple[str, Any, Any, Any]] = [
@@ -187,6 +196,11 @@ SCALARS: list[tuple[str, Any, Any, Any]] = [
     ("Int32Type", 1, object, 1),
     ("Int32Type", 1, int | str, 1),
     ("UTF8Type", "red", Colour, Colour.RED),
+    ("Int32Type", 2, Level, Level.HIGH),
+    ("UTF8Type", "n", Zone, Zone.NORTH),
+    ("ListType(UTF8Type)", ["red", "red"], list[Colour], [Colour.RED, Colour.RED]),
+    ("SetType(Int32Type)", {1, 2}, frozenset[Level], frozenset(Level)),
+    ("MapType(UTF8Type,Int32Type)", {"n": 1}, dict[Zone, Level], {Zone.NORTH: Level.LOW}),
     ("UTF8Type", "red", Literal["red", "green"], "red"),
     ("UTF8Type", None, Colour | None, None),
     ("BooleanType", True, bool, True),
@@ -224,6 +238,47 @@ def test_values_are_what_the_annotation_says(kind: str, value: Any, annotation: 
     (row,) = made(cls, [("v", kind, value)])
     assert row.v == expected
     assert type(row.v) is type(expected)
+
+
+@dataclass
+class Lamp:
+    colour: Colour
+
+
+@dataclass
+class Room:
+    id: int
+    lamp: Lamp
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "annotation", "message"),
+    [
+        ("UTF8Type", "blue", Colour, r"'blue' is the value of no member of Colour \('red'\)"),
+        ("UTF8Type", "blue", Colour | None, "'blue' is the value of no member of Colour"),
+        ("Int32Type", 3, Level, r"3 is the value of no member of Level \(1, 2\)"),
+        ("ListType(Int32Type)", [1, 7], list[Level], "7 is the value of no member of Level"),
+        ("InetAddressType", "::1", ipaddress.IPv4Address, "::1"),
+        ("SimpleDateType", Date(5_000_000), datetime.date, "5000000 days from 1970-01-01 lie outside the years"),
+    ],
+)
+def test_values_without_a_place_name_row_and_column(
+    kind: str, value: Any, annotation: Any, message: str, twins: Twins
+) -> None:
+    cls = make_dataclass("Row", [("id", int), ("v", annotation)])
+    with pytest.raises(ValueError, match=f'^row 0, column "v": .*{message}'):
+        made(cls, [("id", "Int32Type", 1), ("v", kind, value)], 3, twins)
+
+
+def test_the_row_and_the_field_of_a_value_without_a_place() -> None:
+    factory = typed_rows(Room)
+    lamp = lookup_casstype("UserType(ks,6c616d70,636f6c6f7572:UTF8Type)")
+    metadata = ResultMetadata(
+        [ColumnMetadata("ks", "t", "id", lookup_casstype("Int32Type")), ColumnMetadata("ks", "t", "lamp", lamp)]
+    )
+    assert factory.rows_of(metadata, [(1, ("red",))]) == [Room(1, Lamp(Colour.RED))]
+    with pytest.raises(ValueError, match=r'^row 2, column "lamp": field "colour": .green. is the value of no member'):
+        factory.rows_of(metadata, [(1, ("red",)), (2, ("red",)), (3, ("green",)), (4, ("red",))])
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,65 @@
+"""`row_type` of the functions that execute many statements, on every face."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pytest
+
+from cassandra import aio
+from cassandra.cluster import Cluster
+from cassandra.concurrent import execute_concurrent, execute_concurrent_async, execute_concurrent_with_args
+from cassandra.testing.fake import FakeNode, rows
+
+READ = "SELECT n, s FROM t"
+STATEMENTS: list[tuple[Any, Any]] = [(READ, None)] * 5
+
+
+class Item(NamedTuple):
+    n: int
+    s: str
+
+
+EXPECTED = [Item(1, "a"), Item(2, "b")]
+
+
+@pytest.fixture(scope="module")
+def node() -> Iterator[FakeNode]:
+    with FakeNode() as running:
+        running.prime(READ, rows([("n", "int"), ("s", "text")], [(1, "a"), (2, "b")]))
+        yield running
+
+
+def check(results: Any) -> None:
+    pages = [list(result) for success, result in results]
+    assert pages == [EXPECTED] * len(STATEMENTS)
+    assert {type(row) for page in pages for row in page} == {Item}
+
+
+def test_blocking(node: FakeNode) -> None:
+    with Cluster([node.address], port=node.port) as cluster, cluster.connect() as session:
+        check(execute_concurrent(session, STATEMENTS, row_type=Item))
+        check(execute_concurrent(session, STATEMENTS, row_type=Item, results_generator=True, concurrency=2))
+        check(execute_concurrent_with_args(session, READ, [None] * 5, row_type=Item))
+        check(execute_concurrent_async(session, STATEMENTS, row_type=Item).result(timeout=30))
+        plain = execute_concurrent(session, STATEMENTS)
+        assert all(type(row) is not Item for _, result in plain for row in result)
+        # Also where a program has put another `execute_async` in the place of the session's own.
+        session.execute_async = session.execute_async  # type: ignore[method-assign]
+        check(execute_concurrent(session, STATEMENTS, row_type=Item))
+
+
+async def test_awaited(node: FakeNode) -> None:
+    async with aio.Cluster([node.address], port=node.port) as cluster:
+        session = await cluster.connect()
+        found = [outcome async for outcome in session.execute_concurrent(STATEMENTS, row_type=Item)]
+        check([(success, result.current_rows) for success, result in found])
+        with pytest.raises(TypeError, match="row_type must be a dataclass"):
+            session.execute_concurrent(STATEMENTS, row_type=int)
+
+
+@pytest.mark.parametrize("run", [execute_concurrent, execute_concurrent_async])
+def test_a_class_that_rows_cannot_be_made_of_is_refused_at_once(run: Any) -> None:
+    with pytest.raises(TypeError, match="row_type must be a dataclass"):
+        run(object(), STATEMENTS, row_type=int, raise_on_first_error=False)
