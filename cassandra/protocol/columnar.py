@@ -246,7 +246,7 @@ def pandas_of_arrow(pyarrow: Any, layout: Layout, pages: Iterable[ColumnArray], 
             column = table.column(index)
             if child.kind == "time":
                 column = column.cast(pyarrow.int64()).cast(pyarrow.duration("ns"))
-            elif is_ours(child):
+            elif child.kind == "bytes" or is_ours(child):  # older releases of pyarrow give the bytes of UUIDs
                 own[index] = [cell for chunk in column.chunks for cell in cells(chunk, child)]
                 column = pyarrow.nulls(table.num_rows)
             else:
@@ -273,6 +273,7 @@ def _nullable_integer(kind: Any) -> Any:
 
 def pandas_of_arrays(pandas: Any, arrays: dict[str, Any]) -> Any:
     """Arrays by column name as a `pandas.DataFrame`: nulls are NA in columns of integers and booleans, NaN, NaT or None elsewhere."""
+    numpy = numpy_module("to_pandas")
     columns = {}
     for name, array in arrays.items():
         mask = getattr(array, "mask", None)
@@ -289,7 +290,8 @@ def pandas_of_arrays(pandas: Any, arrays: dict[str, Any]) -> Any:
         elif kind == "i":
             columns[name] = pandas.arrays.IntegerArray(array.data, mask)
         else:
-            columns[name] = array.filled(array.dtype.type("NaT") if kind in "mM" else float("nan"))
+            missing = numpy.array("NaT", dtype=array.dtype)[()] if kind in "mM" else float("nan")
+            columns[name] = array.filled(missing)
     return pandas.DataFrame(columns)
 
 

@@ -171,9 +171,24 @@ class Kind(NamedTuple):
 
 def _hints(cls: Any) -> dict[str, Any]:
     try:
+        if dataclasses.is_dataclass(cls):
+            return _hints_of_fields(cls)
         return typing.get_type_hints(cls)
     except NameError as error:
         raise TypeError(f"an annotation of {cls.__qualname__} names what is not there: {error}") from error
+
+
+def _hints_of_fields(cls: Any) -> dict[str, Any]:
+    """What a dataclass says of its fields, and not of its other parameters: Python 3.10 takes no text of an `InitVar` for a type."""
+    fields = {field.name for field in dataclasses.fields(cls)}
+    hints: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        said = {name: hint for name, hint in inspect.get_annotations(base).items() if name in fields}
+        if said:
+            hints |= typing.get_type_hints(
+                type(base.__name__, (), {"__annotations__": said, "__module__": base.__module__})
+            )
+    return hints
 
 
 def _by_call(cls: Any, fields: Sequence[Field], names: Sequence[str]) -> Callable[[Iterable[Any]], list[Any]]:
