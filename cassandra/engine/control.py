@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 log = logging.getLogger("cassandra.cluster")
 
 EVENT_TYPES = ("TOPOLOGY_CHANGE", "STATUS_CHANGE", "SCHEMA_CHANGE")
+# After so many connections that lived for less than so many seconds, the next one is not opened at once.
+MOST_SHORT_LIVES = 3
+SHORT_LIFE = 1.0
 REFRESH_DELAY = 0.2  # seconds after the last of a burst of events; how far clients spread, so that not all come at once
 
 
@@ -44,6 +47,9 @@ class ControlConnection:
         self.connection: Connection | None = None
         self.host: Host | None = None
         self._has_peers_v2 = True
+        self._connected_at = 0.0
+        self._short_lives = 0
+        self._delays: Iterator[float] = iter(())  # between the tries to come back
         self._reconnecting: asyncio.Task[None] | None = None
         self._refresh_handle: asyncio.TimerHandle | None = None
         self._refreshing: asyncio.Task[None] | None = None
@@ -99,6 +105,7 @@ class ControlConnection:
         has_moved = self.host is not None
         previous, self.connection = self.connection, connection
         self.host = node_list.local
+        self._connected_at = self._core.loop.time()
         self._core.dialect = connection.dialect
         connection.on_closed = self._on_closed
         if previous is not None:
@@ -239,23 +246,36 @@ class ControlConnection:
             self._reconnecting = self._core.spawn(self._reconnect())
 
     async def _reconnect(self) -> None:
-        schedule = self._core.settings.reconnection_policy.new_schedule()
+        lived = self._core.loop.time() - self._connected_at
+        self._short_lives = self._short_lives + 1 if lived < SHORT_LIFE else 0
+        if self._short_lives <= MOST_SHORT_LIVES:
+            self._delays = iter(self._core.settings.reconnection_policy.new_schedule())
+        else:
+            # Accepted, read and dropped at once, again and again, would be a storm.
+            self._host_is_up.clear()
+            await self._wait(_next_delay(self._delays))
         while not self._closed:
             self._host_is_up.clear()
             try:
                 await self._connect_to_one(self._candidates())
-                log.info("the control connection is at %s now", self.host)
-                return
+                if self.connection is not None:
+                    log.info("the control connection is at %s now", self.host)
+                    return
+                delay = _next_delay(self._delays)  # it was gone before it was in use
             except NoHostAvailable as error:
-                delay = _next_delay(schedule)
+                delay = _next_delay(self._delays)
                 log.warning("the control connection found no host, next try in %.1f s: %s", delay, error)
             except Exception:
-                delay = _next_delay(schedule)
+                delay = _next_delay(self._delays)
                 log.exception("the control connection could not be moved, next try in %.1f s", delay)
-            try:
-                await asyncio.wait_for(self._host_is_up.wait(), delay)
-            except asyncio.TimeoutError:
-                pass
+            await self._wait(delay)
+
+    async def _wait(self, delay: float) -> None:
+        """Wait so many seconds, or until a host is up."""
+        try:
+            await asyncio.wait_for(self._host_is_up.wait(), delay)
+        except asyncio.TimeoutError:
+            pass
 
     def on_host_up(self) -> None:
         """A host answers: where the connection is to be made again, that is tried at once."""

@@ -274,7 +274,11 @@ class Core:
 
     def _place_anew(self, host: Host) -> None:
         """`host` is in another data centre or rack: policies sort it in again, as they do with one that comes back."""
-        if host.is_up is not False and self.listeners:
+        if host.is_up is False:
+            if not self.is_ignored(host):  # it may be wanted only now, and nobody has tried it before
+                self.on_up_event(host)
+            return
+        if self.listeners:
             log.info("host %s is in data centre %s, rack %s now", host, host.datacenter, host.rack)
             self._tell_of(self.listeners, "on_down", host)
             self._tell_of(self.listeners, "on_up", host)

@@ -113,10 +113,11 @@ class HostPool:
             return
         results = await asyncio.gather(*(self._open_one() for _ in range(missing)), return_exceptions=True)
         errors = [result for result in results if isinstance(result, BaseException)]
-        if errors and not self.connections and not self.closed:
-            raise errors[0]
-        if errors:
-            log.debug("%r lacks a connection: %s", self, errors[0])
+        if not self.connections and not self.closed:
+            # Without an error what was opened is gone already. A pool with nothing open and nothing under way would stay so.
+            raise errors[0] if errors else ConnectionShutdown(f"{self.host} closes connections at once", self.host)
+        if len(self.connections) < self.size:  # also where one was lost while others were opened
+            log.debug("%r lacks a connection: %s", self, errors[0] if errors else "it was lost at once")
             self._fill_later()
         else:
             self._delays = None
@@ -140,7 +141,9 @@ class HostPool:
         self._adopt(await self._open(self.host))
 
     def _adopt(self, connection: Connection) -> None:
-        if self.closed or connection.closed or len(self.connections) >= self.size:
+        if connection.closed:  # while whoever has opened it was not looking: nobody else tells of it
+            raise connection.refusal()
+        if self.closed or len(self.connections) >= self.size:
             connection.close()
             return
         connection.on_closed = self._on_connection_closed
@@ -214,8 +217,11 @@ class HostPool:
             return
         lived = asyncio.get_running_loop().time() - self._opened_at
         self._short_lives = self._short_lives + 1 if lived < SHORT_LIFE else 0
-        if not self.connections and self._short_lives >= MOST_SHORT_LIVES:
+        if self._short_lives >= MOST_SHORT_LIVES:
             # Accepted and dropped at once, again and again, would be a storm: this goes the way of the back-off.
+            if self.connections:
+                self._fill_later()
+                return
             cause = error or ConnectionShutdown(f"connection to {self.host} was closed", self.host)
             self._fail_waiters(cause)
             self._on_failure(self, cause)

@@ -148,10 +148,12 @@ class _TieredRoundRobin(LoadBalancingPolicy):
         self._tiers = None
 
     def _by_tier(self) -> tuple[tuple[Host, ...], ...]:
-        if self._tiers is None:
+        made = self._tiers
+        if made is None:
             tiers: dict[int, list[Host]] = {}
             remote: dict[Hashable, list[Host]] = {}
-            for host in self._hosts:
+            hosts = self._hosts
+            for host in hosts:
                 tier = self._tier(host)
                 if tier is None:
                     used = remote.setdefault(host.datacenter, [])
@@ -160,8 +162,10 @@ class _TieredRoundRobin(LoadBalancingPolicy):
                 else:
                     tiers.setdefault(tier, []).append(host)
             ordered = [tuple(tiers[tier]) for tier in sorted(tiers)]
-            self._tiers = (*ordered, *map(tuple, remote.values()))
-        return self._tiers
+            made = self._tiers = (*ordered, *map(tuple, remote.values()))
+            if self._hosts is not hosts:
+                self._tiers = None  # an event came meanwhile, in the engine's thread: these serve once
+        return made
 
     def distance(self, host: Host) -> int:
         tier = self._tier(host)

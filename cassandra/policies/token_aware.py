@@ -98,7 +98,7 @@ class TokenAwarePolicy(WrapperPolicy):
         self._planner = None
 
     def _make_router(self, keyspace: str | None) -> Router | None:
-        routing = self._metadata.routing()
+        routers, routing = self._routers, self._metadata.routing()
         if routing is None or not keyspace or self._metadata.table_replicas is not None:
             return None
         replica_map = routing.map_of(keyspace)
@@ -107,8 +107,13 @@ class TokenAwarePolicy(WrapperPolicy):
         distance = self._child_policy.distance
         tiers = [_TIERS.get(distance(host), _LEFT_OUT) for host in replica_map.hosts()]
         router: Router = plans.Router(replica_map, tiers, self._random.getrandbits(64))
-        self._routers[keyspace] = router
-        self._planner = self._make_planner()
+        routers[keyspace] = router
+        planner = self._make_planner()
+        version = routing.placement_version
+        if self._routers is routers and version == self._placement_version == self._metadata.placement_version:
+            self._planner = planner
+        if self._routers is not routers or self._planner is not planner:
+            self._forget_routers()  # an event came meanwhile: this router serves one plan
         return router
 
     def _make_planner(self) -> Planner | None:

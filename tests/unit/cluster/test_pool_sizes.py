@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from itertools import repeat
+from typing import Any
 
 import pytest
 
 from cassandra.cluster import Cluster
 from cassandra.connection import ConnectionException
+from cassandra.engine.connection import Connection
+from cassandra.engine.endpoint import DefaultEndPoint
+from cassandra.engine.pool import HostPool
+from cassandra.errors import NoHostAvailable
+from cassandra.metadata.host import Host
 from cassandra.policies import HostDistance, ReconnectionPolicy
-from cassandra.testing.fake import FakeNode, hold
+from cassandra.testing.fake import FakeNode, Message, Opcode, Request, hold, message
 
-from ..engine.faults import READ, connected, number, only_connection, thread
+from ..engine.faults import READ, WAIT, connected, number, only_connection, thread
+from ..engine.test_routing import until
 
 
 def test_one_connection_by_default_and_bounds() -> None:
@@ -125,3 +133,104 @@ async def test_a_pool_that_lacks_connections_gets_them_by_the_reconnection_polic
                 await pool.fill()
                 assert len(pool.connections) == 3
         assert pool.closed
+
+
+HOST = Host(DefaultEndPoint("127.0.0.1"))
+
+
+def opened() -> Connection:
+    return Connection(HOST.endpoint, 4, asyncio.get_running_loop())
+
+
+def pool_of(size: int, open_connection: Any, new_schedule: Any = lambda: repeat(0.0)) -> HostPool:
+    """A pool that opens what is missing without delay, and is closed when it fails."""
+
+    def fails(pool: HostPool, error: Exception) -> None:
+        pool.close(error)
+
+    return HostPool(HOST, HostDistance.LOCAL, size, open_connection, fails, asyncio.ensure_future, new_schedule)
+
+
+@pytest.mark.parametrize("after", [0, 1], ids=["before the pool has it", "after"])
+async def test_a_pool_is_not_ready_with_a_connection_that_is_lost_at_once(after: int) -> None:
+    """Nobody would ever open another one: the host would be up, and without connections for ever."""
+
+    async def lost(host: Any) -> Connection:
+        connection = opened()
+        error = ConnectionException("lost")
+        if after:
+            asyncio.get_running_loop().call_soon(connection.close, error)
+        else:
+            connection.close(error)
+        return connection
+
+    pool = pool_of(1, lost)
+    with pytest.raises(ConnectionException):
+        await pool.fill()
+    pool.close()
+
+
+async def test_a_pool_replaces_a_connection_that_is_lost_while_others_are_opened() -> None:
+    first, may_go_on, made = opened(), asyncio.Event(), []
+
+    async def open_connection(host: Any) -> Connection:
+        made.append(host)
+        if len(made) == 1:
+            return first
+        await may_go_on.wait()
+        return opened()
+
+    pool = pool_of(2, open_connection)
+    filling = asyncio.ensure_future(pool.fill())
+    await until(lambda: len(made) == 2 and pool.connections == [first])
+    first.close(ConnectionException("lost"))
+    may_go_on.set()
+    await filling
+    await until(lambda: len(pool.connections) == 2)
+    assert len(made) == 3
+    pool.close()
+
+
+async def test_a_host_that_dropped_connections_at_once_is_used_again_when_it_keeps_them() -> None:
+    with FakeNode() as node:
+        node.prime(READ, number(7))
+        async with connected(node) as (_, session):
+
+            def ready_and_gone(request: Request) -> Message:
+                node.loop.call_soon(request.connection.end)
+                return message(Opcode.READY, b"")
+
+            prime = node.prime(Opcode.STARTUP, ready_and_gone)
+            await thread(node.drop_connections)
+            await node.wait_until(lambda node: prime.used >= 20)
+            prime.remove()
+
+            async def answer() -> Any:
+                while True:
+                    try:
+                        return await session.execute(READ)
+                    except (ConnectionException, NoHostAvailable):  # of the last one that is dropped
+                        await asyncio.sleep(0)
+
+            assert (await asyncio.wait_for(answer(), WAIT)).one().k == 7
+
+
+async def test_a_pool_whose_further_connections_never_last_is_no_storm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cassandra.engine.pool.SHORT_LIFE", 3600.0)
+    delays: list[float] = []
+
+    async def open_connection(host: Any) -> Connection:
+        return opened()
+
+    def schedule() -> Iterator[float]:
+        delays.append(0.0)
+        yield 0.0
+
+    pool = pool_of(2, open_connection, schedule)
+    await pool.fill()
+    for _ in range(6):
+        pool.connections[-1].close(ConnectionException("lost"))
+        await until(lambda: len(pool.connections) == 2)
+    # The first two are opened again at once, each of the others after a delay.
+    assert len(delays) == 4
+    pool.close()

@@ -81,6 +81,8 @@ def test_connects_and_failures_leave_nothing(node: FakeNode) -> None:
         closed.prime(Opcode.STARTUP, silence())
         with pytest.raises(NoHostAvailable):
             Cluster([closed.address], port=closed.port, connect_timeout=0.1).connect()
+        node.wait_for(lambda node: not node.connections)
+        closed.wait_for(lambda node: not node.connections)
         threads, open_before = set(threading.enumerate()), descriptors()
         for _ in range(10):
             with pytest.raises(NoHostAvailable):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import uuid
 from collections.abc import AsyncIterator
 from typing import Any
@@ -180,6 +181,79 @@ async def test_the_control_connection_comes_back_with_any_connection(monkeypatch
             (pool,) = session._engine.pools.values()
             pool.connections[0].close(ConnectionException("lost too"))
             await until(lambda: cluster.get_control_connection_host() is not None)
+
+
+async def test_a_control_connection_that_is_lost_while_it_moves_is_made_again() -> None:
+    """A translator takes its time, and meanwhile the connection that is being read goes: nobody else would look for another."""
+    with FakeCluster(2) as nodes:
+        lost, gone = threading.Event(), threading.Event()
+
+        class Slow(AddressTranslator):
+            def translate(self, addr: str) -> str:
+                if lost.is_set():
+                    lost.clear()
+                    for node in nodes.nodes:
+                        node.drop_connections()
+                    gone.wait(WAIT)
+                return addr
+
+        async with connected(nodes, address_translator=Slow()) as (cluster, _):
+            core = cluster._core
+            assert core is not None
+            open_connection, control = core.open_connection, core.control
+
+            async def watched(endpoint: Any) -> Any:
+                connection = await open_connection(endpoint)
+                # Pools and the control connection put their own in its place.
+                connection.on_closed = lambda *_: gone.set()
+                return connection
+
+            core.open_connection = watched  # type: ignore[method-assign]
+            lost.set()
+            assert control.connection is not None
+            control.connection.close(ConnectionException("lost"))
+            await thread(gone.wait, WAIT)
+            await until(lambda: control.connection is not None and not control.connection.closed)
+
+
+async def test_an_event_that_was_due_while_the_control_connection_moved_is_followed() -> None:
+    """It may have been told of after the rows were read."""
+
+    def readings(node: FakeNode) -> int:
+        return sum("FROM system.local" in text for request in node.requests for text in request.queries)
+
+    with FakeNode() as node:
+        async with connected(node, topology_event_refresh_window=0) as (cluster, _):
+            assert cluster._core is not None
+            control = cluster._core.control
+            before = readings(node)
+            assert control.connection is not None
+            control.connection.close(ConnectionException("lost"))
+            control._start_refresh()
+            await node.wait_until(lambda node: readings(node) == before + 2)
+
+
+async def test_a_control_connection_that_never_lasts_is_no_storm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cassandra.engine.control.SHORT_LIFE", 3600.0)
+    with FakeNode() as node:
+        taken: list[float] = []
+
+        class Noted:
+            def new_schedule(self) -> Any:
+                while True:
+                    taken.append(0.0)
+                    yield 0.0
+
+        async with connected(node, reconnection_policy=Noted()) as (cluster, _):
+            assert cluster._core is not None
+            control = cluster._core.control
+            for _ in range(10):
+                await until(lambda: control.connection is not None)
+                assert control.connection is not None
+                control.connection.close(ConnectionException("lost"))
+            await until(lambda: control.connection is not None)
+            # The first three are made again at once, each of the others after the schedule's next delay.
+            assert len(taken) == 7
 
 
 class Never:
@@ -564,3 +638,16 @@ async def test_policies_place_a_node_anew_that_has_changed_its_rack_or_data_cent
         await until(lambda: len(pooled(session)) == 1)
         # To the program nothing has come or gone: it was connected to for the first time.
         assert events.seen == [("up", host.address)]
+
+
+async def test_a_node_that_moves_to_the_own_data_centre_while_it_is_down_is_tried(nodes: FakeCluster) -> None:
+    async with connected(nodes, {"load_balancing_policy": DCAwareRoundRobinPolicy("east")}) as (cluster, session):
+        events = HostEvents()
+        cluster.register_listener(events)
+        victim = next(node for node in nodes.nodes[1:] if node.address != cluster.get_control_connection_host().address)
+        await thread(nodes.tell, "STATUS_CHANGE", "DOWN", victim)
+        await events.expect("down", victim.address)
+        victim.datacenter = "east"
+        await cluster.refresh_nodes()
+        await events.expect("up", victim.address)
+        assert pooled(session) == {nodes[0].address, victim.address}

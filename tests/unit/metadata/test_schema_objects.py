@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import threading
 from typing import Any
 
 import pytest
@@ -25,7 +26,7 @@ from cassandra.metadata import (
     protect_value,
 )
 from cassandra.metadata.options import TableOptions, read_scylla_map, scylla_options
-from cassandra.metadata.schema import RowNames
+from cassandra.metadata.schema import KeyspaceSource, RowNames
 
 
 def table(**settings: Any) -> TableMetadata:
@@ -212,3 +213,20 @@ def test_options_of_scylladb() -> None:
         b"\x01\0\0\0\x01\0\0\0\xff\0\0\0\0",
     ):
         assert not read_scylla_map(broken)
+
+
+def test_an_object_is_made_once_also_where_threads_ask_for_it_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = KeyspaceSource("ks", {})
+    found: list[Any] = []
+    other = threading.Thread(target=lambda: found.append(source.object()))
+
+    def build(function: str, of: Any) -> Any:
+        if not other.ident:
+            other.start()
+            other.join(0.05)  # it has to wait for this one
+        return object()
+
+    monkeypatch.setattr("cassandra.metadata.schema._build", build)
+    found.append(source.object())
+    other.join()
+    assert found[0] is found[1] is source.object()

@@ -133,6 +133,25 @@ def test_a_slow_replica_is_demoted_for_a_time_and_then_spared_as_long() -> None:
     assert policy.demoted_hosts == [hosts[0]]
 
 
+def test_plans_that_were_made_before_do_not_keep_a_slow_replica_in_front() -> None:
+    policy, engine, hosts, _ = made()
+    assert {first(policy) for _ in range(50)} == set(hosts)
+    answer(policy, engine, {hosts[0]: 1.0, hosts[1]: 0.001, hosts[2]: 0.001})
+    assert policy.demoted_hosts == [hosts[0]]
+    assert hosts[0] not in {first(policy) for _ in range(50)}
+    engine.now += policy.demotion_time
+    assert {first(policy) for _ in range(50)} == set(hosts)
+
+
+def test_a_policy_that_is_attached_after_its_first_plan_looks_at_who_is_busy() -> None:
+    policy, _, hosts, _ = made()
+    first(policy)
+    engine = Engine()
+    engine.busy[hosts[0]] = 1000
+    policy.attach(engine)
+    assert hosts[0] not in {first(policy) for _ in range(50)}
+
+
 def test_never_all_and_at_most_half_are_demoted() -> None:
     policy, engine, hosts, _ = made()
     answer(policy, engine, dict.fromkeys(hosts, 5.0))

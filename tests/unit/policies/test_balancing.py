@@ -117,6 +117,27 @@ def test_local_data_centre_first_then_some_of_the_others() -> None:
     assert all(policy.distance(host) == HostDistance.LOCAL for host in local)
 
 
+def test_a_host_that_comes_while_another_thread_makes_a_plan_is_in_the_next_one() -> None:
+    first, second = FakeHost("1"), FakeHost("2")
+    policy = DCAwareRoundRobinPolicy("dc1")
+
+    class Watched(FakeHost):
+        """Is looked at, and meanwhile the engine's thread hears of another host."""
+
+        @property
+        def datacenter(self) -> str:
+            policy.on_up(second)
+            return "dc1"
+
+        @datacenter.setter
+        def datacenter(self, datacenter: str) -> None:
+            """It stays where it is."""
+
+    policy.populate(None, [first, Watched("3")])
+    assert len(list(policy.make_query_plan())) == 2
+    assert second in list(policy.make_query_plan())
+
+
 def test_the_contact_points_data_centre_is_local_by_default() -> None:
     hosts = [FakeHost("a", "dc9"), FakeHost("b", "dc9"), FakeHost("c", "other")]
     cluster = cluster_of(hosts)

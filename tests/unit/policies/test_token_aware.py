@@ -65,7 +65,9 @@ def populated(policy: LoadBalancingPolicy, hosts: list[Host], **replication: dic
 
 
 def statement(key: bytes | None = b"key", keyspace: str | None = "ks", lwt: bool = False, **more: Any) -> Any:
-    return SimpleNamespace(routing_key=key, keyspace=keyspace, is_lwt=lambda: lwt, **more)
+    """What has all that a planner looks at: without a consistency level it would be planned slowly."""
+    asked = {"consistency_level": None, **more}
+    return SimpleNamespace(routing_key=key, keyspace=keyspace, is_lwt=lambda: lwt, **asked)
 
 
 def plan(policy: LoadBalancingPolicy, query: Any = None, keyspace: str | None = None) -> list[Host]:
@@ -249,6 +251,79 @@ def test_distances_in_the_plan_follow_events() -> None:
     policy.on_down(used)
     assert policy.distance(other) == HostDistance.REMOTE
     assert plan(policy, statement())[0] is other
+
+
+def test_hosts_that_come_are_among_the_replicas_at_once() -> None:
+    hosts = hosts_at()
+    policy = TokenAwarePolicy(DCAwareRoundRobinPolicy("dc1", used_hosts_per_remote_dc=2))
+    cluster = cluster_of(hosts, ks={"class": "NetworkTopologyStrategy", "dc2": "2"})
+    policy.populate(cluster, hosts[:5])
+    assert plan(policy, statement())[0] is hosts[4]
+    policy.on_add(hosts[5])
+    assert set(plan(policy, statement())[:2]) == {hosts[4], hosts[5]}
+    hosts[4].set_down()
+    policy.on_down(hosts[4])
+    assert plan(policy, statement())[0] is hosts[5]
+    hosts[4].set_up()
+    policy.on_up(hosts[4])
+    assert set(plan(policy, statement())[:2]) == {hosts[4], hosts[5]}
+
+
+def meanwhile(policy: TokenAwarePolicy, event: Callable[[], None]) -> None:
+    """Let `event` happen at the end of the next look at the hosts' distances, as in another thread."""
+    child = policy._child_policy
+    ask = child.distance
+
+    coming = [event]
+
+    def distance(host: Host) -> int:
+        asked = ask(host)
+        if coming and host.address == f"10.0.0.{len(PLACES) - 1}":
+            coming.pop()()
+        return asked
+
+    child.distance = distance  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["with another keyspace", "at first"])
+@pytest.mark.parametrize("policy_class", [TokenAwarePolicy, AdaptivePolicy])
+def test_replication_that_changes_while_replicas_are_worked_out_counts(
+    policy_class: Any, known: bool, twins: Twins, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cassandra.policies.token_aware.plans", twins.plans)
+    monkeypatch.setattr("cassandra.policies.adaptive.plans", twins.plans)
+    monkeypatch.setattr(TokenAwarePolicy, "make_query_plan", twins.plans.make_query_plan)
+    hosts = hosts_at()
+    policy = policy_class(RoundRobinPolicy())
+    here = {"class": "NetworkTopologyStrategy", "dc1": "1"}
+    metadata = populated(policy, hosts, ks=here, other=here)
+    if known:
+        plan(policy, statement(keyspace="other"))
+    there = ReplicationStrategy.create("NetworkTopologyStrategy", {"dc2": "1"})
+    meanwhile(policy, lambda: metadata.replace_replication(dict.fromkeys(("ks", "other"), there)))
+    plan(policy, statement())
+    for keyspace in ("ks", "other", "ks"):
+        (replica,) = metadata.get_replicas(keyspace, b"key")
+        assert plan(policy, statement(keyspace=keyspace))[0] is replica
+    assert replica.datacenter == "dc2"
+    assert policy._planner is not None
+
+
+def test_hosts_whose_distance_changes_while_replicas_are_worked_out_have_the_new_one() -> None:
+    hosts = hosts_at()
+    policy = TokenAwarePolicy(DCAwareRoundRobinPolicy("dc1", used_hosts_per_remote_dc=1))
+    populated(policy, hosts, ks={"class": "NetworkTopologyStrategy", "dc2": "2"})
+    used = next(host for host in hosts[4:] if policy.distance(host) == HostDistance.REMOTE)
+    other = next(host for host in hosts[4:] if host is not used)
+
+    def go_down() -> None:
+        used.set_down()
+        policy.on_down(used)
+
+    meanwhile(policy, go_down)
+    plan(policy, statement())
+    assert plan(policy, statement())[0] is other
+    assert policy._planner is not None
 
 
 def test_white_lists_and_filters_hold_for_replicas() -> None:
