@@ -155,7 +155,7 @@ def main() -> None:
     """Measure, print the table, write the JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tables", type=int, default=2000)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", type=Path, help="where the JSON goes")
     parser.add_argument("--no-peers", action="store_true", help="leave the other drivers out")
     arguments = parser.parse_args()

@@ -396,9 +396,18 @@ def rotated(tiers, start):
     return made
 
 
+# Where policies of the class that was seen last keep their planner: it is the same place in all subclasses.
+cdef type _policy_kind = object
+cdef Py_ssize_t _PLANNER = -1
+
+
 def make_query_plan(policy, working_keyspace=None, query=None):
     """The hosts to try for one request, the best first: the replicas of the statement's partition, then the child policy's plan."""
-    planner = policy._planner
+    global _policy_kind, _PLANNER
+    if type(policy) is not _policy_kind:
+        _PLANNER = slot_in(type(policy), "_planner")
+        _policy_kind = type(policy)
+    planner = slot_value(policy, _PLANNER, "_planner")
     if query is not None and type(planner) is Planner:
         try:
             made = (<Planner> planner)._plan(working_keyspace, query)

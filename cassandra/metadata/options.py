@@ -63,6 +63,14 @@ class TableOptions(MutableMapping[str, Any]):
             value = self[name] = dict(value)
         return value
 
+    def get(self, name: str, default: Any = None) -> Any:
+        if self._changed is None:  # the usual case, without an exception for what there is none of
+            at = self._names.get(name)
+            value = self._row[at] if at is not None else None
+            if type(value) is not dict:
+                return default if value is None else value
+        return super().get(name, default)
+
     def __setitem__(self, name: str, value: Any) -> None:
         if self._changed is None:
             self._changed = {}

@@ -39,6 +39,8 @@ class TokenAwarePolicy(WrapperPolicy):
     the child policy's plan.
     """
 
+    __slots__ = ("_planner",)  # which each plan reads; all else is in the dictionary of the instance
+
     def __init__(self, child_policy: LoadBalancingPolicy, shuffle_replicas: bool = True) -> None:
         super().__init__(child_policy)
         self._shuffle_replicas = shuffle_replicas
