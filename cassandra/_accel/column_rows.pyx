@@ -14,11 +14,15 @@ from cassandra._accel.slots cimport slot_in, slot_value
 from cassandra._accel.wbuf cimport get_be32
 
 from cassandra.errors import DecodeError
+from cassandra.metadata.column_rows import USUAL_FLAGS
 from cassandra.metadata.column_rows import bad_position as _bad_position
 from cassandra.metadata.column_rows import bad_text as _bad_text
 from cassandra.metadata.column_rows import in_positions as _in_positions
 from cassandra.metadata.column_rows import unknown_kind as _unknown_kind
 from cassandra.metadata.elements import ColumnMetadata as _ColumnClass
+from cassandra.metadata.schema import NOTHING
+from cassandra.metadata.schema import TableSource as _SourceClass
+from cassandra.metadata.tables import TableMetadataV3 as _TableClass
 
 cdef extern from "Python.h":
     object PyUnicode_DecodeUTF8(const char*, Py_ssize_t, const char*)
@@ -37,6 +41,7 @@ cdef enum:
     POSITION = 5
     TYPE = 6
 
+cdef object _usual_flags = USUAL_FLAGS
 cdef type _Column = _ColumnClass
 cdef Py_ssize_t _TABLE_AT = slot_in(_Column, "table")
 cdef Py_ssize_t _NAME_AT = slot_in(_Column, "name")
@@ -45,6 +50,48 @@ cdef Py_ssize_t _STATIC_AT = slot_in(_Column, "is_static")
 cdef Py_ssize_t _REVERSED_AT = slot_in(_Column, "is_reversed")
 cdef Py_ssize_t _MASK_AT = slot_in(_Column, "mask")
 cdef bint _by_slots = min(_TABLE_AT, _NAME_AT, _TYPE_AT, _STATIC_AT, _REVERSED_AT, _MASK_AT) >= 0
+
+
+cdef type _Source = _SourceClass
+cdef Py_ssize_t _OF_KEYSPACE = slot_in(_Source, "keyspace")
+cdef Py_ssize_t _OF_NAME = slot_in(_Source, "name")
+cdef Py_ssize_t _OF_NAMES = slot_in(_Source, "names")
+cdef Py_ssize_t _OF_ROW = slot_in(_Source, "row")
+cdef Py_ssize_t _OF_COLUMNS = slot_in(_Source, "columns")
+cdef Py_ssize_t _OF_VIRTUAL = slot_in(_Source, "virtual")
+cdef Py_ssize_t _OF_ERROR = slot_in(_Source, "error")
+cdef Py_ssize_t _OF_TRIGGERS = slot_in(_Source, "triggers")
+cdef Py_ssize_t _OF_DROPPED = slot_in(_Source, "dropped")
+cdef Py_ssize_t _OF_MASKS = slot_in(_Source, "masks")
+cdef Py_ssize_t _OF_SCYLLA = slot_in(_Source, "scylla")
+
+# The slots of a table, and what is in each of one that is like most; those that differ are filled afterwards.
+cdef type _Table = _TableClass
+cdef enum:
+    OWN = 7
+    SLOTS = 17
+cdef tuple _slot_names = (
+    "keyspace_name", "name", "_names", "_row", "partition_key", "clustering_key", "columns",
+    "_options", "_error", "_scylladb", "triggers", "indexes", "views", "dropped_columns", "virtual", "is_compact_storage",
+    "is_cql_compatible",
+)
+cdef tuple _usual = (None, None, False, NOTHING, NOTHING, NOTHING, NOTHING, False, False, True)
+cdef Py_ssize_t _PLACES[SLOTS]
+cdef bint _table_by_slots = True
+
+
+cdef int _find_places() except -1:
+    global _table_by_slots
+    cdef int i
+    for i in range(SLOTS):
+        _PLACES[i] = slot_in(_Table, _slot_names[i])
+    # A slot that was added to the class later has to be known here.
+    known = {name for base in _Table.__mro__ for name in base.__dict__.get("__slots__", ())}
+    _table_by_slots = known == set(_slot_names) and all([_PLACES[i] >= 0 for i in range(SLOTS)])
+    return 0
+
+
+_find_places()
 
 
 cdef struct Cell:
@@ -71,11 +118,12 @@ cdef int _past_the_end() except -1:
     raise DecodeError("a row of system_schema.columns goes past the end of its page")
 
 
-def runs(body, at, count):
-    """(keyspace, table, where its rows begin, how many they are) of the `count` rows at `at`, for each table in turn.
+def note_runs(rows_of, body, at, count):
+    """Note in `rows_of` where the rows of each table are among the `count` rows at `at` of the page `body`.
 
-    Names that are no text are left out. DecodeError where rows go past the end of the page.
+    Names that are no text are left out. DecodeError where rows go past the end of the page: what was before them is noted.
     """
+    cdef dict by_keyspace = rows_of
     cdef bytes page = exact_bytes(body, "a page")
     cdef const uint8_t* first = <const uint8_t*> PyBytes_AS_STRING(page)
     cdef const uint8_t* end = first + PyBytes_GET_SIZE(page)
@@ -90,7 +138,6 @@ def runs(body, at, count):
     cdef Cell table
     cdef Cell other
     cdef int cell
-    cdef list found = []
     names = None
     while left > 0:
         left -= 1
@@ -101,7 +148,7 @@ def runs(body, at, count):
             _past_the_end()
         if known == NULL or p - start != known_size or memcmp(start, known, known_size) != 0:
             if names is not None:
-                found.append((*names, begin, rows))
+                _note(by_keyspace, names, page, begin, rows)
             known, known_size, begin, rows = start, p - start, start - first, 0
             try:
                 names = (_decode(&keyspace), _decode(&table))
@@ -113,8 +160,17 @@ def runs(body, at, count):
         if p == NULL:
             _past_the_end()
     if names is not None:
-        found.append((*names, begin, rows))
-    return found
+        _note(by_keyspace, names, page, begin, rows)
+
+
+cdef int _note(dict rows_of, tuple names, bytes page, Py_ssize_t begin, Py_ssize_t rows) except -1:
+    cdef tuple known
+    tables = rows_of.get(names[0])
+    if tables is None:
+        tables = rows_of[names[0]] = {}
+    known = (<dict?> tables).get(names[1])
+    (<dict> tables)[names[1]] = (page, begin, rows) if known is None else (*known, page, begin, rows)
+    return 0
 
 
 cdef Py_ssize_t _offset(bytes page, at) except -1:
@@ -177,7 +233,7 @@ cdef inline size_t _hash(Cell* cell) noexcept:
 
 
 def columns_of(table, found, texts):
-    """(partition key, clustering key, all columns by name) of `table`, from the `runs` of its rows.
+    """(partition key, clustering key, all columns by name) of `table`, from the runs of its rows that `note_runs` has found.
 
     Columns are in the order that servers describe tables in: the key, static columns, the others; within these by name, as they
     come. DecodeError for what is no text or number, ValueError for a null or an unknown kind.
@@ -199,7 +255,9 @@ def columns_of(table, found, texts):
     cdef str name
     cdef str cql_type
     cdef dict columns
-    for body, at, count in found:
+    cdef Py_ssize_t place
+    for place in range(0, len(found), 3):
+        body, at, count = found[place], found[place + 1], found[place + 2]
         page = exact_bytes(body, "a page")
         p = <const uint8_t*> PyBytes_AS_STRING(page)
         end = p + PyBytes_GET_SIZE(page)
@@ -269,4 +327,51 @@ cdef object _column(table, str name, str cql_type, bint is_static, bint is_rever
     return made
 
 
-__all__ = ["Texts", "columns_of", "runs"]
+def usual_table(source):
+    """The table of `source`, without its indexes; None where more is to be said of it, or its rows are damaged.
+
+    The pages of its columns have been looked through.
+    """
+    cdef int i
+    cdef object made
+    if type(source) is not _Source or not _table_by_slots:
+        return None
+    names = slot_value(source, _OF_NAMES, "names")
+    row = slot_value(source, _OF_ROW, "row")
+    pages = slot_value(source, _OF_COLUMNS, "columns")
+    flags_at, extensions_at = names.flags, names.extensions
+    if (
+        pages is None
+        or flags_at is None
+        or slot_value(source, _OF_VIRTUAL, "virtual")
+        or slot_value(source, _OF_ERROR, "error") is not None
+        or slot_value(source, _OF_TRIGGERS, "triggers")
+        or slot_value(source, _OF_DROPPED, "dropped")
+        or slot_value(source, _OF_MASKS, "masks")
+        or slot_value(source, _OF_SCYLLA, "scylla")
+        or row[flags_at] != _usual_flags
+        or (extensions_at is not None and row[extensions_at])
+    ):
+        return None
+    keyspace = slot_value(source, _OF_KEYSPACE, "keyspace")
+    name = slot_value(source, _OF_NAME, "name")
+    tables = pages.rows_of.get(keyspace)
+    found = tables.pop(name, None) if tables is not None else None
+    if found is None:
+        return None
+    made = turbocql_new(_Table)
+    try:
+        partition_key, clustering_key, columns = columns_of(made, found, pages.texts)
+    except (DecodeError, ValueError):
+        partition_key = None
+    if not partition_key:
+        tables[name] = found  # for who says what is wrong with them
+        return None
+    for i, value in enumerate((keyspace, name, names, row, partition_key, clustering_key, columns)):
+        turbocql_slot_set(made, _PLACES[i], value)
+    for i in range(OWN, SLOTS):
+        turbocql_slot_set(made, _PLACES[i], _usual[i - OWN])
+    return made
+
+
+__all__ = ["Texts", "columns_of", "note_runs", "usual_table"]

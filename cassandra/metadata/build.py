@@ -5,7 +5,6 @@ What is wrong with a row is kept on the object that it belongs to, which then ex
 
 from __future__ import annotations
 
-import copy
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, ValuesView
@@ -59,6 +58,19 @@ def _row_checked(row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def table(source: TableSource) -> TableMetadataV3:
     """The table of `source`."""
+    if source.columns is not None and source.columns.pages:
+        _look_through(source.columns)
+    made: TableMetadataV3 | None = column_rows.usual_table(source)
+    if made is None:
+        made = _unusual_table(source)
+    elif source.indexes:
+        made.indexes = _indexes_of(source, made)
+    if source.views:
+        made.views = LazyMapping(source.views, object_of)
+    return made
+
+
+def _unusual_table(source: TableSource) -> TableMetadataV3:
     made = TableMetadataV3(source.keyspace, source.name, triggers=NOTHING, virtual=source.virtual)
     made.indexes = made.views = made.dropped_columns = NOTHING
     for take in (_take_columns, _take_flags, _take_options, _take_parts):
@@ -67,8 +79,6 @@ def table(source: TableSource) -> TableMetadataV3:
         except Exception as error:
             log.exception("the metadata of table %s.%s is damaged", source.keyspace, source.name)
             made.fail(error)
-    if source.views:
-        made.views = LazyMapping(source.views, object_of)
     return made
 
 
@@ -76,14 +86,15 @@ def _take_options(made: Any, source: TableSource) -> None:
     if source.error is not None:
         raise source.error
     made.take_row(source.names, source.row, bool(source.scylla))
-    extensions = source.names.value(source.row, "extensions")
+    at = source.names.extensions
+    extensions = source.row[at] if at is not None else None
     if extensions or source.scylla:
         made.options.update(scylla_options(extensions or {}, source.scylla[0] if source.scylla else None))
 
 
 def with_views(made: TableMetadataV3, views: Mapping[str, TableSource]) -> TableMetadataV3:
     """A table that is like `made` but for its views."""
-    other = copy.copy(made)
+    other = made.copy()
     other.views = LazyMapping(views, object_of)
     return other
 
@@ -110,7 +121,7 @@ def _take_columns(made: Any, source: TableSource) -> None:
         if pages.pages:
             _look_through(pages)
         # The rows are given once: a page is let go when the last of its tables has been looked at.
-        found = pages.rows_of.pop((source.keyspace, source.name), [])
+        found = pages.rows_of.get(source.keyspace, {}).pop(source.name, ())
         made.partition_key, made.clustering_key, made.columns = column_rows.columns_of(made, found, pages.texts)
     for row in source.masks:
         made.columns[_row_checked(row)["column_name"]].mask = _mask(row)
@@ -120,14 +131,11 @@ def _look_through(columns: ColumnPages) -> None:
     """Find the rows of each table."""
     pages, columns.pages = columns.pages, []
     columns.texts = column_rows.Texts()
-    for body, at, count in pages:
+    for page in pages:
         try:
-            found = column_rows.runs(body, at, count)
+            column_rows.note_runs(columns.rows_of, *page)
         except DecodeError as error:
             log.error("a page of the schema tables is damaged: %s", error)
-            continue
-        for keyspace, table, begin, rows in found:
-            columns.rows_of.setdefault((keyspace, table), []).append((body, begin, rows))
 
 
 def _mask(row: Mapping[str, Any]) -> ColumnMask:
@@ -142,7 +150,7 @@ def _mask(row: Mapping[str, Any]) -> ColumnMask:
 
 
 _QUOTED = frozenset(("ascii", "date", "inet", "text", "time", "timestamp", "varchar"))
-_FIELD_END = re.compile(r"(?<!\\):")
+_FIELD_END = r"(?<!\\):"
 
 
 def _literal(kind: str, value: str) -> str:
@@ -156,7 +164,7 @@ def _literal_of(kind: Sequence[Any], value: str) -> str:
         return _literal_of(kind[1], value)
     if name == "tuple":
         # The texts of the fields, an @ for null; a backslash stands before what would be taken for one of these.
-        fields = zip(_apart(kind[1]), _FIELD_END.split(value), strict=False)
+        fields = zip(_apart(kind[1]), re.split(_FIELD_END, value), strict=False)
         return f"({', '.join('null' if text == '@' else _literal_of(field, _plain(text)) for field, text in fields)})"
     if len(kind) > 1:
         # Collections and vectors are kept as the hex of their wire form.
@@ -203,14 +211,14 @@ def _types(nodes: Sequence[Any]) -> list[Any]:
 
 
 _NO_FLAGS: frozenset[str] = frozenset()
-_USUAL_FLAGS = frozenset({"compound"})
 
 
 def _take_flags(made: TableMetadataV3, source: TableSource) -> None:
     """Tables of Thrift, and with COMPACT STORAGE: they have no flag ``compound``, and columns that CQL does not show."""
-    flags = source.names.value(source.row, "flags") or _NO_FLAGS
-    if flags == _USUAL_FLAGS or source.virtual or "flags" not in source.names.places:
+    at = source.names.flags
+    if at is None or source.virtual:
         return
+    flags = source.row[at] or _NO_FLAGS
     _checked(flags, frozenset, "flags")
     if flags:
         made.is_compact_storage = "compound" not in flags or bool(flags & {"dense", "super"})
@@ -240,8 +248,7 @@ def _hide_static_compact(made: TableMetadataV3) -> None:
 
 
 def _take_parts(made: TableMetadataV3, source: TableSource) -> None:
-    if source.indexes:
-        made.indexes = {row[0]: _index(row, made) for row in source.indexes}
+    made.indexes = _indexes_of(source, made)
     if source.triggers:
         made.triggers = {}
     for row in source.triggers:
@@ -254,6 +261,10 @@ def _take_parts(made: TableMetadataV3, source: TableSource) -> None:
         made.dropped_columns[name] = DroppedColumn(name, row["type"], row["dropped_time"], row.get("kind") == "static")
     if not made.partition_key:
         raise ValueError("no column is of the partition key")
+
+
+def _indexes_of(source: TableSource, made: TableMetadataV3) -> Any:
+    return {row[0]: _index(row, made) for row in source.indexes} if source.indexes else NOTHING
 
 
 def _index(row: IndexRow, made: TableMetadataV3) -> IndexMetadata:
@@ -273,7 +284,7 @@ def _index(row: IndexRow, made: TableMetadataV3) -> IndexMetadata:
     return IndexMetadata(made.keyspace_name, made.name, name, kind, options)
 
 
-_TARGET = re.compile(r'(?:(keys|values|entries|full)\()?("?)(.*?)\2(?(1)\))', re.DOTALL)
+_TARGET = r'(?s:(?:(keys|values|entries|full)\()?("?)(.*?)\2(?(1)\)))'
 _FROZEN_COLLECTIONS = ("frozen<list<", "frozen<map<", "frozen<set<")
 
 
@@ -286,7 +297,7 @@ def _index_target(target: str, columns: Mapping[str, ColumnMetadata]) -> str:
     column = columns.get(target)
     if column is not None and "(" not in target and not column.cql_type.startswith(_FROZEN_COLLECTIONS):
         return maybe_escape_name(target)
-    match = _TARGET.fullmatch(target)
+    match = re.fullmatch(_TARGET, target)
     assert match is not None  # whatever it is, it is a name
     part, quote, name = match.groups()
     name = name.replace('""', '"') if quote else name

@@ -1,8 +1,10 @@
 """The columns of tables out of pages of system_schema.columns, in Python: the reference of `cassandra._accel.column_rows`.
 
-It is by far the largest schema table, with a row for each column of each table. `runs` walks along a page once and notes where the
-rows of each table are; `columns_of` makes the columns of one table of its rows, when somebody looks at it. Rows have the cells
+It is by far the largest schema table, with a row for each column of each table. `note_runs` walks along a page once and notes where
+the rows of each table are; `columns_of` makes the columns of one table of its rows, when somebody looks at it. Rows have the cells
 keyspace_name, table_name, column_name, clustering_order, kind, position, type, each a [bytes] (native_protocol_v4.spec, section 4.2.5.2).
+
+`usual_table` makes a whole table, where it is like most: the rest of the work on it would take as long as its columns.
 
 Thousands of columns have the same names and types: `texts` keeps each text once.
 """
@@ -15,14 +17,21 @@ from typing import Any
 
 from cassandra.errors import DecodeError
 from cassandra.metadata.elements import ColumnMetadata
+from cassandra.metadata.schema import NOTHING, TableSource
+from cassandra.metadata.tables import TableMetadataV3
 
-__all__ = ["Texts", "columns_of", "runs"]
+__all__ = ["Texts", "columns_of", "note_runs", "usual_table"]
 
 CELLS = 7
 
+USUAL_FLAGS = frozenset({"compound"})
+
 _int32_at = struct.Struct(">i").unpack_from
 
-Run = tuple[bytes, int, int]  # a page, where the rows begin in it, how many they are
+# Of each run of rows of one table a page, where the rows begin in it, and how many they are, one after the other: of thousands of
+# tables each further object would be felt by the garbage collector.
+Runs = tuple[Any, ...]
+RowsOf = dict[str, dict[str, Runs]]  # by keyspace and table
 
 
 class Texts:
@@ -46,12 +55,11 @@ class Texts:
         return text
 
 
-def runs(body: bytes, at: int, count: int) -> list[tuple[str, str, int, int]]:
-    """(keyspace, table, where its rows begin, how many they are) of the `count` rows at `at`, for each table in turn.
+def note_runs(rows_of: RowsOf, body: bytes, at: int, count: int) -> None:
+    """Note in `rows_of` where the rows of each table are among the `count` rows at `at` of the page `body`.
 
-    Names that are no text are left out. DecodeError where rows go past the end of the page.
+    Names that are no text are left out. DecodeError where rows go past the end of the page: what was before them is noted.
     """
-    found: list[tuple[str, str, int, int]] = []
     known: bytes | None = None
     begin = rows = 0
     names: tuple[str, str] | None = None
@@ -63,7 +71,7 @@ def runs(body: bytes, at: int, count: int) -> list[tuple[str, str, int, int]]:
             at = keyspace_end + 4 + max(size_at(body, keyspace_end)[0], 0)
             if body[start:at] != known:
                 if names is not None:
-                    found.append((*names, begin, rows))
+                    _note(rows_of, names, (body, begin, rows))
                 known, begin, rows = body[start:at], start, 0
                 names = _names(body[start + 4 : keyspace_end], body[keyspace_end + 4 : at])
             rows += 1
@@ -75,8 +83,12 @@ def runs(body: bytes, at: int, count: int) -> list[tuple[str, str, int, int]]:
     if at > len(body):
         raise _past_the_end()
     if names is not None:
-        found.append((*names, begin, rows))
-    return found
+        _note(rows_of, names, (body, begin, rows))
+
+
+def _note(rows_of: RowsOf, names: tuple[str, str], run: Runs) -> None:
+    tables = rows_of.setdefault(names[0], {})
+    tables[names[1]] = tables.get(names[1], ()) + run
 
 
 def _past_the_end() -> DecodeError:
@@ -109,9 +121,9 @@ def _rows(body: bytes, at: int, count: int) -> Iterator[list[bytes | None]]:
 
 
 def columns_of(
-    table: Any, found: list[Run], texts: Texts
+    table: Any, found: Runs, texts: Texts
 ) -> tuple[list[ColumnMetadata], list[ColumnMetadata], dict[str, ColumnMetadata]]:
-    """(partition key, clustering key, all columns by name) of `table`, from the `runs` of its rows.
+    """(partition key, clustering key, all columns by name) of `table`, from the runs of its rows that `note_runs` has found.
 
     Columns are in the order that servers describe tables in: the key, static columns, the others; within these by name, as they
     come. DecodeError for what is no text or number, ValueError for a null or an unknown kind.
@@ -120,7 +132,8 @@ def columns_of(
     clustering_key: list[tuple[int, ColumnMetadata]] = []
     static: list[ColumnMetadata] = []
     regular: list[ColumnMetadata] = []
-    for body, at, count in found:
+    for place in range(0, len(found), 3):
+        body, at, count = found[place : place + 3]
         for _, _, name_cell, order, kind, position_cell, type_cell in _rows(body, at, count):
             name = texts._text(name_cell, None)
             position = _position(position_cell, name)
@@ -166,6 +179,42 @@ def unknown_kind(name: str, kind: bytes | None) -> Exception:
         return ValueError(f"column {name!r} is of the unknown kind {kind.decode()!r}")
     except UnicodeDecodeError as error:
         return DecodeError(f"the kind of column {name!r} cannot be decoded: {error}")
+
+
+def usual_table(source: TableSource) -> TableMetadataV3 | None:
+    """The table of `source`, without its indexes; None where more is to be said of it, or its rows are damaged.
+
+    The pages of its columns have been looked through.
+    """
+    names, row, pages = source.names, source.row, source.columns
+    if (
+        pages is None
+        or names.flags is None
+        or source.virtual
+        or source.error is not None
+        or source.triggers
+        or source.dropped
+        or source.masks
+        or source.scylla
+        or row[names.flags] != USUAL_FLAGS
+        or (names.extensions is not None and row[names.extensions])
+    ):
+        return None
+    tables = pages.rows_of.get(source.keyspace, {})
+    found = tables.pop(source.name, None)
+    if found is None:
+        return None
+    made = TableMetadataV3(source.keyspace, source.name, triggers=NOTHING)
+    try:
+        made.partition_key, made.clustering_key, made.columns = columns_of(made, found, pages.texts)
+    except (DecodeError, ValueError):
+        made.partition_key = []
+    if not made.partition_key:
+        tables[source.name] = found  # for who says what is wrong with them
+        return None
+    made.take_row(names, row)
+    made.indexes = made.views = made.dropped_columns = NOTHING
+    return made
 
 
 def in_positions(columns: list[tuple[int, ColumnMetadata]]) -> list[ColumnMetadata]:

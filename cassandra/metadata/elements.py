@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -37,6 +36,8 @@ def _target_as_cql(target: str) -> str:
     """What stands in the parentheses of CREATE INDEX. ScyllaDB keeps the target of a local index as JSON: ``{"pk":["a"],"ck":["b"]}``."""
     if not target.startswith("{"):
         return target
+    import json  # for these alone: it takes as long as looking at a hundred tables
+
     columns = json.loads(target)
     partition_key, column = (", ".join(protect_names(columns[part])) for part in ("pk", "ck"))
     return f"({partition_key}), {column}"

@@ -80,7 +80,7 @@ class ColumnPages:
 
     def __init__(self) -> None:
         self.pages: list[Page] = []
-        self.rows_of: dict[tuple[str, str], list[Page]] = {}  # of each table or view, by keyspace and name
+        self.rows_of: dict[str, dict[str, tuple[Any, ...]]] = {}  # of each table or view, by keyspace and name
         self.texts: Any = None
 
     def add(self, message: Any) -> None:

@@ -139,10 +139,13 @@ class RowNames:
     `places` has where the value of each is in a row.
     """
 
-    __slots__ = ("places",)
+    __slots__ = ("extensions", "flags", "places")
 
     def __init__(self, names: Sequence[str] = ()) -> None:
         self.places = {name: at for at, name in enumerate(names)}
+        # Those that are asked for of each table.
+        self.extensions = self.places.get("extensions")
+        self.flags = self.places.get("flags")
 
     def value(self, row: Sequence[Any], name: str) -> Any:
         """The value of column `name` in `row`; None where rows have no such column."""

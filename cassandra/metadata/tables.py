@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 import uuid
 from collections.abc import Mapping, MutableMapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from cassandra.metadata.elements import ColumnMetadata, TriggerMetadata
 from cassandra.metadata.names import maybe_escape_name, protect_names, protect_value
@@ -13,6 +13,8 @@ from cassandra.metadata.options import TableOptions, options_as_cql
 from cassandra.metadata.schema import NO_NAMES, RowNames
 
 __all__ = ["MaterializedViewMetadata", "TableMetadata", "TableMetadataV3", "incomplete"]
+
+T = TypeVar("T", bound="TableMetadata")
 
 
 def incomplete(what: str, error: BaseException, structure: str) -> str:
@@ -177,6 +179,13 @@ class TableMetadata(_Columnar):
         self.virtual = virtual
         self.is_compact_storage = False
         self.is_cql_compatible = True
+
+    def copy(self: T) -> T:
+        """The same table once more, with the same columns."""
+        other = type(self).__new__(type(self))
+        for name in (*_Columnar.__slots__, *TableMetadata.__slots__):
+            setattr(other, name, getattr(self, name))
+        return other
 
     def export_as_string(self) -> str:
         """The statements that make the table, its indexes, triggers and views; a comment where the table cannot be made."""

@@ -48,6 +48,7 @@ OPTIONAL = {
 DEFERRED = {
     ("cassandra._foreign", "importlib"),
     ("cassandra.cluster.display", "html"),
+    ("cassandra.metadata.elements", "json"),
     ("cassandra.cluster.execution", "cassandra.query.typed_rows"),
     ("cassandra.concurrent", "cassandra.query.typed_rows"),
     ("cassandra.cluster.columnar", "cassandra.protocol.columnar"),

@@ -34,7 +34,17 @@ def row(
 
 def columns(twins: Any, body: bytes, count: int, texts: Any = None) -> Any:
     module = twins.column_rows
-    return module.columns_of("the table", [(body, 0, count)], texts or module.Texts())
+    return module.columns_of("the table", (body, 0, count), texts or module.Texts())
+
+
+def runs(twins: Any, body: bytes, at: int, count: int) -> Any:
+    """By keyspace and table (page, begin, count, ...), with a word for the page."""
+    rows_of: dict[str, dict[str, tuple[Any, ...]]] = {}
+    twins.column_rows.note_runs(rows_of, body, at, count)
+    return {
+        keyspace: {table: tuple("the page" if one is body else one for one in found) for table, found in tables.items()}
+        for keyspace, tables in rows_of.items()
+    }
 
 
 def described(made: Any) -> Any:
@@ -102,18 +112,35 @@ def test_runs_say_where_the_rows_of_each_table_are(twins: Twins) -> None:
         *[row(b"c", where=(b"ks", b"t"))] * 3,
     ]
     body = b"before" + page(*rows)
-    found = twins.column_rows.runs(body, 6, len(rows))
-    assert [(keyspace, table, count) for keyspace, table, _, count in found] == [
-        ("ks", "t", 2),
-        ("ks", "tt", 1),
-        ("kst", "t", 1),
-        ("ks", "t", 3),
-    ]
+    found = runs(twins, body, 6, len(rows))
+    assert {keyspace: {table: made[2::3] for table, made in tables.items()} for keyspace, tables in found.items()} == {
+        "ks": {"t": (2, 3), "tt": (1,)},
+        "kst": {"t": (1,)},
+    }
+    assert found["ks"]["t"][:2] == ("the page", 6)
     texts = twins.column_rows.Texts()
-    own = [(body, begin, count) for keyspace, table, begin, count in found if (keyspace, table) == ("ks", "t")]
+    own = tuple(body if one == "the page" else one for one in found["ks"]["t"])
     assert list(twins.column_rows.columns_of("the table", own, texts)[2]) == ["a", "b", "c"]
-    assert twins.column_rows.runs(body, 6, 0) == []
-    assert twins.column_rows.columns_of("the table", [], texts) == ([], [], {})
+    assert runs(twins, body, 6, 0) == {}
+    assert twins.column_rows.columns_of("the table", (), texts) == ([], [], {})
+
+
+def test_a_table_may_lie_in_several_pages(twins: Twins) -> None:
+    rows_of: dict[str, dict[str, tuple[Any, ...]]] = {}
+    pages = [page(row(b"a")), page(row(b"b"), row(b"z", where=(b"ks", b"u"))), page(row(b"c"))]
+    for one, count in zip(pages, (1, 2, 1), strict=True):
+        twins.column_rows.note_runs(rows_of, one, 0, count)
+    assert rows_of["ks"]["t"] == (pages[0], 0, 1, pages[1], 0, 1, pages[2], 0, 1)
+    texts = twins.column_rows.Texts()
+    assert list(twins.column_rows.columns_of("the table", rows_of["ks"]["t"], texts)[2]) == ["a", "b", "c"]
+
+
+def test_what_comes_before_damage_is_noted(twins: Twins) -> None:
+    rows_of: dict[str, dict[str, tuple[Any, ...]]] = {}
+    body = page(row(b"a"), row(b"b", where=(b"ks", b"u")))[:-1]
+    with pytest.raises(DecodeError, match="past the end"):
+        twins.column_rows.note_runs(rows_of, body, 0, 2)
+    assert rows_of == {"ks": {"t": (body, 0, 1)}}
 
 
 @pytest.mark.parametrize(
@@ -145,7 +172,7 @@ def test_rows_past_the_end_are_refused(twins: Twins) -> None:
     body = page(row(b"a"), row(b"b"))
     for size in range(len(body)):
         calls: list[Callable[[bytes], Any]] = [
-            lambda cut: twins.column_rows.runs(cut, 0, 2),
+            lambda cut: runs(twins, cut, 0, 2),
             lambda cut: columns(twins, cut, 2),
         ]
         for call in calls:
@@ -174,7 +201,7 @@ def test_both_implementations_agree_on_whatever_comes(
     for lane in LANES:
         twins = Twins(lane)
         calls: list[Callable[[], Any]] = [
-            lambda twins=twins: twins.column_rows.runs(data, 0, len(rows)),  # type: ignore[misc]
+            lambda twins=twins: runs(twins, data, 0, len(rows)),  # type: ignore[misc]
             lambda twins=twins: described(columns(twins, data, len(rows))),  # type: ignore[misc]
         ]
         for call in calls:
