@@ -321,7 +321,7 @@ class Core:
         policy.populate(cluster, hosts)
         for host in hosts:
             if host.is_up is False:
-                policy.on_down(host)
+                self._tell_of((policy,), "on_down", host)
         self.attach_policy(policy)
         self.listeners.append(policy)
 
