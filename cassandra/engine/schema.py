@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 log = logging.getLogger("cassandra.cluster")
 
 VERSION_QUERY = "SELECT schema_version, release_version FROM system.local WHERE key = 'local'"
+# What could not be read is tried again, after so many seconds, then twice as many, and so on; so many times in a row.
+FIRST_DELAY = 1.0
+MOST_TRIES = 8
 MANY = 12  # that many targets in one keyspace are read as the whole keyspace
 
 
@@ -115,6 +118,7 @@ class SchemaRefresher:
         self._missing: set[tuple[Any, str]] = set()
         self._pending: dict[Target, None] = {}
         self._timer: asyncio.TimerHandle | None = None
+        self._failures = 0  # in a row
         self._wanted: dict[Target, tuple[Connection | None, list[asyncio.Future[None]]]] = {}
         self._worker: asyncio.Task[None] | None = None
         self._closed = False
@@ -146,8 +150,16 @@ class SchemaRefresher:
         if window < 0 or self._closed or not self._concerns(target):
             return
         self._pending[target] = None
-        if self._timer is None:
-            self._timer = self._core.loop.call_later(random.uniform(0.0, window), self._start_pending)
+        self._read_pending_in(random.uniform(0.0, window))
+
+    def _read_pending_in(self, delay: float) -> None:
+        """Read what is pending after so many seconds, or sooner where that was said already."""
+        due = self._core.loop.time() + delay
+        if self._timer is not None:
+            if self._timer.when() <= due:
+                return
+            self._timer.cancel()
+        self._timer = self._core.loop.call_at(due, self._start_pending)
 
     def _start_pending(self) -> None:
         self._timer = None
@@ -173,15 +185,27 @@ class SchemaRefresher:
         return self._reads_schema and (wanted is None or target.keyspace in wanted)
 
     async def _refresh_quietly(self, targets: Iterable[Target], connection: Connection | None = None) -> None:
+        targets = list(targets)
         try:
             await self._refresh(targets, connection)
+            self._failures = 0
         except (DriverException, OSError, asyncio.TimeoutError) as error:
             if not self._closed:
                 log.warning("the schema could not be read again: %s", error)
             self._doubt()
+            self._try_again(targets)
         except Exception:
             log.exception("the schema could not be read again")
             self._doubt()
+
+    def _try_again(self, targets: Iterable[Target]) -> None:
+        """Read what could not be read once more, after a while: no other event may ever name it."""
+        self._failures += 1
+        if self._closed or self._failures > MOST_TRIES:
+            return
+        self._pending.update(dict.fromkeys(targets))
+        longest = FIRST_DELAY * 2 ** (self._failures - 1)
+        self._read_pending_in(random.uniform(longest / 2, longest))
 
     def _doubt(self) -> None:
         """The snapshot may lack a change: after the next move of the control connection all is read again."""

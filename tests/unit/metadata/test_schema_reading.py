@@ -212,6 +212,38 @@ async def test_a_failed_reading_does_not_fail_the_statement() -> None:
             assert list(cluster.metadata.keyspaces["a"].tables) == ["t0", "t1"]
 
 
+async def test_what_could_not_be_read_is_read_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cassandra.engine.schema.FIRST_DELAY", 0.01)
+    with FakeNode() as node:
+        node.schema = schema("a", "b")
+        async with connected(node, schema_event_refresh_window=0) as (cluster, session):
+            for times, keyspace_name in ((1, "a"), (3, "b")):
+                add_table(node.schema, keyspace_name, "new")
+                node.prime(re.compile("system_schema.tables"), error(ErrorCode.SERVER_ERROR), times=times)
+                node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", keyspace_name, "new")
+                await until(cluster, lambda name=keyspace_name: "new" in cluster.metadata.keyspaces[name].tables)  # type: ignore[misc]
+            # Also what a session has changed itself, and with no event.
+            add_table(node.schema, "a", "newer")
+            node.prime(re.compile("system_schema.tables"), error(ErrorCode.SERVER_ERROR), times=1)
+            node.prime("CREATE TABLE a.newer", schema_change("CREATED", "TABLE", "a", "newer"))
+            await session.execute("CREATE TABLE a.newer")
+            await until(cluster, lambda: "newer" in cluster.metadata.keyspaces["a"].tables)
+
+
+async def test_an_event_does_not_wait_for_what_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cassandra.engine.schema.FIRST_DELAY", 3600.0)
+    with FakeNode() as node:
+        node.schema = schema("a", "b")
+        async with connected(node, schema_event_refresh_window=0) as (cluster, _):
+            node.prime(re.compile("system_schema.tables"), error(ErrorCode.SERVER_ERROR), times=1)
+            node.send_event("SCHEMA_CHANGE", "UPDATED", "TABLE", "a", "t0")
+            schema_of = cluster._core.schema  # type: ignore[union-attr]
+            await until(cluster, lambda: schema_of._failures == 1)
+            add_table(node.schema, "b", "new")
+            node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", "b", "new")
+            await until(cluster, lambda: "new" in cluster.metadata.keyspaces["b"].tables)
+
+
 async def test_a_fault_of_the_driver_does_not_hang_the_statement(monkeypatch: pytest.MonkeyPatch) -> None:
     with FakeNode() as node:
         node.schema = schema("a")
