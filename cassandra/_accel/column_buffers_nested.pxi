@@ -1,0 +1,167 @@
+# Columns of collections, tuples, user-defined types and vectors, and of Python objects. Included by column_buffers.pyx.
+
+# -- what holds others ----------------------------------------------------------------------------------------------------
+
+# The size at `p` of a [bytes], `left` bytes before the end of what holds it. Negative lengths other than -1 are damage (see codec_base.take).
+cdef inline int32_t item_size(const uint8_t* p, Py_ssize_t left) except -2:
+    cdef int32_t size
+    if left < 4:
+        raise DecodeError("truncated")
+    size = <int32_t> get_be32(p)
+    if size < -1 or size > left - 4:
+        raise DecodeError("a length beyond the end, or negative")
+    return size
+
+
+cdef object collection(Node node, const uint8_t* base, Cell* cells, Py_ssize_t count, Py_ssize_t nulls, object validity):
+    cdef bint is_map = node.kind == NODE_MAP
+    cdef Cells items = new_cells(count)
+    cdef Cells values = new_cells(count) if is_map else items
+    cdef Block offsets = new_block((count + 1) * 4, False)
+    cdef int32_t* places = <int32_t*> offsets.data
+    cdef uint32_t pos, end
+    cdef int64_t number, at
+    cdef int32_t size
+    cdef Py_ssize_t i
+    cdef int side
+    cdef Node child, key_node
+    for i in range(count):
+        places[i] = <int32_t> items.count
+        if cells[i].size < 0:
+            continue
+        pos = cells[i].start
+        end = pos + <uint32_t> cells[i].size
+        if cells[i].size < 4:
+            raise DecodeError("truncated")
+        number = <int32_t> get_be32(base + pos)
+        pos += 4
+        if number < 0 or number * (8 if is_map else 4) > end - pos:
+            raise DecodeError("a count that the bytes cannot hold")
+        for at in range(number):
+            for side in range(2 if is_map else 1):
+                size = item_size(base + pos, end - pos)
+                pos += 4
+                (values if side else items).add(pos, size)
+                if size > 0:
+                    pos += <uint32_t> size
+        if pos != end:
+            raise DecodeError("bytes left over")
+    places[count] = <int32_t> items.count
+    child = <Node> node.children[0]
+    if not is_map:
+        inner = build(child, base, items.items, items.count)
+        return _ColumnArray(node.layout, count, nulls, (validity, offsets), (inner,))
+    key_node = <Node> child.children[0]
+    keys = build(key_node, base, items.items, items.count)
+    if keys.null_count:
+        raise DecodeError("a key is null, which a column of maps cannot hold")
+    inner = build(<Node> child.children[1], base, values.items, values.count)
+    entries = _ColumnArray(child.layout, items.count, 0, (None,), (keys, inner))
+    return _ColumnArray(node.layout, count, nulls, (validity, offsets), (entries,))
+
+
+cdef object structure(Node node, const uint8_t* base, Cell* cells, Py_ssize_t count, Py_ssize_t nulls, object validity):
+    cdef Py_ssize_t width = len(node.children)
+    cdef Cells fields = new_cells(count * width)
+    cdef uint32_t pos, end
+    cdef int32_t size
+    cdef Py_ssize_t i, field
+    for i in range(count):
+        pos = end = 0
+        if cells[i].size >= 0:
+            pos = cells[i].start
+            end = pos + <uint32_t> cells[i].size
+        for field in range(width):
+            size = -1
+            if pos < end:  # a missing tail is null: the value is older than the type's last fields
+                size = item_size(base + pos, end - pos)
+                pos += 4
+            fields.items[field * count + i].start = pos
+            fields.items[field * count + i].size = size
+            if size > 0:
+                pos += <uint32_t> size
+        if pos != end:
+            raise DecodeError("bytes left over")
+    children = [
+        build(<Node> node.children[field], base, fields.items + field * count, count) for field in range(width)
+    ]
+    return _ColumnArray(node.layout, count, nulls, (validity,), tuple(children))
+
+
+cdef object vector(Node node, const uint8_t* base, Cell* cells, Py_ssize_t count, Py_ssize_t nulls, object validity):
+    cdef Node child = <Node> node.children[0]
+    cdef int64_t dimension = node.dimension
+    cdef int64_t size = child.wire_size
+    cdef int64_t whole = size * dimension
+    cdef Cells items
+    cdef Py_ssize_t i
+    cdef int64_t at
+    if dimension and count > LIMIT // dimension // (child.width if child.width else 8):
+        raise _too_large(node.layout)
+    if size >= 0:
+        for i in range(count):
+            if cells[i].size >= 0 and cells[i].size != whole:
+                raise DecodeError(f"takes {whole} bytes")
+    if size >= 0 and child.kind == NODE_NUMBER:
+        inner = array_of(child, count * dimension, 0, (None, matrix(base, cells, count, dimension, size)))
+    else:
+        items = new_cells(count * dimension)
+        for i in range(count):
+            if cells[i].size < 0:
+                items.add_nulls(dimension)
+            elif size >= 0:
+                for at in range(dimension):
+                    items.add(<uint32_t> (cells[i].start + at * size), <int32_t> size)
+            else:
+                vector_items(base, cells[i], dimension, items)
+        inner = build(child, base, items.items, items.count)
+    return _ColumnArray(node.layout, count, nulls, (validity,), (inner,))
+
+
+cdef Block matrix(const uint8_t* base, const Cell* cells, Py_ssize_t count, Py_ssize_t dimension, Py_ssize_t width):
+    cdef Py_ssize_t step = dimension * width
+    cdef Block made = new_block(count * step, False)
+    cdef Py_ssize_t i
+    for i in range(count):
+        if cells[i].size < 0:
+            memset(made.data + i * step, 0, step)
+        else:
+            turbocql_copy(made.data + i * step, base + cells[i].start, dimension, width, TURBOCQL_LITTLE)
+    return made
+
+
+cdef int vector_items(const uint8_t* base, Cell cell, int64_t dimension, Cells items) except -1:
+    cdef uint32_t pos = cell.start
+    cdef uint32_t end = pos + <uint32_t> cell.size
+    cdef uint64_t size = 0
+    cdef Py_ssize_t taken
+    cdef int64_t at
+    if dimension > cell.size:
+        raise DecodeError("truncated")
+    for at in range(dimension):
+        taken = get_uvint(base + pos, end - pos, &size)
+        if taken == 0 or size > end - pos - <uint32_t> taken:
+            raise DecodeError("truncated")
+        pos += <uint32_t> taken
+        items.add(pos, <int32_t> size)
+        pos += <uint32_t> size
+    if pos != end:
+        raise DecodeError("bytes left over")
+    return 0
+
+
+# -- Python objects, as rows have them ------------------------------------------------------------------------------------
+
+cdef list objects(Node node, const uint8_t* base, const Cell* cells, Py_ssize_t count):
+    cdef list made = []
+    cdef Py_ssize_t i
+    cdef object codec = node.codec
+    cdef bint native = isinstance(codec, Codec)
+    for i in range(count):
+        if native:
+            made.append((<Codec> codec).read_nullable(base + cells[i].start, cells[i].size))
+        elif cells[i].size < 0:
+            made.append(None)
+        else:
+            made.append(codec.decode_nullable(PyBytes_FromStringAndSize(<const char*> base + cells[i].start, cells[i].size)))
+    return made
