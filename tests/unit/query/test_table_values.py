@@ -216,7 +216,7 @@ def test_dictionaries_and_vectors_in_place(twins: Twins) -> None:
 def test_days_and_moments_that_datetime_cannot_hold(twins: Twins) -> None:
     numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
     far = 5_000_000  # days: the year 15659
-    array = numpy.array([far, -far, numpy.datetime64("NaT")], dtype="M8[D]")
+    array = numpy.array([far, -far, numpy.iinfo("int64").min], dtype="int64").view("M8[D]")  # the last one is NaT
     rows = numpy.zeros(3, dtype=[("c0", "M8[D]")])
     rows["c0"] = array
     assert one_by_one(t.SimpleDateType, rows) == [2**31 + far, 2**31 - far, None]
