@@ -139,8 +139,8 @@ async def test_hosts_are_tried_at_once_when_the_control_connection_is_back() -> 
             await events.expect("up", other.address)
 
 
-async def test_the_control_connection_comes_back_with_the_first_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a long outage its own next try may be minutes away."""
+def an_hour_between_tries(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Have the control connection wait that long after a try to come back that has failed; the event tells of the first one."""
     tries = asyncio.Event()
 
     def next_delay(schedule: Any) -> float:
@@ -148,6 +148,12 @@ async def test_the_control_connection_comes_back_with_the_first_host(monkeypatch
         return 3600.0
 
     monkeypatch.setattr("cassandra.engine.control._next_delay", next_delay)
+    return tries
+
+
+async def test_the_control_connection_comes_back_with_the_first_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a long outage its own next try may be minutes away."""
+    tries = an_hour_between_tries(monkeypatch)
     with FakeNode() as node:
         async with connected(node) as (cluster, _):
             core = cluster._core
@@ -162,13 +168,7 @@ async def test_the_control_connection_comes_back_with_the_first_host(monkeypatch
 
 async def test_the_control_connection_comes_back_with_any_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     """An outage may be over before a pool has noticed, so that no host was ever down."""
-    tries = asyncio.Event()
-
-    def next_delay(schedule: Any) -> float:
-        tries.set()
-        return 3600.0
-
-    monkeypatch.setattr("cassandra.engine.control._next_delay", next_delay)
+    tries = an_hour_between_tries(monkeypatch)
     with FakeNode() as node:
         async with connected(node) as (cluster, session):
             core = cluster._core
