@@ -58,8 +58,7 @@ def _row_checked(row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def table(source: TableSource) -> TableMetadataV3:
     """The table of `source`."""
-    if source.columns is not None and source.columns.pages:
-        _look_through(source.columns)
+    _look_through(source.columns)
     made: TableMetadataV3 | None = column_rows.usual_table(source)
     if made is None:
         made = _unusual_table(source)
@@ -101,6 +100,7 @@ def with_views(made: TableMetadataV3, views: Mapping[str, TableSource]) -> Table
 
 def view(source: TableSource) -> MaterializedViewMetadata:
     """The materialized view of `source`."""
+    _look_through(source.columns)
     where = source.names.value(source.row, "where_clause")
     made = MaterializedViewMetadata(source.keyspace, source.name, source.base or "", False, str(where), None)
     try:
@@ -118,8 +118,6 @@ def view(source: TableSource) -> MaterializedViewMetadata:
 def _take_columns(made: Any, source: TableSource) -> None:
     pages = source.columns
     if pages is not None:
-        if pages.pages:
-            _look_through(pages)
         # The rows are given once: a page is let go when the last of its tables has been looked at.
         found = pages.rows_of.get(source.keyspace, {}).pop(source.name, ())
         made.partition_key, made.clustering_key, made.columns = column_rows.columns_of(made, found, pages.texts)
@@ -127,8 +125,10 @@ def _take_columns(made: Any, source: TableSource) -> None:
         made.columns[_row_checked(row)["column_name"]].mask = _mask(row)
 
 
-def _look_through(columns: ColumnPages) -> None:
-    """Find the rows of each table."""
+def _look_through(columns: ColumnPages | None) -> None:
+    """Find the rows of each table, where that was not done yet."""
+    if columns is None or not columns.pages:
+        return
     pages, columns.pages = columns.pages, []
     columns.texts = column_rows.Texts()
     for page in pages:

@@ -12,12 +12,12 @@ import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from cassandra.cqltypes.coerce import DATE_OFFSET
 from cassandra.cqltypes.containers import ListType, MapType, SetType, TupleType, VectorType
 from cassandra.cqltypes.udt import UserType
 from cassandra.protocol.arrow_cells import bounds, with_nulls
 from cassandra.protocol.layouts import layout_of
 from cassandra.query.table_types import (
-    DATE_OFFSET,
     DURATION_PARTS,
     NANOS,
     Convert,

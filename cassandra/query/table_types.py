@@ -7,14 +7,13 @@ import uuid
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from cassandra.cqltypes.coerce import DATE_OFFSET
 from cassandra.cqltypes.containers import ListType, MapType, SetType, TupleType, VectorType, _Wrapper
 from cassandra.cqltypes.udt import UserType
 from cassandra.errors import DecodeError
 from cassandra.protocol.layouts import layout_of
 
 __all__ = [
-    "DATE_OFFSET", "DURATION_PARTS", "NANOS", "Convert", "Pairs", "bare", "container_of", "element_of", "kind_of", "map_maker", "reader_of", "uuid_of",
+    "DURATION_PARTS", "NANOS", "Convert", "Pairs", "bare", "container_of", "element_of", "kind_of", "map_maker", "reader_of", "uuid_of",
     "whole_number",
 ]  # fmt: skip
 

@@ -13,11 +13,11 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from cassandra.cqltypes.coerce import DATE_OFFSET
 from cassandra.cqltypes.containers import ListType, MapType, SetType, TupleType, VectorType
 from cassandra.cqltypes.udt import UserType
 from cassandra.query import arrow_values as arrow
 from cassandra.query.table_types import (
-    DATE_OFFSET,
     DURATION_PARTS,
     NANOS,
     Convert,
