@@ -11,7 +11,7 @@ from cassandra.cluster.configuration import NOT_SET, ClusterBase
 from cassandra.cluster.execution import check_keyspace
 from cassandra.cluster.schema_calls import SchemaCalls
 from cassandra.engine.core import Core
-from cassandra.engine.schema import Target
+from cassandra.engine.schema_targets import Target
 from cassandra.errors import ConnectionException
 
 __all__ = ["Cluster"]

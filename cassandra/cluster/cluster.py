@@ -18,7 +18,7 @@ from cassandra.cluster.session import Session
 from cassandra.engine.core import Core
 from cassandra.engine.loop import Inbox, LoopThread
 from cassandra.engine.patched import refuse_green_threads
-from cassandra.engine.schema import Target
+from cassandra.engine.schema_targets import Target
 from cassandra.errors import ConnectionException
 
 __all__ = ["Cluster"]

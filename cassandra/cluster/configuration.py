@@ -126,6 +126,9 @@ class ClusterBase(PoolSizes):
     schema_metadata_page_size: int = 1000
     """Rows in a page of the schema tables."""
 
+    schema_read_timeout: float | None = 300
+    """Seconds that reading the schema may take as a whole, at connect and later; None for no limit."""
+
     schema_metadata_keyspaces: Sequence[str] | None = None
     """The keyspaces to read the schema of; None for all. Replication is read of all, for token awareness."""
 
@@ -427,6 +430,7 @@ class ClusterBase(PoolSizes):
             schema_metadata_enabled=self.schema_metadata_enabled,
             token_metadata_enabled=self.token_metadata_enabled,
             schema_metadata_page_size=self.schema_metadata_page_size,
+            schema_read_timeout=self.schema_read_timeout,
             schema_metadata_keyspaces=self.schema_metadata_keyspaces,
             metadata_request_timeout=self.metadata_request_timeout,
             schema_event_refresh_window=self.schema_event_refresh_window,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Generic, TypeVar
 
-from cassandra.engine.schema import Target
+from cassandra.engine.schema_targets import Target
 
 __all__ = ["SchemaCalls"]
 

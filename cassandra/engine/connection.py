@@ -64,6 +64,11 @@ class FutureResponder:
         if not self.future.done():
             self.future.set_exception(error)
 
+    def on_timeout(self) -> None:
+        """Nobody waits any longer."""
+        if not self.future.done():
+            self.future.set_exception(asyncio.TimeoutError())
+
 
 class Connection(asyncio.BufferedProtocol):
     """An open connection. `on_closed` is called once with the cause; `on_event` with the body of each EVENT."""
@@ -186,11 +191,17 @@ class Connection(asyncio.BufferedProtocol):
         """Send one request and wait for its (opcode, flags, body); TimeoutError after `timeout` seconds."""
         responder = FutureResponder(self._loop.create_future())
         responder.stream = self.send(responder, opcode, flags, body)
+        # Not by asyncio.wait_for: before Python 3.12 it swallows a cancellation that comes together with the answer,
+        # and a loop over many requests, of pages say, would go on for ever.
+        timer = self._loop.call_later(timeout, responder.on_timeout) if timeout is not None else None
         try:
-            return await asyncio.wait_for(responder.future, timeout)
+            return await responder.future
         except (asyncio.TimeoutError, asyncio.CancelledError):
             self.abandon(responder.stream, responder)
             raise
+        finally:
+            if timer is not None:
+                timer.cancel()
 
     def abandon(self, stream: int, responder: Responder) -> None:
         """Nobody waits for the answer on `stream` any more; the stream stays taken until it comes."""

@@ -25,7 +25,13 @@ from cassandra.engine.schema import SchemaRefresher
 from cassandra.engine.session import EngineSession
 from cassandra.engine.settings import Settings
 from cassandra.engine.topology import NodeList
-from cassandra.errors import ConnectionException, DriverException, OperationTimedOut, UserTypeDoesNotExist
+from cassandra.errors import (
+    ConnectionException,
+    DriverException,
+    OperationTimedOut,
+    ProtocolError,
+    UserTypeDoesNotExist,
+)
 from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.metadata.host import Host
 from cassandra.policies.balancing import HostDistance, attach_policy
@@ -191,7 +197,8 @@ class Core:
         timeout = self.settings.metadata_request_timeout
         if timeout is not None and connection.features is not None and connection.features.sharding_info is not None:
             query = maybe_add_timeout_to_query(query, timeout)
-        paging_state = None
+        paging_state: bytes | None = None
+        states: set[bytes] = set()
         while True:
             params = QueryParams(
                 consistency=ConsistencyLevel.ONE,
@@ -204,6 +211,9 @@ class Core:
             paging_state = page.paging_state
             if paging_state is None:
                 return
+            if paging_state in states:
+                raise ProtocolError(f"{connection.endpoint} gives the same page again and again: {query!r} has no end")
+            states.add(paging_state)
 
     async def wait_for_schema_agreement(self, connection: Connection, max_wait: float | None = None) -> bool:
         """Wait until all live nodes have one schema version; false where that takes too long."""

@@ -15,7 +15,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra.encoder import cql_quote
-from cassandra.errors import ConnectionException, ConnectionShutdown, DriverException, RequestValidationException
+from cassandra.engine.schema_targets import PendingTargets, Target, grouped
+from cassandra.errors import (
+    ConnectionException,
+    ConnectionShutdown,
+    DriverException,
+    OperationTimedOut,
+    RequestValidationException,
+)
 from cassandra.metadata.grouping import Grouping
 from cassandra.metadata.pages import COLUMNS_OF_COLUMNS
 from cassandra.metadata.replication import ReplicationStrategy
@@ -32,7 +39,7 @@ VERSION_QUERY = "SELECT schema_version, release_version FROM system.local WHERE 
 # What could not be read is tried again, after so many seconds, then twice as many, and so on; so many times in a row.
 FIRST_DELAY = 1.0
 MOST_TRIES = 8
-MANY = 12  # that many targets in one keyspace are read as the whole keyspace
+READERS = 8  # targets that are read at a time, on the one connection
 
 
 class Part(NamedTuple):
@@ -84,31 +91,6 @@ _ROWS_OF_KIND = {
 }
 
 
-class Target(NamedTuple):
-    """What is to be read again: ALL, a KEYSPACE, a keyspace's REPLICATION (and durable writes) alone, a TABLE (or view), TYPE, ..."""
-
-    kind: str = "ALL"
-    keyspace: str = ""
-    name: str = ""
-    forced: bool = False  # a program asks for it: it is read also where reading is switched off
-
-    @classmethod
-    def of_event(cls, event: Mapping[str, Any]) -> Target:
-        """What a schema change has changed."""
-        kind, keyspace = event["target_type"], event["keyspace"]
-        if kind == "KEYSPACE":
-            # One that was dropped, and perhaps made again since, is read as a whole.
-            return cls("REPLICATION" if event["change_type"] == "UPDATED" else "KEYSPACE", keyspace)
-        changed = event[kind.lower()]
-        return cls(kind, keyspace, getattr(changed, "name", changed))
-
-    def covers(self, other: Target) -> bool:
-        """Whether reading this reads `other` too."""
-        if other.forced and not self.forced:
-            return False
-        return self.kind == "ALL" or (self.kind == "KEYSPACE" and self.keyspace == other.keyspace)
-
-
 class SchemaRefresher:
     """Reads the schema for one `Core`, and swaps `Metadata`'s snapshots."""
 
@@ -116,7 +98,7 @@ class SchemaRefresher:
         self._core = core
         self.enabled = True  # `set_meta_refresh_enabled`
         self._missing: set[tuple[Any, str]] = set()
-        self._pending: dict[Target, None] = {}
+        self._pending = PendingTargets()
         self._timer: asyncio.TimerHandle | None = None
         self._failures = 0  # in a row
         self._wanted: dict[Target, tuple[Connection | None, list[asyncio.Future[None]]]] = {}
@@ -149,7 +131,7 @@ class SchemaRefresher:
         target = Target.of_event(event)
         if window < 0 or self._closed or not self._concerns(target):
             return
-        self._pending[target] = None
+        self._pending.add(target)
         self._read_pending_in(random.uniform(0.0, window))
 
     def _read_pending_in(self, delay: float) -> None:
@@ -163,7 +145,7 @@ class SchemaRefresher:
 
     def _start_pending(self) -> None:
         self._timer = None
-        targets, self._pending = list(self._pending), {}
+        targets = self._pending.take()
         if targets and not self._closed:
             self._core.spawn(self._refresh_quietly(targets))
 
@@ -172,7 +154,7 @@ class SchemaRefresher:
         target = Target.of_event(event)
         if not self._concerns(target):
             return
-        self._pending.pop(target, None)  # the event of the same change came first
+        self._pending.discard(target)  # the event of the same change came first
         await self._refresh_quietly([target], connection)
 
     def _concerns(self, target: Target) -> bool:
@@ -203,7 +185,8 @@ class SchemaRefresher:
         self._failures += 1
         if self._closed or self._failures > MOST_TRIES:
             return
-        self._pending.update(dict.fromkeys(targets))
+        for target in targets:
+            self._pending.add(target)
         longest = FIRST_DELAY * 2 ** (self._failures - 1)
         self._read_pending_in(random.uniform(longest / 2, longest))
 
@@ -232,8 +215,9 @@ class SchemaRefresher:
         futures = []
         for target in targets:
             future: asyncio.Future[None] = self._core.loop.create_future()
-            known = self._wanted.get(target, (None, []))
-            self._wanted[target] = (connection or known[0], [*known[1], future])
+            through, waiting = self._wanted.get(target, (None, []))
+            waiting.append(future)
+            self._wanted[target] = (connection or through, waiting)
             futures.append(future)
         if self._worker is None or self._worker.done():
             self._worker = self._core.spawn(self._work())
@@ -253,20 +237,21 @@ class SchemaRefresher:
                     _complete(waiting, ended)
 
     async def _round(self, wanted: Mapping[Target, tuple[Connection | None, list[asyncio.Future[None]]]]) -> None:
-        chosen = _joined(wanted)
+        groups = iter(grouped(wanted).items())
 
-        async def read(target: Target) -> None:
-            covered = [one for one in wanted if one == target or target.covers(one)]
-            waiting = [future for one in covered for future in wanted[one][1]]
-            through = [connection for one in covered if (connection := wanted[one][0]) is not None]
-            try:
-                await self._read(target, through[-1] if through else None)
-            except Exception as error:  # of whatever kind: it is for whoever waits
-                _complete(waiting, error)
-            else:
-                _complete(waiting, None)
+        async def read_groups() -> None:
+            for target, covered in groups:
+                waiting = [future for one in covered for future in wanted[one][1]]
+                through = [connection for one in covered if (connection := wanted[one][0]) is not None]
+                try:
+                    await self._read(target, through[-1] if through else None)
+                except Exception as error:  # of whatever kind: it is for the callers that wait
+                    _complete(waiting, error)
+                else:
+                    _complete(waiting, None)
 
-        await asyncio.gather(*map(read, chosen))
+        # A few at a time: each reads several tables, and a connection has a bounded number of streams.
+        await asyncio.gather(*(read_groups() for _ in range(READERS)))
 
     # -- what --------------------------------------------------------------------------------------------------------------
 
@@ -392,9 +377,20 @@ class SchemaRefresher:
                 log.debug("%s has no %s: %s", connection.endpoint, part.table, error)
                 self._missing.add(key)
 
-        await asyncio.gather(
+        reading = asyncio.gather(
             *(read_optional(name, part) if name in _OPTIONAL else read(name, part) for name, part in parts.items())
         )
+        # Each page has its own deadline; this one is for servers that send pages without an end.
+        timeout = self._core.settings.schema_read_timeout
+        try:
+            await asyncio.wait_for(reading, timeout)
+        except asyncio.TimeoutError:
+            raise OperationTimedOut(
+                f"the schema could not be read from {connection.endpoint} within {timeout} seconds "
+                "(Cluster.schema_read_timeout)",
+                connection.endpoint,
+                timeout,
+            ) from None
         return grouping
 
     # -- end ---------------------------------------------------------------------------------------------------------------
@@ -420,22 +416,6 @@ def _complete(waiting: Iterable[asyncio.Future[None]], error: Exception | None) 
             future.set_result(None)
         else:
             future.set_exception(error)
-
-
-def _joined(wanted: Iterable[Target]) -> list[Target]:
-    """The least that covers all of `wanted`: whole keyspaces in the place of many of their parts."""
-    counts: dict[str, list[Target]] = {}
-    for target in wanted:
-        counts.setdefault(target.keyspace, []).append(target)
-    many = [
-        Target("KEYSPACE", keyspace, forced=any(target.forced for target in targets))
-        for keyspace, targets in counts.items()
-        if keyspace and len(targets) >= MANY
-    ]
-    candidates = dict.fromkeys([*wanted, *many])
-    return [
-        target for target in candidates if not any(other != target and other.covers(target) for other in candidates)
-    ]
 
 
 def _with_tables(known: KeyspaceSource, names: Iterable[str], read: Sequence[TableSource]) -> KeyspaceSource:

@@ -35,6 +35,7 @@ class Settings:
     schema_metadata_enabled: bool = True
     token_metadata_enabled: bool = True
     schema_metadata_page_size: int = 1000
+    schema_read_timeout: float | None = 300.0
     schema_metadata_keyspaces: Sequence[str] | None = None
     metadata_request_timeout: datetime.timedelta | None = None
     schema_event_refresh_window: float = 2.0

@@ -13,7 +13,6 @@ import pytest
 
 from cassandra import InvalidRequest, OperationTimedOut, aio
 from cassandra.cluster import Cluster
-from cassandra.engine.schema import Target, _joined
 from cassandra.errors import ConnectionException, DriverException
 from cassandra.testing.fake import Encoded, ErrorCode, FakeCluster, FakeNode, error, rows, schema_change, silence
 from tests.unit.engine.faults import WAIT, connected
@@ -275,15 +274,6 @@ async def test_many_tables_of_a_keyspace_are_read_as_the_keyspace() -> None:
                 node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", "a", f"new{at}")
             await until(cluster, lambda: len(cluster.metadata.keyspaces["a"].tables) == 42)
             assert len(reads(node, "tables")) <= 4
-
-
-def test_targets_are_joined() -> None:
-    table, type_ = Target("TABLE", "a", "t"), Target("TYPE", "a", "u")
-    assert _joined([table, type_]) == [table, type_]
-    assert _joined([table, Target("KEYSPACE", "a"), Target("REPLICATION", "a")]) == [Target("KEYSPACE", "a")]
-    assert _joined([table, Target("KEYSPACE", "b"), Target()]) == [Target()]
-    assert _joined([table._replace(forced=True), Target()]) == [table._replace(forced=True), Target()]
-    assert _joined([Target("TABLE", "a", str(at)) for at in range(50)]) == [Target("KEYSPACE", "a")]
 
 
 async def test_a_keyspace_that_is_dropped_and_made_again() -> None:
