@@ -8,6 +8,8 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from cassandra.errors import DriverException
+
 log = logging.getLogger("cassandra.cluster")
 
 # Only the versions are asked for: whole rows of a large cluster are tens of kilobytes.
@@ -35,13 +37,19 @@ async def wait_for_agreement(
     max_wait: float,
     clock: Callable[[], float],
 ) -> bool:
-    """Ask until one version is left among live nodes; false after `max_wait` seconds.
+    """Ask until one version is left among live nodes; return False after `max_wait` seconds.
 
-    `query` runs one statement on the connection that the change was made on; `is_live` says by host id whether a peer counts.
+    A question that gets no answer is asked again, until the time is up: the change itself is made already.
+
+    :param query: runs one statement, on the connection that the change was made on if that is still open.
+    :param is_live: tells by host id if a peer counts.
     """
 
     async def versions() -> set[Any]:
-        local, peers = await asyncio.gather(query(LOCAL_VERSION_QUERY), query(PEER_VERSIONS_QUERY))
+        try:
+            local, peers = await asyncio.gather(query(LOCAL_VERSION_QUERY), query(PEER_VERSIONS_QUERY))
+        except (DriverException, OSError) as error:
+            return {error, None}  # not one version
         found = {row["schema_version"] for row in local}
         return found | {row["schema_version"] for row in peers if row["schema_version"] and is_live(row["host_id"])}
 
@@ -51,11 +59,15 @@ async def wait_for_agreement(
 async def wait_for_one_version(
     ask: Callable[[], Awaitable[set[Any]]], max_wait: float, clock: Callable[[], float]
 ) -> bool:
-    """Ask for versions until there is but one; false after `max_wait` seconds. The intervals grow from 10 ms to 400 ms."""
+    """Ask for versions until there is but one; return False after `max_wait` seconds. The intervals grow from 10 ms to 400 ms."""
     deadline = clock() + max_wait
     interval = FIRST_INTERVAL
     while True:
-        versions = await ask()
+        try:
+            versions = await asyncio.wait_for(ask(), max(deadline - clock(), FIRST_INTERVAL))
+        except asyncio.TimeoutError:
+            log.warning("nodes were asked for their schema versions, but did not answer within %s seconds", max_wait)
+            return False
         if len(versions) <= 1:
             return True
         if clock() + interval > deadline:

@@ -216,13 +216,18 @@ class Core:
             states.add(paging_state)
 
     async def wait_for_schema_agreement(self, connection: Connection, max_wait: float | None = None) -> bool:
-        """Wait until all live nodes have one schema version; false where that takes too long."""
+        """Wait until all live nodes have one schema version; return False if that takes too long."""
         wait = self.settings.max_schema_agreement_wait if max_wait is None else max_wait
         if wait <= 0:
             return False
-        return await wait_for_agreement(
-            lambda query: self.query_rows(connection, query), self._is_live, wait, self.loop.time
-        )
+
+        async def query(text: str) -> list[dict[str, Any]]:
+            through = self.control.connection if connection.closed else connection
+            if through is None:
+                raise ConnectionException("there is no control connection at the moment")
+            return await self.query_rows(through, text)
+
+        return await wait_for_agreement(query, self._is_live, wait, self.loop.time)
 
     def _is_live(self, host_id: Any) -> bool:
         host = self.metadata.get_host_by_host_id(host_id)

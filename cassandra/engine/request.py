@@ -81,6 +81,9 @@ class Request(RequestBase):
         if self.done:
             return
         self._timer_slot = -1
+        if self.response is not None:  # a change of the schema: only the nodes' agreement takes longer
+            self.finish(self.response)
+            return
         last = self.attempts[-1] if self.attempts else None
         connection = last.connection if last is not None else None
         errors: dict[Any, Any] = dict(self.errors)

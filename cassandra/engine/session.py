@@ -268,8 +268,11 @@ class EngineSession:
     def on_schema_change(self, event: Any, connection: Connection, request: Request, response: Any) -> None:
         """A DDL statement was executed: the request completes when the nodes agree on the schema, or the wait is over.
 
-        What was changed is then read again, before whoever waits for the request can look at the metadata.
+        What was changed is then read again, before whoever waits for the request can look at the metadata. The change itself
+        is made: if the request's own timeout passes meanwhile, it completes with this answer.
         """
+        response.is_schema_agreed = False
+        request.response = response
         self._spawn(self._agree(event, connection, request, response))
 
     async def _agree(self, event: Any, connection: Connection, request: Request, response: Any) -> None:
@@ -286,8 +289,9 @@ class EngineSession:
         except asyncio.CancelledError:
             request.fail(self.closed_error())
             raise
-        response.is_schema_agreed = agreed
-        request.finish(response)
+        if not request.done:
+            response.is_schema_agreed = agreed
+            request.finish(response)
 
     async def wait_for_schema_agreement(self, scope: SchemaAgreementScope, max_wait: float | None) -> bool:
         """Ask each host in `scope` that a pool is open to for its schema version, until all give one; false after `max_wait` seconds."""

@@ -43,7 +43,6 @@ from cassandra.testing.fake import (
     hold,
     message,
     reset,
-    schema_change,
     sequence,
     silence,
     void,
@@ -622,27 +621,6 @@ async def test_schema_events_and_events_of_unknown_types(nodes: FakeCluster, cap
         assert (await session.execute(SAFE)).one().k == 0
         await until(lambda: added.connections)
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
-
-
-async def test_schema_agreement_is_waited_for(nodes: FakeCluster) -> None:
-    """A DDL statement completes when all nodes tell of one version; peers that are down do not count."""
-    nodes.prime("CREATE TABLE ks.t (k int PRIMARY KEY)", schema_change("CREATED", "TABLE", "ks", "t"))
-    async with connected(nodes) as (_, session):
-        old, new = nodes[1].schema_version, nodes[0].host_id
-        nodes[0].schema_version = new
-        waiting = asyncio.ensure_future(
-            asyncio.wait_for(session.execute("CREATE TABLE ks.t (k int PRIMARY KEY)"), WAIT)
-        )
-
-        def asked(node: FakeNode) -> bool:
-            return sum("schema_version" in (request.query or "") for request in node.requests) >= 4
-
-        await thread(nodes[0].wait_for, asked)
-        assert not waiting.done()
-        assert old != new
-        for node in nodes.nodes:
-            node.schema_version = new
-        assert (await waiting).is_schema_agreed
 
 
 async def test_a_keyspace_is_used_on_every_connection(nodes: FakeCluster) -> None:

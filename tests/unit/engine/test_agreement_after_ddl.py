@@ -1,0 +1,76 @@
+"""Schema agreement after a DDL statement: waited for, asked for again, and never an error of a change that was made."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from cassandra.cluster import Cluster
+from cassandra.engine.agreement import LOCAL_VERSION_QUERY, PEER_VERSIONS_QUERY
+from cassandra.testing.fake import FakeCluster, FakeNode, reset, schema_change, silence
+
+from .faults import WAIT, connected, thread
+
+DDL = "CREATE TABLE ks.t (k int PRIMARY KEY)"
+
+
+@pytest.fixture
+def nodes() -> Iterator[FakeCluster]:
+    with FakeCluster(3) as cluster:
+        yield cluster
+
+
+async def test_schema_agreement_is_waited_for(nodes: FakeCluster) -> None:
+    """A DDL statement completes when all nodes tell of one version; peers that are down do not count."""
+    nodes.prime(DDL, schema_change("CREATED", "TABLE", "ks", "t"))
+    async with connected(nodes) as (_, session):
+        old, new = nodes[1].schema_version, nodes[0].host_id
+        nodes[0].schema_version = new
+        waiting = asyncio.ensure_future(asyncio.wait_for(session.execute(DDL), WAIT))
+
+        def asked(node: FakeNode) -> bool:
+            return sum("schema_version" in (request.query or "") for request in node.requests) >= 4
+
+        await thread(nodes[0].wait_for, asked)
+        assert not waiting.done()
+        assert old != new
+        for node in nodes.nodes:
+            node.schema_version = new
+        assert (await waiting).is_schema_agreed
+
+
+async def test_agreement_is_asked_for_again_after_a_lost_answer(nodes: FakeCluster) -> None:
+    nodes.prime(DDL, schema_change("CREATED", "TABLE", "ks", "t"))
+    async with connected(nodes, control_connection_timeout=0.05) as (_, session):
+        for node in nodes.nodes:
+            node.prime(LOCAL_VERSION_QUERY, reset(), times=1)  # and the connection with it
+        assert (await asyncio.wait_for(session.execute(DDL), WAIT)).is_schema_agreed
+        for node in nodes.nodes:
+            node.prime(PEER_VERSIONS_QUERY, silence(), times=1)
+        assert (await asyncio.wait_for(session.execute(DDL), WAIT)).is_schema_agreed
+
+
+async def test_a_change_of_the_schema_outlasts_the_requests_timeout(nodes: FakeCluster) -> None:
+    """It was executed: only the agreement was not reached in time."""
+    nodes.prime(DDL, schema_change("CREATED", "TABLE", "ks", "t"))
+    async with connected(nodes) as (_, session):
+        for node in nodes.nodes:
+            node.prime(PEER_VERSIONS_QUERY, silence())
+        result = await asyncio.wait_for(session.execute(DDL, timeout=0.1), WAIT)
+        assert not result.is_schema_agreed
+    with Cluster(nodes.contact_points, port=nodes.port) as cluster:
+        blocking = await thread(cluster.connect)
+        future = blocking.execute_async(DDL, timeout=0.1)
+        await thread(future.result)
+        assert not future.is_schema_agreed
+        await thread(cluster.shutdown)
+
+
+async def test_no_answer_about_agreement_ends_with_its_own_wait(nodes: FakeCluster) -> None:
+    nodes.prime(DDL, schema_change("CREATED", "TABLE", "ks", "t"))
+    async with connected(nodes, max_schema_agreement_wait=0.1) as (_, session):
+        for node in nodes.nodes:
+            node.prime(PEER_VERSIONS_QUERY, silence())
+        assert not (await asyncio.wait_for(session.execute(DDL), WAIT)).is_schema_agreed
