@@ -84,6 +84,10 @@ class ControlConnection:
                 if isinstance(error, AuthenticationFailed):
                     # The next host would refuse the same credentials, and some count the tries.
                     break
+            except Exception as error:
+                # A name that no resolver takes, system tables of other types: whatever it is, the other hosts may serve.
+                errors[str(endpoint)] = error
+                log.warning("the control connection to %s failed: %r", endpoint, error, exc_info=True)
         failure = NoHostAvailable("Unable to connect to any servers", errors)
         failure.__cause__ = next(reversed(errors.values()), None)
         raise failure

@@ -581,7 +581,7 @@ async def test_a_translator_that_gives_no_address_is_named() -> None:
         cluster = aio.Cluster([nodes[0].address], port=nodes.port, address_translator=Translates(""))
         failure = await fails(cluster.connect())
         await cluster.shutdown()
-        assert isinstance(failure, ValueError)
+        assert isinstance(failure.__cause__, ValueError)
         assert "Translates.translate" in str(failure)
         assert repr(nodes[1].address) in str(failure)
 
