@@ -15,7 +15,7 @@ from cassandra.testing.fake import FakeCluster, FakeNode, garbage, rows
 
 from .faults import fails, thread
 
-BAD_NAMES = ["db..example.com", "a" * 64 + ".example.com", "\x00", "x\x00y", "\udcff", "-", ".", "[::1", "%"]
+BAD_NAMES = ["db..example.com", "a" * 64 + ".example.com", "\x00", "x\x00y", "\udcff", "-", ".", "%"]
 BAD_TABLES: dict[str, Any] = {
     "no columns": rows([], [()]),
     "no rows": rows([("host_id", "uuid")], []),
@@ -37,12 +37,7 @@ def in_the_given_order(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", BAD_NAMES)
 async def test_a_name_that_is_none(name: str, good: FakeNode) -> None:
-    try:
-        cluster = aio.Cluster([name, good.address], port=good.port, connect_timeout=2)
-    except ValueError as refused:
-        assert repr(name) in str(refused)
-        return
-    async with cluster:
+    async with aio.Cluster([name, good.address], port=good.port, connect_timeout=2) as cluster:
         await cluster.connect()
     async with aio.Cluster([name], port=good.port, connect_timeout=2) as alone:
         failure = await fails(alone.connect())
