@@ -90,6 +90,10 @@ cdef class FrameReader:
         if self._segmented:
             self._use_segment_compression()
 
+    def set_max_body(self, max_body):
+        """Refuse larger bodies, in bytes, from the next header on."""
+        self._max_body = max_body
+
     def enable_segments(self):
         """Take the stream as segments from the next byte on (section 2.3.1)."""
         self._segmented = True

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
-import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +15,7 @@ from cassandra.query.statement import query_head
 if TYPE_CHECKING:
     from cassandra.engine.payloads import AnyPayload
 
-__all__ = ["BATCH_WARNING_INTERVAL", "OncePerInterval", "batch_statements", "texts_of", "warn_of_size"]
+__all__ = ["BATCH_WARNING_INTERVAL", "batch_statements", "texts_of", "warn_of_size"]
 
 log = logging.getLogger("cassandra.cluster")
 
@@ -77,26 +75,6 @@ def check_kinds(batch_type: BatchType, prepared: Mapping[int, PreparedStatement]
                         else "and cannot be in one batch with those that do"
                     )
                 )
-
-
-class OncePerInterval:
-    """True once, then not before `interval` seconds later; safe to use from any thread."""
-
-    __slots__ = ("_lock", "_next", "interval")
-
-    def __init__(self, interval: float) -> None:
-        self.interval = interval
-        self._lock = threading.Lock()
-        self._next = 0.0
-
-    def is_due(self) -> bool:
-        """Whether it is time again."""
-        now = time.monotonic()
-        with self._lock:
-            if now < self._next:
-                return False
-            self._next = now + self.interval
-            return True
 
 
 def warn_of_size(payload: AnyPayload, batch: BatchStatement, limit: int) -> None:

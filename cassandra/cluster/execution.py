@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from cassandra._impl import exchange
 from cassandra.cluster.batches import (
     BATCH_WARNING_INTERVAL,
-    OncePerInterval,
     batch_statements,
     texts_of,
     warn_of_size,
@@ -47,6 +46,7 @@ from cassandra.query.statement import (
     Statement,
     bind_params,
 )
+from cassandra.util.intervals import OncePerInterval
 
 if TYPE_CHECKING:
     from cassandra.engine.session import EngineSession

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from cassandra._impl import exchange as _exchange
 from cassandra._impl import frame
 from cassandra.errors import ConnectionException, ConnectionShutdown, ProtocolError
+from cassandra.protocol.opcodes import MAX_BODY
+from cassandra.util.intervals import OncePerInterval
 
 if TYPE_CHECKING:
     from cassandra.engine.endpoint import EndPoint
@@ -27,7 +29,9 @@ log = logging.getLogger("cassandra.connection")
 
 WRITE_HIGH_WATER = _exchange.WRITE_HIGH_WATER  # bytes that the transport may hold before senders are held back
 EVENT_STREAM = -1
-
+# Until the handshake is over nothing large has a reason to come: the longest messages are the tokens of a login.
+HANDSHAKE_MAX_BODY = 256 << 10  # bytes
+COMPLAINT_INTERVAL = 60.0  # seconds between log lines about events that cannot be read
 
 METADATA_IDS = _exchange.METADATA_IDS
 
@@ -74,6 +78,7 @@ class Connection(asyncio.BufferedProtocol):
     """An open connection. `on_closed` is called once with the cause; `on_event` with the body of each EVENT."""
 
     __slots__ = (
+        "_complaints",
         "_loop",
         "_reader",
         "_received",
@@ -112,10 +117,11 @@ class Connection(asyncio.BufferedProtocol):
         self.on_room: Callable[[Connection], None] | None = None
         self.on_orphan: Callable[[Connection], None] | None = None
         self._loop = loop
-        self._reader: FrameReader = frame.FrameReader(0)
+        self._reader: FrameReader = frame.FrameReader(0, HANDSHAKE_MAX_BODY)
         self._writer: FrameWriter = frame.FrameWriter(version)
         self.exchange = _exchange.Exchange(self._writer, loop.call_soon, self._flush)
         self._received = False
+        self._complaints: OncePerInterval | None = None
         self._transport: asyncio.Transport | None = None
 
     # -- state ---------------------------------------------------------------------------------------------------------
@@ -243,8 +249,20 @@ class Connection(asyncio.BufferedProtocol):
         elif self.on_event is not None:
             try:
                 self.on_event(opcode, flags, body)
-            except Exception:
-                log.exception("an event of %s could not be processed", self.endpoint)
+            except Exception as error:
+                self._complain(opcode, body, error)
+
+    def _complain(self, opcode: int, body: bytes, error: Exception) -> None:
+        """Log that an event could not be processed: one line, and not one for each of a flood."""
+        if self._complaints is None:
+            self._complaints = OncePerInterval(COMPLAINT_INTERVAL)
+        missed = self._complaints.missed
+        if self._complaints.is_due():
+            log.warning(
+                "an event of %s could not be processed (%d more since the last such line): %s: %s (opcode %d, %d bytes)",
+                self.endpoint, missed, type(error).__name__, error, opcode, len(body),
+            )  # fmt: skip
+        log.debug("the event was %r", body[:200], exc_info=error)
 
     # -- the transport's life ------------------------------------------------------------------------------------------
 
@@ -305,8 +323,9 @@ class Connection(asyncio.BufferedProtocol):
         return error
 
     def use_features(self, features: Any) -> None:
-        """What was agreed on with the server besides the version."""
+        """The handshake is over: `features` is what was agreed on with the server besides the version."""
         self.features = features
+        self._reader.set_max_body(MAX_BODY)
         self.dialect = dialect_of(self.version, features)
 
     # -- set by the handshake ------------------------------------------------------------------------------------------

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._impl import bind, bodies, exchange
 from cassandra.errors import UnsupportedOperation
-from cassandra.protocol.opcodes import BATCH, CUSTOM_PAYLOAD_FLAG, EXECUTE, PREPARE, QUERY, TRACING_FLAG
+from cassandra.protocol.opcodes import (
+    BATCH,
+    CUSTOM_PAYLOAD_FLAG,
+    EXECUTE,
+    MAX_BODY,
+    PREPARE,
+    QUERY,
+    TRACING_FLAG,
+)
 from cassandra.protocol.params import QueryParams
 from cassandra.query.prepared import PreparedStatement
 from cassandra.query.statement import query_head
@@ -36,7 +44,6 @@ __all__ = [
 ]
 
 HEADER_SIZE = 9
-MAX_BODY = 256 << 20  # bytes (native_protocol_v5.spec, section 2.5)
 
 
 def _bytes_map(items: Mapping[str, bytes]) -> bytes:

@@ -103,6 +103,10 @@ class FrameReader:
         if self._segmented:
             self._use_segment_compression()
 
+    def set_max_body(self, max_body: int) -> None:
+        """Refuse larger bodies, in bytes, from the next header on."""
+        self._max_body = max_body
+
     def enable_segments(self) -> None:
         """Take the stream as segments from the next byte on (section 2.3.1)."""
         self._segmented = True

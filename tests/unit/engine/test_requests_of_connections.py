@@ -1,4 +1,4 @@
-"""`Connection.request`, by which the engine asks for itself: answer, time-out, cancellation, each at any moment."""
+"""One connection: what the engine asks on it by itself, and messages that no honest server sends."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ from typing import Any
 
 import pytest
 
-from cassandra.engine.connection import Connection, FutureResponder
+from cassandra import aio
+from cassandra.engine.connection import HANDSHAKE_MAX_BODY, Connection, FutureResponder
 from cassandra.engine.endpoint import DefaultEndPoint
-from cassandra.protocol.opcodes import OPTIONS, SUPPORTED
+from cassandra.errors import NoHostAvailable
+from cassandra.protocol.opcodes import EVENT, OPTIONS, READY, SUPPORTED
+from cassandra.testing.fake import FakeNode, Opcode, garbage, rows
+
+from .faults import fails
 
 
 def without_transport(monkeypatch: pytest.MonkeyPatch) -> tuple[Connection, list[FutureResponder]]:
@@ -41,3 +46,39 @@ async def test_no_answer_in_time_leaves_an_orphan(monkeypatch: pytest.MonkeyPatc
         await connection.request(OPTIONS, b"", 0.001)
     assert (connection.in_flight, connection.orphans) == (1, 1)
     responders[0].on_response(connection, SUPPORTED, 0, b"\0\0")  # too late: does nothing
+
+
+async def test_malformed_events_are_one_line_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    connection = Connection(DefaultEndPoint("127.0.0.1"), 5, asyncio.get_running_loop())
+
+    def raises(opcode: int, flags: int, body: bytes) -> None:
+        raise ValueError("no such event")
+
+    connection.on_event = raises
+    for _ in range(1000):
+        connection.on_unsolicited(-1, EVENT, 0, b"\xff" * 100)
+    (record,) = caplog.records
+    assert "ValueError: no such event" in record.getMessage()
+    assert "\n" not in record.getMessage()
+    assert record.exc_info is None
+    assert not connection.closed
+
+
+@pytest.mark.parametrize("opcode", [SUPPORTED, READY])
+async def test_a_large_message_before_the_handshake_is_over_is_refused(opcode: int) -> None:
+    head = bytes((0x85, 0, 0, 0, opcode))
+    huge = garbage(head + (255 << 20).to_bytes(4, "big") + bytes(100))
+    with FakeNode() as node:
+        node.prime(Opcode.OPTIONS if opcode == SUPPORTED else Opcode.STARTUP, huge)
+        async with aio.Cluster([node.address], port=node.port) as cluster:
+            failure = await fails(cluster.connect())
+        assert isinstance(failure, NoHostAvailable)
+        assert f"claims a body of {255 << 20} bytes; the limit is {HANDSHAKE_MAX_BODY}" in str(failure)
+
+
+async def test_large_messages_are_read_after_the_handshake() -> None:
+    with FakeNode() as node:
+        node.prime("SELECT v FROM t", rows([("v", "blob")], [(bytes(4 * HANDSHAKE_MAX_BODY),)]))
+        async with aio.Cluster([node.address], port=node.port, compression=False) as cluster:
+            session = await cluster.connect()
+            assert len((await session.execute("SELECT v FROM t")).one().v) == 4 * HANDSHAKE_MAX_BODY
