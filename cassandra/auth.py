@@ -14,6 +14,37 @@ __all__ = [
 ]
 
 
+class Token(bytes):
+    """Bytes of a login. Their repr does not show them, since tracebacks may show local variables."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} bytes of a login>"
+
+    @classmethod
+    def of(cls, answer: object) -> Token | None:
+        """Return what an authenticator has answered; TypeError, which does not show it, if that is not bytes."""
+        if answer is None:
+            return None
+        if isinstance(answer, (bytes, bytearray, memoryview)):
+            return cls(answer)
+        if isinstance(answer, str):
+            return cls(_utf8(answer, "an authenticator's token"))
+        kind = type(answer).__name__
+        del answer  # not for the traceback
+        raise TypeError(f"an authenticator must give bytes or None, but gave {kind}")
+
+
+def _utf8(text: str, what: str) -> bytes:
+    """Encode `text`; ValueError, which does not show it as UnicodeEncodeError does, if that cannot be."""
+    encoded = text.encode(errors="replace")
+    if encoded.decode() == text:
+        return Token(encoded)
+    del text, encoded
+    raise ValueError(f"{what} has characters that UTF-8 cannot encode (lone surrogates)")
+
+
 class AuthProvider:
     """Makes the authenticator of each connection; one serves a whole `Cluster`."""
 
@@ -62,7 +93,7 @@ class PlainTextAuthenticator(Authenticator):
         self.password = password
 
     def initial_response(self) -> bytes:
-        return b"\0" + self.username.encode() + b"\0" + self.password.encode()
+        return Token(b"\0" + _utf8(self.username, "the user name") + b"\0" + _utf8(self.password, "the password"))
 
     def evaluate_challenge(self, challenge: bytes | None) -> bytes:
         # Some servers open with a challenge that only asks for the mechanism's first token.

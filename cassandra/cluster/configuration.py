@@ -268,7 +268,7 @@ class ClusterBase(PoolSizes):
         self._check_compression()
         if self.auth_provider is not None and not hasattr(self.auth_provider, "new_authenticator"):
             raise TypeError(
-                f"auth_provider must be an AuthProvider, but is {self.auth_provider!r}; "
+                f"auth_provider must be an AuthProvider, but is of type {type(self.auth_provider).__name__}; "
                 "PlainTextAuthProvider serves for a user name and a password"
             )
         if self.ssl_context is not None and not isinstance(self.ssl_context, ssl.SSLContext):

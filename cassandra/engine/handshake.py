@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from types import MethodType
 from typing import Any
 
-from cassandra.auth import PlainTextAuthenticator, PlainTextAuthProvider
+from cassandra.auth import PlainTextAuthenticator, PlainTextAuthProvider, Token
 from cassandra.engine.connection import Connection, FutureResponder
 from cassandra.engine.endpoint import EndPoint, is_ip_address
 from cassandra.engine.settings import Settings
@@ -209,7 +209,7 @@ class _Handshake:
         elif isinstance(action, AuthenticationWanted):
             return await self._first_token(action)
         elif isinstance(action, Challenge):
-            token = await self._ask(self._authenticator.evaluate_challenge, action.token)
+            token = Token.of(await self._ask(self._authenticator.evaluate_challenge, action.token))
             return _only_send(self._protocol.respond(token))
         elif isinstance(action, Authenticated):
             await self._ask(self._authenticator.on_authentication_success, action.token)
@@ -227,7 +227,7 @@ class _Handshake:
             )
         self._authenticator = await self._ask(provider.new_authenticator, self._endpoint.address)
         self._authenticator.server_authenticator_class = action.authenticator
-        token = await self._ask(self._authenticator.initial_response)
+        token = Token.of(await self._ask(self._authenticator.initial_response))
         return _only_send(self._protocol.respond(token))
 
     async def _ask(self, function: Any, *args: Any) -> Any:

@@ -170,6 +170,21 @@ class HostTargetingStatement:
 _DEFAULT_ENCODER = Encoder()
 
 
+class InterpolatedText(str):
+    """A statement's text with values written into it. `template` is the text without them, for messages and logs."""
+
+    __slots__ = ("template",)
+
+    template: str
+
+    @classmethod
+    def of(cls, template: str, values: object) -> InterpolatedText:
+        """Fill the placeholders of `template`; raises what the ``%`` operator of str does."""
+        text = cls(template % values)
+        text.template = template
+        return text
+
+
 def bind_params(query: str, params: Sequence[Any] | Mapping[str, Any], encoder: Encoder | None = None) -> str:
     """`query` with its ``%s`` or ``%(name)s`` replaced by CQL literals of `params`.
 
@@ -188,8 +203,7 @@ def bind_params(query: str, params: Sequence[Any] | Mapping[str, Any], encoder: 
         values = tuple(map(encode, params))
         given = f"{len(values)} parameter{'s' * (len(values) != 1)}"
     try:
-        text: str = query % values
-        return text
+        return InterpolatedText.of(query, values)
     except (TypeError, ValueError, KeyError) as error:
         reason = f"no parameter is named {error}" if isinstance(error, KeyError) else str(error)
         if "format character" in reason:
@@ -200,7 +214,9 @@ def bind_params(query: str, params: Sequence[Any] | Mapping[str, Any], encoder: 
 
 
 def query_head(query: Any, size: int = 60) -> str:
-    """The beginning of a statement's text, quoted, for messages."""
+    """Return the beginning of a statement's text, quoted, for messages: without values that were written into it."""
+    if isinstance(query, InterpolatedText):
+        query = query.template
     text = " ".join(str(query).split())
     return repr(text if len(text) <= size else text[: size - 3] + "...")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from cassandra.auth import Token
 from cassandra.errors import UnsupportedOperation
 from cassandra.protocol import opcodes
 from cassandra.protocol.messages.base import MessageType, public, register_class
@@ -126,8 +127,11 @@ class AuthResponseMessage(MessageType):
         token = self.response
         if token is None:
             return b"\xff\xff\xff\xff"
-        data = token.encode() if isinstance(token, str) else bytes(token)
-        return int32_pack(len(data)) + data
+        data = Token(token.encode() if isinstance(token, str) else token)
+        return Token(int32_pack(len(data)) + data)
+
+    def __repr__(self) -> str:
+        return "<AuthResponseMessage(response=...)>"
 
 
 @public
