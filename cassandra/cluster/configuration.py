@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import datetime
 import enum
+import math
 import ssl
 import sys
 import uuid
+import warnings
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
@@ -274,10 +276,10 @@ class ClusterBase(PoolSizes):
         if self.ssl_context is not None and not isinstance(self.ssl_context, ssl.SSLContext):
             raise TypeError(f"ssl_context must be an ssl.SSLContext, but is {self.ssl_context!r}")
         self._check_schema_settings()
-        for name in ("connect_timeout", "idle_heartbeat_timeout", "idle_heartbeat_interval"):
-            value = getattr(self, name)
-            if value is not None and value < 0:
-                raise ValueError(f"{name} must not be negative, but is {value}")
+        if self.ssl_options is not None:
+            _check_ssl_options(self.ssl_options, self.ssl_context)
+        for name, least in _TIMES.items():
+            _check_seconds(name, getattr(self, name), least)
 
     def _check_schema_settings(self) -> None:
         size, keyspaces = self.schema_metadata_page_size, self.schema_metadata_keyspaces
@@ -473,6 +475,52 @@ class ClusterBase(PoolSizes):
         if options:
             raise ValueError(f"ssl_options has unknown settings: {', '.join(sorted(options))}; use ssl_context instead")
         return context
+
+
+# Settings in seconds, and the least value that each may have.
+_TIMES = {
+    "connect_timeout": 0.0,
+    "control_connection_timeout": 0.0,
+    "idle_heartbeat_interval": 0.0,
+    "idle_heartbeat_timeout": 0.0,
+    "max_schema_agreement_wait": -math.inf,
+    "schema_read_timeout": 0.0,
+    "schema_event_refresh_window": -math.inf,
+    "status_event_refresh_window": -math.inf,
+    "topology_event_refresh_window": -math.inf,
+}
+
+
+def _check_seconds(name: str, value: object, least: float) -> None:
+    """TypeError or ValueError, naming the setting, if `value` is not a number of seconds or None."""
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{name} must be a number of seconds or None, but is {value!r}")
+    if math.isnan(value) or value == math.inf:
+        raise ValueError(f"{name} must be a number of seconds, but is {value!r}; None is for no limit")
+    if value < least:
+        raise ValueError(f"{name} must not be negative, but is {value}")
+
+
+def _check_ssl_options(options: object, context: ssl.SSLContext | None) -> None:
+    """Refuse options that would leave connections in the clear; warn about those that verify nothing."""
+    if not isinstance(options, Mapping):
+        raise TypeError(f"ssl_options must be a mapping, but is of type {type(options).__name__}")
+    if context is not None:
+        return
+    if not options:
+        raise ValueError(
+            "ssl_options is empty, which would connect without TLS: pass None for that, "
+            "or ssl_context=ssl.create_default_context() for TLS"
+        )
+    if not options.get("ca_certs") and "cert_reqs" not in options:
+        warnings.warn(
+            "ssl_options without ca_certs: the connection is encrypted, but the server's certificate is not verified. "
+            "Pass ca_certs, or ssl_context=ssl.create_default_context(); cert_reqs=ssl.CERT_NONE says that it is meant",
+            UserWarning,
+            stacklevel=5,
+        )
 
 
 _CALLABLE_SETTINGS = frozenset({"conviction_policy_factory", "timestamp_generator", "connection_class"})

@@ -90,6 +90,7 @@ class Connection(asyncio.BufferedProtocol):
         "endpoint",
         "exchange",
         "features",
+        "is_reached",
         "keyspace",
         "last_activity",
         "on_closed",
@@ -111,6 +112,7 @@ class Connection(asyncio.BufferedProtocol):
         self.sockopts = sockopts
         self.closed = False
         self.close_error: Exception | None = None
+        self.is_reached = False  # a TCP connection is open, TLS may be yet to come
         self.last_activity = 0.0
         self.on_closed: Callable[[Connection, Exception | None], None] | None = None
         self.on_event: Callable[[int, int, bytes], None] | None = None

@@ -131,7 +131,7 @@ class Opener:
         deadline = self._loop.time() + self._settings.connect_timeout
         addresses = await self._addresses(endpoint, address, port)
         for later in range(len(addresses) - 1, -1, -1):
-            connecting = self._loop.create_connection(lambda: connection, addresses[~later], port, **tls)
+            connecting = self._connect_to_address(connection, addresses[~later], port, tls)
             try:
                 # One that does not answer at all must not take the time of the others.
                 await asyncio.wait_for(connecting, (deadline - self._loop.time()) / (later + 1) if later else None)
@@ -140,6 +140,21 @@ class Opener:
                 if not later:
                     raise
                 log.debug("%s of %s cannot be connected to: %r", addresses[~later], endpoint, error)
+
+    async def _connect_to_address(self, connection: Connection, address: str, port: int, tls: dict[str, Any]) -> None:
+        if tls["ssl"] is None:
+            await self._loop.create_connection(lambda: connection, address, port)
+            return
+        # In two steps: a peer that accepts, and then says nothing to a TLS client, is another fault than one that does not.
+        sock = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
+        try:
+            sock.setblocking(False)
+            await self._loop.sock_connect(sock, (address, port))
+            connection.is_reached = True
+            await self._loop.create_connection(lambda: connection, sock=sock, **tls)
+        except BaseException:
+            sock.close()
+            raise
 
     async def _addresses(self, endpoint: EndPoint, address: str, port: int) -> list[str]:
         """The IP addresses that `address` stands for."""
@@ -258,6 +273,11 @@ def _only_send(actions: Sequence[Action]) -> Send:
 
 def _why_late(endpoint: EndPoint, connection: Connection) -> str:
     """What was waited for when the connect timeout passed."""
+    if connection.is_reached and not connection.is_connected:
+        return (
+            f"{endpoint} accepted the connection, but did not complete the TLS handshake: "
+            "does it expect TLS on this port?"
+        )
     if not connection.is_connected:
         return f"{endpoint} did not accept a connection"
     if not connection.received_anything:

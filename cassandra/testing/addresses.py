@@ -37,13 +37,28 @@ def check_platform(platform: str = sys.platform) -> None:
 
 
 def _lock_directory() -> str:
-    """One for all users, since all users share the addresses."""
+    """One for all users, since all users share the addresses.
+
+    The folder for temporary files is shared, so somebody else may have put something of that name there. It is used if it
+    is a directory that nobody but its owner can take files out of.
+    """
     path = os.path.join(tempfile.gettempdir(), "turbocql-locks")
     try:
         os.mkdir(path)
         os.chmod(path, 0o777 | stat.S_ISVTX)
     except FileExistsError:
         pass
+    found = os.lstat(path)
+    if not stat.S_ISDIR(found.st_mode):
+        raise LocalClusterError(
+            f"{path} is not a directory (a link, perhaps): remove it, or set TMPDIR to another folder"
+        )
+    shared = bool(found.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
+    if found.st_uid not in (0, os.getuid()) and not (shared and found.st_mode & stat.S_ISVTX):
+        raise LocalClusterError(
+            f"{path} belongs to the user with number {found.st_uid} and is not shared (mode {stat.S_IMODE(found.st_mode):o}): "
+            "remove it, or set TMPDIR to another folder"
+        )
     return path
 
 

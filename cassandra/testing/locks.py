@@ -8,6 +8,7 @@ them.
 from __future__ import annotations
 
 import os
+import stat
 import time
 from collections.abc import Callable
 from types import TracebackType
@@ -46,6 +47,9 @@ class FileLock:
         except FileNotFoundError:
             descriptor = os.open(self.path, flags | os.O_CREAT, 0o666)
         try:
+            found = os.fstat(descriptor)
+            if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+                raise OSError(f"{self.path} cannot be a lock: it is not a file, or has another name as well")
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(descriptor)

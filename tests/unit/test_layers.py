@@ -54,9 +54,6 @@ DEFERRED = {
     ("cassandra.cluster.columnar", "cassandra.protocol.columnar"),
     ("cassandra.protocol.handler", "cassandra.protocol.columnar"),
     ("cassandra.query.tables", "cassandra.query.table_values"),
-    ("cassandra.testing.pytest_plugin", "cassandra.cluster"),
-    ("cassandra.testing.pytest_plugin", "cassandra.testing.local"),
-    ("cassandra.testing.pytest_plugin", "cassandra.testing.versions"),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import ssl
 from typing import Any
 
@@ -83,6 +84,15 @@ def test_bad_contact_points(face: Any, points: Any, error: type[Exception], mess
         ({"auth_provider": ("user", "secret")}, TypeError, "auth_provider must be an AuthProvider"),
         ({"ssl_context": True}, TypeError, "ssl_context must be an ssl.SSLContext, but is True"),
         ({"connect_timeout": -1}, ValueError, "connect_timeout must not be negative, but is -1"),
+        ({"connect_timeout": math.nan}, ValueError, "connect_timeout must be a number of seconds, but is nan"),
+        ({"connect_timeout": math.inf}, ValueError, "but is inf; None is for no limit"),
+        ({"connect_timeout": "5"}, TypeError, "connect_timeout must be a number of seconds or None, but is '5'"),
+        ({"control_connection_timeout": True}, TypeError, "control_connection_timeout"),
+        ({"idle_heartbeat_interval": math.nan}, ValueError, "idle_heartbeat_interval"),
+        ({"max_schema_agreement_wait": math.nan}, ValueError, "max_schema_agreement_wait"),
+        ({"schema_event_refresh_window": math.nan}, ValueError, "schema_event_refresh_window"),
+        ({"ssl_options": {}}, ValueError, "ssl_options is empty, which would connect without TLS"),
+        ({"ssl_options": True}, TypeError, "ssl_options must be a mapping, but is of type bool"),
         ({"unknown_setting": 1}, TypeError, "unknown_setting"),
         ({"execution_profiles": {"x": 1}}, TypeError, "execution_profiles\\['x'\\] is no ExecutionProfile"),
     ],
@@ -119,11 +129,14 @@ def test_profiles_clone_and_refuse_unknown_settings() -> None:
 
 
 def test_ssl_options_of_the_old_style_become_a_context() -> None:
-    made = ClusterBase(ssl_options={"check_hostname": False})._settings().ssl_context
+    with pytest.warns(UserWarning, match="the server's certificate is not verified"):
+        made = ClusterBase(ssl_options={"check_hostname": False})._settings().ssl_context
     assert made is not None
     assert made.verify_mode == ssl.CERT_NONE
+    meant = {"cert_reqs": ssl.CERT_NONE}
+    assert ClusterBase(ssl_options=meant)._settings().ssl_context is not None
     with pytest.raises(ValueError, match="unknown settings: colour"):
-        ClusterBase(ssl_options={"colour": "red"})._settings()
+        ClusterBase(ssl_options={**meant, "colour": "red"})._settings()
 
 
 def test_startup_options_name_the_driver() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -207,6 +208,13 @@ def test_a_server_that_accepts_and_says_nothing(connect: Connect, node: FakeNode
         NoHostAvailable, match=rf"{node.endpoint} accepted .*said nothing.*timeout={TIMEOUT}s"
     ) as caught:
         connect([node.address], node.port)
+    assert isinstance(only_error(caught), OperationTimedOut)
+
+
+def test_a_server_that_says_nothing_to_a_tls_client(connect: Connect, node: FakeNode) -> None:
+    node.accept_but_hang()
+    with pytest.raises(NoHostAvailable, match="did not complete the TLS handshake") as caught:
+        connect([node.address], node.port, ssl_context=ssl.create_default_context())
     assert isinstance(only_error(caught), OperationTimedOut)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import socket
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 
 from cassandra.testing import addresses
 from cassandra.testing.errors import LocalClusterError, MissingRequirement
+from cassandra.testing.locks import FileLock
 
 # Ports of our own, so that a cluster which runs on this machine does not matter.
 PORTS = (31, 32)
@@ -117,3 +119,32 @@ def test_missing_loopback_address_says_what_to_do(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(addresses, "why_not_free", lambda address, port: error if address == "127.0.0.2" else None)
     with pytest.raises(MissingRequirement, match=r"sudo ifconfig lo0 alias 127\.0\.0\.2 up"):
         addresses.claim_subnet(2, ports)
+
+
+def test_a_lock_directory_that_somebody_else_has_put_there_is_refused(tmp_path: Path) -> None:
+    place = tmp_path / "turbocql-locks"
+    place.symlink_to(tmp_path)
+    with pytest.raises(LocalClusterError, match="is not a directory"):
+        addresses._lock_directory()
+    place.unlink()
+    place.mkdir(mode=0o755)
+    assert addresses._lock_directory() == str(place)
+    if os.getuid() != 0:
+        return
+    os.chown(place, 12345, 12345)
+    with pytest.raises(
+        LocalClusterError, match=r"belongs to the user with number 12345 and is not shared \(mode 755\)"
+    ):
+        addresses._lock_directory()
+    place.chmod(0o1777)
+    assert addresses._lock_directory() == str(place)
+
+
+def test_a_lock_that_is_a_link_is_refused(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    (tmp_path / "symlink").symlink_to(victim)
+    os.link(victim, tmp_path / "link")
+    for name in ("symlink", "link"):
+        with pytest.raises(OSError, match=r"symlink|has another name"):
+            FileLock(str(tmp_path / name)).try_acquire()

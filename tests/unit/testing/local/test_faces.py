@@ -167,13 +167,40 @@ def test_plugin_imports_next_to_nothing() -> None:
     code = (
         "import sys, pytest\n"
         "before = set(sys.modules)\n"
-        "import cassandra.testing.pytest_plugin\n"
-        "print(' '.join(sorted(name for name in set(sys.modules) - before if name.startswith('cassandra.'))))\n"
+        "import turbocql_pytest\n"
+        "print(' '.join(sorted(set(sys.modules) - before)))\n"
     )
     said = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
-    # The package `cassandra` brings its names: errors and constants.
-    small = {"_foreign", "_version", "consistency", "errors", "versions", "testing", "testing.pytest_plugin"}
-    assert set(said) == {f"cassandra.{name}" for name in small}
+    assert set(said) <= {"turbocql_pytest", "uuid"}
+
+
+def test_plugin_leaves_options_of_the_same_names_alone(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(
+        "def pytest_addoption(parser):\n    parser.addoption('--cassandra-version', default='theirs')\n"
+    )
+    (tmp_path / "test_it.py").write_text(
+        "def test_one(pytestconfig):\n    assert pytestconfig.getoption('--cassandra-version') == 'theirs'\n"
+    )
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(cassandra.testing.__file__))))
+    for plugins in (["turbocql_pytest"], ["turbocql_pytest", "cassandra.testing.pytest_plugin"]):
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-p",
+            "no:cacheprovider",
+            "--rootdir",
+            str(tmp_path),
+            "-c",
+            os.devnull,
+        ]
+        for plugin in plugins:
+            command += ["-p", plugin]
+        done = subprocess.run(
+            [*command, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=tmp_path, check=False,
+            env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": root},
+        )  # fmt: skip
+        assert "1 passed" in done.stdout, done.stdout
 
 
 def test_plugin_offers_its_fixtures_and_tolerates_a_machine_without_java(tmp_path: Path) -> None:

@@ -1,0 +1,88 @@
+"""Fixtures for tests on a real node, so that a test is three lines::
+
+    def test_insert(cassandra_session):
+        cassandra_session.execute("CREATE TABLE t (k int PRIMARY KEY)")
+        cassandra_session.execute("INSERT INTO t (k) VALUES (1)")
+
+pytest imports this file at every start in each environment that has the driver, whether a test wants a node or not. So it
+is a module of its own, which imports nothing of the driver, and a project that has options of the same names keeps them.
+Nothing looks for Java before a test asks for a fixture.
+
+Options: ``--cassandra-version`` and ``--cassandra-nodes``, or ``cassandra_version`` and ``cassandra_nodes`` in an ini
+file.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from cassandra.testing.local import LocalCluster
+
+__all__ = ["cassandra_cluster", "cassandra_session"]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_load_initial_conftests(parser: pytest.Parser) -> None:
+    """Add the options; those on the command line win over those of the ini file.
+
+    Not in pytest_addoption, which comes before that of the project's conftest.py: it would take the names away from it.
+    """
+    group = parser.getgroup("cassandra", "real Cassandra nodes (turbocql)")
+    for name, metavar, what in (
+        ("version", "VERSION", "the version of Cassandra that the fixture cassandra_cluster runs"),
+        ("nodes", "N", "how many nodes the fixture cassandra_cluster has (default: 1)"),
+    ):
+        try:
+            group.addoption(f"--cassandra-{name}", metavar=metavar, help=what)
+            parser.addini(f"cassandra_{name}", what, default="")
+        except ValueError:  # the project, or another plugin, has an option of this name
+            continue
+
+
+def _setting(config: pytest.Config, name: str, default: str) -> str:
+    try:
+        return str(config.getoption(name, None) or config.getini(name) or default)
+    except ValueError:  # no such ini option: the plugin was named in a conftest.py, too late for options
+        return default
+
+
+@pytest.fixture(scope="session")
+def cassandra_cluster(pytestconfig: pytest.Config) -> Iterator[LocalCluster]:
+    """A started :class:`cassandra.testing.LocalCluster`, one for the whole run; stopped at its end."""
+    # Here, not above: this file is imported at every start of pytest.
+    from cassandra.testing.local import LocalCluster
+    from cassandra.testing.versions import DEFAULT_VERSION
+
+    nodes = _setting(pytestconfig, "cassandra_nodes", "1")
+    if not nodes.isdigit() or int(nodes) < 1:
+        raise pytest.UsageError(f"cassandra_nodes={nodes!r}: expected a number from 1 up")
+    with LocalCluster(int(nodes), _setting(pytestconfig, "cassandra_version", DEFAULT_VERSION)) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def cassandra_session(cassandra_cluster: LocalCluster) -> Iterator[Any]:
+    """A session of the driver in a fresh keyspace, which is dropped afterwards."""
+    # The driver is loaded by the tests that use it alone: pytest imports this file at every start.
+    from cassandra.cluster import Cluster
+
+    keyspace = f"test_{uuid.uuid4().hex[:12]}"
+    replicas = min(3, len(cassandra_cluster.contact_points))
+    cluster = Cluster(cassandra_cluster.contact_points, port=cassandra_cluster.port)
+    try:
+        session = cluster.connect()
+        session.execute(
+            f"CREATE KEYSPACE {keyspace} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': {replicas}}}"
+        )
+        try:
+            session.set_keyspace(keyspace)
+            yield session
+        finally:
+            session.execute(f"DROP KEYSPACE {keyspace}")
+    finally:
+        cluster.shutdown()
