@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks import peers
+from benchmarks._requirements import need
 
 WORKER = Path(__file__).with_name("_worker_messages.py")
 
@@ -77,6 +78,7 @@ def compare(group: str, targets: dict[str, float], description: str) -> None:
     parser.add_argument("--json", type=Path, help="write the times there, in nanoseconds")
     parser.add_argument("--no-peers", action="store_true", help="measure this driver alone")
     options = parser.parse_args()
+    need("geomet", "numpy")
     peers.cache().mkdir(parents=True, exist_ok=True)
     lanes = own_lanes()
     if not options.no_peers:

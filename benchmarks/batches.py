@@ -12,10 +12,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # by its path, from anywhere
+
 from benchmarks import null_server, peers
+from benchmarks._requirements import need
 
 HERE = Path(__file__).resolve().parent
 BUILDING = HERE / "_worker_batches.py"
@@ -93,6 +97,7 @@ def main() -> None:
     parser.add_argument("--no-peers", action="store_true", help="leave the other drivers out")
     parser.add_argument("--json", type=Path, default=peers.cache() / "batches.json", help="where the JSON goes")
     arguments = parser.parse_args()
+    need("geomet", "numpy")
     drivers = ["turbocql c", "turbocql python", *(() if arguments.no_peers else (*peers.PEERS, "acsylla"))]
     found = measure(drivers)
     arguments.json.parent.mkdir(parents=True, exist_ok=True)

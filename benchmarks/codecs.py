@@ -1,6 +1,6 @@
 """Codecs beside other drivers and beside bare C: ``python benchmarks/codecs.py [--json FILE] [--no-peers]``.
 
-Each driver runs the same cases in a process of its own (codec_cases.py), one after the other, twice; the least time of each
+Each driver runs the same cases in a process of its own (_worker_codecs.py), one after the other, twice; the least time of each
 counts. The floor is a loop in C that swaps the bytes of 768 floats, compiled plainly and for AVX2. The same cases run under
 pytest-benchmark: ``pytest benchmarks/codecs.py``.
 """
@@ -16,13 +16,18 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import pytest
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # by its path, from anywhere
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # run as a script, from anywhere
+from benchmarks import peers
+from benchmarks._requirements import need
 
-from benchmarks import codec_cases, peers
+need("geomet", "numpy", "pytest")
 
-SCRIPT = Path(codec_cases.__file__).resolve()
+import pytest  # noqa: E402
+
+from benchmarks import _worker_codecs  # noqa: E402
+
+SCRIPT = Path(_worker_codecs.__file__).resolve()
 PASSES = 2
 
 FLOOR = r"""
@@ -94,7 +99,7 @@ def targets(floor_ns: float) -> dict[str, tuple[float | None, float | None]]:
     """Each case's targets in ns; -1 in the cases is three floors and 150 ns."""
     found: dict[str, tuple[float | None, float | None]] = {
         name: (3 * floor_ns + 150 if writing == -1 else writing, reading)
-        for name, _, _, writing, reading in codec_cases.cases()
+        for name, _, _, writing, reading in _worker_codecs.cases()
     }
     for form in ("array.array", "NumPy"):
         found[f"vector<float,768> read as {form}"] = (None, 3 * floor_ns + 250)
@@ -144,18 +149,18 @@ def main() -> None:
         ]
         print("  ".join(cells).rstrip())
     print(
-        f"\nns per call, least of {PASSES} runs of {codec_cases.REPEATS} repeats. 768 floats swapped by bare C: {result['floor']} ns, with AVX2 {result['floor_avx2']} ns."
+        f"\nns per call, least of {PASSES} runs of {_worker_codecs.REPEATS} repeats. 768 floats swapped by bare C: {result['floor']} ns, with AVX2 {result['floor_avx2']} ns."
     )
     print({name: driver["version"] for name, driver in result["drivers"].items()})
     print(f"written to {arguments.json}", file=sys.stderr)
 
 
-@pytest.mark.parametrize("name", [case[0] for case in codec_cases.cases()])
+@pytest.mark.parametrize("name", [case[0] for case in _worker_codecs.cases()])
 @pytest.mark.parametrize("what", ["write", "read"])
 def test_codec(benchmark: Any, name: str, what: str) -> None:
     """One case under pytest-benchmark, in the lane in use."""
-    cqltype, value = next((case[1], case[2]) for case in codec_cases.cases() if case[0] == name)
-    write, read = codec_cases.coding(cqltype)
+    cqltype, value = next((case[1], case[2]) for case in _worker_codecs.cases() if case[0] == name)
+    write, read = _worker_codecs.coding(cqltype)
     if what == "write":
         benchmark(write, value)
     else:

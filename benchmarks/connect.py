@@ -12,7 +12,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # by its path, from anywhere
+
 from benchmarks import null_server, peers
+from benchmarks._requirements import need
 
 WORKER = Path(__file__).with_name("_worker_connect.py")
 TARGETS = {"wall": 7.0, "cpu": 6.0}
@@ -27,6 +30,7 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--no-peers", action="store_true")
     arguments = parser.parse_args()
+    need("geomet")
     runs: dict[str, list[dict[str, Any]]] = {}
     with null_server.running() as (address, port):
         place = [address, str(port)]

@@ -19,6 +19,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # run as a script, from anywhere
 
 from benchmarks import peers
+from benchmarks._requirements import need
 from benchmarks.null_server import OPTIONS as OPTIONS_OPCODE
 from benchmarks.null_server import QUERY, RESULT, SUPPORTED, Rule, running, string
 from cassandra.testing.fake.system_tables import SCHEMA_TABLES, SCHEMA_TABLES_OF_5_0
@@ -159,6 +160,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="where the JSON goes")
     parser.add_argument("--no-peers", action="store_true", help="leave the other drivers out")
     arguments = parser.parse_args()
+    need("geomet")
     found = measure(arguments.tables, arguments.rounds, not arguments.no_peers)
     print(f"{arguments.tables} tables, least of {arguments.rounds} rounds")
     print(table_of(found))

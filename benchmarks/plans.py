@@ -16,7 +16,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # by its path, from anywhere
+
 from benchmarks import peers
+from benchmarks._requirements import need
 
 SCRIPT = Path(__file__).resolve().parent / "_worker_plans.py"
 PASSES = 2
@@ -93,6 +96,7 @@ def main() -> None:
     parser.add_argument("--vnodes", type=int, default=256, help="tokens of each of them")
     parser.add_argument("--json", type=Path, default=peers.cache() / "plans.json", help="where the JSON goes")
     arguments = parser.parse_args()
+    need("geomet")
     drivers = ["turbocql c", "turbocql python", *(() if arguments.no_peers else peers.PEERS)]
     found = measure(drivers, arguments.hosts, arguments.vnodes)
     arguments.json.parent.mkdir(parents=True, exist_ok=True)

@@ -17,7 +17,10 @@ import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # by its path, from anywhere
+
 from benchmarks import null_server, peers
+from benchmarks._requirements import need
 
 WORKER = Path(__file__).with_name("_worker_requests.py")
 
@@ -160,6 +163,7 @@ def main() -> None:
     parser.add_argument("--no-peers", action="store_true", help="this tree alone")
     parser.add_argument("cases", nargs="*", help="words that the names of the wanted cases hold")
     options = parser.parse_args()
+    need("geomet", "numpy", "uvloop")
     peers.cache().mkdir(parents=True, exist_ok=True)
     lanes = our_lanes() + ([] if options.no_peers else peer_lanes())
     best: dict[str, dict[str, dict[str, Any]]] = {lane.name: {} for lane in lanes}

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # by its path, from anywhere
+
 from benchmarks import peers
 from benchmarks._peers_messages import WORKER, Times, own_lanes, peer_lanes, table
+from benchmarks._requirements import need
 
 FRAMES = ("5000 x 5, DataFrame of rows", "5000 x 5, DataFrame of arrays")
 
@@ -59,6 +63,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write the times there, in nanoseconds")
     parser.add_argument("--no-peers", action="store_true", help="measure this driver alone")
     options = parser.parse_args()
+    need("geomet", "numpy", "pyarrow")
     peers.cache().mkdir(parents=True, exist_ok=True)
     lanes = [lane for lane in own_lanes() if lane.api == "engine"]
     if not options.no_peers:

@@ -1,0 +1,16 @@
+"""What a benchmark needs beyond the driver itself, said before it starts."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+
+
+def need(*packages: str) -> None:
+    """End the program with a line that says what to install, if one of `packages` cannot be imported."""
+    missing = [name for name in packages if importlib.util.find_spec(name) is None]
+    if missing:
+        sys.exit(
+            f"this benchmark needs {', '.join(missing)}, which cannot be imported by {sys.executable}: "
+            "install the test extra, in a clone by: pip install '.[test]'"
+        )
