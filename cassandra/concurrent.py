@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from typing import Any, NamedTuple
 
+from cassandra._lazy import lazy_names
+
 __all__ = ["ExecutionResult", "execute_concurrent", "execute_concurrent_async", "execute_concurrent_with_args"]
 
 
@@ -311,3 +313,6 @@ class _UnwatchedRun:
             self.future.set_exception(error)
         else:
             self.future.set_result(self._outcomes)
+
+
+__getattr__ = lazy_names(__name__)

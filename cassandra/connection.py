@@ -5,6 +5,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from cassandra._lazy import lazy_names
 from cassandra._version import DRIVER_NAME
 from cassandra._version import __version__ as DRIVER_VERSION
 from cassandra.engine.connection import Connection
@@ -93,9 +94,12 @@ def _decompress(decompress_body: Callable[[bytes, int], bytes], data: bytes) -> 
     return decompress_body(data, _LARGEST_BODY)
 
 
+_find = lazy_names(__name__)
+
+
 def __getattr__(name: str) -> Any:
     # Looked for when it is asked for: the packages are optional, and cost time to import.
     if name == "locally_supported_compressions":
         globals()[name] = _supported_compressions()
         return globals()[name]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _find(name)

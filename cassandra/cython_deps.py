@@ -5,6 +5,9 @@ from __future__ import annotations
 import importlib.util
 
 import cassandra._impl as implementations
+from cassandra._lazy import lazy_names
 
 HAVE_CYTHON: bool = implementations.implementation == "c"
 HAVE_NUMPY: bool = importlib.util.find_spec("numpy") is not None
+
+__getattr__ = lazy_names(__name__)

@@ -16,6 +16,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
+from cassandra._lazy import lazy_names
 from cassandra.util.daterange import DateRange
 from cassandra.util.geometry import LineString, Point, Polygon
 from cassandra.util.orderedmap import OrderedMap, OrderedMapSerializedKey
@@ -174,3 +175,6 @@ class Encoder:
     def cql_encode_set_collection(self, val: Iterable[Any]) -> str:
         """``{a, b}``."""
         return "{" + ", ".join([self.cql_encode_all_types(item) for item in val]) + "}"
+
+
+__getattr__ = lazy_names(__name__)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from struct import unpack_from
 
+from cassandra._lazy import lazy_names
+
 __all__ = [
     "INT64_MAX",
     "INT64_MIN",
@@ -92,3 +94,6 @@ def murmur3(data: bytes | bytearray | memoryview) -> int:
     h1 = (h1 + h2) & _MASK
     h2 = (h2 + h1) & _MASK
     return truncate_int64(_mix(h1) + _mix(h2))
+
+
+__getattr__ = lazy_names(__name__)

@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Callable
 from typing import BinaryIO
 
+from cassandra._lazy import lazy_names
 from cassandra.errors import CrcException, ProtocolError
 from cassandra.protocol import segment
 from cassandra.protocol.compression import BodyCompression
@@ -140,3 +141,5 @@ def _no_bodies(data: bytes, limit: int) -> bytes:
 for _made in (Segment, SegmentHeader, SegmentCodec):
     _made.__module__ = "cassandra.segment"
 del _made
+
+__getattr__ = lazy_names(__name__)

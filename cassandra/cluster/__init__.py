@@ -6,6 +6,7 @@ from cassandra._foreign import refuse_foreign_files
 
 refuse_foreign_files(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
+from cassandra._lazy import lazy_names  # noqa: E402
 from cassandra.cluster.cluster import Cluster  # noqa: E402
 from cassandra.cluster.configuration import ShardAwareOptions  # noqa: E402
 from cassandra.cluster.pool_sizes import (  # noqa: E402
@@ -50,3 +51,5 @@ __all__ = [
     "UserTypeDoesNotExist",
     "default_lbp_factory",
 ]
+
+__getattr__ = lazy_names(__name__)

@@ -8,6 +8,7 @@ from cassandra._foreign import refuse_foreign_files
 
 refuse_foreign_files(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
+from cassandra._lazy import lazy_names  # noqa: E402
 from cassandra.cqltypes.base import (  # noqa: E402
     CassandraType,
     CassandraTypeType,
@@ -169,3 +170,5 @@ __all__ = [
     "uint16_pack",
     "uint32_pack",
 ]
+
+__getattr__ = lazy_names(__name__)

@@ -1,13 +1,13 @@
 """What the driver knows of a cluster: nodes, tokens and replicas, and the schema."""
 
-import importlib
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cassandra._foreign import refuse_foreign_files
 
 refuse_foreign_files(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
+from cassandra._lazy import lazy_names  # noqa: E402
 from cassandra.metadata.cluster_metadata import Metadata  # noqa: E402
 from cassandra.metadata.replication import (  # noqa: E402
     REPLICATION_STRATEGY_CLASS_PREFIX,
@@ -134,12 +134,7 @@ _HOME = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOME[name]), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy_names(__name__, _HOME)
 
 
 def __dir__() -> list[str]:

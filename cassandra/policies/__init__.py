@@ -1,13 +1,13 @@
 """Policies: load balancing, retry, reconnection, conviction, speculation and address translation."""
 
 import os
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cassandra._foreign import refuse_foreign_files
 
 refuse_foreign_files(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
+from cassandra._lazy import lazy_names  # noqa: E402
 from cassandra.errors import WriteType  # noqa: E402
 from cassandra.policies.balancing import (  # noqa: E402
     DCAwareRoundRobinPolicy,
@@ -98,8 +98,4 @@ for _name in set(__all__) - {"WriteType", *_LATER}:
     globals()[_name].__module__ = "cassandra.policies"
 del _name
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_LATER[name]), name)
+__getattr__ = lazy_names(__name__, _LATER)

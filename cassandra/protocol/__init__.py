@@ -6,13 +6,14 @@ while `cassandra._impl` still chooses between the implementations: were all of i
 
 from __future__ import annotations
 
-import importlib
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cassandra._foreign import refuse_foreign_files
 
 refuse_foreign_files(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from cassandra._lazy import lazy_names  # noqa: E402
 
 if TYPE_CHECKING:
     from cassandra.errors import (
@@ -615,12 +616,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOME[name]), _RENAMED.get(name, name))
-    globals()[name] = value
-    return value
+__getattr__ = lazy_names(__name__, _HOME, _RENAMED)
 
 
 def __dir__() -> list[str]:

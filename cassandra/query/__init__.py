@@ -6,6 +6,7 @@ from cassandra._foreign import refuse_foreign_files
 
 refuse_foreign_files(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
+from cassandra._lazy import lazy_names  # noqa: E402
 from cassandra.encoder import ValueSequence  # noqa: E402
 from cassandra.query.batch import BatchStatement, BatchType  # noqa: E402
 from cassandra.query.bound import BoundStatement  # noqa: E402
@@ -50,3 +51,5 @@ __all__ = [
     "pseudo_namedtuple_factory",
     "tuple_factory",
 ]
+
+__getattr__ = lazy_names(__name__)

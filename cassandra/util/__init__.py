@@ -8,6 +8,7 @@ from cassandra._foreign import refuse_foreign_files
 
 refuse_foreign_files(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
+from cassandra._lazy import lazy_names  # noqa: E402
 from cassandra.util.daterange import OPEN_BOUND, DateRange, DateRangeBound, DateRangePrecision  # noqa: E402
 from cassandra.util.geometry import Distance, LineString, Point, Polygon  # noqa: E402
 from cassandra.util.misc import (  # noqa: E402
@@ -77,3 +78,5 @@ __all__ = [
     "utc_datetime_from_ms_timestamp",
     "uuid_from_time",
 ]
+
+__getattr__ = lazy_names(__name__)

@@ -1,0 +1,51 @@
+"""Modules that give names of other modules, which are imported when somebody asks for them (PEP 562)."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+__all__ = ["lazy_names"]
+
+_NO_HOMES: Mapping[str, str] = {}
+
+
+def lazy_names(
+    module: str, homes: Mapping[str, str] = _NO_HOMES, renamed: Mapping[str, str] = _NO_HOMES
+) -> Callable[[str], Any]:
+    """Return a ``__getattr__`` for `module`.
+
+    A name that is asked for once is an ordinary attribute of the module from then on.
+
+    :param module: the module's ``__name__``.
+    :param homes: for each name, the module that has it. Besides these, the module gives what `cassandra._reexports` lists.
+    :param renamed: what a name is called at home, if that is not the same.
+    """
+
+    def find(name: str) -> Any:
+        home = homes.get(name)
+        # Python itself asks for __path__, and for submodules that are not imported yet: no reason to read the table.
+        if home is None and not name.startswith("__") and not _is_submodule(module, name):
+            home = _reexported(module).get(name)
+        if home is None:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        value = getattr(import_module(home), renamed.get(name, name))
+        setattr(sys.modules[module], name, value)
+        return value
+
+    return find
+
+
+def _is_submodule(module: str, name: str) -> bool:
+    spec = sys.modules[module].__spec__
+    places = (spec.submodule_search_locations if spec is not None else None) or ()
+    return any(os.path.exists(os.path.join(place, end)) for place in places for end in (f"{name}.py", name))
+
+
+def _reexported(module: str) -> Mapping[str, str]:
+    """Return the homes of the names that `module` gives for the sake of programs that import them from there."""
+    table: dict[str, dict[str, str]] = import_module("cassandra._reexports").REEXPORTS
+    return {name: home for home, names in table.get(module, {}).items() for name in names.split()}

@@ -1,0 +1,123 @@
+"""Names that programs import from a module other than the one that defines them.
+
+Today's drivers give many classes from the module where they merely use them (``from cassandra.cluster import
+ConsistencyLevel``), and programs have come to rely on that. The table is read when a name is asked for that the module itself
+does not have, so importing a module costs nothing for it. Each name is the same object as at its home.
+"""
+
+from __future__ import annotations
+
+__all__ = ["REEXPORTS"]
+
+# Module -> home -> the names that the module gives from there.
+REEXPORTS: dict[str, dict[str, str]] = {
+    "cassandra.cluster": {
+        "cassandra": (
+            "AuthenticationFailed ConsistencyLevel DependencyException DriverException "
+            "InvalidRequest OperationTimedOut ProtocolVersion SchemaTargetType "
+            "UnresolvableContactPoints UnsupportedOperation"
+        ),
+        "cassandra.protocol": (
+            "BatchMessage ErrorMessage ExecuteMessage IsBootstrappingErrorMessage "
+            "OverloadedErrorMessage PrepareMessage PreparedQueryNotFound ProtocolException "
+            "ProtocolHandler QueryMessage RESULT_KIND_PREPARED RESULT_KIND_ROWS "
+            "RESULT_KIND_SCHEMA_CHANGE RESULT_KIND_SET_KEYSPACE RESULT_KIND_VOID "
+            "ReadTimeoutErrorMessage ResultMessage ServerError TruncateError "
+            "UnavailableErrorMessage WriteTimeoutErrorMessage"
+        ),
+        "cassandra.query": (
+            "BatchStatement BoundStatement FETCH_SIZE_UNSET HostTargetingStatement "
+            "PreparedStatement QueryTrace SimpleStatement TraceUnavailable bind_params "
+            "dict_factory named_tuple_factory tuple_factory"
+        ),
+        "cassandra.connection": (
+            "ConnectionBusy ConnectionException ConnectionShutdown DefaultEndPoint "
+            "DefaultEndPointFactory EndPoint ProtocolVersionUnsupported SniEndPointFactory "
+            "UnixSocketEndPoint locally_supported_compressions"
+        ),
+        "cassandra.policies": (
+            "DCAwareRoundRobinPolicy DefaultLoadBalancingPolicy ExponentialReconnectionPolicy "
+            "HostDistance IdentityTranslator NeverRetryPolicy NoSpeculativeExecutionPlan "
+            "NoSpeculativeExecutionPolicy RetryPolicy SimpleConvictionPolicy TokenAwarePolicy"
+        ),
+        "cassandra.encoder": "Encoder",
+        "cassandra.pool": "Host NoConnectionsAvailable",
+        "cassandra.metadata": "Metadata Token protect_name",
+        "cassandra.timestamps": "MonotonicTimestampGenerator",
+        "cassandra.auth": "PlainTextAuthProvider",
+        "cassandra.cqltypes": "UserType",
+        "cassandra.util": "Version maybe_add_timeout_to_query",
+    },
+    "cassandra.concurrent": {
+        "cassandra.cluster": "EXEC_PROFILE_DEFAULT ResultSet",
+    },
+    "cassandra.connection": {
+        "cassandra.protocol": (
+            "AuthChallengeMessage AuthResponseMessage AuthSuccessMessage AuthenticateMessage "
+            "CredentialsMessage ErrorMessage InvalidRequestException OptionsMessage "
+            "ProtocolException ProtocolHandler QueryMessage ReadyMessage RegisterMessage "
+            "ResultMessage ReviseRequestMessage StartupMessage SupportedMessage"
+        ),
+        "cassandra": "AuthenticationFailed ConsistencyLevel OperationTimedOut ProtocolVersion",
+        "cassandra.segment": "CrcException SegmentCodec",
+        "cassandra.protocol_features": "ProtocolFeatures",
+    },
+    "cassandra.cqltypes": {
+        "cassandra.marshal": (
+            "double_unpack float_unpack int16_unpack int32_unpack int64_unpack int8_unpack "
+            "uint16_unpack uint32_unpack uvint_pack uvint_unpack varint_pack varint_unpack "
+            "vints_pack vints_unpack"
+        ),
+    },
+    "cassandra.encoder": {
+        "cassandra.util": ("Date LineString OrderedMap OrderedMapSerializedKey Point Polygon Time sortedset"),
+    },
+    "cassandra.metadata": {
+        "cassandra": "ConsistencyLevel InvalidRequest SignatureDescriptor Unauthorized",
+        "cassandra.encoder": "Encoder",
+        "cassandra.connection": "EndPoint",
+        "cassandra.policies": "HostDistance",
+        "cassandra.protocol": "QueryMessage",
+        "cassandra.util": "Version maybe_add_timeout_to_query",
+        "cassandra.query": "bind_params dict_factory",
+        "cassandra.marshal": "varint_unpack",
+    },
+    "cassandra.policies": {
+        "cassandra": "ConsistencyLevel OperationTimedOut WriteType",
+    },
+    "cassandra.pool": {
+        "cassandra": "AuthenticationFailed",
+        "cassandra.connection": ("ConnectionException DefaultEndPoint EndPoint UnixSocketEndPoint"),
+        "cassandra.policies": "HostDistance",
+    },
+    "cassandra.protocol": {
+        "cassandra": (
+            "AlreadyExists DriverException FunctionFailure InvalidRequest OperationType "
+            "ProtocolVersion RateLimitReached ReadFailure ReadTimeout SchemaTargetType "
+            "Unauthorized Unavailable UnsupportedOperation UserAggregateDescriptor "
+            "UserFunctionDescriptor WriteFailure WriteTimeout WriteType"
+        ),
+        "cassandra.cqltypes": (
+            "AsciiType BooleanType ByteType BytesType CounterColumnType DateType DecimalType "
+            "DoubleType DurationType FloatType InetAddressType Int32Type IntegerType ListType "
+            "LongType MapType SetType ShortType SimpleDateType TimeType TimeUUIDType TupleType "
+            "UTF8Type UUIDType UserType VarcharType lookup_casstype"
+        ),
+        "cassandra.cython_deps": "HAVE_CYTHON HAVE_NUMPY",
+        "cassandra.marshal": "int32_unpack int8_unpack uint16_unpack uint32_le_unpack",
+    },
+    "cassandra.query": {
+        "cassandra": "ConsistencyLevel OperationTimedOut",
+        "cassandra.encoder": "Encoder ValueSequence",
+        "collections": "OrderedDict",
+        "cassandra.util": "maybe_add_timeout_to_query unix_time_from_uuid1",
+    },
+    "cassandra.segment": {
+        "cassandra": "DriverException",
+        "cassandra.protocol": "read_uint_le write_uint_le",
+    },
+    "cassandra.util": {
+        "cassandra": "DriverException",
+        "collections": "OrderedDict",
+    },
+}
