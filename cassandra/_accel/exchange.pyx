@@ -21,7 +21,7 @@ from threading import Lock as _Lock
 from time import monotonic as _monotonic_clock
 
 from cassandra.errors import ConnectionException
-from cassandra.policies.reconnection import NoSpeculativeExecutionPolicy as _NoSpeculativeExecutionPolicy
+from cassandra.policies.speculation import NoSpeculativeExecutionPolicy as _NoSpeculativeExecutionPolicy
 from cassandra.protocol.messages.results import VOID_RESULT as _VOID_RESULT, ResultMessage as _ResultMessage_class
 from cassandra.query.bound import BoundStatement as _BoundStatement_class
 from cassandra.query.prepared import PreparedStatement as _PreparedStatement_class

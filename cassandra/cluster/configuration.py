@@ -21,12 +21,10 @@ from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, ExecutionProfile, Pro
 from cassandra.engine.settings import Settings
 from cassandra.errors import ConnectionException
 from cassandra.metadata.cluster_metadata import Metadata
-from cassandra.policies.reconnection import (
-    ExponentialReconnectionPolicy,
-    IdentityTranslator,
-    SimpleConvictionPolicy,
-)
+from cassandra.policies.conviction import SimpleConvictionPolicy
+from cassandra.policies.reconnection import ExponentialReconnectionPolicy
 from cassandra.policies.retry import RetryPolicy
+from cassandra.policies.translation import IdentityTranslator
 from cassandra.protocol.compression import available_compressions
 from cassandra.timestamps import MonotonicTimestampGenerator
 from cassandra.versions import ProtocolVersion

@@ -29,7 +29,7 @@ from cassandra.engine.preparing import PreparingRequest
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, ExecutionProfile
 from cassandra.engine.request import Request
 from cassandra.errors import DependencyException
-from cassandra.policies.reconnection import NoSpeculativeExecutionPolicy
+from cassandra.policies.speculation import NoSpeculativeExecutionPolicy
 from cassandra.protocol.handler import ProtocolHandler
 from cassandra.protocol.messages.requests import BatchMessage, ExecuteMessage, QueryMessage
 from cassandra.protocol.records import is_record

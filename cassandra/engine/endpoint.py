@@ -6,7 +6,7 @@ import socket
 from collections.abc import Mapping
 from typing import Any
 
-from cassandra.policies.reconnection import IdentityTranslator
+from cassandra.policies.translation import IdentityTranslator
 
 __all__ = [
     "DefaultEndPoint",

@@ -18,7 +18,7 @@ from typing import Any
 
 from cassandra._impl import bodies
 from cassandra.errors import ConnectionException
-from cassandra.policies.reconnection import NoSpeculativeExecutionPolicy
+from cassandra.policies.speculation import NoSpeculativeExecutionPolicy
 from cassandra.protocol.messages.results import VOID_BODY, VOID_RESULT, rows_result
 from cassandra.protocol.opcodes import EXECUTE, RESULT
 from cassandra.protocol.params import QueryParams

@@ -7,8 +7,8 @@ from typing import Any
 
 from cassandra.consistency import ConsistencyLevel
 from cassandra.policies.balancing import DCAwareRoundRobinPolicy
-from cassandra.policies.reconnection import NoSpeculativeExecutionPolicy
 from cassandra.policies.retry import RetryPolicy
+from cassandra.policies.speculation import NoSpeculativeExecutionPolicy
 from cassandra.policies.token_aware import TokenAwarePolicy
 from cassandra.query.row_factories import named_tuple_factory
 

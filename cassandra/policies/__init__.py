@@ -22,20 +22,14 @@ from cassandra.policies.balancing import (  # noqa: E402
     WhiteListRoundRobinPolicy,
     WrapperPolicy,
 )
-from cassandra.policies.reconnection import (  # noqa: E402
-    AddressTranslator,
-    ConstantReconnectionPolicy,
-    ConstantSpeculativeExecutionPolicy,
+from cassandra.policies.conviction import (  # noqa: E402
     ConvictionPolicy,
-    EC2MultiRegionTranslator,
-    ExponentialReconnectionPolicy,
-    IdentityTranslator,
-    NoSpeculativeExecutionPlan,
-    NoSpeculativeExecutionPolicy,
-    ReconnectionPolicy,
     SimpleConvictionPolicy,
-    SpeculativeExecutionPlan,
-    SpeculativeExecutionPolicy,
+)
+from cassandra.policies.reconnection import (  # noqa: E402
+    ConstantReconnectionPolicy,
+    ExponentialReconnectionPolicy,
+    ReconnectionPolicy,
 )
 from cassandra.policies.retry import (  # noqa: E402
     DowngradingConsistencyRetryPolicy,
@@ -44,11 +38,23 @@ from cassandra.policies.retry import (  # noqa: E402
     NeverRetryPolicy,
     RetryPolicy,
 )
+from cassandra.policies.speculation import (  # noqa: E402
+    ConstantSpeculativeExecutionPolicy,
+    NoSpeculativeExecutionPlan,
+    NoSpeculativeExecutionPolicy,
+    SpeculativeExecutionPlan,
+    SpeculativeExecutionPolicy,
+)
 from cassandra.policies.token_aware import TokenAwarePolicy  # noqa: E402
+from cassandra.policies.translation import (  # noqa: E402
+    AddressTranslator,
+    EC2MultiRegionTranslator,
+    IdentityTranslator,
+)
 
 if TYPE_CHECKING:
     from cassandra.policies.adaptive import AdaptivePolicy
-    from cassandra.policies.speculation import LatencyTracker, PercentileSpeculativeExecutionPolicy
+    from cassandra.policies.percentile import LatencyTracker, PercentileSpeculativeExecutionPolicy
 
 __all__ = [
     "AdaptivePolicy",
@@ -90,8 +96,8 @@ __all__ = [
 # Imported at their first use: most programs go without them.
 _LATER = {
     "AdaptivePolicy": "cassandra.policies.adaptive",
-    "LatencyTracker": "cassandra.policies.speculation",
-    "PercentileSpeculativeExecutionPolicy": "cassandra.policies.speculation",
+    "LatencyTracker": "cassandra.policies.percentile",
+    "PercentileSpeculativeExecutionPolicy": "cassandra.policies.percentile",
 }
 
 for _name in set(__all__) - {"WriteType", *_LATER}:

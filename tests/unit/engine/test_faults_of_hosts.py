@@ -20,8 +20,8 @@ from cassandra.errors import (
     ReadFailure,
     WriteFailure,
 )
-from cassandra.policies.reconnection import ConstantSpeculativeExecutionPolicy
 from cassandra.policies.retry import FallthroughRetryPolicy, RetryPolicy
+from cassandra.policies.speculation import ConstantSpeculativeExecutionPolicy
 from cassandra.protocol.messages.errors import (
     ErrorMessage,
     IsBootstrappingErrorMessage,

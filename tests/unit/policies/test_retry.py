@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 from types import SimpleNamespace
 
 import pytest
 
 from cassandra.consistency import ConsistencyLevel
 from cassandra.errors import WriteType
-from cassandra.policies.reconnection import (
-    ConstantReconnectionPolicy,
-    ConstantSpeculativeExecutionPolicy,
-    ExponentialReconnectionPolicy,
-    NoSpeculativeExecutionPolicy,
-)
 from cassandra.policies.retry import (
     DowngradingConsistencyRetryPolicy,
     ExponentialBackoffRetryPolicy,
@@ -95,27 +88,3 @@ def test_exponential_backoff_waits_longer_and_gives_up() -> None:
     assert 0.255 <= delays[2] <= 0.345
     assert policy.on_unavailable(SAFE, ONE, 2, 1, 3)[0] == RetryPolicy.RETHROW
     assert policy.on_request_error(UNSAFE, ONE, OSError(), 0)[0] == RetryPolicy.RETHROW
-
-
-def test_constant_reconnection() -> None:
-    assert list(ConstantReconnectionPolicy(2, 3).new_schedule()) == [2, 2, 2]
-    forever = ConstantReconnectionPolicy(2, None).new_schedule()
-    assert list(itertools.islice(forever, 100)) == [2] * 100
-    with pytest.raises(ValueError, match="-1"):
-        ConstantReconnectionPolicy(-1)
-
-
-def test_exponential_reconnection_grows_to_its_limit() -> None:
-    delays = list(ExponentialReconnectionPolicy(1, 60, 100).new_schedule())
-    assert len(delays) == 100
-    assert all(1 <= delay <= 60 for delay in delays)
-    assert delays[0] <= 1.15
-    assert min(delays[10:]) >= 51
-    with pytest.raises(ValueError, match="less than base_delay"):
-        ExponentialReconnectionPolicy(10, 1)
-
-
-def test_speculation() -> None:
-    plan = ConstantSpeculativeExecutionPolicy(0.5, 2).new_plan("ks", None)
-    assert [plan.next_execution(None) for _ in range(3)] == [0.5, 0.5, -1]
-    assert NoSpeculativeExecutionPolicy().new_plan("ks", None).next_execution(None) < 0

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cassandra.engine.endpoint import DefaultEndPoint, DefaultEndPointFactory, EndPoint, SniEndPointFactory
-from cassandra.policies.reconnection import AddressTranslator, EC2MultiRegionTranslator, IdentityTranslator
+from cassandra.policies.translation import AddressTranslator, EC2MultiRegionTranslator, IdentityTranslator
 
 NAMES = {"54.1.2.3": "ec2-54-1-2-3.compute.example", "2001:db8::1": "six.example"}
 ADDRESSES = {"ec2-54-1-2-3.compute.example": "10.0.0.3", "six.example": "fd00::3"}

@@ -1,0 +1,37 @@
+"""Address translators: from the addresses that nodes advertise to those that this client can reach."""
+
+from __future__ import annotations
+
+import socket
+
+__all__ = ["AddressTranslator", "EC2MultiRegionTranslator", "IdentityTranslator"]
+
+
+class AddressTranslator:
+    """Translates addresses of nodes. `translate` may block: the engine calls it in a thread of its own."""
+
+    def translate(self, addr: str) -> str:
+        """Return the address to connect to for the one that a node advertises."""
+        raise NotImplementedError
+
+
+class IdentityTranslator(AddressTranslator):
+    """Leaves every address as it is."""
+
+    def translate(self, addr: str) -> str:
+        return addr
+
+
+class EC2MultiRegionTranslator(AddressTranslator):
+    """Turns public addresses into private ones for nodes of the same EC2 region.
+
+    Within a region the name that belongs to a public address resolves to the private one.
+    """
+
+    def translate(self, addr: str) -> str:
+        family = socket.AF_INET6 if ":" in addr else socket.AF_INET
+        try:
+            name = socket.getfqdn(addr)
+            return str(socket.getaddrinfo(name, None, family, socket.SOCK_STREAM)[0][4][0])
+        except OSError:
+            return addr

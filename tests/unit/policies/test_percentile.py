@@ -1,0 +1,125 @@
+"""Speculation by percentiles: the histogram and the plans that it makes."""
+
+from __future__ import annotations
+
+import random
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cassandra.policies import LatencyTracker, PercentileSpeculativeExecutionPolicy
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@given(st.integers(0, 1 << 32), st.sampled_from([1.0, 50.0, 90.0, 99.0, 99.9]))
+def test_percentiles_are_right_within_a_sixteenth(seed: int, percent: float) -> None:
+    rng = random.Random(seed)
+    latencies = [10 ** rng.uniform(-5.6, 3) for _ in range(rng.randrange(100, 300))]
+    tracker = LatencyTracker()
+    for seconds in latencies:
+        tracker.record(None, seconds)
+    exact = sorted(latencies)[max(-int(-len(latencies) * percent // 100) - 1, 0)]
+    found = tracker.percentile(percent)
+    assert found is not None
+    assert exact <= found * (1 + 1e-9)
+    assert found <= exact * 17 / 16 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1e-9, 1e9, 1e300])
+def test_times_out_of_range_are_counted_at_the_ends(seconds: float) -> None:
+    tracker = LatencyTracker()
+    for _ in range(100):
+        tracker.record(None, seconds)
+    assert tracker.percentile(50) is not None
+
+
+def test_few_answers_say_nothing() -> None:
+    tracker = LatencyTracker()
+    for _ in range(99):
+        tracker.record(None, 0.01)
+    assert tracker.percentile(99) is None
+    assert tracker.percentile(50, at_least=99) is not None
+
+
+def test_old_answers_are_forgotten_after_two_windows() -> None:
+    clock = Clock()
+    tracker = LatencyTracker(window=10.0, clock=clock)
+
+    def feed(seconds: float) -> None:
+        for _ in range(640):
+            tracker.record(None, seconds)
+
+    feed(1.0)
+    clock.now = 11.0
+    feed(0.001)
+    both = tracker.percentile(99)
+    assert both is not None
+    assert both > 0.9
+    clock.now = 22.0
+    feed(0.001)
+    clock.now = 33.0
+    feed(0.001)
+    only_new = tracker.percentile(99)
+    assert only_new is not None
+    assert only_new < 0.0011
+
+
+def test_a_long_silence_forgets_at_once() -> None:
+    clock = Clock()
+    tracker = LatencyTracker(window=10.0, clock=clock)
+    for _ in range(640):
+        tracker.record(None, 1.0)
+    clock.now = 500.0
+    for _ in range(640):
+        tracker.record(None, 0.001)
+    found = tracker.percentile(50)
+    assert found is not None
+    assert found < 0.0011
+
+
+def test_the_policy_waits_for_the_percentile_and_tries_so_often() -> None:
+    policy = PercentileSpeculativeExecutionPolicy(90, max_attempts=2)
+    assert policy.new_plan(None, None).next_execution(None) == -1
+    rng = random.Random(3)
+    for _ in range(640):
+        policy.tracker.record(None, rng.uniform(0.0, 1.0))
+    plan = policy.new_plan("ks", None)
+    delays = [plan.next_execution(None) for _ in range(3)]
+    assert 0.85 < delays[0] < 1.0
+    assert delays[0] == delays[1]
+    assert delays[2] == -1
+
+
+def test_the_least_delay() -> None:
+    policy = PercentileSpeculativeExecutionPolicy(99, min_delay=0.5)
+    for _ in range(100):
+        policy.tracker.record(None, 0.001)
+    assert policy.new_plan(None, None).next_execution(None) == 0.5
+
+
+def test_the_engine_feeds_the_tracker() -> None:
+    observers: list[Any] = []
+    shared = LatencyTracker()
+    policy = PercentileSpeculativeExecutionPolicy(tracker=shared)
+    policy.attach(SimpleNamespace(observe_latencies=observers.append))
+    assert observers == [shared.record]
+
+
+@pytest.mark.parametrize(
+    "settings", [{"percentile": 0}, {"percentile": 100}, {"max_attempts": -1}, {"min_delay": -0.1}]
+)
+def test_settings_are_checked(settings: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="must"):
+        PercentileSpeculativeExecutionPolicy(**settings)
+    with pytest.raises(ValueError, match="window must be greater"):
+        LatencyTracker(window=0)
