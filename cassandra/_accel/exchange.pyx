@@ -20,6 +20,7 @@ import logging
 from threading import Lock as _Lock
 from time import monotonic as _monotonic_clock
 
+from cassandra.engine.mishaps import mishap as _mishap
 from cassandra.errors import ConnectionException
 from cassandra.policies.reconnection import NoSpeculativeExecutionPolicy as _NoSpeculativeExecutionPolicy
 from cassandra.protocol.messages.results import VOID_RESULT as _VOID_RESULT, ResultMessage as _ResultMessage_class
@@ -356,8 +357,8 @@ cdef class RequestBase:
             self._try_next_host()
             if self.speculative_policy is not None and self.statement.is_idempotent:
                 self.start_speculation()
-        except Exception as error:  # a policy's or the driver's own fault: never dressed up as NoHostAvailable
-            self.fail(error)
+        except BaseException as error:  # a policy's or the driver's own fault: never dressed up as NoHostAvailable
+            self.fail(_mishap(error))
 
     def finish(self, response):
         """The answer is there."""
@@ -460,8 +461,8 @@ cdef class RequestBase:
             attempt.stream = stream
         except _ConnectionException as error:
             self.on_attempt_failed(attempt, error)
-        except Exception as error:  # the request cannot be encoded: no host will make it better
-            self.fail(error)
+        except BaseException as error:  # the request cannot be encoded: no host will make it better
+            self.fail(_mishap(error))
         return 0
 
     # -- answers ------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cassandra._forks import renewed
 from cassandra.engine.payloads import values_of_rows
 from cassandra.query.batch import BatchStatement, BatchType, BoundRows, Entry, TextRows
 from cassandra.query.bound import BoundStatement
@@ -82,12 +83,17 @@ def check_kinds(batch_type: BatchType, prepared: Mapping[int, PreparedStatement]
 class OncePerInterval:
     """True once, then not before `interval` seconds later; safe to use from any thread."""
 
-    __slots__ = ("_lock", "_next", "interval")
+    __slots__ = ("__weakref__", "_lock", "_next", "interval")
 
     def __init__(self, interval: float) -> None:
         self.interval = interval
         self._lock = threading.Lock()
         self._next = 0.0
+        renewed(self)
+
+    def _renew_locks(self) -> None:
+        """In a forked child."""
+        self._lock = threading.Lock()
 
     def is_due(self) -> bool:
         """Whether it is time again."""

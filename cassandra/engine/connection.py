@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from cassandra._impl import exchange as _exchange
 from cassandra._impl import frame
+from cassandra.engine.mishaps import mishap
 from cassandra.errors import ConnectionException, ConnectionShutdown, ProtocolError
 
 if TYPE_CHECKING:
@@ -279,8 +280,12 @@ class Connection(asyncio.BufferedProtocol):
             for responder in responders:
                 try:
                     responder.on_connection_lost(self, cause)
-                except Exception:
+                except BaseException as fault:
                     log.exception("a request on %s could not be told that its connection is lost", self.endpoint)
+                    failure = mishap(fault)
+                    request = getattr(responder, "request", None)
+                    if request is not None:
+                        request.fail(failure)
         if self.on_closed is not None:
             self.on_closed(self, error)
 

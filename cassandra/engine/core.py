@@ -19,6 +19,7 @@ from cassandra.engine.connection import Connection, dialect_of
 from cassandra.engine.control import ControlConnection
 from cassandra.engine.endpoint import EndPoint, is_ip_address
 from cassandra.engine.handshake import Opener
+from cassandra.engine.mishaps import let_out
 from cassandra.engine.preparer import Preparer
 from cassandra.engine.reconnect import Reconnector
 from cassandra.engine.schema import SchemaRefresher
@@ -299,8 +300,9 @@ class Core:
         for listener in list(listeners):
             try:
                 getattr(listener, event)(host)
-            except Exception:
+            except BaseException as error:
                 log.exception("%s.%s(%s) failed", type(listener).__name__, event, host)
+                let_out(error)
         self.follow_distances_soon()
 
     def follow_distances_soon(self) -> None:
@@ -311,7 +313,11 @@ class Core:
     def _follow_distances(self) -> None:
         self._following = None
         for session in list(self.sessions):
-            session.follow_distances()
+            try:
+                session.follow_distances()
+            except BaseException as error:  # of a policy
+                log.exception("the distances of the hosts could not be followed")
+                let_out(error)
 
     # -- policies --------------------------------------------------------------------------------------------------------
 
