@@ -23,6 +23,7 @@ from cassandra.engine.payloads import (
     ExecutePayload,
     MessagePayload,
     QueryPayload,
+    UsePayload,
     values_of_rows,
 )
 from cassandra.engine.preparer import PreparedTexts
@@ -267,7 +268,8 @@ class SessionBase:
             if type(parameters) not in _USUAL_PARAMETERS:
                 check_parameters(parameters, named=False)
             text = bind_params(text, parameters, self.encoder)
-        return QueryPayload(text, trace, payload, page_size=fetch_size, paging_state=paging_state, **named)
+        kind = UsePayload if text[:4] in _USE else QueryPayload
+        return kind(text, trace, payload, page_size=fetch_size, paging_state=paging_state, **named)
 
     def _request(
         self,
@@ -453,6 +455,7 @@ class SessionBase:
         return {host: pool.state() for host, pool in list(self._engine.pools.items())}
 
 
+_USE = ("USE ", "use ")
 _TEXTS = (str, SimpleStatement)
 _USUAL_PARAMETERS = frozenset({tuple, list, dict})
 

@@ -15,7 +15,7 @@ from typing import Any
 from cassandra.consistency import ConsistencyLevel
 from cassandra.encoder import cql_quote
 from cassandra.engine.agreement import wait_for_agreement
-from cassandra.engine.connection import Connection, dialect_of
+from cassandra.engine.connection import Connection, dialect_of, read_answer
 from cassandra.engine.control import ControlConnection
 from cassandra.engine.endpoint import EndPoint, is_ip_address
 from cassandra.engine.handshake import Opener
@@ -26,11 +26,16 @@ from cassandra.engine.schema import SchemaRefresher
 from cassandra.engine.session import EngineSession
 from cassandra.engine.settings import Settings
 from cassandra.engine.topology import NodeList
-from cassandra.errors import ConnectionException, DriverException, OperationTimedOut, UserTypeDoesNotExist
+from cassandra.errors import (
+    ConnectionException,
+    DriverException,
+    OperationTimedOut,
+    ProtocolError,
+    UserTypeDoesNotExist,
+)
 from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.metadata.host import Host
 from cassandra.policies.balancing import HostDistance, attach_policy
-from cassandra.protocol.messages.decode import decode_response
 from cassandra.protocol.messages.errors import ErrorMessage
 from cassandra.protocol.opcodes import OPTIONS, QUERY
 from cassandra.protocol.params import QueryParams
@@ -163,8 +168,15 @@ class Core:
             raise ConnectionException("the cluster is shut down", endpoint)
         return await self.opener.open(endpoint)
 
-    async def ask(self, connection: Connection, opcode: int, body: bytes, what: str) -> Any:
-        """One request of the engine's own; raises the server's refusal, or OperationTimedOut that says `what` was asked."""
+    async def ask(self, connection: Connection, opcode: int, body: bytes, what: str, text: str | None = None) -> Any:
+        """One request of the engine's own.
+
+        :param what: was asked, for messages.
+        :param text: of the statement, if it is one: it decides what may answer.
+        :raises ProtocolError: if what comes is malformed, or no answer to the request; the connection is closed.
+        :raises OperationTimedOut: after `Settings.control_connection_timeout`.
+        :raises DriverException: the server's refusal.
+        """
         timeout = self.settings.control_connection_timeout
         try:
             answer_opcode, flags, answer = await connection.request(opcode, body, timeout)
@@ -172,7 +184,7 @@ class Core:
             raise OperationTimedOut(
                 f"{connection.endpoint} did not answer {what} within {timeout} seconds", connection.endpoint, timeout
             ) from None
-        response = decode_response(answer_opcode, flags, answer, connection.version, connection.features)
+        response = read_answer(connection, opcode, text, answer_opcode, flags, answer)
         if isinstance(response, ErrorMessage):
             raise response.to_exception()
         return response
@@ -180,7 +192,7 @@ class Core:
     async def query(self, connection: Connection, query: str) -> Any:
         """Execute a text without parameters at consistency ONE; raises what `ask` raises."""
         body = bodies.query_body(query, QueryParams(consistency=ConsistencyLevel.ONE), connection.version)
-        return await self.ask(connection, QUERY, body, repr(query))
+        return await self.ask(connection, QUERY, body, repr(query), query)
 
     async def query_rows(self, connection: Connection, query: str) -> list[dict[str, Any]]:
         """The rows of `query`, as dicts."""
@@ -200,7 +212,7 @@ class Core:
                 paging_state=paging_state,
             )
             body = bodies.query_body(query, params, connection.version)
-            page = await self.ask(connection, QUERY, body, repr(query))
+            page = await self.ask(connection, QUERY, body, repr(query), query)
             yield page
             paging_state = page.paging_state
             if paging_state is None:
@@ -526,13 +538,15 @@ class Core:
     async def _beat_once(self, connection: Connection) -> None:
         timeout = self.settings.idle_heartbeat_timeout
         try:
-            await connection.request(OPTIONS, b"", timeout)
+            read_answer(connection, OPTIONS, None, *await connection.request(OPTIONS, b"", timeout))
         except asyncio.TimeoutError:
             connection.close(
                 ConnectionException(
                     f"{connection.endpoint} did not answer a heartbeat within {timeout} s", connection.endpoint
                 )
             )
+        except ProtocolError:
+            pass  # closed already
         except ConnectionException as error:
             # Closed meanwhile, or without a free stream: and no answer has come for a whole interval.
             connection.close(error)

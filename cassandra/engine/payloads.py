@@ -32,6 +32,7 @@ __all__ = [
     "Payload",
     "PreparePayload",
     "QueryPayload",
+    "UsePayload",
     "values_of_rows",
 ]
 
@@ -54,7 +55,7 @@ class PayloadMethods:
     __slots__ = ()
 
     opcode: int
-    decodes = False  # whether answers are not read by the engine alone: see `MessagePayload`
+    decodes = False  # whether each answer is decoded as a whole and checked: a VOID or ROWS is none, or a handler reads it
 
     # Of those that have them:
     body: bytes | None
@@ -98,6 +99,10 @@ class PayloadMethods:
     def describe(self) -> str:
         """What is executed, in a few words, for messages."""
         raise NotImplementedError
+
+    def statement_text(self) -> str | None:
+        """The text that decides what may answer; None if the opcode alone does."""
+        return None
 
     def prepared_statements(self) -> Sequence[PreparedStatement]:
         """The prepared statement whose result columns the answer has; none for a batch, whose answer has columns of its own."""
@@ -165,8 +170,18 @@ class QueryPayload(Payload):
     def _render(self, version: int) -> bytes:
         return bodies.query_body(self.query, self, version)
 
+    def statement_text(self) -> str | None:
+        return self.query
+
     def describe(self) -> str:
         return query_head(self.query)
+
+
+class UsePayload(QueryPayload):
+    """A USE, which nothing but SET_KEYSPACE answers."""
+
+    __slots__ = ()
+    decodes = True
 
 
 class ExecutePayload(PayloadMethods, ExecuteBase):
@@ -179,6 +194,10 @@ class ExecutePayload(PayloadMethods, ExecuteBase):
 
     def outdate(self) -> None:
         ExecuteBase.outdate(self)
+
+    def statement_text(self) -> str | None:
+        text: str = self.prepared.query_string
+        return text
 
     def describe(self) -> str:
         return query_head(self.prepared.query_string)
@@ -271,6 +290,7 @@ class PreparePayload(Payload):
 
     __slots__ = ("query",)
     opcode = PREPARE
+    decodes = True
 
     def __init__(self, query: str, keyspace: str | None, custom_payload: Mapping[str, bytes] | None) -> None:
         super().__init__(False, custom_payload, keyspace=keyspace)
@@ -289,20 +309,26 @@ class MessagePayload(Payload):
     A handler of the program's own reads the answer too.
     """
 
-    __slots__ = ("decodes", "handler", "inner", "message")
+    __slots__ = ("decodes", "handler", "inner", "message", "opcode")
 
     def __init__(self, message: Any, handler: Any, inner: Payload | ExecutePayload, decodes: bool) -> None:
         super().__init__(inner.tracing, inner.custom_payload, inner.consistency)
         self.message = message
         self.handler = handler
         self.inner = inner
-        self.decodes = decodes
+        self.decodes = decodes or inner.decodes
+        self.opcode = inner.opcode
 
     def render(self, connection: Connection) -> tuple[int, int, bytes]:
         """(opcode, flags, body) out of the handler's envelope for stream 0, uncompressed."""
         envelope = self.handler.encode_message(self.message, 0, connection.version, None, True)
         body = self.body = bytes(envelope[HEADER_SIZE:])
+        self.opcode = envelope[4]
         return envelope[4], envelope[1], body
+
+    def statement_text(self) -> str | None:
+        text = getattr(self.message, "query", None)  # a listener may have changed it
+        return text if isinstance(text, str) else self.inner.statement_text()
 
     def renew(self, old_id: bytes, prepared: PreparedStatement) -> None:
         message = self.message

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from cassandra._impl import bodies
 from cassandra.engine.payloads import PreparePayload
 from cassandra.engine.request import Request
-from cassandra.errors import DriverException, ProtocolError
+from cassandra.errors import DriverException
 from cassandra.protocol.opcodes import PREPARE, RESULT_KIND_PREPARED
 from cassandra.query.prepared import PreparedStatement
 from cassandra.query.recently_used import RecentlyUsed
@@ -147,8 +147,8 @@ class Preparer:
         if request.error is not None:
             raise request.error
         host = request.attempts[-1].host
-        if getattr(request.response, "kind", None) != RESULT_KIND_PREPARED:
-            raise ProtocolError(f"{host} answered a PREPARE with {request.response!r}")
+        if getattr(request.response, "kind", None) != RESULT_KIND_PREPARED:  # a retry policy has ignored the error
+            raise DriverException(f"the statement was not prepared on {host}: the retry policy ignored the error")
         return request.response, host
 
     async def _prepare_on_others(self, session: EngineSession, prepared: PreparedStatement, first: Any) -> None:
@@ -165,7 +165,7 @@ class Preparer:
         keyspace = prepared.keyspace if connection.version >= 5 else None
         body = bodies.prepare_body(prepared.query_string, keyspace, connection.version)
         try:
-            await connection.request(PREPARE, body, self._core.settings.control_connection_timeout)
+            await self._core.ask(connection, PREPARE, body, "a PREPARE")
         except (DriverException, OSError, asyncio.TimeoutError) as error:
             log.debug("%s was not prepared on %s: %s", prepared, connection.endpoint, error)
 

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 from cassandra.engine.agreement import LOCAL_VERSION_QUERY, SchemaAgreementScope, wait_for_one_version
 from cassandra.engine.connection import METADATA_IDS, Connection
 from cassandra.engine.mishaps import failure_of
+from cassandra.engine.payloads import MessagePayload
 from cassandra.engine.pool import HostPool
 from cassandra.errors import ConnectionException, ConnectionShutdown, DriverException, NoHostAvailable
 from cassandra.policies.balancing import HostDistance
+from cassandra.protocol.expected import check_answer
 from cassandra.protocol.messages.decode import decode_response
 from cassandra.protocol.messages.results import ResultMessage
 from cassandra.protocol.opcodes import RESULT, RESULT_KIND_ROWS
@@ -212,19 +214,23 @@ class EngineSession:
     def decode(
         self, request: Request, attempt: Any, connection: Connection, opcode: int, flags: int, body: bytes
     ) -> Any:
-        """The message that answers `request`."""
+        """The message that answers `request`; ProtocolError for what is none, or no answer to it."""
         payload = request.payload
         cached = attempt.columns
-        if payload.decodes:
+        if payload.decodes and isinstance(payload, MessagePayload):
             response = payload.handler.decode_message(
                 connection.version, connection.features, self.core.user_types, 0, flags, opcode, body, None, cached
             )
             if not isinstance(response, ResultMessage):
+                if opcode != RESULT:  # else it is what the program makes of one
+                    check_answer(payload.opcode, payload.statement_text(), opcode, None, connection.endpoint)
                 return response
         else:
             response = decode_response(
                 opcode, flags, body, connection.version, connection.features, self.core.user_types, cached
             )
+        kind = response.kind if opcode == RESULT else None
+        check_answer(payload.opcode, payload.statement_text(), opcode, kind, connection.endpoint)
         if cached is not None and opcode == RESULT and response.kind == RESULT_KIND_ROWS:
             self._remember_columns(request, connection, response, cached)
         if request.vector_type != "list" and opcode == RESULT and response.kind == RESULT_KIND_ROWS:
@@ -241,10 +247,6 @@ class EngineSession:
         if metadata_id is not None or (response.metadata is not cached and not connection.dialect & METADATA_IDS):
             for prepared in request.payload.prepared_statements():
                 prepared.update_result_metadata(response.metadata, metadata_id)
-
-    def decode_control(self, connection: Connection, opcode: int, flags: int, body: bytes) -> Any:
-        """The message that answers a request of the engine itself."""
-        return decode_response(opcode, flags, body, connection.version, connection.features, self.core.user_types)
 
     def take_keyspace(self, keyspace: str, connection: Connection, request: Request, response: Any) -> None:
         """The server has switched `connection` to `keyspace`: switch the others before the request completes.
@@ -270,7 +272,7 @@ class EngineSession:
 
     async def _use(self, connection: Connection, keyspace: str) -> None:
         quoted = '"' + keyspace.replace('"', '""') + '"'
-        await self.core.query(connection, f"USE {quoted}")
+        await self.core.query(connection, f"USE {quoted}")  # answered by SET_KEYSPACE, or an error
         connection.keyspace = keyspace
 
     def on_schema_change(self, event: Any, connection: Connection, request: Request, response: Any) -> None:
