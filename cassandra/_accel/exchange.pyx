@@ -23,6 +23,7 @@ from time import monotonic as _monotonic_clock
 from cassandra.engine.mishaps import mishap as _mishap
 from cassandra.errors import ConnectionException
 from cassandra.policies.reconnection import NoSpeculativeExecutionPolicy as _NoSpeculativeExecutionPolicy
+from cassandra.protocol.extras import check_payload as _check_payload
 from cassandra.protocol.messages.results import VOID_RESULT as _VOID_RESULT, ResultMessage as _ResultMessage_class
 from cassandra.query.bound import BoundStatement as _BoundStatement_class
 from cassandra.query.prepared import PreparedStatement as _PreparedStatement_class
@@ -188,6 +189,8 @@ cdef class ExecuteBase:
         timestamp,
     ):
         self.prepared = prepared
+        if custom_payload is not None:
+            _check_payload(custom_payload)
         self.tracing = tracing
         self.custom_payload = custom_payload
         self.consistency = consistency
@@ -546,6 +549,8 @@ def bound_request(
     payload.prepared = _setting(statement, plain, _PREPARED, "prepared_statement")
     payload.tracing = trace
     payload.custom_payload = custom_payload or _setting(statement, plain, _CUSTOM_PAYLOAD, "custom_payload")
+    if payload.custom_payload is not None:
+        _check_payload(payload.custom_payload)
     payload.consistency = _setting(statement, plain, _CONSISTENCY, "consistency_level")
     if payload.consistency is None:
         payload.consistency = profile.consistency_level

@@ -20,6 +20,7 @@ from cassandra._impl import bodies
 from cassandra.engine.mishaps import mishap
 from cassandra.errors import ConnectionException
 from cassandra.policies.reconnection import NoSpeculativeExecutionPolicy
+from cassandra.protocol.extras import check_payload
 from cassandra.protocol.messages.results import VOID_BODY, VOID_RESULT, rows_result
 from cassandra.protocol.opcodes import EXECUTE, RESULT
 from cassandra.protocol.params import QueryParams
@@ -318,6 +319,8 @@ class ExecuteBase(QueryParams):
     ) -> None:
         # Not through QueryParams.__init__: a request's parameters are written once.
         self.prepared = prepared
+        if custom_payload is not None:
+            check_payload(custom_payload)
         self.tracing = tracing
         self.custom_payload = custom_payload
         self.consistency = consistency

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._impl import bind, bodies, exchange
-from cassandra.errors import UnsupportedOperation
-from cassandra.protocol.opcodes import BATCH, CUSTOM_PAYLOAD_FLAG, EXECUTE, PREPARE, QUERY, TRACING_FLAG
+from cassandra.protocol.extras import check_payload, request_extras
+from cassandra.protocol.opcodes import BATCH, EXECUTE, PREPARE, QUERY
 from cassandra.protocol.params import QueryParams
 from cassandra.query.prepared import PreparedStatement
 from cassandra.query.statement import query_head
@@ -40,15 +40,6 @@ HEADER_SIZE = 9
 MAX_BODY = 256 << 20  # bytes (native_protocol_v5.spec, section 2.5)
 
 
-def _bytes_map(items: Mapping[str, bytes]) -> bytes:
-    """[bytes map] (native_protocol_v5.spec, section 3): stands before the body where its flag is set."""
-    parts = [len(items).to_bytes(2, "big")]
-    for key, value in items.items():
-        name = key.encode()
-        parts += (len(name).to_bytes(2, "big"), name, len(value).to_bytes(4, "big"), value)
-    return b"".join(parts)
-
-
 class PayloadMethods:
     """What all payloads can do; `body` is as it was rendered last, None before."""
 
@@ -70,15 +61,9 @@ class PayloadMethods:
 
     def with_extras(self, connection: Any, body: bytes) -> tuple[int, int, bytes]:
         """(opcode, flags, body) where tracing or a custom payload is wanted."""
-        flags = TRACING_FLAG if self.tracing else 0
-        if self.custom_payload:
-            if connection.version < 4:
-                raise UnsupportedOperation(
-                    f"custom payloads need protocol version 4; the connection speaks {connection.version}"
-                )
-            flags |= CUSTOM_PAYLOAD_FLAG
-            body = _bytes_map(self.custom_payload) + body
-        return self.opcode, flags, body
+        # A beta version was opted in to, or there would be no connection of it.
+        flags, extras = request_extras(connection.version, self.tracing, self.custom_payload, allow_beta=True)
+        return self.opcode, flags, extras + body
 
     @property
     def size(self) -> int:
@@ -129,6 +114,8 @@ class Payload(PayloadMethods, QueryParams):
         self, tracing: bool, custom_payload: Mapping[str, bytes] | None, consistency: int = 0, **params: Any
     ) -> None:
         QueryParams.__init__(self, consistency, **params)
+        if custom_payload is not None:
+            check_payload(custom_payload)
         self.tracing = tracing
         self.custom_payload = custom_payload
         self.body: bytes | None = None
