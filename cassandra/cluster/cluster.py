@@ -97,8 +97,12 @@ class Cluster(ClusterBase, SchemaCalls[None]):
         return ConnectionException("the cluster is not connected")
 
     def run(self, coroutine: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
-        """Run `coroutine` in the engine and wait for its result."""
-        return self.loop_thread.run(coroutine, timeout)
+        """Run `coroutine` in the engine and wait for its result; ConnectionShutdown if the cluster is shut down meanwhile."""
+        thread = self._loop_thread
+        if thread is None:
+            coroutine.close()
+            raise self._not_connected()
+        return thread.run(coroutine, timeout)
 
     # -- connecting --------------------------------------------------------------------------------------------------------------
 
@@ -195,6 +199,8 @@ class Cluster(ClusterBase, SchemaCalls[None]):
         """
         core = self._core
         if core is None:
+            if self.is_shutdown:
+                raise self._not_connected()
             raise ConnectionException("the cluster is not connected: register types after connect()")
         fields = self.run(core.register_user_type(keyspace, user_type, klass))
         for session in list(self.sessions):

@@ -28,6 +28,7 @@ from cassandra.engine.settings import Settings
 from cassandra.engine.topology import NodeList
 from cassandra.errors import (
     ConnectionException,
+    ConnectionShutdown,
     DriverException,
     OperationTimedOut,
     ProtocolError,
@@ -146,6 +147,8 @@ class Core:
 
     async def open_session(self, keyspace: str | None, distance: Any, wait_for_all: bool = False) -> EngineSession:
         """A session whose connections use `keyspace`; NoHostAvailable where no pool can be opened."""
+        if self.closed:
+            raise ConnectionShutdown("the cluster is shut down")
         session = EngineSession(self, keyspace, distance)
         self.sessions.append(session)
         try:
@@ -165,7 +168,7 @@ class Core:
     async def open_connection(self, endpoint: EndPoint) -> Connection:
         """A connection that is ready for requests; an exception that says what failed, within the connect timeout."""
         if self.closed:
-            raise ConnectionException("the cluster is shut down", endpoint)
+            raise ConnectionShutdown("the cluster is shut down", endpoint)
         return await self.opener.open(endpoint)
 
     async def ask(self, connection: Connection, opcode: int, body: bytes, what: str, text: str | None = None) -> Any:
@@ -388,9 +391,7 @@ class Core:
 
     async def register_user_type(self, keyspace: str, name: str, klass: Any) -> list[str]:
         """Decode values of a user-defined type as `klass`; the names of its fields. UserTypeDoesNotExist where there is none."""
-        connection = self.control.connection
-        if connection is None:
-            raise ConnectionException("there is no control connection at the moment")
+        connection = self.control.required()
         fields = await self.query_rows(
             connection,
             "SELECT field_names FROM system_schema.types "

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from cassandra._impl import bodies
 from cassandra.engine.payloads import PreparePayload
 from cassandra.engine.request import Request
+from cassandra.engine.waiting import outcome_of
 from cassandra.errors import DriverException
 from cassandra.protocol.opcodes import PREPARE, RESULT_KIND_PREPARED
 from cassandra.query.prepared import PreparedStatement
@@ -48,11 +49,13 @@ class Preparer:
     ) -> PreparedStatement:
         """A `PreparedStatement` for `query`. Callers that ask for the same text at the same time share one PREPARE."""
         key = (id(session), keyspace or session.keyspace, query)
+        if session.closed:
+            raise session.closed_error()
         task = self._under_way.get(key) if not custom_payload else None
         if task is None:
             payload = PreparePayload(query, keyspace, custom_payload)
             task = self._begin(key, self._send_to_all(session, payload, policy, retry_policy, timeout))
-        response = await asyncio.shield(task)
+        response = await outcome_of(task)
         prepared = self._made(session, query, keyspace, response)
         self._known.add(prepared)
         return prepared
@@ -86,7 +89,7 @@ class Preparer:
                 return made
 
             task = self._begin(key, prepare_and_remember())
-        shared: PreparedStatement = await asyncio.shield(task)
+        shared: PreparedStatement = await outcome_of(task)
         return shared
 
     def _begin(self, key: tuple[Any, ...], work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:

@@ -305,6 +305,8 @@ class EngineSession:
             SchemaAgreementScope.DC: max(nearest, HostDistance.LOCAL),
             SchemaAgreementScope.CLUSTER: HostDistance.REMOTE,
         }[scope]
+        if self.closed:
+            raise self.closed_error()
         connections = [
             pool.connections[0] for pool in self.pools.values() if pool.connections and pool.distance <= farthest
         ]

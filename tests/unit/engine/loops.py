@@ -1,0 +1,40 @@
+"""The loops that tests of ends, forks and time limits run on: uvloop's if it is installed, and asyncio's own."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import sys
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+import pytest
+
+from cassandra.engine.loop import new_event_loop
+
+T = TypeVar("T")
+
+LOOPS = ["asyncio", "uvloop"] if importlib.util.find_spec("uvloop") is not None else ["asyncio"]
+
+
+class Loops:
+    """One kind of loop for both faces; `name` is "asyncio" or "uvloop"."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def make(self) -> asyncio.AbstractEventLoop:
+        return new_event_loop()
+
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """`coroutine` on such a loop, as a program's own."""
+        with asyncio.Runner(loop_factory=self.make) as runner:
+            return runner.run(coroutine)
+
+
+@pytest.fixture(params=LOOPS)
+def loops(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Loops:
+    """Each kind of loop; the driver's own threads make such ones, too."""
+    if request.param == "asyncio":
+        monkeypatch.setitem(sys.modules, "uvloop", None)  # importing it is an ImportError then
+    return Loops(request.param)
