@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -29,12 +30,16 @@ with FakeNode() as node:
 @contextmanager
 def node() -> Iterator[tuple[str, int]]:
     """(address, port) of a fake node, which ends with this process at the latest."""
-    with subprocess.Popen([sys.executable, "-c", _NODE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
-        try:
-            address, port = server.stdout.readline().split()
-            yield address, int(port)
-        finally:
+    owner = os.getpid()
+    server = subprocess.Popen(  # no context manager, which a forked child would wait in, too
+        [sys.executable, "-c", _NODE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert server.stdout is not None
+    try:
+        address, port = server.stdout.readline().split()
+        yield address, int(port)
+    finally:
+        if os.getpid() == owner:
             server.communicate()
 
 
