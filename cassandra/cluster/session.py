@@ -52,7 +52,7 @@ class Session(SessionBase):
         parameters: Parameters = None,
         timeout: Any = NOT_SET,
         trace: bool = False,
-        custom_payload: Mapping[str, bytes] | None = None,
+        custom_payload: Mapping[str, bytes | None] | None = None,
         execution_profile: Any = EXEC_PROFILE_DEFAULT,
         paging_state: bytes | None = None,
         host: Any = None,
@@ -68,7 +68,7 @@ class Session(SessionBase):
         parameters: Parameters = None,
         timeout: Any = NOT_SET,
         trace: bool = False,
-        custom_payload: Mapping[str, bytes] | None = None,
+        custom_payload: Mapping[str, bytes | None] | None = None,
         execution_profile: Any = EXEC_PROFILE_DEFAULT,
         paging_state: bytes | None = None,
         host: Any = None,
@@ -82,7 +82,7 @@ class Session(SessionBase):
         parameters: Parameters = None,
         timeout: Any = NOT_SET,
         trace: bool = False,
-        custom_payload: Mapping[str, bytes] | None = None,
+        custom_payload: Mapping[str, bytes | None] | None = None,
         execution_profile: Any = EXEC_PROFILE_DEFAULT,
         paging_state: bytes | None = None,
         host: Any = None,
@@ -117,7 +117,7 @@ class Session(SessionBase):
         query: Any,
         parameters: Parameters = None,
         trace: bool = False,
-        custom_payload: Mapping[str, bytes] | None = None,
+        custom_payload: Mapping[str, bytes | None] | None = None,
         timeout: Any = NOT_SET,
         execution_profile: Any = EXEC_PROFILE_DEFAULT,
         paging_state: bytes | None = None,
@@ -164,7 +164,7 @@ class Session(SessionBase):
         query: Any,
         parameters: Parameters,
         trace: bool,
-        custom_payload: Mapping[str, bytes] | None,
+        custom_payload: Mapping[str, bytes | None] | None,
         timeout: Any,
         execution_profile: Any,
         paging_state: bytes | None,
@@ -208,7 +208,7 @@ class Session(SessionBase):
     # -- preparing -------------------------------------------------------------------------------------------------------------
 
     def prepare(
-        self, query: str, custom_payload: Mapping[str, bytes] | None = None, keyspace: str | None = None
+        self, query: str, custom_payload: Mapping[str, bytes | None] | None = None, keyspace: str | None = None
     ) -> PreparedStatement:
         """Have the servers prepare `query`, with ``?`` or ``:name`` for its parameters.
 

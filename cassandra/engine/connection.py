@@ -19,7 +19,6 @@ from cassandra._impl import exchange as _exchange
 from cassandra._impl import frame
 from cassandra.engine.mishaps import mishap
 from cassandra.errors import ConnectionException, ConnectionShutdown, ProtocolError
-
 from cassandra.protocol.expected import check_answer
 from cassandra.protocol.messages.decode import decode_response
 from cassandra.protocol.opcodes import EVENT, OPCODE_NAMES, RESULT
@@ -42,9 +41,7 @@ def dialect_of(version: int, features: Any) -> int:
     return version | METADATA_IDS if version >= 5 or getattr(features, "use_metadata_id", False) else version
 
 
-def read_answer(
-    connection: Connection, asked: int, text: str | None, opcode: int, flags: int, body: bytes
-) -> Any:
+def read_answer(connection: Connection, asked: int, text: str | None, opcode: int, flags: int, body: bytes) -> Any:
     """The message that answers a request of the engine's own; an ERROR is one, too.
 
     :param asked: the request's opcode.

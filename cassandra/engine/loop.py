@@ -137,7 +137,9 @@ class _Call(Generic[T]):
         if self.future.done():
             if not task.cancelled():
                 task.exception()
-        elif task.cancelled():  # by nobody but the end of the cluster: whoever waits here cancels after it has stopped waiting
+        elif (
+            task.cancelled()
+        ):  # by nobody but the end of the cluster: whoever waits here cancels after it has stopped waiting
             self.future.set_exception(ConnectionShutdown(ENDED))
         elif (error := task.exception()) is not None:
             self.future.set_exception(error)

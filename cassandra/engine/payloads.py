@@ -46,12 +46,14 @@ class PayloadMethods:
     __slots__ = ()
 
     opcode: int
-    decodes = False  # whether each answer is decoded as a whole and checked: a VOID or ROWS is none, or a handler reads it
+    decodes = (
+        False  # whether each answer is decoded as a whole and checked: a VOID or ROWS is none, or a handler reads it
+    )
 
     # Of those that have them:
     body: bytes | None
     consistency: int
-    custom_payload: Mapping[str, bytes] | None
+    custom_payload: Mapping[str, bytes | None] | None
     paging_state: bytes | None
     tracing: bool
 
@@ -111,7 +113,7 @@ class Payload(PayloadMethods, QueryParams):
     __slots__ = ("_dialect", "body", "custom_payload", "tracing")
 
     def __init__(
-        self, tracing: bool, custom_payload: Mapping[str, bytes] | None, consistency: int = 0, **params: Any
+        self, tracing: bool, custom_payload: Mapping[str, bytes | None] | None, consistency: int = 0, **params: Any
     ) -> None:
         QueryParams.__init__(self, consistency, **params)
         if custom_payload is not None:
@@ -279,7 +281,7 @@ class PreparePayload(Payload):
     opcode = PREPARE
     decodes = True
 
-    def __init__(self, query: str, keyspace: str | None, custom_payload: Mapping[str, bytes] | None) -> None:
+    def __init__(self, query: str, keyspace: str | None, custom_payload: Mapping[str, bytes | None] | None) -> None:
         super().__init__(False, custom_payload, keyspace=keyspace)
         self.query = query
 

@@ -42,7 +42,7 @@ class Preparer:
         session: EngineSession,
         query: str,
         keyspace: str | None,
-        custom_payload: Mapping[str, bytes] | None,
+        custom_payload: Mapping[str, bytes | None] | None,
         policy: Any,
         retry_policy: Any,
         timeout: float | None,

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra.encoder import cql_quote
-from cassandra.errors import ConnectionException, ConnectionShutdown, DriverException, RequestValidationException
+from cassandra.errors import ConnectionShutdown, DriverException, RequestValidationException
 from cassandra.metadata.grouping import Grouping
 from cassandra.metadata.pages import COLUMNS_OF_COLUMNS
 from cassandra.metadata.replication import ReplicationStrategy

@@ -47,7 +47,6 @@ def _renew_lock() -> None:
     _making = threading.RLock()
 
 
-
 _builders: Any = None
 
 

@@ -82,13 +82,17 @@ def _key(key: object) -> bytes:
         raise TypeError(f"a custom payload's keys are str, not {type(key).__name__}: {key!r}")
     name = key.encode()
     if len(name) > MOST:
-        raise ValueError(f"a custom payload key of {len(name)} bytes; the protocol has room for {MOST}: {key[:40]!r}...")
+        raise ValueError(
+            f"a custom payload key of {len(name)} bytes; the protocol has room for {MOST}: {key[:40]!r}..."
+        )
     return name
 
 
 def _value_size(key: str, value: object) -> int:
     if not isinstance(value, (bytes, bytearray, memoryview)):
-        raise TypeError(f"custom payload {key[:40]!r} has a value of type {type(value).__name__}; it has to be bytes or None")
+        raise TypeError(
+            f"custom payload {key[:40]!r} has a value of type {type(value).__name__}; it has to be bytes or None"
+        )
     size = value.nbytes if isinstance(value, memoryview) else len(value)
     if size > LONGEST_VALUE:
         raise ValueError(f"custom payload {key[:40]!r} has {size} bytes; the protocol has room for {LONGEST_VALUE}")

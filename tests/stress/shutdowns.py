@@ -56,6 +56,7 @@ async def awaiting(place: tuple[str, int]) -> int:
     cluster = aio.Cluster([place[0]], port=place[1])
     session = await cluster.connect()
     turns = 0
+    enough = asyncio.Event()
 
     async def repeat(call: Callable[[], Any]) -> BaseException:
         nonlocal turns
@@ -63,12 +64,13 @@ async def awaiting(place: tuple[str, int]) -> int:
             try:
                 await call()
                 turns += 1
+                if turns == CALLERS:
+                    enough.set()
             except BaseException as error:
                 return error
 
     callers = [asyncio.ensure_future(repeat(call)) for call in _calls(session, cluster)]
-    while turns < CALLERS:
-        await asyncio.sleep(0)
+    await asyncio.wait_for(enough.wait(), PATIENCE)
     await cluster.shutdown()
     done, left = await asyncio.wait(callers, timeout=PATIENCE)
     return len(left) + sum(not isinstance(caller.result(), ConnectionException) for caller in done)
@@ -77,9 +79,11 @@ async def awaiting(place: tuple[str, int]) -> int:
 def run(count: int) -> int:
     """How many callers hung, or were told something else than that the cluster was shut down; half of the shutdowns on each face."""
     hung = 0
-    with node() as place, asyncio.Runner(loop_factory=new_event_loop) as runner:
+    with node() as place:
+        loop = new_event_loop()
         for number in range(count):
-            hung += runner.run(awaiting(place)) if number % 2 else blocking(place)
+            hung += loop.run_until_complete(awaiting(place)) if number % 2 else blocking(place)
+        loop.close()
     return hung
 
 

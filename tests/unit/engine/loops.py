@@ -28,8 +28,17 @@ class Loops:
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """`coroutine` on such a loop, as a program's own."""
-        with asyncio.Runner(loop_factory=self.make) as runner:
-            return runner.run(coroutine)
+        return run_on(self.make(), coroutine)
+
+
+def run_on(loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run `coroutine`, then close `loop`."""
+    try:
+        return loop.run_until_complete(coroutine)
+    finally:
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.run_until_complete(loop.shutdown_default_executor())
+        loop.close()
 
 
 @pytest.fixture(params=LOOPS)

@@ -197,22 +197,26 @@ def test_awaiting_the_first_connect(node: FakeNode, loops: Loops, match: Any) ->
 
 def test_a_retry_that_is_put_off(node: FakeNode, loops: Loops) -> None:  # noqa: F811
     """No pool knows the request meanwhile, and its time limit ends with the cluster."""
-    asked = []
+    asked: list[int] = []
+    both: asyncio.Event
 
     class Later(RetryPolicy):
         def on_request_error(self, query: Any, consistency: int, error: Any, retry_num: int) -> Any:
             asked.append(retry_num)
+            if len(asked) == 2:
+                asyncio.get_running_loop().call_soon(both.set)  # when what is decided here was done
             return self.RETRY, None, 60.0
 
     async def run() -> None:
+        nonlocal both
+        both = asyncio.Event()
         node.prime("SELECT 4", error(ErrorCode.OVERLOADED, "busy"))
         cluster = aio.Cluster(**settings(node))
         session = await cluster.connect()
         statement = SimpleStatement("SELECT 4", retry_policy=Later())
         waiting = session.execute(statement, timeout=None)
         given_up = session.execute(statement, timeout=0.05)
-        while len(asked) < 2:
-            await asyncio.sleep(0)
+        await asyncio.wait_for(both.wait(), 10)
         assert len(session._engine.delayed) == 2
         await ended(given_up)
         assert len(session._engine.delayed) == 1

@@ -33,7 +33,9 @@ def call(prepared: Any, kind: str, payload: Any) -> tuple[Any, Any, dict[str, An
     batch.add("INSERT INTO t (k) VALUES (1)")
     own = SimpleStatement("SELECT 1")
     own.custom_payload = payload
-    statement: Any = {"text": "SELECT 1", "bound": prepared.bind((1,)), "batch": batch, "markers": INSERT, "own": own}[kind]
+    statement: Any = {"text": "SELECT 1", "bound": prepared.bind((1,)), "batch": batch, "markers": INSERT, "own": own}[
+        kind
+    ]
     return statement, (1,) if kind == "markers" else None, {} if kind == "own" else {"custom_payload": payload}
 
 
@@ -44,6 +46,7 @@ async def test_asyncio(node: FakeNode, kind: str) -> None:
         statement, parameters, keywords = call(prepared, kind, PAYLOAD)
         await session.execute(statement, parameters, **keywords)
         assert node.queries()[-1].custom_payload == PAYLOAD
+        payload: Any
         for payload, error, text in WRONG:
             statement, parameters, keywords = call(prepared, kind, payload)
             with pytest.raises(error, match=text):
@@ -60,6 +63,7 @@ def test_blocking_and_futures(node: FakeNode, kind: str) -> None:
         statement, parameters, keywords = call(prepared, kind, PAYLOAD)
         session.execute(statement, parameters, **keywords)
         assert node.queries()[-1].custom_payload == PAYLOAD
+        payload: Any
         for payload, error, text in WRONG:
             statement, parameters, keywords = call(prepared, kind, payload)
             with pytest.raises(error, match=text):

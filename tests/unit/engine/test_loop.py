@@ -237,7 +237,7 @@ def test_what_one_piece_of_work_raises_costs_the_others_nothing(
         seen: list[int] = []
         done = threading.Event()
         blocked, go_on = threading.Event(), threading.Event()
-        thread.loop.call_soon_threadsafe(lambda: (blocked.set(), go_on.wait(10)))
+        thread.loop.call_soon_threadsafe(lambda: [event() for event in (blocked.set, lambda: go_on.wait(10))])
         assert blocked.wait(10)
         leaving = Leaving(kind)
         for work in (leaving, Work(seen, 1), Leaving(kind), Work(seen, 2, done)):  # all in one turn of the loop
@@ -282,6 +282,7 @@ def test_what_is_put_between_the_last_turn_and_the_close_is_refused(
     thread = started(make_loop)
     seen: list[int] = []
     work = Work(seen, 1)
+
     def close() -> None:
         thread.inbox.put(work)  # the loop will not turn again
         close_loop()
@@ -351,7 +352,7 @@ def test_who_waits_for_a_coroutine_is_told_that_the_loop_has_ended(
 def test_a_blocked_loop_that_does_not_stop_in_time_refuses_what_is_put() -> None:
     thread = started()
     blocked, go_on = threading.Event(), threading.Event()
-    thread.loop.call_soon_threadsafe(lambda: (blocked.set(), go_on.wait(10)))
+    thread.loop.call_soon_threadsafe(lambda: [event() for event in (blocked.set, lambda: go_on.wait(10))])
     assert blocked.wait(10)
     queued, late = Work([], 1), Work([], 2)
     thread.inbox.put(queued)

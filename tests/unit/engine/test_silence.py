@@ -77,7 +77,7 @@ class Silence:
         self.met = False
         self._number = number
         self._places = itertools.count()
-        self._lines: list[Prime] = [node.prime(self._is_met, silence()) for node in nodes]
+        self._lines: list[Prime] = [node.prime(self._is_met, silence()) for node in nodes.nodes]
 
     def _is_met(self, request: Any) -> bool:
         place = next(self._places)
@@ -100,7 +100,13 @@ def nodes() -> Iterator[FakeCluster]:
         [(5, "QUERY", None, "127.0.0.1", None, "127.0.0.1")],
     )  # fmt: skip
     event_row = rows(
-        [("activity", "text"), ("event_id", "timeuuid"), ("source", "inet"), ("source_elapsed", "int"), ("thread", "text")],
+        [
+            ("activity", "text"),
+            ("event_id", "timeuuid"),
+            ("source", "inet"),
+            ("source_elapsed", "int"),
+            ("thread", "text"),
+        ],
         [("Parsing", uuid.uuid1(), "127.0.0.1", 1, "t")],
     )
 
@@ -108,7 +114,7 @@ def nodes() -> Iterator[FakeCluster]:
         return lambda request: text in (request.query or "")
 
     with FakeCluster(2) as running:
-        for node in running:
+        for node in running.nodes:
             node.prime(PAGED.query_string, paged([("k", "int")], [(1,), (2,), (3,)]))
             node.prime("CREATE TABLE t", schema_change("CREATED", "TABLE", "ks", "t"))
             node.prime("SELECT traced", rows([("k", "int")], [(1,)]).having(tracing_id=uuid.uuid4()))
@@ -116,7 +122,7 @@ def nodes() -> Iterator[FakeCluster]:
             node.prime(answer_of("system_traces.events"), event_row)
             node.prime_prepare(MARKERS, [("k", "int")], [("k", "int")])
         yield running
-        assert [node.malformed for node in running] == [[], []]
+        assert [node.malformed for node in running.nodes] == [[], []]
 
 
 def settings(nodes: FakeCluster) -> dict[str, Any]:
@@ -148,7 +154,7 @@ def outcome(call: Callable[[], Any]) -> BaseException | None:
 
 
 def none_left(nodes: FakeCluster) -> None:
-    for node in nodes:
+    for node in nodes.nodes:
         node.wait_for(lambda node: not node.connections)
 
 

@@ -162,26 +162,35 @@ async def test_the_engine_s_own_requests(node: FakeNode, wrong: Answer, match: A
     await node.wait_until(lambda node: not node.connections)
 
 
+def closing(connection: Any) -> asyncio.Event:
+    """Set when `connection` is closed."""
+    closed = asyncio.Event()
+    told = connection.on_closed
+
+    def on_closed(*args: Any) -> None:
+        closed.set()
+        told(*args)
+
+    connection.on_closed = on_closed
+    return closed
+
+
 async def test_a_heartbeat(node: FakeNode) -> None:
     async with connected(node, idle_heartbeat_interval=0.05) as (_, session):
         before = only_connection(session)
         beat = only_connection(session).local_address()
-        node.prime(
-            lambda request: request.opcode == Opcode.OPTIONS and request.connection.peer == beat, WRONG["ready"]
-        )
-        closed = asyncio.Event()
-        told, before.on_closed = before.on_closed, lambda *args: (closed.set(), told(*args))
+        node.prime(lambda request: request.opcode == Opcode.OPTIONS and request.connection.peer == beat, WRONG["ready"])
+        closed = closing(before)
         await asyncio.wait_for(closed.wait(), 5)
         assert isinstance(before.close_error, ProtocolError)
 
 
 async def test_an_event_that_is_none(node: FakeNode) -> None:
     async with connected(node) as (cluster, _):
-        before = cluster._core.control.connection  # type: ignore[union-attr]
+        assert cluster._core is not None
+        before: Any = cluster._core.control.connection
         server = next(one for one in node.connections if one.event_types)
-        closed = asyncio.Event()
-        assert before is not None
-        told, before.on_closed = before.on_closed, lambda *args: (closed.set(), told(*args))  # type: ignore[misc]
+        closed = closing(before)
         node.post(server.send, -1, Opcode.READY, 0, b"")
         await asyncio.wait_for(closed.wait(), 5)
         assert isinstance(before.close_error, ProtocolError)

@@ -13,13 +13,14 @@ RESPONSES = [
     opcodes.ERROR, opcodes.READY, opcodes.AUTHENTICATE, opcodes.SUPPORTED, opcodes.RESULT, opcodes.EVENT,
     opcodes.AUTH_CHALLENGE, opcodes.AUTH_SUCCESS,
 ]  # fmt: skip
-ANSWERS = [(opcode, None) for opcode in RESPONSES if opcode != opcodes.RESULT] + [
+Answer = tuple[int, int | None]
+ANSWERS: list[Answer] = [(opcode, None) for opcode in RESPONSES if opcode != opcodes.RESULT] + [
     (opcodes.RESULT, kind) for kind in range(1, 6)
 ]
 VOID, ROWS, SET_KEYSPACE, PREPARED, SCHEMA_CHANGE = ((opcodes.RESULT, kind) for kind in range(1, 6))
 
 
-def allowed(request: int, text: str | None = None) -> set[tuple[int, int | None]]:
+def allowed(request: int, text: str | None = None) -> set[Answer]:
     return {answer for answer in ANSWERS if is_allowed(request, text, *answer)} - {(opcodes.ERROR, None)}
 
 
