@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
-import sys
 from collections.abc import Coroutine
 from typing import Any, TypeVar
-
-import pytest
 
 from cassandra.engine.loop import new_event_loop
 
@@ -39,11 +36,3 @@ def run_on(loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, T]) -
         loop.run_until_complete(loop.shutdown_asyncgens())
         loop.run_until_complete(loop.shutdown_default_executor())
         loop.close()
-
-
-@pytest.fixture(params=LOOPS)
-def loops(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Loops:
-    """Each kind of loop; the driver's own threads make such ones, too."""
-    if request.param == "asyncio":
-        monkeypatch.setitem(sys.modules, "uvloop", None)  # importing it is an ImportError then
-    return Loops(request.param)

@@ -21,7 +21,7 @@ from cassandra.policies import RetryPolicy
 from cassandra.query import SimpleStatement
 from cassandra.testing.fake import ErrorCode, FakeNode, Hold, Opcode, error, hold, paged, rows, schema_change
 
-from .loops import Loops, loops  # noqa: F401
+from .loops import Loops
 
 PAGED = SimpleStatement("SELECT pages", fetch_size=1)
 LONG = 60.0  # seconds: no time limit ends any of these calls
@@ -97,7 +97,7 @@ def settings(node: FakeNode) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", list(BLOCKING))
-def test_blocking(node: FakeNode, loops: Loops, name: str) -> None:  # noqa: F811
+def test_blocking(node: FakeNode, loops: Loops, name: str) -> None:
     match, call = BLOCKING[name]
     cluster = Cluster(**settings(node))
     with ThreadPoolExecutor(1) as threads:
@@ -124,7 +124,7 @@ def test_blocking(node: FakeNode, loops: Loops, name: str) -> None:  # noqa: F81
     gc.collect()  # a coroutine that was never awaited would say so
 
 
-def test_a_schema_change_that_was_executed_is_no_error(node: FakeNode, loops: Loops) -> None:  # noqa: F811
+def test_a_schema_change_that_was_executed_is_no_error(node: FakeNode, loops: Loops) -> None:
     """Only the wait for agreement ends with the cluster."""
     cluster = Cluster(**settings(node))
     with ThreadPoolExecutor(1) as threads:
@@ -149,7 +149,7 @@ async def held_by(held: Hold) -> None:
 
 
 @pytest.mark.parametrize("name", list(AWAITED))
-def test_awaiting(node: FakeNode, loops: Loops, name: str) -> None:  # noqa: F811
+def test_awaiting(node: FakeNode, loops: Loops, name: str) -> None:
     match, call = AWAITED[name]
 
     async def run() -> None:
@@ -175,7 +175,7 @@ def test_awaiting(node: FakeNode, loops: Loops, name: str) -> None:  # noqa: F81
 
 
 @pytest.mark.parametrize("match", FIRST_CONNECT, ids=str)
-def test_awaiting_the_first_connect(node: FakeNode, loops: Loops, match: Any) -> None:  # noqa: F811
+def test_awaiting_the_first_connect(node: FakeNode, loops: Loops, match: Any) -> None:
     async def run() -> None:
         held = hold()
         node.prime(match, held)
@@ -195,7 +195,7 @@ def test_awaiting_the_first_connect(node: FakeNode, loops: Loops, match: Any) ->
     gc.collect()
 
 
-def test_a_retry_that_is_put_off(node: FakeNode, loops: Loops) -> None:  # noqa: F811
+def test_a_retry_that_is_put_off(node: FakeNode, loops: Loops) -> None:
     """No pool knows the request meanwhile, and its time limit ends with the cluster."""
     asked: list[int] = []
     both: asyncio.Event
@@ -228,7 +228,7 @@ def test_a_retry_that_is_put_off(node: FakeNode, loops: Loops) -> None:  # noqa:
 
 
 @pytest.mark.parametrize("statement", ["SELECT ?", "INSERT ?"])
-def test_what_is_begun_in_the_turn_of_the_shutdown(node: FakeNode, loops: Loops, statement: str) -> None:  # noqa: F811
+def test_what_is_begun_in_the_turn_of_the_shutdown(node: FakeNode, loops: Loops, statement: str) -> None:
     """A task that is cancelled before its first step runs none of its own code."""
 
     async def run() -> None:

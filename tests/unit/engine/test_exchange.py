@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -666,88 +665,3 @@ class TestBoundRequest:
         policy = ConstantSpeculativeExecutionPolicy(0.1, 2)
         request = self.made(twins, Statement(), profile=profile(speculative_execution_policy=policy))
         assert request.speculative_policy is policy
-
-
-ENDINGS = [SystemExit, KeyboardInterrupt, GeneratorExit, StopIteration]
-
-
-async def escapes(kind: type[BaseException]) -> None:
-    """What leaves the loop does so in a turn of its own, which the next one is not hurt by."""
-    loop = asyncio.get_running_loop()
-    if kind in (SystemExit, KeyboardInterrupt):
-        (handle,) = loop._ready  # type: ignore[attr-defined]
-        handle.cancel()
-    await asyncio.sleep(0)
-
-
-@pytest.mark.parametrize("kind", ENDINGS)
-class TestWhatProgramsRaise:
-    """Policies, handlers and observers are a program's own, and may raise anything."""
-
-    async def test_a_plan(self, life: Life, kind: type[BaseException]) -> None:
-        class Policy:
-            def make_query_plan(self, keyspace: str | None, statement: Any) -> Any:
-                raise kind("from a policy")
-
-        request = life.request()
-        request.policy = Policy()
-        request.start()
-        await escapes(kind)
-        assert life.done == [request]
-        assert isinstance(request.error, RuntimeError)
-        assert kind.__name__ in str(request.error)
-        assert len(life.session.timers) == 0
-
-    async def test_a_message_that_encodes_itself(self, life: Life, kind: type[BaseException]) -> None:
-        class Raising(Message):
-            def render(self, connection: Any) -> tuple[int, int, bytes]:
-                raise kind("from a handler")
-
-        request = life.request(payload=Raising())
-        request.start()
-        await escapes(kind)
-        assert life.done == [request]
-        assert isinstance(request.error, RuntimeError)
-
-    async def test_an_observer_of_answers(self, life: Life, kind: type[BaseException]) -> None:
-        def observe(host: Any, latency: float) -> None:
-            life.session.core.on_latency = None
-            raise kind("from an observer")
-
-        life.session.core.on_latency = observe
-        first, second = life.request(), life.request()
-        first.start()
-        second.start()
-        connection = life.connections[0]
-        connection.exchange.dispatch(connection, [(0, RESULT, 0, VOID_BODY, 4), (1, RESULT, 0, VOID_BODY, 4)])
-        await escapes(kind)
-        assert life.done == [first, second]
-        assert isinstance(first.error, RuntimeError)
-        assert second.error is None
-
-    async def test_the_end_of_a_time_limit(self, twins: Twins, kind: type[BaseException]) -> None:
-        due: list[Any] = []
-        wheel = twins.exchange.TimerWheel(
-            SimpleNamespace(time=lambda: 0.0, call_at=lambda when, call: due.append(call))
-        )
-
-        class Item:
-            def __init__(self, raises: bool) -> None:
-                self.raises = raises
-                self.ends: list[Any] = []
-
-            def on_timeout(self) -> None:
-                if self.raises:
-                    raise kind("from an observer")
-                self.ends.append(None)
-
-            def fail(self, error: BaseException) -> None:
-                self.ends.append(error)
-
-        items = [Item(False), Item(True), Item(False)]
-        for item in items:
-            wheel.add(0.5, item)
-        due[0]()
-        await escapes(kind)
-        assert [len(item.ends) for item in items] == [1, 1, 1]
-        assert isinstance(items[1].ends[0], RuntimeError)

@@ -25,7 +25,7 @@ from cassandra.testing.fake import FakeCluster, paged, rows, schema_change, sile
 from cassandra.testing.fake.script import Prime
 
 from .faults import InOrder
-from .loops import Loops, loops  # noqa: F401
+from .loops import Loops
 
 LIMIT = 0.1  # seconds, of everything that has a limit
 PATIENCE = 15.0  # seconds; what has not ended by then never does
@@ -159,7 +159,7 @@ def none_left(nodes: FakeCluster) -> None:
 
 
 @pytest.mark.parametrize("name", ["connect", *BLOCKING])
-def test_blocking(nodes: FakeCluster, loops: Loops, name: str) -> None:  # noqa: F811
+def test_blocking(nodes: FakeCluster, loops: Loops, name: str) -> None:
     Cluster(**settings(nodes)).shutdown()
     threads = set(threading.enumerate())
     failures = 0
@@ -185,7 +185,7 @@ def test_blocking(nodes: FakeCluster, loops: Loops, name: str) -> None:  # noqa:
 
 
 @pytest.mark.parametrize("name", ["connect", *AWAITED])
-def test_awaiting(nodes: FakeCluster, loops: Loops, name: str) -> None:  # noqa: F811
+def test_awaiting(nodes: FakeCluster, loops: Loops, name: str) -> None:
     async def once(number: int) -> bool:
         cluster = aio.Cluster(**settings(nodes))
         if name == "connect":
