@@ -184,6 +184,25 @@ def test_blocking(nodes: FakeCluster, loops: Loops, name: str) -> None:
     assert failures or name in ("connect to all", "connect again", "agreement", "create", "connect")
 
 
+@pytest.mark.parametrize("table", ["sessions", "events"])
+def test_a_trace_that_cannot_be_read_keeps_to_its_own_limit(
+    nodes: FakeCluster,
+    loops: Loops,
+    table: str,
+) -> None:
+    """Not to that of the session's requests, which is longer."""
+    given = settings(nodes)
+    given["execution_profiles"][EXEC_PROFILE_DEFAULT].request_timeout = None
+    with Cluster(**given) as cluster:
+        session = cluster.connect()
+        future = session.execute("SELECT traced", trace=True).response_future
+        for node in nodes.nodes:
+            node.prime(lambda request: f"system_traces.{table}" in (request.query or ""), silence())
+        failure = outcome(lambda: future.get_query_trace(LIMIT))
+        assert isinstance(failure, TraceUnavailable)
+        assert str(LIMIT) in str(failure)
+
+
 @pytest.mark.parametrize("name", ["connect", *AWAITED])
 def test_awaiting(nodes: FakeCluster, loops: Loops, name: str) -> None:
     async def once(number: int) -> bool:
