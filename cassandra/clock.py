@@ -9,6 +9,8 @@ import threading
 from collections.abc import Callable
 from time import time_ns
 
+from cassandra._forks import renewed
+
 __all__ = ["MicrosecondClock"]
 
 
@@ -19,12 +21,17 @@ class MicrosecondClock:
     `tolerance` microseconds ahead, `on_drift` is called with the machine's time and the value before, both in microseconds.
     """
 
-    __slots__ = ("_lock", "last", "on_drift", "tolerance")
+    __slots__ = ("__weakref__", "_lock", "last", "on_drift", "tolerance")
 
     def __init__(self, tolerance: int, on_drift: Callable[[int, int], None]) -> None:
         self.last = 0
         self.tolerance = tolerance
         self.on_drift = on_drift
+        self._lock = threading.Lock()
+        renewed(self)
+
+    def _renew_locks(self) -> None:
+        """In a forked child."""
         self._lock = threading.Lock()
 
     def next(self) -> int:

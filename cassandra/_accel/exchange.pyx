@@ -20,8 +20,10 @@ import logging
 from threading import Lock as _Lock
 from time import monotonic as _monotonic_clock
 
+from cassandra.engine.mishaps import mishap as _mishap
 from cassandra.errors import ConnectionException
 from cassandra.policies.speculation import NoSpeculativeExecutionPolicy as _NoSpeculativeExecutionPolicy
+from cassandra.protocol.extras import check_payload as _check_payload
 from cassandra.protocol.messages.results import VOID_RESULT as _VOID_RESULT, ResultMessage as _ResultMessage_class
 from cassandra.query.bound import BoundStatement as _BoundStatement_class
 from cassandra.query.prepared import PreparedStatement as _PreparedStatement_class
@@ -187,6 +189,8 @@ cdef class ExecuteBase:
         timestamp,
     ):
         self.prepared = prepared
+        if custom_payload is not None:
+            _check_payload(custom_payload)
         self.tracing = tracing
         self.custom_payload = custom_payload
         self.consistency = consistency
@@ -356,8 +360,8 @@ cdef class RequestBase:
             self._try_next_host()
             if self.speculative_policy is not None and self.statement.is_idempotent:
                 self.start_speculation()
-        except Exception as error:  # a policy's or the driver's own fault: never dressed up as NoHostAvailable
-            self.fail(error)
+        except BaseException as error:  # a policy's or the driver's own fault: never dressed up as NoHostAvailable
+            self.fail(_mishap(error))
 
     def finish(self, response):
         """The answer is there."""
@@ -460,8 +464,8 @@ cdef class RequestBase:
             attempt.stream = stream
         except _ConnectionException as error:
             self.on_attempt_failed(attempt, error)
-        except Exception as error:  # the request cannot be encoded: no host will make it better
-            self.fail(error)
+        except BaseException as error:  # the request cannot be encoded: no host will make it better
+            self.fail(_mishap(error))
         return 0
 
     # -- answers ------------------------------------------------------------------------------------------------------
@@ -545,6 +549,8 @@ def bound_request(
     payload.prepared = _setting(statement, plain, _PREPARED, "prepared_statement")
     payload.tracing = trace
     payload.custom_payload = custom_payload or _setting(statement, plain, _CUSTOM_PAYLOAD, "custom_payload")
+    if payload.custom_payload is not None:
+        _check_payload(payload.custom_payload)
     payload.consistency = _setting(statement, plain, _CONSISTENCY, "consistency_level")
     if payload.consistency is None:
         payload.consistency = profile.consistency_level

@@ -67,7 +67,11 @@ cdef class TimerWheel:
         if self._slots:
             self._schedule(min(self._slots))
         for item in expired:
-            item.on_timeout()
+            try:
+                item.on_timeout()
+            except BaseException as error:  # what one of them raises is no reason to forget the others
+                log.exception("the end of a time limit could not be processed")
+                item.fail(_mishap(error))
 
 
 @cython.final
@@ -195,8 +199,11 @@ cdef class Exchange:
                             attempt.request.on_answer(attempt, connection, envelope[1], envelope[2], envelope[3])
                     else:
                         responder.on_response(connection, envelope[1], envelope[2], envelope[3])
-                except Exception:
+                except BaseException as error:  # the answers behind it are for others
                     log.exception("an answer of %s could not be processed", connection.endpoint)
+                    failure = _mishap(error)
+                    if type(responder) is Attempt and (<Attempt> responder).request is not None:
+                        (<Attempt> responder).request.fail(failure)
             else:
                 connection.on_unsolicited(stream, envelope[1], envelope[2], envelope[3])
             if self.closed:

@@ -19,6 +19,7 @@ from cassandra._accel.wbuf cimport get_be16, get_be32, put_be16, put_be32
 
 from cassandra.errors import CrcException, ProtocolError
 from cassandra.protocol.compression import WORTH_COMPRESSING as _WORTH_COMPRESSING, compression as _compression_of
+from cassandra.protocol.extras import standing_flags as _standing_flags
 from cassandra.protocol.opcodes import MAX_BODY as _MAX_BODY, OPCODE_NAMES as _OPCODE_NAMES
 
 ENVELOPE_HEADER_SIZE = 9
@@ -379,6 +380,7 @@ cdef class FrameWriter:
 
     cdef int _version
     cdef int _direction
+    cdef int _standing
     cdef Py_ssize_t _max_body
     cdef object _compression
     cdef bint _segmented
@@ -391,6 +393,7 @@ cdef class FrameWriter:
         self._version = version
         self._max_body = max_body
         self._direction = 0x80 if responses else 0
+        self._standing = 0 if responses else _standing_flags(version)
 
     def __cinit__(self, *arguments, **named):
         self._done = b""
@@ -460,6 +463,7 @@ cdef class FrameWriter:
         cdef uint8_t* p
         if code < 0 or code > 0xFF or bits < 0 or bits > 0xFF:
             raise ValueError(f"opcode {opcode} and flags {flags} are not numbers of 8 bits")
+        bits |= self._standing
         if size > self._max_body:
             raise ValueError(
                 f"the body of a {_OPCODE_NAMES.get(opcode, opcode)} message has {size} bytes; the limit is {self._max_body}"

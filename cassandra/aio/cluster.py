@@ -12,9 +12,12 @@ from cassandra.cluster.execution import check_keyspace
 from cassandra.cluster.schema_calls import SchemaCalls
 from cassandra.engine.core import Core
 from cassandra.engine.schema_targets import Target
-from cassandra.errors import ConnectionException
+from cassandra.engine.waiting import outcome_of
+from cassandra.errors import ConnectionException, ConnectionShutdown
 
 __all__ = ["Cluster"]
+
+SHUTDOWN_TIMEOUT = 10.0  # seconds
 
 
 class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
@@ -42,6 +45,9 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
             check_keyspace(keyspace)
         core = await self._connected()
         engine = await core.open_session(None, self.profile_manager.distance, wait_for_all_pools)
+        if self.is_shutdown:
+            engine.close()
+            raise ConnectionShutdown("the cluster was shut down while it was connecting")
         session = Session(self, engine)
         for klass, fields in self.user_type_fields.items():
             session.encode_user_type(klass, fields)
@@ -57,7 +63,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
     async def _connected(self) -> Core:
         """The engine; callers that come together share one attempt."""
         if self.is_shutdown:
-            raise ConnectionException("the cluster is shut down: make a new one")
+            raise ConnectionShutdown("the cluster is shut down: make a new one")
         if self._core is not None:
             if self._core.loop is not asyncio.get_running_loop():
                 raise RuntimeError("this Cluster belongs to another event loop: make one in each")
@@ -68,7 +74,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         connecting = self._connecting
         self._waiting += 1
         try:
-            return await asyncio.shield(connecting)
+            return await outcome_of(connecting)
         finally:
             self._waiting -= 1
             # The attempt is given up when the last one that waits for it is cancelled, and not before.
@@ -105,9 +111,9 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
 
         klass: a class that takes the fields as keywords and has them as attributes, or dict. Raises UserTypeDoesNotExist.
         """
-        if self._core is None:
+        if self._core is None and not self.is_shutdown:
             raise ConnectionException("the cluster is not connected: register types after connect()")
-        fields = await self._core.register_user_type(keyspace, user_type, klass)
+        fields = await self._connected_core().register_user_type(keyspace, user_type, klass)
         for session in self._sessions:
             session.encode_user_type(klass, fields)
         self.user_type_fields[klass] = fields
@@ -118,22 +124,27 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
 
     async def refresh_nodes(self) -> None:
         """Read the node list again, now."""
-        if self._core is None:
-            raise ConnectionException("the cluster is not connected")
-        await self._core.control.refresh_nodes()
+        await self._connected_core().control.refresh_nodes()
 
     async def _refresh_schema(self, target: Target, max_schema_agreement_wait: float | None) -> None:
+        await self._connected_core().schema.refresh(target, max_schema_agreement_wait)
+
+    def _connected_core(self) -> Core:
+        if self.is_shutdown:
+            raise ConnectionShutdown("the cluster is shut down")
         if self._core is None:
             raise ConnectionException("the cluster is not connected")
-        await self._core.schema.refresh(target, max_schema_agreement_wait)
+        return self._core
 
     async def shutdown(self) -> None:
         """Close all sessions and connections. Executions under way fail with an error that says so. Twice does no harm."""
         if self.is_shutdown:
             return
         self.is_shutdown = True
-        if self._connecting is not None:
-            self._connecting.cancel()
+        connecting = self._connecting
+        if connecting is not None:
+            connecting.cancel()
+            await asyncio.wait({connecting}, timeout=SHUTDOWN_TIMEOUT)  # it closes what it has opened
         for session in self._sessions:
             session.is_shutdown = True
         if self._core is not None:

@@ -86,7 +86,7 @@ class Session(SessionBase):
         parameters: Parameters = None,
         timeout: Any = NOT_SET,
         trace: bool = False,
-        custom_payload: Mapping[str, bytes] | None = None,
+        custom_payload: Mapping[str, bytes | None] | None = None,
         execution_profile: Any = EXEC_PROFILE_DEFAULT,
         paging_state: bytes | None = None,
         host: Any = None,
@@ -101,7 +101,7 @@ class Session(SessionBase):
         parameters: Parameters = None,
         timeout: Any = NOT_SET,
         trace: bool = False,
-        custom_payload: Mapping[str, bytes] | None = None,
+        custom_payload: Mapping[str, bytes | None] | None = None,
         execution_profile: Any = EXEC_PROFILE_DEFAULT,
         paging_state: bytes | None = None,
         host: Any = None,
@@ -114,7 +114,7 @@ class Session(SessionBase):
         parameters: Parameters = None,
         timeout: Any = NOT_SET,
         trace: bool = False,
-        custom_payload: Mapping[str, bytes] | None = None,
+        custom_payload: Mapping[str, bytes | None] | None = None,
         execution_profile: Any = EXEC_PROFILE_DEFAULT,
         paging_state: bytes | None = None,
         host: Any = None,
@@ -161,7 +161,7 @@ class Session(SessionBase):
         return future
 
     async def prepare(
-        self, query: str, custom_payload: Mapping[str, bytes] | None = None, keyspace: str | None = None
+        self, query: str, custom_payload: Mapping[str, bytes | None] | None = None, keyspace: str | None = None
     ) -> PreparedStatement:
         """Have the servers prepare `query`, with ``?`` or ``:name`` for its parameters. Raises what `execute` raises."""
         list_of_queries([query])

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import atexit
 import logging
-import os
 import threading
 import warnings
 import weakref
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from cassandra._forks import renew_in_child
 from cassandra.cluster.configuration import NOT_SET, ClusterBase
 from cassandra.cluster.execution import check_keyspace
 from cassandra.cluster.schema_calls import SchemaCalls
@@ -19,7 +19,7 @@ from cassandra.engine.core import Core
 from cassandra.engine.loop import Inbox, LoopThread
 from cassandra.engine.patched import refuse_green_threads
 from cassandra.engine.schema_targets import Target
-from cassandra.errors import ConnectionException
+from cassandra.errors import ConnectionException, ConnectionShutdown
 
 __all__ = ["Cluster"]
 
@@ -73,7 +73,6 @@ class Cluster(ClusterBase, SchemaCalls[None]):
         self._lock = threading.Lock()
         self._core: Core | None = None
         self._loop_thread: LoopThread | None = None
-        self._inbox: Inbox | None = None
         self._finalizer: Any = None
         _live_clusters.add(self)
 
@@ -81,21 +80,29 @@ class Cluster(ClusterBase, SchemaCalls[None]):
 
     @property
     def loop_thread(self) -> LoopThread:
-        """The thread that the engine runs in; ConnectionException before `connect`."""
-        if self._loop_thread is None:
-            raise ConnectionException("the cluster is not connected")
-        return self._loop_thread
+        """The thread that the engine runs in; ConnectionException before `connect`, ConnectionShutdown after `shutdown`."""
+        thread = self._loop_thread
+        if thread is None:
+            raise self._not_connected()
+        return thread
 
     @property
     def inbox(self) -> Inbox:
         """The way into the engine's loop."""
-        if self._inbox is None:
-            raise ConnectionException("the cluster is not connected")
-        return self._inbox
+        return self.loop_thread.inbox
+
+    def _not_connected(self) -> ConnectionException:
+        if self.is_shutdown:
+            return ConnectionShutdown("the cluster is shut down")
+        return ConnectionException("the cluster is not connected")
 
     def run(self, coroutine: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
-        """Run `coroutine` in the engine and wait for its result."""
-        return self.loop_thread.run(coroutine, timeout)
+        """Run `coroutine` in the engine and wait for its result; ConnectionShutdown if the cluster is shut down meanwhile."""
+        thread = self._loop_thread
+        if thread is None:
+            coroutine.close()
+            raise self._not_connected()
+        return thread.run(coroutine, timeout)
 
     # -- connecting --------------------------------------------------------------------------------------------------------------
 
@@ -110,7 +117,7 @@ class Cluster(ClusterBase, SchemaCalls[None]):
             check_keyspace(keyspace)
         with self._lock:
             if self.is_shutdown:
-                raise ConnectionException("the cluster is shut down: make a new one")
+                raise ConnectionShutdown("the cluster is shut down: make a new one")
             first_time = self._core is None
             if first_time:
                 self._start()
@@ -136,7 +143,6 @@ class Cluster(ClusterBase, SchemaCalls[None]):
         thread = LoopThread(f"cassandra-loop-{id(self):x}")
         thread.start()
         self._loop_thread = thread
-        self._inbox = Inbox(thread.loop)
         try:
             self._core = thread.run(self._make_core())
         except BaseException:
@@ -193,6 +199,8 @@ class Cluster(ClusterBase, SchemaCalls[None]):
         """
         core = self._core
         if core is None:
+            if self.is_shutdown:
+                raise self._not_connected()
             raise ConnectionException("the cluster is not connected: register types after connect()")
         fields = self.run(core.register_user_type(keyspace, user_type, klass))
         for session in list(self.sessions):
@@ -210,13 +218,13 @@ class Cluster(ClusterBase, SchemaCalls[None]):
         """Read the node list again, now."""
         core = self._core
         if core is None:
-            raise ConnectionException("the cluster is not connected")
+            raise self._not_connected()
         self.run(core.control.refresh_nodes())
 
     def _refresh_schema(self, target: Target, max_schema_agreement_wait: float | None) -> None:
         core = self._core
         if core is None:
-            raise ConnectionException("the cluster is not connected")
+            raise self._not_connected()
         self.run(core.schema.refresh(target, max_schema_agreement_wait))
 
     # -- life --------------------------------------------------------------------------------------------------------------------
@@ -257,11 +265,14 @@ class Cluster(ClusterBase, SchemaCalls[None]):
 
     def abandon_after_fork(self) -> None:
         """In a forked child: the engine's thread lives in the parent alone, so that nothing here can work any more."""
-        if self._inbox is not None:
-            self._inbox.abandon(_FORKED)
+        self._lock = threading.Lock()  # a thread that connects, or shuts down, may have held it
         if self._loop_thread is not None:
             self._loop_thread.abandon(_FORKED)
+        if self._finalizer is not None:
+            self._finalizer.detach()
         self.is_shutdown = True
+        for session in list(self.sessions):
+            session.is_shutdown = True
 
     def __enter__(self) -> Cluster:
         return self
@@ -304,13 +315,12 @@ def _shutdown_all() -> None:
             )
 
 
+@renew_in_child
 def _after_fork_in_child() -> None:
     for cluster in list(_live_clusters):
         cluster.abandon_after_fork()
 
 
 atexit.register(_shutdown_all)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)
 
 Cluster.__module__ = "cassandra.cluster"

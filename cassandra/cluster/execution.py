@@ -22,6 +22,7 @@ from cassandra.engine.payloads import (
     ExecutePayload,
     MessagePayload,
     QueryPayload,
+    UsePayload,
     values_of_rows,
 )
 from cassandra.engine.preparer import PreparedTexts
@@ -235,7 +236,7 @@ class SessionBase:
         parameters: Parameters,
         profile: ExecutionProfile,
         trace: bool,
-        custom_payload: Mapping[str, bytes] | None,
+        custom_payload: Mapping[str, bytes | None] | None,
         paging_state: bytes | None,
         statements: Any = None,
     ) -> AnyPayload:
@@ -267,14 +268,15 @@ class SessionBase:
             if type(parameters) not in _USUAL_PARAMETERS:
                 check_parameters(parameters, named=False)
             text = bind_params(text, parameters, self.encoder)
-        return QueryPayload(text, trace, payload, page_size=fetch_size, paging_state=paging_state, **named)
+        kind = UsePayload if text[:4] in _USE else QueryPayload
+        return kind(text, trace, payload, page_size=fetch_size, paging_state=paging_state, **named)
 
     def _request(
         self,
         query: Any,
         parameters: Parameters,
         trace: bool,
-        custom_payload: Mapping[str, bytes] | None,
+        custom_payload: Mapping[str, bytes | None] | None,
         timeout: Any,
         execution_profile: Any,
         paging_state: bytes | None,
@@ -365,7 +367,7 @@ class SessionBase:
         target: Any,
         batch: BatchStatement,
         trace: bool,
-        custom_payload: Mapping[str, bytes] | None,
+        custom_payload: Mapping[str, bytes | None] | None,
         timeout: Any,
         profile: ExecutionProfile,
         host: Any,
@@ -403,7 +405,7 @@ class SessionBase:
         query: str | SimpleStatement,
         parameters: Parameters,
         trace: bool,
-        custom_payload: Mapping[str, bytes] | None,
+        custom_payload: Mapping[str, bytes | None] | None,
         timeout: Any,
         profile: ExecutionProfile,
         paging_state: bytes | None,
@@ -453,6 +455,7 @@ class SessionBase:
         return {host: pool.state() for host, pool in list(self._engine.pools.items())}
 
 
+_USE = ("USE ", "use ")
 _TEXTS = (str, SimpleStatement)
 _USUAL_PARAMETERS = frozenset({tuple, list, dict})
 

@@ -11,7 +11,9 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cassandra._forks import renew_in_child
 from cassandra.cluster.result_set import ResultSet
+from cassandra.engine.mishaps import failure_of
 from cassandra.errors import DriverException, QueryExhausted
 from cassandra.protocol.messages.results import VOID_RESULT, ResultMessage
 from cassandra.protocol.opcodes import RESULT_KIND_ROWS
@@ -27,6 +29,13 @@ log = logging.getLogger("cassandra.cluster")
 
 # Guards what several threads may register with one future at a time; one lock serves all futures.
 _registering = threading.Lock()
+
+
+@renew_in_child
+def _renew_lock() -> None:
+    global _registering
+    _registering = threading.Lock()
+
 
 _Callback = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
@@ -144,10 +153,10 @@ class ResponseFuture:
                 return
             try:
                 outcome = self._rows(response)
-            except Exception as failure:  # rows that cannot be decoded, or a row factory that fails
-                outcome = failure
+            except BaseException as fault:  # rows that cannot be decoded, or a row factory that fails
+                outcome = failure_of(fault)
                 if self._response is response:
-                    self._error = failure
+                    self._error = outcome
                 due = due_errors
         else:
             due = due_errors

@@ -20,7 +20,6 @@ from cassandra.engine.agreement import SchemaAgreementScope
 from cassandra.engine.payloads import MessagePayload
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.engine.request import Request
-from cassandra.errors import ConnectionShutdown
 from cassandra.query.prepared import PreparedStatement
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ class Session(SessionBase):
         parameters: Parameters = None,
         timeout: Any = NOT_SET,
         trace: bool = False,
-        custom_payload: Mapping[str, bytes] | None = None,
+        custom_payload: Mapping[str, bytes | None] | None = None,
         execution_profile: Any = EXEC_PROFILE_DEFAULT,
         paging_state: bytes | None = None,
         host: Any = None,
@@ -69,7 +68,7 @@ class Session(SessionBase):
         parameters: Parameters = None,
         timeout: Any = NOT_SET,
         trace: bool = False,
-        custom_payload: Mapping[str, bytes] | None = None,
+        custom_payload: Mapping[str, bytes | None] | None = None,
         execution_profile: Any = EXEC_PROFILE_DEFAULT,
         paging_state: bytes | None = None,
         host: Any = None,
@@ -83,7 +82,7 @@ class Session(SessionBase):
         parameters: Parameters = None,
         timeout: Any = NOT_SET,
         trace: bool = False,
-        custom_payload: Mapping[str, bytes] | None = None,
+        custom_payload: Mapping[str, bytes | None] | None = None,
         execution_profile: Any = EXEC_PROFILE_DEFAULT,
         paging_state: bytes | None = None,
         host: Any = None,
@@ -118,7 +117,7 @@ class Session(SessionBase):
         query: Any,
         parameters: Parameters = None,
         trace: bool = False,
-        custom_payload: Mapping[str, bytes] | None = None,
+        custom_payload: Mapping[str, bytes | None] | None = None,
         timeout: Any = NOT_SET,
         execution_profile: Any = EXEC_PROFILE_DEFAULT,
         paging_state: bytes | None = None,
@@ -165,7 +164,7 @@ class Session(SessionBase):
         query: Any,
         parameters: Parameters,
         trace: bool,
-        custom_payload: Mapping[str, bytes] | None,
+        custom_payload: Mapping[str, bytes | None] | None,
         timeout: Any,
         execution_profile: Any,
         paging_state: bytes | None,
@@ -182,27 +181,14 @@ class Session(SessionBase):
         if self._request_init_listeners:
             for listener, args, kwargs in self._request_init_listeners:
                 listener(future, *args, **kwargs)
-        try:
-            self._inbox.put(request)
-        except RuntimeError as error:
-            self._refuse(request, error)
+        self._inbox.put(request)
         return future
-
-    def _refuse(self, request: Request, error: RuntimeError) -> None:
-        """End `request`: the loop is closed (by Cluster.shutdown), or it stayed behind in the parent of a fork."""
-        reason = "its cluster was shut down" if self.cluster.is_shutdown and not self._inbox.abandoned else str(error)
-        failure = ConnectionShutdown(f"the session cannot be used any more: {reason}")
-        failure.__cause__ = error
-        request.fail(failure)
 
     def start_next_page(self, future: ResponseFuture, request: Request, paging_state: bytes) -> None:
         """Send the request of `future` once more, for the page at `paging_state`."""
         following = request.for_page(paging_state, future.complete)
         future.watch(following)
-        try:
-            self._inbox.put(following)
-        except RuntimeError as error:
-            self._refuse(following, error)
+        self._inbox.put(following)
 
     def message_of_request(self, request: Request | None) -> Any:
         """What `ResponseFuture.message` is."""
@@ -222,7 +208,7 @@ class Session(SessionBase):
     # -- preparing -------------------------------------------------------------------------------------------------------------
 
     def prepare(
-        self, query: str, custom_payload: Mapping[str, bytes] | None = None, keyspace: str | None = None
+        self, query: str, custom_payload: Mapping[str, bytes | None] | None = None, keyspace: str | None = None
     ) -> PreparedStatement:
         """Have the servers prepare `query`, with ``?`` or ``:name`` for its parameters.
 

@@ -17,8 +17,11 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from cassandra._impl import exchange as _exchange
 from cassandra._impl import frame
+from cassandra.engine.mishaps import mishap
 from cassandra.errors import ConnectionException, ConnectionShutdown, ProtocolError
-from cassandra.protocol.opcodes import MAX_BODY
+from cassandra.protocol.expected import check_answer
+from cassandra.protocol.messages.decode import decode_response
+from cassandra.protocol.opcodes import EVENT, MAX_BODY, OPCODE_NAMES, RESULT
 from cassandra.util.intervals import OncePerInterval
 
 if TYPE_CHECKING:
@@ -39,6 +42,23 @@ METADATA_IDS = _exchange.METADATA_IDS
 def dialect_of(version: int, features: Any) -> int:
     """What decides how a request is rendered: the version, and the extensions that change a request's form."""
     return version | METADATA_IDS if version >= 5 or getattr(features, "use_metadata_id", False) else version
+
+
+def read_answer(connection: Connection, asked: int, text: str | None, opcode: int, flags: int, body: bytes) -> Any:
+    """The message that answers a request of the engine's own; an ERROR is one, too.
+
+    :param asked: the request's opcode.
+    :param text: of the statement, if it is a QUERY.
+    :raises ProtocolError: if it is malformed, or no answer to the request; the connection is closed then.
+    """
+    try:
+        response = decode_response(opcode, flags, body, connection.version, connection.features)
+        kind = response.kind if opcode == RESULT else None
+        check_answer(asked, text, opcode, kind, connection.endpoint)
+    except ProtocolError as error:
+        connection.close(error)
+        raise
+    return response
 
 
 class Responder(Protocol):
@@ -246,7 +266,10 @@ class Connection(asyncio.BufferedProtocol):
 
     def on_unsolicited(self, stream: int, opcode: int, flags: int, body: bytes) -> None:
         """What came on a stream on which nothing was asked: an event, or the end of the connection."""
-        if stream != EVENT_STREAM:
+        if stream == EVENT_STREAM and opcode != EVENT:
+            name = OPCODE_NAMES.get(opcode, opcode)
+            self.close(ProtocolError(f"{self.endpoint} sent a {name} message as an event"))
+        elif stream != EVENT_STREAM:
             self.close(ProtocolError(f"{self.endpoint} answered on stream {stream}, on which nothing was asked"))
         elif self.on_event is not None:
             try:
@@ -310,8 +333,12 @@ class Connection(asyncio.BufferedProtocol):
             for responder in responders:
                 try:
                     responder.on_connection_lost(self, cause)
-                except Exception:
+                except BaseException as fault:
                     log.exception("a request on %s could not be told that its connection is lost", self.endpoint)
+                    failure = mishap(fault)
+                    request = getattr(responder, "request", None)
+                    if request is not None:
+                        request.fail(failure)
         if self.on_closed is not None:
             self.on_closed(self, error)
 

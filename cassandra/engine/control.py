@@ -19,6 +19,7 @@ from cassandra.engine.topology import LOCAL_QUERY, PEERS_QUERY, PEERS_V2_QUERY, 
 from cassandra.errors import (
     AuthenticationFailed,
     ConnectionException,
+    ConnectionShutdown,
     DriverException,
     InvalidRequest,
     NoHostAvailable,
@@ -63,6 +64,14 @@ class ControlConnection:
     def current_host(self) -> Host | None:
         """The host that the connection is at; None while it is being moved."""
         return self.host if self.connection is not None else None
+
+    def required(self) -> Connection:
+        """The connection; an exception that says why there is none."""
+        if self._closed:
+            raise ConnectionShutdown("the cluster is shut down")
+        if self.connection is None:
+            raise ConnectionException("there is no control connection at the moment")
+        return self.connection
 
     # -- connecting ----------------------------------------------------------------------------------------------------
 
@@ -155,9 +164,8 @@ class ControlConnection:
 
     async def refresh_nodes(self) -> None:
         """Read the node list again, now."""
-        connection, host = self.connection, self.host
-        if connection is None or host is None:
-            raise ConnectionException("there is no control connection at the moment")
+        connection, host = self.required(), self.host
+        assert host is not None
         node_list = await self._read_nodes(connection, host.endpoint)
         if connection is self.connection:
             self.host = node_list.local

@@ -15,10 +15,11 @@ from typing import Any
 from cassandra.consistency import ConsistencyLevel
 from cassandra.encoder import cql_quote
 from cassandra.engine.agreement import wait_for_agreement
-from cassandra.engine.connection import Connection, dialect_of
+from cassandra.engine.connection import Connection, dialect_of, read_answer
 from cassandra.engine.control import ControlConnection
 from cassandra.engine.endpoint import EndPoint, is_ip_address
 from cassandra.engine.handshake import Opener
+from cassandra.engine.mishaps import let_out
 from cassandra.engine.preparer import Preparer
 from cassandra.engine.reconnect import Reconnector
 from cassandra.engine.schema import SchemaRefresher
@@ -27,6 +28,7 @@ from cassandra.engine.settings import Settings
 from cassandra.engine.topology import NodeList
 from cassandra.errors import (
     ConnectionException,
+    ConnectionShutdown,
     DriverException,
     OperationTimedOut,
     ProtocolError,
@@ -35,7 +37,6 @@ from cassandra.errors import (
 from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.metadata.host import Host
 from cassandra.policies.balancing import HostDistance, attach_policy
-from cassandra.protocol.messages.decode import decode_response
 from cassandra.protocol.messages.errors import ErrorMessage
 from cassandra.protocol.opcodes import OPTIONS, QUERY
 from cassandra.protocol.params import QueryParams
@@ -146,6 +147,8 @@ class Core:
 
     async def open_session(self, keyspace: str | None, distance: Any, wait_for_all: bool = False) -> EngineSession:
         """A session whose connections use `keyspace`; NoHostAvailable where no pool can be opened."""
+        if self.closed:
+            raise ConnectionShutdown("the cluster is shut down")
         session = EngineSession(self, keyspace, distance)
         self.sessions.append(session)
         try:
@@ -165,11 +168,18 @@ class Core:
     async def open_connection(self, endpoint: EndPoint) -> Connection:
         """A connection that is ready for requests; an exception that says what failed, within the connect timeout."""
         if self.closed:
-            raise ConnectionException("the cluster is shut down", endpoint)
+            raise ConnectionShutdown("the cluster is shut down", endpoint)
         return await self.opener.open(endpoint)
 
-    async def ask(self, connection: Connection, opcode: int, body: bytes, what: str) -> Any:
-        """One request of the engine's own; raises the server's refusal, or OperationTimedOut that says `what` was asked."""
+    async def ask(self, connection: Connection, opcode: int, body: bytes, what: str, text: str | None = None) -> Any:
+        """One request of the engine's own.
+
+        :param what: was asked, for messages.
+        :param text: of the statement, if it is one: it decides what may answer.
+        :raises ProtocolError: if what comes is malformed, or no answer to the request; the connection is closed.
+        :raises OperationTimedOut: after `Settings.control_connection_timeout`.
+        :raises DriverException: the server's refusal.
+        """
         timeout = self.settings.control_connection_timeout
         try:
             answer_opcode, flags, answer = await connection.request(opcode, body, timeout)
@@ -177,7 +187,7 @@ class Core:
             raise OperationTimedOut(
                 f"{connection.endpoint} did not answer {what} within {timeout} seconds", connection.endpoint, timeout
             ) from None
-        response = decode_response(answer_opcode, flags, answer, connection.version, connection.features)
+        response = read_answer(connection, opcode, text, answer_opcode, flags, answer)
         if isinstance(response, ErrorMessage):
             raise response.to_exception()
         return response
@@ -185,7 +195,7 @@ class Core:
     async def query(self, connection: Connection, query: str) -> Any:
         """Execute a text without parameters at consistency ONE; raises what `ask` raises."""
         body = bodies.query_body(query, QueryParams(consistency=ConsistencyLevel.ONE), connection.version)
-        return await self.ask(connection, QUERY, body, repr(query))
+        return await self.ask(connection, QUERY, body, repr(query), query)
 
     async def query_rows(self, connection: Connection, query: str) -> list[dict[str, Any]]:
         """The rows of `query`, as dicts."""
@@ -206,7 +216,7 @@ class Core:
                 paging_state=paging_state,
             )
             body = bodies.query_body(query, params, connection.version)
-            page = await self.ask(connection, QUERY, body, repr(query))
+            page = await self.ask(connection, QUERY, body, repr(query), query)
             yield page
             paging_state = page.paging_state
             if paging_state is None:
@@ -314,8 +324,9 @@ class Core:
         for listener in list(listeners):
             try:
                 getattr(listener, event)(host)
-            except Exception:
+            except BaseException as error:
                 log.exception("%s.%s(%s) failed", type(listener).__name__, event, host)
+                let_out(error)
         self.follow_distances_soon()
 
     def follow_distances_soon(self) -> None:
@@ -326,7 +337,11 @@ class Core:
     def _follow_distances(self) -> None:
         self._following = None
         for session in list(self.sessions):
-            session.follow_distances()
+            try:
+                session.follow_distances()
+            except BaseException as error:  # of a policy
+                log.exception("the distances of the hosts could not be followed")
+                let_out(error)
 
     # -- policies --------------------------------------------------------------------------------------------------------
 
@@ -385,9 +400,7 @@ class Core:
 
     async def register_user_type(self, keyspace: str, name: str, klass: Any) -> list[str]:
         """Decode values of a user-defined type as `klass`; the names of its fields. UserTypeDoesNotExist where there is none."""
-        connection = self.control.connection
-        if connection is None:
-            raise ConnectionException("there is no control connection at the moment")
+        connection = self.control.required()
         fields = await self.query_rows(
             connection,
             "SELECT field_names FROM system_schema.types "
@@ -535,13 +548,15 @@ class Core:
     async def _beat_once(self, connection: Connection) -> None:
         timeout = self.settings.idle_heartbeat_timeout
         try:
-            await connection.request(OPTIONS, b"", timeout)
+            read_answer(connection, OPTIONS, None, *await connection.request(OPTIONS, b"", timeout))
         except asyncio.TimeoutError:
             connection.close(
                 ConnectionException(
                     f"{connection.endpoint} did not answer a heartbeat within {timeout} s", connection.endpoint
                 )
             )
+        except ProtocolError:
+            pass  # closed already
         except ConnectionException as error:
             # Closed meanwhile, or without a free stream: and no answer has come for a whole interval.
             connection.close(error)

@@ -17,8 +17,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from cassandra._impl import bodies
+from cassandra.engine.mishaps import mishap
 from cassandra.errors import ConnectionException
 from cassandra.policies.speculation import NoSpeculativeExecutionPolicy
+from cassandra.protocol.extras import check_payload
 from cassandra.protocol.messages.results import VOID_BODY, VOID_RESULT, rows_result
 from cassandra.protocol.opcodes import EXECUTE, RESULT
 from cassandra.protocol.params import QueryParams
@@ -115,7 +117,11 @@ class TimerWheel:
         if self._slots:
             self._schedule(min(self._slots))
         for item in expired:
-            item.on_timeout()
+            try:
+                item.on_timeout()
+            except BaseException as error:  # what one of them raises is no reason to forget the others
+                log.exception("the end of a time limit could not be processed")
+                item.fail(mishap(error))
 
 
 class Exchange:
@@ -210,8 +216,11 @@ class Exchange:
                     continue
                 try:
                     responder.on_response(connection, opcode, flags, body)
-                except Exception:
+                except BaseException as error:  # the answers behind it are for others
                     log.exception("an answer of %s could not be processed", connection.endpoint)
+                    failure = mishap(error)
+                    if isinstance(responder, Attempt) and responder.request is not None:
+                        responder.request.fail(failure)
             else:
                 connection.on_unsolicited(stream, opcode, flags, body)
             if self.closed:
@@ -300,7 +309,7 @@ class ExecuteBase(QueryParams):
         self,
         prepared: Any,
         tracing: bool,
-        custom_payload: Mapping[str, bytes] | None,
+        custom_payload: Mapping[str, bytes | None] | None,
         consistency: int,
         values: Any,
         page_size: int | None,
@@ -310,6 +319,8 @@ class ExecuteBase(QueryParams):
     ) -> None:
         # Not through QueryParams.__init__: a request's parameters are written once.
         self.prepared = prepared
+        if custom_payload is not None:
+            check_payload(custom_payload)
         self.tracing = tracing
         self.custom_payload = custom_payload
         self.consistency = consistency
@@ -491,8 +502,8 @@ class RequestBase:
             self.try_next_host()
             if self.speculative_policy is not None and self.statement.is_idempotent:
                 self.start_speculation()
-        except Exception as error:  # a policy's or the driver's own fault: never dressed up as NoHostAvailable
-            self.fail(error)
+        except BaseException as error:  # a policy's or the driver's own fault: never dressed up as NoHostAvailable
+            self.fail(mishap(error))
 
     def finish(self, response: Any) -> None:
         """The answer is there."""
@@ -563,8 +574,8 @@ class RequestBase:
             attempt.stream = stream
         except ConnectionException as error:
             self.on_attempt_failed(attempt, error)
-        except Exception as error:  # the request cannot be encoded: no host will make it better
-            self.fail(error)
+        except BaseException as error:  # the request cannot be encoded: no host will make it better
+            self.fail(mishap(error))
 
     # -- answers ------------------------------------------------------------------------------------------------------
 
@@ -605,7 +616,7 @@ def bound_request(
     target: Any,
     profile: Any,
     trace: bool,
-    custom_payload: Mapping[str, bytes] | None,
+    custom_payload: Mapping[str, bytes | None] | None,
     timeout: float | None,
     paging_state: bytes | None,
     on_done: Callable[[Any], None],

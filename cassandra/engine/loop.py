@@ -1,7 +1,9 @@
 """The engine's loop: the caller's own for asyncio, one daemon thread with a loop for the blocking and future faces.
 
 User threads hand work to the loop through an inbox: a deque, and one wake-up for however much is queued when the loop gets
-to it.
+to it. Whatever is put in there is started or refused, each exactly once: whoever takes it out of the deque does the one or
+the other. What a closed loop has left in there is refused by the thread that ran it, as its last act; what is put in later, by
+whoever finds the loop closed.
 """
 
 from __future__ import annotations
@@ -12,63 +14,142 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Coroutine
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
+
+from cassandra.engine.mishaps import mishap
+from cassandra.errors import ConnectionShutdown
 
 T = TypeVar("T")
 
 log = logging.getLogger("cassandra.connection")
+
+ENDED = "the cluster was shut down before the call was over"
+SHUT_DOWN = "the session cannot be used any more: its cluster was shut down"
 
 
 class Startable(Protocol):
     """Work for the loop."""
 
     def start(self) -> None:
-        """Called once on the loop; must not raise."""
+        """Called once on the loop, unless `fail` was called; must not raise."""
+
+    def fail(self, error: BaseException) -> None:
+        """It ends with `error`. Called by any thread if the loop is closed; never after `start` by another thread than the loop's."""
 
 
 class Inbox:
     """Work from other threads, started on the loop in the order of arrival."""
 
-    __slots__ = ("_abandoned", "_armed", "_loop", "_queue")
+    __slots__ = ("_armed", "_closed", "_loop", "_queue")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._abandoned: str | None = None
+        self._closed: str | None = None
         self._queue: deque[Startable] = deque()
         self._armed = False
 
     def put(self, work: Startable) -> None:
-        """Queue `work`; any thread. RuntimeError where the loop is closed."""
+        """Queue `work`; any thread. If the loop is closed it fails with ConnectionShutdown, before or after this returns."""
         self._queue.append(work)
         # Two threads may both find it unarmed: a second drain finds an empty queue and costs nothing else.
         if not self._armed:
-            if self._abandoned is not None:
-                self._queue.clear()
-                raise RuntimeError(self._abandoned)
             self._armed = True
             try:
+                if self._closed is not None:
+                    raise RuntimeError(self._closed)
                 self._loop.call_soon_threadsafe(self._drain)
-            except RuntimeError:  # the loop is closed: nothing may wait in here
+            except RuntimeError:
+                # Disarmed first, then emptied: who found it armed has queued its work before, and relies on this.
                 self._armed = False
-                self._queue.clear()
-                raise
+                self._refuse_all()
+
+    def close(self, reason: str = SHUT_DOWN) -> None:
+        """Refuse all that is queued, and all that is put from now on, with `reason`; any thread."""
+        self._closed = self._closed or reason
+        self._armed = False
+        self._refuse_all()
 
     def abandon(self, reason: str) -> None:
-        """In a forked child, where no loop will ever run: each `put` raises RuntimeError with `reason`."""
-        self._abandoned = reason
+        """In a forked child, where no loop will ever run. What is queued is the parent's: nobody waits for it here."""
+        self._queue.clear()
+        self._closed = reason
         self._armed = False
 
-    @property
-    def abandoned(self) -> bool:
-        """Whether this is the child's copy of an inbox whose loop runs in the parent."""
-        return self._abandoned is not None
+    def _refuse_all(self) -> None:
+        queue = self._queue
+        while queue:
+            try:
+                work = queue.popleft()
+            except IndexError:  # another thread was quicker
+                return
+            try:
+                work.fail(ConnectionShutdown(self._closed or SHUT_DOWN))
+            except BaseException:  # of a callback: the others are to be told too
+                log.exception("%r could not be told that the loop is closed", work)
 
     def _drain(self) -> None:
         # Unarmed first: what is appended after the last popleft finds it unarmed and wakes the loop again.
         self._armed = False
         queue = self._queue
         while queue:
-            queue.popleft().start()
+            try:
+                work = queue.popleft()
+            except IndexError:  # a thread that has closed the inbox was quicker
+                return
+            try:
+                work.start()
+            except BaseException as error:  # what is queued behind it is not to blame
+                log.exception("%r could not be started", work)
+                work.fail(mishap(error))
+
+
+class _Call(Generic[T]):
+    """A coroutine that another thread waits for. Ends in any case: with the loop at the latest."""
+
+    __slots__ = ("_calls", "_coroutine", "_task", "future")
+
+    def __init__(self, coroutine: Coroutine[Any, Any, T], calls: set[_Call[Any]]) -> None:
+        self.future: concurrent.futures.Future[T] = concurrent.futures.Future()
+        self._coroutine = coroutine
+        self._calls = calls  # those that are under way, which only the loop's thread looks at
+        self._task: asyncio.Task[T] | None = None
+
+    def start(self) -> None:
+        if not self.future.set_running_or_notify_cancel():
+            self._coroutine.close()
+            return
+        self._calls.add(self)
+        self._task = asyncio.ensure_future(self._coroutine)
+        self._task.add_done_callback(self._ended)
+
+    def cancel(self) -> None:
+        """Nobody waits any more; on the loop."""
+        if self._task is not None:
+            self._task.cancel()
+
+    def fail(self, error: BaseException) -> None:
+        self._coroutine.close()
+        if not self.future.done():
+            self.future.set_exception(error)
+
+    def _ended(self, task: asyncio.Task[T]) -> None:
+        self._calls.discard(self)
+        if self.future.done():
+            if not task.cancelled():
+                task.exception()
+        elif (
+            task.cancelled()
+        ):  # by nobody but the end of the cluster: whoever waits here cancels after it has stopped waiting
+            self.future.set_exception(ConnectionShutdown(ENDED))
+        elif (error := task.exception()) is not None:
+            self.future.set_exception(error)
+        else:
+            self.future.set_result(task.result())
+
+    def leave(self) -> None:
+        """The loop is closed, and the task did not heed its cancellation."""
+        if not self.future.done():
+            self.future.set_exception(ConnectionShutdown(ENDED))
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
@@ -86,6 +167,8 @@ class LoopThread:
 
     def __init__(self, name: str, make_loop: Callable[[], asyncio.AbstractEventLoop] = new_event_loop) -> None:
         self.loop = make_loop()
+        self.inbox = Inbox(self.loop)
+        self._calls: set[_Call[Any]] = set()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._stopped = False
         self._abandoned: str | None = None
@@ -104,29 +187,39 @@ class LoopThread:
         return threading.get_ident() == self._thread.ident
 
     def run(self, coroutine: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
-        """Run `coroutine` on the loop and wait for its result; TimeoutError after `timeout` seconds, when it is cancelled."""
+        """Run `coroutine` on the loop and wait for its result.
+
+        :raises TimeoutError: after `timeout` seconds; it is cancelled then.
+        :raises ConnectionShutdown: if the loop is closed, or ends before the coroutine does.
+        :raises RuntimeError: in the loop's own thread.
+        """
         if self.is_current():
             coroutine.close()
             raise RuntimeError("a blocking call was made from the driver's own event loop; use the asynchronous form")
-        if self._abandoned is not None:
-            coroutine.close()
-            raise RuntimeError(self._abandoned)
+        call = _Call(coroutine, self._calls)
+        self.inbox.put(call)
         try:
-            future = asyncio.run_coroutine_threadsafe(coroutine, self.loop)
-        except RuntimeError:
-            coroutine.close()
-            raise
-        try:
-            return future.result(timeout)
+            return call.future.result(timeout)
         except concurrent.futures.TimeoutError:
-            future.cancel()
+            if call.future.done():  # the coroutine's own
+                raise
+            self._give_up(call)
             raise TimeoutError(f"no end within {timeout} seconds") from None
         except BaseException:
-            future.cancel()
+            if not call.future.done():
+                self._give_up(call)
             raise
 
+    def _give_up(self, call: _Call[Any]) -> None:
+        try:
+            self.loop.call_soon_threadsafe(call.cancel)
+        except RuntimeError:  # closed meanwhile: that has ended it
+            pass
+
     def abandon(self, reason: str) -> None:
-        """In a forked child: the thread does not exist here, and each `run` raises RuntimeError with `reason`."""
+        """In a forked child: the thread does not exist here, and each `run` raises ConnectionShutdown with `reason`."""
+        self.inbox.abandon(reason)
+        self._calls.clear()
         self._abandoned = reason
         self._stopped = True
 
@@ -137,12 +230,17 @@ class LoopThread:
         self._stopped = True
         if not self._thread.is_alive():
             self.loop.close()
+            self.inbox.close()
             return
-        self.loop.call_soon_threadsafe(self.loop.stop)
+        try:
+            self.loop.call_soon_threadsafe(self.loop.stop)
+        except RuntimeError:  # closed already: the thread is about to end
+            pass
         if not self.is_current():
             self._thread.join(timeout)
             if self._thread.is_alive():
                 log.warning("the driver's event loop did not stop within %s seconds", timeout)
+                self.inbox.close()  # something blocks the loop: whoever waits for it is told now
 
     def stop_after(self, coroutine: Coroutine[Any, Any, None]) -> None:
         """Run `coroutine`, then stop, without waiting for either: for finalizers, which run in any thread."""
@@ -157,7 +255,10 @@ class LoopThread:
             coroutine.close()
             return
         self._stopped = True
-        self.loop.call_soon_threadsafe(lambda: asyncio.ensure_future(end()))
+        try:
+            self.loop.call_soon_threadsafe(lambda: asyncio.ensure_future(end()))
+        except RuntimeError:  # closed already
+            coroutine.close()
 
     def _run(self) -> None:
         asyncio.set_event_loop(self.loop)
@@ -176,17 +277,33 @@ class LoopThread:
             return self._stopped  # the loop forgets that it was to stop where that came in the same turn
         return True
 
+    def _run_out(self, coroutine: Coroutine[Any, Any, Any]) -> None:
+        """Run `coroutine` to its end, whatever exceptions leave the loop meanwhile."""
+        task = self.loop.create_task(coroutine)
+        while not task.done():
+            try:
+                self.loop.run_until_complete(task)
+            except BaseException:
+                log.exception("an exception left the driver's event loop while it was closed")
+
     def _finish(self) -> None:
         """Cancel what still runs, so that no task is destroyed while it is pending, then close the loop."""
         loop = self.loop
         try:
-            tasks = asyncio.all_tasks(loop)
-            for task in tasks:
-                task.cancel()
-            if tasks:
-                loop.run_until_complete(asyncio.wait(tasks, timeout=1.0))
-            loop.run_until_complete(loop.shutdown_asyncgens())
-            loop.run_until_complete(loop.shutdown_default_executor())
+            # What is queued, and starts now, is cancelled as well.
+            for _ in range(3):
+                tasks = asyncio.all_tasks(loop)
+                if not tasks:
+                    break
+                for task in tasks:
+                    task.cancel()
+                self._run_out(asyncio.wait(tasks, timeout=1.0))
+            self._run_out(loop.shutdown_asyncgens())
+            self._run_out(loop.shutdown_default_executor())
         finally:
             asyncio.set_event_loop(None)
             loop.close()
+            # Only now can nothing more be scheduled: what was, and what is queued, will never run.
+            self.inbox.close()
+            for call in list(self._calls):
+                call.leave()

@@ -10,16 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._impl import bind, bodies, exchange
-from cassandra.errors import UnsupportedOperation
-from cassandra.protocol.opcodes import (
-    BATCH,
-    CUSTOM_PAYLOAD_FLAG,
-    EXECUTE,
-    MAX_BODY,
-    PREPARE,
-    QUERY,
-    TRACING_FLAG,
-)
+from cassandra.protocol.extras import check_payload, request_extras
+from cassandra.protocol.opcodes import BATCH, EXECUTE, MAX_BODY, PREPARE, QUERY
 from cassandra.protocol.params import QueryParams
 from cassandra.query.prepared import PreparedStatement
 from cassandra.query.statement import query_head
@@ -40,19 +32,11 @@ __all__ = [
     "Payload",
     "PreparePayload",
     "QueryPayload",
+    "UsePayload",
     "values_of_rows",
 ]
 
 HEADER_SIZE = 9
-
-
-def _bytes_map(items: Mapping[str, bytes]) -> bytes:
-    """[bytes map] (native_protocol_v5.spec, section 3): stands before the body where its flag is set."""
-    parts = [len(items).to_bytes(2, "big")]
-    for key, value in items.items():
-        name = key.encode()
-        parts += (len(name).to_bytes(2, "big"), name, len(value).to_bytes(4, "big"), value)
-    return b"".join(parts)
 
 
 class PayloadMethods:
@@ -61,12 +45,14 @@ class PayloadMethods:
     __slots__ = ()
 
     opcode: int
-    decodes = False  # whether answers are not read by the engine alone: see `MessagePayload`
+    decodes = (
+        False  # whether each answer is decoded as a whole and checked: a VOID or ROWS is none, or a handler reads it
+    )
 
     # Of those that have them:
     body: bytes | None
     consistency: int
-    custom_payload: Mapping[str, bytes] | None
+    custom_payload: Mapping[str, bytes | None] | None
     paging_state: bytes | None
     tracing: bool
 
@@ -76,15 +62,9 @@ class PayloadMethods:
 
     def with_extras(self, connection: Any, body: bytes) -> tuple[int, int, bytes]:
         """(opcode, flags, body) where tracing or a custom payload is wanted."""
-        flags = TRACING_FLAG if self.tracing else 0
-        if self.custom_payload:
-            if connection.version < 4:
-                raise UnsupportedOperation(
-                    f"custom payloads need protocol version 4; the connection speaks {connection.version}"
-                )
-            flags |= CUSTOM_PAYLOAD_FLAG
-            body = _bytes_map(self.custom_payload) + body
-        return self.opcode, flags, body
+        # A beta version was opted in to, or there would be no connection of it.
+        flags, extras = request_extras(connection.version, self.tracing, self.custom_payload, allow_beta=True)
+        return self.opcode, flags, extras + body
 
     @property
     def size(self) -> int:
@@ -105,6 +85,10 @@ class PayloadMethods:
     def describe(self) -> str:
         """What is executed, in a few words, for messages."""
         raise NotImplementedError
+
+    def statement_text(self) -> str | None:
+        """The text that decides what may answer; None if the opcode alone does."""
+        return None
 
     def prepared_statements(self) -> Sequence[PreparedStatement]:
         """The prepared statement whose result columns the answer has; none for a batch, whose answer has columns of its own."""
@@ -128,9 +112,11 @@ class Payload(PayloadMethods, QueryParams):
     __slots__ = ("_dialect", "body", "custom_payload", "tracing")
 
     def __init__(
-        self, tracing: bool, custom_payload: Mapping[str, bytes] | None, consistency: int = 0, **params: Any
+        self, tracing: bool, custom_payload: Mapping[str, bytes | None] | None, consistency: int = 0, **params: Any
     ) -> None:
         QueryParams.__init__(self, consistency, **params)
+        if custom_payload is not None:
+            check_payload(custom_payload)
         self.tracing = tracing
         self.custom_payload = custom_payload
         self.body: bytes | None = None
@@ -172,8 +158,18 @@ class QueryPayload(Payload):
     def _render(self, version: int) -> bytes:
         return bodies.query_body(self.query, self, version)
 
+    def statement_text(self) -> str | None:
+        return self.query
+
     def describe(self) -> str:
         return query_head(self.query)
+
+
+class UsePayload(QueryPayload):
+    """A USE, which nothing but SET_KEYSPACE answers."""
+
+    __slots__ = ()
+    decodes = True
 
 
 class ExecutePayload(PayloadMethods, ExecuteBase):
@@ -186,6 +182,10 @@ class ExecutePayload(PayloadMethods, ExecuteBase):
 
     def outdate(self) -> None:
         ExecuteBase.outdate(self)
+
+    def statement_text(self) -> str | None:
+        text: str = self.prepared.query_string
+        return text
 
     def describe(self) -> str:
         return query_head(self.prepared.query_string)
@@ -278,8 +278,9 @@ class PreparePayload(Payload):
 
     __slots__ = ("query",)
     opcode = PREPARE
+    decodes = True
 
-    def __init__(self, query: str, keyspace: str | None, custom_payload: Mapping[str, bytes] | None) -> None:
+    def __init__(self, query: str, keyspace: str | None, custom_payload: Mapping[str, bytes | None] | None) -> None:
         super().__init__(False, custom_payload, keyspace=keyspace)
         self.query = query
 
@@ -296,20 +297,26 @@ class MessagePayload(Payload):
     A handler of the program's own reads the answer too.
     """
 
-    __slots__ = ("decodes", "handler", "inner", "message")
+    __slots__ = ("decodes", "handler", "inner", "message", "opcode")
 
     def __init__(self, message: Any, handler: Any, inner: Payload | ExecutePayload, decodes: bool) -> None:
         super().__init__(inner.tracing, inner.custom_payload, inner.consistency)
         self.message = message
         self.handler = handler
         self.inner = inner
-        self.decodes = decodes
+        self.decodes = decodes or inner.decodes
+        self.opcode = inner.opcode
 
     def render(self, connection: Connection) -> tuple[int, int, bytes]:
         """(opcode, flags, body) out of the handler's envelope for stream 0, uncompressed."""
         envelope = self.handler.encode_message(self.message, 0, connection.version, None, True)
         body = self.body = bytes(envelope[HEADER_SIZE:])
+        self.opcode = envelope[4]
         return envelope[4], envelope[1], body
+
+    def statement_text(self) -> str | None:
+        text = getattr(self.message, "query", None)  # a listener may have changed it
+        return text if isinstance(text, str) else self.inner.statement_text()
 
     def renew(self, old_id: bytes, prepared: PreparedStatement) -> None:
         message = self.message

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from cassandra._impl import exchange
 from cassandra.engine.connection import Connection
+from cassandra.engine.mishaps import mishap
 from cassandra.errors import ConnectionShutdown
 
 log = logging.getLogger("cassandra.pool")
@@ -31,6 +32,9 @@ class Waiter(Protocol):
 
     def on_pool_closed(self, host: Any, error: Exception) -> None:
         """The host's pool was closed while the request waited."""
+
+    def fail(self, error: BaseException) -> None:
+        """It cannot go on."""
 
 
 class HostPool:
@@ -158,7 +162,10 @@ class HostPool:
         while waiters and connection.has_room:
             waiter = waiters.popleft()
             if not waiter.done:
-                waiter.on_room(self.host, connection)
+                try:
+                    waiter.on_room(self.host, connection)
+                except BaseException as error:  # those behind it wait for the same room
+                    waiter.fail(mishap(error))
         if self._closing and connection in self._closing and connection.in_flight == connection.orphans:
             connection.close()
 
@@ -233,7 +240,10 @@ class HostPool:
         waiters, self._waiters = self._waiters, deque()
         for waiter in waiters:
             if not waiter.done:
-                waiter.on_pool_closed(self.host, error)
+                try:
+                    waiter.on_pool_closed(self.host, error)
+                except BaseException as fault:
+                    waiter.fail(mishap(fault))
 
     def close(self, error: Exception | None = None) -> None:
         """Close all connections; requests in flight and waiting ones get `error`."""

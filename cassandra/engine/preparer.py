@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from cassandra._impl import bodies
 from cassandra.engine.payloads import PreparePayload
 from cassandra.engine.request import Request
-from cassandra.errors import DriverException, ProtocolError
+from cassandra.engine.waiting import outcome_of
+from cassandra.errors import DriverException
 from cassandra.protocol.opcodes import PREPARE, RESULT_KIND_PREPARED
 from cassandra.query.prepared import PreparedStatement
 from cassandra.query.recently_used import RecentlyUsed
@@ -41,18 +42,20 @@ class Preparer:
         session: EngineSession,
         query: str,
         keyspace: str | None,
-        custom_payload: Mapping[str, bytes] | None,
+        custom_payload: Mapping[str, bytes | None] | None,
         policy: Any,
         retry_policy: Any,
         timeout: float | None,
     ) -> PreparedStatement:
         """A `PreparedStatement` for `query`. Callers that ask for the same text at the same time share one PREPARE."""
         key = (id(session), keyspace or session.keyspace, query)
+        if session.closed:
+            raise session.closed_error()
         task = self._under_way.get(key) if not custom_payload else None
         if task is None:
             payload = PreparePayload(query, keyspace, custom_payload)
             task = self._begin(key, self._send_to_all(session, payload, policy, retry_policy, timeout))
-        response = await asyncio.shield(task)
+        response = await outcome_of(task)
         prepared = self._made(session, query, keyspace, response)
         self._known.add(prepared)
         return prepared
@@ -86,7 +89,7 @@ class Preparer:
                 return made
 
             task = self._begin(key, prepare_and_remember())
-        shared: PreparedStatement = await asyncio.shield(task)
+        shared: PreparedStatement = await outcome_of(task)
         return shared
 
     def _begin(self, key: tuple[Any, ...], work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
@@ -147,8 +150,8 @@ class Preparer:
         if request.error is not None:
             raise request.error
         host = request.attempts[-1].host
-        if getattr(request.response, "kind", None) != RESULT_KIND_PREPARED:
-            raise ProtocolError(f"{host} answered a PREPARE with {request.response!r}")
+        if getattr(request.response, "kind", None) != RESULT_KIND_PREPARED:  # a retry policy has ignored the error
+            raise DriverException(f"the statement was not prepared on {host}: the retry policy ignored the error")
         return request.response, host
 
     async def _prepare_on_others(self, session: EngineSession, prepared: PreparedStatement, first: Any) -> None:
@@ -165,7 +168,7 @@ class Preparer:
         keyspace = prepared.keyspace if connection.version >= 5 else None
         body = bodies.prepare_body(prepared.query_string, keyspace, connection.version)
         try:
-            await connection.request(PREPARE, body, self._core.settings.control_connection_timeout)
+            await self._core.ask(connection, PREPARE, body, "a PREPARE")
         except (DriverException, OSError, asyncio.TimeoutError) as error:
             log.debug("%s was not prepared on %s: %s", prepared, connection.endpoint, error)
 

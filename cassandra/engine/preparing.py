@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cassandra.engine.mishaps import failure_of
 from cassandra.engine.preparer import PreparedTexts, all_or_first_error
 from cassandra.engine.request import Request
 
@@ -37,15 +38,13 @@ class PreparingRequest(Request):
             return
         if self.timeout is not None:
             self._timer_slot = session.timers.add(self.timeout, self)
-        session.core.spawn(self._prepare())
+        session.see_through(self, self._prepare())
 
     async def _prepare(self) -> None:
         try:
             self.statement, self.payload = self.bind_to(await self._prepared())
-        except BaseException as error:
-            self.fail(error if isinstance(error, Exception) else self.session.closed_error())
-            if not isinstance(error, Exception):
-                raise
+        except Exception as error:
+            self.fail(failure_of(error))
             return
         super().start()
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from cassandra._impl import bodies
-from cassandra.errors import ConnectionException, InvalidRequest, ProtocolError
+from cassandra.engine.connection import read_answer
+from cassandra.engine.mishaps import mishap
+from cassandra.errors import ConnectionException, InvalidRequest
 from cassandra.protocol.messages.errors import ErrorMessage
-from cassandra.protocol.opcodes import PREPARE, RESULT_KIND_PREPARED
+from cassandra.protocol.opcodes import PREPARE
 from cassandra.query.statement import query_head
 
 if TYPE_CHECKING:
@@ -41,26 +43,19 @@ class Reprepare:
         if request.done:
             return
         try:
-            response = request.session.decode_control(connection, opcode, flags, body)
+            response = read_answer(connection, PREPARE, None, opcode, flags, body)
+            if isinstance(response, ErrorMessage):
+                raise response.to_exception()
             old_id = self.prepared.query_id
-            take_over(self.prepared, checked_prepared(response, connection))
+            take_over(self.prepared, response)
             request.payload.renew(old_id, self.prepared)
-        except Exception as error:
-            request.fail(error)
+        except BaseException as error:
+            request.fail(mishap(error))
             return
         request.resend(self.attempt)
 
     def on_connection_lost(self, connection: Connection, error: Exception) -> None:
         self.request.on_reprepare_failed(self.attempt, error)
-
-
-def checked_prepared(response: Any, connection: Connection) -> Any:
-    """`response` where it is the answer to a PREPARE; raises the server's refusal, or ProtocolError for anything else."""
-    if isinstance(response, ErrorMessage):
-        raise response.to_exception()
-    if getattr(response, "kind", None) != RESULT_KIND_PREPARED:
-        raise ProtocolError(f"{connection.endpoint} answered a PREPARE with {response!r}")
-    return response
 
 
 def take_over(prepared: PreparedStatement, response: Any) -> None:

@@ -13,6 +13,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from cassandra._impl import exchange
+from cassandra.engine.mishaps import mishap
 from cassandra.engine.reprepare import Reprepare
 from cassandra.errors import (
     ConnectionException,
@@ -165,7 +166,10 @@ class Request(RequestBase):
         """The host that the request waited for has no connection any more."""
         self._waits -= 1
         self.errors[host] = error
-        self._retry(None)
+        if self.session.closed:
+            self.fail(self.session.closed_error())
+        else:
+            self._retry(None)
 
     # -- answers -------------------------------------------------------------------------------------------------------
 
@@ -219,6 +223,10 @@ class Request(RequestBase):
         """The connection broke under an attempt; whether the server has executed it is not known."""
         if self.done:
             return
+        if self.session.closed:  # no policy is asked: nothing can be tried any more
+            attempt.error = error
+            self.fail(self.session.closed_error())
+            return
         attempt.latency = monotonic() - attempt.started
         attempt.error = error
         self._ask_and_apply(attempt, error, _ask_request_error, None)
@@ -226,8 +234,8 @@ class Request(RequestBase):
     def _ask_and_apply(self, attempt: Attempt, error: Exception, ask: Callable[..., Any], message: Any) -> None:
         try:
             self._apply(attempt, error, ask(self, message, error))
-        except Exception as fault:  # of the policy, or of what it decided: the request must come to its end
-            self.fail(fault)
+        except BaseException as fault:  # of the policy, or of what it decided: the request must come to its end
+            self.fail(mishap(fault))
 
     def _apply(self, attempt: Attempt, error: Exception, decision: Any) -> None:
         """Do what the retry policy decided: (decision, consistency[, delay in seconds])."""
@@ -245,7 +253,7 @@ class Request(RequestBase):
             host = attempt.host if kind == RetryPolicy.RETRY else None
             if delay:
                 self._waits += 1
-                self._retry_handle = self.session.loop.call_later(delay, self._retry_now, host)
+                self._retry_handle = _DelayedRetry(self, host, delay)
             else:
                 self._retry(host)
         elif self._is_under_way():
@@ -253,7 +261,8 @@ class Request(RequestBase):
         else:
             self.fail(error)
 
-    def _retry_now(self, host: Any) -> None:
+    def retry_now(self, host: Any) -> None:
+        """The delay that the retry policy wanted is over."""
         self._waits -= 1
         self._retry(host)
 
@@ -262,8 +271,8 @@ class Request(RequestBase):
             return
         try:
             self._send_again(host)
-        except Exception as fault:  # of a query plan
-            self.fail(fault)
+        except BaseException as fault:  # of a query plan
+            self.fail(mishap(fault))
 
     def _send_again(self, host: Any) -> None:
         pool = self.session.pools.get(host) if host is not None else None
@@ -311,8 +320,33 @@ class Request(RequestBase):
         try:
             self.try_next_host()
             self._schedule_speculation()
-        except Exception as fault:  # of a policy
-            self.fail(fault)
+        except BaseException as fault:  # of a policy
+            self.fail(mishap(fault))
+
+
+class _DelayedRetry:
+    """A retry that is put off. The session knows it meanwhile, so that its end is the request's end, too."""
+
+    __slots__ = ("_handle", "_host", "_request")
+
+    def __init__(self, request: Request, host: Any, delay: float) -> None:
+        self._request = request
+        self._host = host
+        self._handle = request.session.loop.call_later(delay, self._retry)
+        request.session.delayed.add(self)
+
+    def _retry(self) -> None:
+        self._request.session.delayed.discard(self)
+        self._request.retry_now(self._host)
+
+    def cancel(self) -> None:
+        """The request is over."""
+        self._handle.cancel()
+        self._request.session.delayed.discard(self)
+
+    def fail(self, error: Exception) -> None:
+        """The session is closed."""
+        self._request.fail(error)
 
 
 def _say_where(error: Exception, where: str) -> None:

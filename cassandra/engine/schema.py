@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from cassandra.encoder import cql_quote
 from cassandra.engine.schema_targets import PendingTargets, Target, grouped
 from cassandra.errors import (
-    ConnectionException,
     ConnectionShutdown,
     DriverException,
     OperationTimedOut,
@@ -201,8 +200,8 @@ class SchemaRefresher:
         """
         wait = self._core.settings.max_schema_agreement_wait
         wait = wait if max_schema_agreement_wait is None else max_schema_agreement_wait
-        connection = self._core.control.connection
-        if wait > 0 and connection is not None and not await self._core.wait_for_schema_agreement(connection, wait):
+        connection = self._core.control.required()
+        if wait > 0 and not await self._core.wait_for_schema_agreement(connection, wait):
             raise DriverException(f"the nodes did not agree on the schema within {wait} seconds: it was not read again")
         await self._refresh([target._replace(forced=True)])
 
@@ -257,9 +256,7 @@ class SchemaRefresher:
 
     async def _read(self, target: Target, connection: Connection | None) -> None:
         if connection is None or connection.closed:
-            connection = self._core.control.connection
-        if connection is None:
-            raise ConnectionException("there is no control connection at the moment")
+            connection = self._core.control.required()
         if target.kind == "ALL":
             rows = await self._core.query_rows(connection, VERSION_QUERY)
             version = (rows[0]["schema_version"], rows[0]["release_version"]) if rows else None

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from cassandra.engine.agreement import LOCAL_VERSION_QUERY, SchemaAgreementScope, wait_for_one_version
 from cassandra.engine.connection import METADATA_IDS, Connection
+from cassandra.engine.mishaps import failure_of
+from cassandra.engine.payloads import MessagePayload
 from cassandra.engine.pool import HostPool
 from cassandra.errors import ConnectionException, ConnectionShutdown, DriverException, NoHostAvailable
 from cassandra.policies.balancing import HostDistance
+from cassandra.protocol.expected import check_answer
 from cassandra.protocol.messages.decode import decode_response
 from cassandra.protocol.messages.results import ResultMessage
 from cassandra.protocol.opcodes import RESULT, RESULT_KIND_ROWS
@@ -26,6 +29,13 @@ log = logging.getLogger("cassandra.cluster")
 SLOW_POOLS_WAIT = 0.05  # seconds that connect() gives the other pools once the first one is ready
 
 
+class Ending(Protocol):
+    """What ends with the session."""
+
+    def fail(self, error: Exception) -> None:
+        """The session is closed."""
+
+
 class EngineSession:
     """The pools of one session, by host. `distance` is asked for each host; an ignored one gets no pool."""
 
@@ -35,6 +45,7 @@ class EngineSession:
         "_pool_errors",
         "closed",
         "core",
+        "delayed",
         "distance",
         "keyspace",
         "loop",
@@ -53,6 +64,7 @@ class EngineSession:
         # The same by id(host), which is quicker to look up than a host: plans mostly give the very objects.
         self.pools_by_id: dict[int, HostPool] = {}
         self.closed = False
+        self.delayed: set[Ending] = set()  # retries that are put off: no pool knows their requests meanwhile
         self._pool_errors: dict[Any, Exception] = {}
         self._opening: dict[Any, asyncio.Task[None]] = {}
         self._background: set[asyncio.Task[Any]] = set()
@@ -76,6 +88,8 @@ class EngineSession:
             _, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
         if pending:
             await asyncio.wait(pending, timeout=None if wait_for_all else SLOW_POOLS_WAIT)
+        if self.closed:
+            raise self.closed_error()
         if not self.pools:
             failed = {str(host): error for host, error in self._pool_errors.items()}
             error = NoHostAvailable("Unable to connect to any servers", failed)
@@ -200,19 +214,23 @@ class EngineSession:
     def decode(
         self, request: Request, attempt: Any, connection: Connection, opcode: int, flags: int, body: bytes
     ) -> Any:
-        """The message that answers `request`."""
+        """The message that answers `request`; ProtocolError for what is none, or no answer to it."""
         payload = request.payload
         cached = attempt.columns
-        if payload.decodes:
+        if payload.decodes and isinstance(payload, MessagePayload):
             response = payload.handler.decode_message(
                 connection.version, connection.features, self.core.user_types, 0, flags, opcode, body, None, cached
             )
             if not isinstance(response, ResultMessage):
+                if opcode != RESULT:  # else it is what the program makes of one
+                    check_answer(payload.opcode, payload.statement_text(), opcode, None, connection.endpoint)
                 return response
         else:
             response = decode_response(
                 opcode, flags, body, connection.version, connection.features, self.core.user_types, cached
             )
+        kind = response.kind if opcode == RESULT else None
+        check_answer(payload.opcode, payload.statement_text(), opcode, kind, connection.endpoint)
         if cached is not None and opcode == RESULT and response.kind == RESULT_KIND_ROWS:
             self._remember_columns(request, connection, response, cached)
         if request.vector_type != "list" and opcode == RESULT and response.kind == RESULT_KIND_ROWS:
@@ -230,10 +248,6 @@ class EngineSession:
             for prepared in request.payload.prepared_statements():
                 prepared.update_result_metadata(response.metadata, metadata_id)
 
-    def decode_control(self, connection: Connection, opcode: int, flags: int, body: bytes) -> Any:
-        """The message that answers a request of the engine itself."""
-        return decode_response(opcode, flags, body, connection.version, connection.features, self.core.user_types)
-
     def take_keyspace(self, keyspace: str, connection: Connection, request: Request, response: Any) -> None:
         """The server has switched `connection` to `keyspace`: switch the others before the request completes.
 
@@ -241,7 +255,7 @@ class EngineSession:
         """
         connection.keyspace = keyspace
         self.keyspace = keyspace
-        self._spawn(self._switch_all(keyspace, request, response))
+        self.see_through(request, self._switch_all(keyspace, request, response))
 
     async def _switch_all(self, keyspace: str, request: Request, response: Any) -> None:
         others = [
@@ -250,11 +264,7 @@ class EngineSession:
             for connection in pool.connections
             if connection.keyspace != keyspace
         ]
-        try:
-            results = await asyncio.gather(*(self._use(other, keyspace) for other in others), return_exceptions=True)
-        except asyncio.CancelledError:
-            request.fail(self.closed_error())
-            raise
+        results = await asyncio.gather(*(self._use(other, keyspace) for other in others), return_exceptions=True)
         for other, result in zip(others, results, strict=True):
             if isinstance(result, Exception):
                 other.close(ConnectionException(f"{other.endpoint} could not use keyspace {keyspace!r}: {result}"))
@@ -262,7 +272,7 @@ class EngineSession:
 
     async def _use(self, connection: Connection, keyspace: str) -> None:
         quoted = '"' + keyspace.replace('"', '""') + '"'
-        await self.core.query(connection, f"USE {quoted}")
+        await self.core.query(connection, f"USE {quoted}")  # answered by SET_KEYSPACE, or an error
         connection.keyspace = keyspace
 
     def on_schema_change(self, event: Any, connection: Connection, request: Request, response: Any) -> None:
@@ -273,22 +283,15 @@ class EngineSession:
         """
         response.is_schema_agreed = False
         request.response = response
-        self._spawn(self._agree(event, connection, request, response))
+        self.see_through(request, self._agree(event, connection, request, response))
 
     async def _agree(self, event: Any, connection: Connection, request: Request, response: Any) -> None:
         agreed = False
         try:
             agreed = await self.core.wait_for_schema_agreement(connection)
-        except asyncio.CancelledError:
-            request.fail(self.closed_error())
-            raise
         except Exception as error:
             log.warning("the wait for schema agreement failed: %s", error)
-        try:
-            await self.core.schema.after_ddl(event, connection)
-        except asyncio.CancelledError:
-            request.fail(self.closed_error())
-            raise
+        await self.core.schema.after_ddl(event, connection)
         if not request.done:
             response.is_schema_agreed = agreed
             request.finish(response)
@@ -306,6 +309,8 @@ class EngineSession:
             SchemaAgreementScope.DC: max(nearest, HostDistance.LOCAL),
             SchemaAgreementScope.CLUSTER: HostDistance.REMOTE,
         }[scope]
+        if self.closed:
+            raise self.closed_error()
         connections = [
             pool.connections[0] for pool in self.pools.values() if pool.connections and pool.distance <= farthest
         ]
@@ -324,6 +329,17 @@ class EngineSession:
             else:
                 versions.update(row["schema_version"] for row in answer)
         return versions
+
+    def see_through(self, request: Request, coroutine: Any) -> None:
+        """Run what `request` waits for. It fails with whatever ends that early: also if that is cancelled before its first step."""
+
+        def ended(task: asyncio.Task[Any]) -> None:
+            if task.cancelled():
+                request.fail(self.closed_error())
+            elif (error := task.exception()) is not None:
+                request.fail(failure_of(error))
+
+        self._spawn(coroutine).add_done_callback(ended)
 
     def _spawn(self, coroutine: Any) -> asyncio.Task[Any]:
         task = self.core.spawn(coroutine)
@@ -347,4 +363,6 @@ class EngineSession:
             task.cancel()
         for host in list(self.pools):
             self.remove_pool(host, error)
+        for delayed in list(self.delayed):
+            delayed.fail(error)
         self.core.forget_session(self)

@@ -15,6 +15,8 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from cassandra._forks import renew_in_child
+
 if TYPE_CHECKING:
     from cassandra.metadata.pages import ColumnPages
 
@@ -37,6 +39,12 @@ IndexRow = tuple[Any, ...]
 
 # Rows to objects is quick, and happens once: one lock for all keeps each object unique among threads.
 _making = threading.RLock()
+
+
+@renew_in_child
+def _renew_lock() -> None:
+    global _making
+    _making = threading.RLock()
 
 
 _builders: Any = None

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 from cassandra.errors import AuthenticationFailed, ConnectionException, DriverException, ProtocolError
 from cassandra.protocol import opcodes
 from cassandra.protocol.compression import compression, first_available
+from cassandra.protocol.extras import standing_flags
 from cassandra.protocol.features import ProtocolFeatures
 from cassandra.protocol.messages.control import DEFAULT_CQL_VERSION, AuthResponseMessage, StartupMessage
 from cassandra.protocol.messages.decode import decode_response
@@ -160,7 +161,7 @@ class ProtocolConnection:
         self._use_metadata_id = use_metadata_id
         self._startup_options = dict(startup_options or {})
         self._cql_version = cql_version
-        self._flags = opcodes.USE_BETA_FLAG if allow_beta and version in ProtocolVersion.BETA_VERSIONS else 0
+        self._flags = standing_flags(version) if allow_beta else 0
         self._stream = 0
 
     def start(self) -> list[Action]:

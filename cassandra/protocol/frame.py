@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from cassandra.errors import ProtocolError
 from cassandra.protocol.compression import WORTH_COMPRESSING, BodyCompression, compression
+from cassandra.protocol.extras import standing_flags
 from cassandra.protocol.opcodes import (
     COMPRESSED_FLAG,
     ERROR,
@@ -334,16 +335,20 @@ class FrameReader:
 class FrameWriter:
     """Joins envelopes into one bytes object for each write to the network.
 
-    version: of the envelopes. max_body: the largest body in bytes. responses: write the direction that a server writes.
+    version: of the envelopes; requests of a beta version have the flag that opts in to it. max_body: the largest body in bytes. responses: write
+    the direction that a server writes.
     """
 
-    __slots__ = ("_compression", "_direction", "_done", "_max_body", "_parts", "_segmented", "_version", "pending")
+    __slots__ = (
+        "_compression", "_direction", "_done", "_max_body", "_parts", "_segmented", "_standing", "_version", "pending",
+    )  # fmt: skip
 
     pending: int
 
     def __init__(self, version: int, max_body: int = MAX_BODY, *, responses: bool = False) -> None:
         self._version = version
         self._direction = HEADER_DIRECTION_TO_CLIENT if responses else 0
+        self._standing = 0 if responses else standing_flags(version)
         self._max_body = max_body
         self._compression: BodyCompression | None = None
         self._segmented = False
@@ -381,6 +386,7 @@ class FrameWriter:
             raise ValueError(f"stream {stream} is not a signed number of 16 bits")
         if not (0 <= opcode <= 0xFF and 0 <= flags <= 0xFF):
             raise ValueError(f"opcode {opcode} and flags {flags} are not numbers of 8 bits")
+        flags |= self._standing
         if self._segmented:
             head = _pack(self._version | self._direction, flags, stream, opcode, size)
             self._parts.append(head + body)

@@ -124,7 +124,7 @@ class BatchStatement(Statement):
         consistency_level: int | None = None,
         serial_consistency_level: int | None = None,
         session: Any = None,
-        custom_payload: Mapping[str, bytes] | None = None,
+        custom_payload: Mapping[str, bytes | None] | None = None,
     ) -> None:
         super().__init__(
             retry_policy=retry_policy,

@@ -32,7 +32,7 @@ class BoundStatement(Statement):
         serial_consistency_level: int | None = None,
         fetch_size: Any = FETCH_SIZE_UNSET,
         keyspace: str | None = None,
-        custom_payload: Mapping[str, bytes] | None = None,
+        custom_payload: Mapping[str, bytes | None] | None = None,
     ) -> None:
         # Not through Statement.__init__, whose checks the prepared statement's settings have passed: this is a hot path.
         prepared = self.prepared_statement = prepared_statement

@@ -70,7 +70,7 @@ class PreparedStatement:
         self.serial_consistency_level: int | None = None
         self.retry_policy: Any = None
         self.fetch_size: Any = FETCH_SIZE_UNSET
-        self.custom_payload: Mapping[str, bytes] | None = None
+        self.custom_payload: Mapping[str, bytes | None] | None = None
         self.is_idempotent = False
         self.vector_type: str | None = None
         self._is_lwt = is_lwt

@@ -7,6 +7,8 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
+from cassandra._forks import renewed
+
 __all__ = ["RecentlyUsed"]
 
 K = TypeVar("K", bound=Hashable)
@@ -16,13 +18,18 @@ V = TypeVar("V")
 class RecentlyUsed(Generic[K, V]):
     """At most `size` entries; safe to use from any thread."""
 
-    __slots__ = ("_entries", "_lock", "size")
+    __slots__ = ("__weakref__", "_entries", "_lock", "size")
 
     def __init__(self, size: int) -> None:
         if size < 1:
             raise ValueError(f"size must be at least 1, but is {size}")
         self.size = size
         self._entries: OrderedDict[K, V] = OrderedDict()
+        self._lock = threading.Lock()
+        renewed(self)
+
+    def _renew_locks(self) -> None:
+        """In a forked child."""
         self._lock = threading.Lock()
 
     def get(self, key: K) -> V | None:

@@ -55,7 +55,7 @@ class Statement:
         serial_consistency_level: int | None = None,
         fetch_size: Any = FETCH_SIZE_UNSET,
         keyspace: str | None = None,
-        custom_payload: Mapping[str, bytes] | None = None,
+        custom_payload: Mapping[str, bytes | None] | None = None,
         is_idempotent: bool = False,
         table: str | None = None,
     ) -> None:
@@ -127,7 +127,7 @@ class SimpleStatement(Statement):
         serial_consistency_level: int | None = None,
         fetch_size: Any = FETCH_SIZE_UNSET,
         keyspace: str | None = None,
-        custom_payload: Mapping[str, bytes] | None = None,
+        custom_payload: Mapping[str, bytes | None] | None = None,
         is_idempotent: bool = False,
     ) -> None:
         super().__init__(

@@ -9,13 +9,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from cassandra.consistency import ConsistencyLevel
-from cassandra.errors import DriverException
+from cassandra.errors import DriverException, OperationTimedOut
 from cassandra.query.statement import SimpleStatement
 from cassandra.util.timeuuid import datetime_from_uuid1
 
 __all__ = ["QueryTrace", "TraceEvent", "TraceUnavailable"]
 
 _FIRST_WAIT = 0.003
+_LEAST_TIMEOUT = 0.1  # seconds that a read gets in any case
 _SESSION_COLUMNS = "duration, request, started_at, coordinator, parameters, client"
 _EVENT_COLUMNS = "activity, event_id, source, source_elapsed, thread"
 
@@ -49,37 +50,43 @@ class QueryTrace:
     ) -> None:
         """Read the trace; the servers write it in the background, so this asks until it is there.
 
-        max_wait: seconds, None for no limit. wait_for_complete: wait for its duration, which is written last. query_cl: the
+        max_wait: seconds for all of it, None for no limit but the session's for each read. wait_for_complete: wait for its duration, which is written last. query_cl: the
         consistency level to read with. Raises TraceUnavailable.
         """
         deadline = None if max_wait is None else time.monotonic() + max_wait
         level = ConsistencyLevel.LOCAL_ONE if query_cl is None else query_cl
         wait = _FIRST_WAIT
-        while not self._read_session(level, wait_for_complete):
-            if deadline is not None and time.monotonic() + wait > deadline:
-                raise TraceUnavailable(f"trace {self.trace_id} was not complete within {max_wait} seconds")
-            time.sleep(wait)
-            wait *= 2
-        self._read_events(level)
+        try:
+            while not self._read_session(level, wait_for_complete, deadline):
+                if deadline is not None and time.monotonic() + wait > deadline:
+                    raise TraceUnavailable(f"trace {self.trace_id} was not complete within {max_wait} seconds")
+                time.sleep(wait)
+                wait *= 2
+            self._read_events(level, deadline)
+        except OperationTimedOut as error:
+            if deadline is None:
+                raise
+            raise TraceUnavailable(f"trace {self.trace_id} could not be read within {max_wait} seconds") from error
 
-    def _select(self, table: str, columns: str, level: int) -> list[tuple[Any, ...]]:
+    def _select(self, table: str, columns: str, level: int, deadline: float | None) -> list[tuple[Any, ...]]:
+        limit = {} if deadline is None else {"timeout": max(deadline - time.monotonic(), _LEAST_TIMEOUT)}
         statement = SimpleStatement(
             f"SELECT {columns} FROM system_traces.{table} WHERE session_id = %s", consistency_level=level
         )
-        result = self._session.execute_async(statement, (self.trace_id,), trace=False).result()
+        result = self._session.execute_async(statement, (self.trace_id,), trace=False, **limit).result()
         rows: list[tuple[Any, ...]] = result.all_tuples()
         return rows
 
-    def _read_session(self, level: int, wait_for_complete: bool) -> bool:
-        rows = self._select("sessions", _SESSION_COLUMNS, level)
+    def _read_session(self, level: int, wait_for_complete: bool, deadline: float | None) -> bool:
+        rows = self._select("sessions", _SESSION_COLUMNS, level, deadline)
         if not rows or (wait_for_complete and rows[0][0] is None):
             return False
         duration, self.request_type, self.started_at, self.coordinator, self.parameters, self.client = rows[0]
         self.duration = datetime.timedelta(microseconds=duration) if duration is not None else None
         return True
 
-    def _read_events(self, level: int) -> None:
-        self.events = [TraceEvent(*row) for row in self._select("events", _EVENT_COLUMNS, level)]
+    def _read_events(self, level: int, deadline: float | None) -> None:
+        self.events = [TraceEvent(*row) for row in self._select("events", _EVENT_COLUMNS, level, deadline)]
 
     def __str__(self) -> str:
         return (

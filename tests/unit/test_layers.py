@@ -16,7 +16,7 @@ ROOT = Path(cassandra.__file__).parent
 
 # Each layer may import from itself and from those above it in this list (the lower ones).
 LAYERS: list[set[str]] = [
-    {"_version", "_foreign", "_lazy", "_reexports", "consistency"},
+    {"_version", "_foreign", "_lazy", "_reexports", "_forks", "consistency"},
     {"errors"},
     {"versions"},
     {"sentinels", "type_codes", "marshal", "murmur3", "clock", "timestamps", "auth", "_impl", "cython_deps"},

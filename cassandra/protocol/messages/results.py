@@ -11,6 +11,7 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Any
 
+from cassandra._forks import renew_in_child
 from cassandra.errors import DecodeError, ProtocolError
 from cassandra.protocol import opcodes
 from cassandra.protocol.columns import NO_COLUMNS, ColumnMetadata, ResultMetadata, UserTypes, read_columns
@@ -156,6 +157,11 @@ class ResultMessage(MessageType):
             raise
         finally:
             guard.release()
+
+
+@renew_in_child
+def _renew_lock() -> None:
+    ResultMessage._guard = Lock()
 
 
 VOID_RESULT = ResultMessage(RESULT_KIND_VOID)  # what each write is answered with; nobody writes to it

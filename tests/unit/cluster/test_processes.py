@@ -108,8 +108,8 @@ def test_after_a_fork_the_child_is_told_and_can_make_its_own() -> None:
     done = run_python(FORK)
     assert done.stdout.splitlines() == [
         "ConnectionShutdown True",
-        "RuntimeError True",
-        "ConnectionException True",
+        "ConnectionShutdown True",
+        "ConnectionShutdown True",
         "own []",
         "parent []",
     ], done.stderr

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from cassandra.engine.loop import Inbox, LoopThread, new_event_loop
+from cassandra.errors import ConnectionShutdown
 
 
 class Work:
@@ -16,15 +18,33 @@ class Work:
         self.seen = seen
         self.number = number
         self.done = done
+        self.errors: list[BaseException] = []
 
     def start(self) -> None:
         self.seen.append(self.number)
         if self.done is not None:
             self.done.set()
 
+    def fail(self, error: BaseException) -> None:
+        self.errors.append(error)
 
-def started() -> LoopThread:
-    thread = LoopThread("test-loop")
+
+class Leaving(Work):
+    """Raises what ends programs."""
+
+    def __init__(self, kind: type[BaseException]) -> None:
+        super().__init__([], -1)
+        self.kind = kind
+
+    def start(self) -> None:
+        raise self.kind("from a policy")
+
+
+LOOPS = [asyncio.SelectorEventLoop, new_event_loop]  # the second is uvloop's if that is installed
+
+
+def started(make_loop: Callable[[], asyncio.AbstractEventLoop] = new_event_loop) -> LoopThread:
+    thread = LoopThread("test-loop", make_loop)
     thread.start()
     return thread
 
@@ -193,12 +213,152 @@ def test_after_a_fork_every_use_says_why_it_fails() -> None:
     try:
         inbox = Inbox(thread.loop)
         inbox.abandon("forked")
-        with pytest.raises(RuntimeError, match="forked"):
-            inbox.put(Work([], 1))
+        work = Work([], 1)
+        inbox.put(work)
+        (error,) = work.errors
+        assert isinstance(error, ConnectionShutdown)
+        assert str(error) == "forked"
     finally:
         thread.stop()
     other = LoopThread("forked")
     other.abandon("forked")
-    with pytest.raises(RuntimeError, match="forked"):
+    with pytest.raises(ConnectionShutdown, match="forked"):
         other.run(nothing())
     other.loop.close()
+
+
+@pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError, KeyError])
+@pytest.mark.parametrize("make_loop", LOOPS)
+def test_what_one_piece_of_work_raises_costs_the_others_nothing(
+    make_loop: Callable[[], asyncio.AbstractEventLoop], kind: type[BaseException]
+) -> None:
+    thread = started(make_loop)
+    try:
+        seen: list[int] = []
+        done = threading.Event()
+        blocked, go_on = threading.Event(), threading.Event()
+        thread.loop.call_soon_threadsafe(lambda: [event() for event in (blocked.set, lambda: go_on.wait(10))])
+        assert blocked.wait(10)
+        leaving = Leaving(kind)
+        for work in (leaving, Work(seen, 1), Leaving(kind), Work(seen, 2, done)):  # all in one turn of the loop
+            thread.inbox.put(work)
+        go_on.set()
+        assert done.wait(10)
+        assert seen == [1, 2]
+        (error,) = leaving.errors
+        assert isinstance(error, Exception)
+        assert "from a policy" in str(error)
+    finally:
+        thread.stop()
+
+
+class ClosedLoop:
+    """Calls back in the middle of the refusal: another thread puts its work at the worst moment."""
+
+    def __init__(self) -> None:
+        self.meanwhile: Callable[[], None] | None = None
+
+    def call_soon_threadsafe(self, callback: object) -> None:
+        meanwhile, self.meanwhile = self.meanwhile, None
+        if meanwhile is not None:
+            meanwhile()
+        raise RuntimeError("Event loop is closed")
+
+
+def test_work_of_a_thread_that_has_returned_from_put_is_refused_as_well() -> None:
+    loop = ClosedLoop()
+    inbox = Inbox(loop)  # type: ignore[arg-type]
+    first, second = Work([], 1), Work([], 2)
+    loop.meanwhile = lambda: inbox.put(second)  # finds the inbox armed, and returns
+    inbox.put(first)
+    for work in (first, second):
+        assert [type(error) for error in work.errors] == [ConnectionShutdown]
+
+
+@pytest.mark.parametrize("make_loop", LOOPS)
+def test_what_is_put_between_the_last_turn_and_the_close_is_refused(
+    make_loop: Callable[[], asyncio.AbstractEventLoop],
+) -> None:
+    thread = started(make_loop)
+    seen: list[int] = []
+    work = Work(seen, 1)
+
+    def close() -> None:
+        thread.inbox.put(work)  # the loop will not turn again
+        close_loop()
+
+    close_loop = thread.loop.close
+    if make_loop is asyncio.SelectorEventLoop:
+        thread.loop.close = close  # type: ignore[method-assign]
+    else:
+        thread.loop.call_soon_threadsafe(thread.loop.stop)
+        thread._thread.join(10)
+        thread.inbox.put(work)
+    thread.stop()
+    assert seen == []
+    assert [type(error) for error in work.errors] == [ConnectionShutdown]
+
+
+@pytest.mark.parametrize("make_loop", LOOPS)
+def test_threads_that_put_while_the_loop_is_closed_are_all_told(
+    make_loop: Callable[[], asyncio.AbstractEventLoop],
+) -> None:
+    for _ in range(20):
+        thread = started(make_loop)
+        begun = threading.Barrier(5)
+        put: list[Work] = []
+
+        def send(thread: LoopThread, begun: threading.Barrier, put: list[Work]) -> None:
+            begun.wait()
+            for number in range(500):
+                work = Work([], number)
+                thread.inbox.put(work)
+                put.append(work)
+
+        senders = [threading.Thread(target=send, args=(thread, begun, put)) for _ in range(4)]
+        for sender in senders:
+            sender.start()
+        begun.wait()
+        thread.stop()
+        for sender in senders:
+            sender.join()
+        assert len(put) == 2000
+        assert all(len(work.errors) + len(work.seen) == 1 for work in put)
+
+
+@pytest.mark.parametrize("make_loop", LOOPS)
+def test_who_waits_for_a_coroutine_is_told_that_the_loop_has_ended(
+    make_loop: Callable[[], asyncio.AbstractEventLoop],
+) -> None:
+    thread = started(make_loop)
+    begun = threading.Event()
+
+    async def forever() -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    async def nothing() -> None:
+        pass
+
+    with ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(thread.run, forever())
+        assert begun.wait(10)
+        thread.stop()
+        assert isinstance(waiting.exception(timeout=10), ConnectionShutdown)
+    with pytest.raises(ConnectionShutdown, match="shut down"):
+        thread.run(nothing())
+
+
+def test_a_blocked_loop_that_does_not_stop_in_time_refuses_what_is_put() -> None:
+    thread = started()
+    blocked, go_on = threading.Event(), threading.Event()
+    thread.loop.call_soon_threadsafe(lambda: [event() for event in (blocked.set, lambda: go_on.wait(10))])
+    assert blocked.wait(10)
+    queued, late = Work([], 1), Work([], 2)
+    thread.inbox.put(queued)
+    thread.stop(0.01)
+    thread.inbox.put(late)
+    assert [type(work.errors[0]) for work in (queued, late)] == [ConnectionShutdown] * 2
+    go_on.set()
+    thread._thread.join(10)
+    assert queued.seen == late.seen == []

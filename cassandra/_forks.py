@@ -1,0 +1,50 @@
+"""Locks and forks: what a thread of the parent held at the fork is made anew in the child, where nobody would ever let go of it.
+
+All of the package's locks that live longer than a call are registered here: those of modules and classes by a function
+(`renew_in_child`), those of objects by the object (`renewed`).
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+__all__ = ["renew_in_child", "renewed"]
+
+
+class Renewable(Protocol):
+    """An object with locks of its own."""
+
+    def _renew_locks(self) -> None:
+        """Called in a forked child, which has one thread: replace the locks."""
+
+
+R = TypeVar("R", bound=Renewable)
+
+_renewals: list[Callable[[], None]] = []
+_objects: weakref.WeakSet[Renewable] = weakref.WeakSet()
+
+
+def renew_in_child(renew: Callable[[], None]) -> Callable[[], None]:
+    """Call `renew` in each forked child, in the order of registration. A decorator, too."""
+    _renewals.append(renew)
+    return renew
+
+
+def renewed(holder: R) -> R:
+    """Call ``holder._renew_locks()`` in each forked child for as long as `holder` lives. Returns it."""
+    _objects.add(holder)
+    return holder
+
+
+def _in_child() -> None:
+    for holder in list(_objects):
+        holder._renew_locks()
+    for renew in _renewals:
+        renew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)

@@ -1,0 +1,43 @@
+"""What becomes of exceptions that a program's code (policies, listeners, factories, callbacks) raises on the engine's loop.
+
+The work that such code was called for fails with the error; everything else goes on. SystemExit and KeyboardInterrupt are
+meant for the program as well: they leave the loop in a turn of their own, when nothing else can be lost by it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+__all__ = ["failure_of", "let_out", "mishap"]
+
+
+def mishap(error: BaseException) -> Exception:
+    """`failure_of` for what was caught on the loop itself: SystemExit and KeyboardInterrupt leave it all the same, later."""
+    let_out(error)
+    return failure_of(error)
+
+
+def failure_of(error: BaseException) -> Exception:
+    """The error that a piece of work ends with because code that was called for it raised `error`.
+
+    :returns: `error`, or a RuntimeError in its place if it would end whoever waits, or cannot be raised to a waiter.
+    """
+    if isinstance(error, Exception) and not isinstance(error, (StopIteration, StopAsyncIteration)):
+        return error
+    failure = RuntimeError(f"code that was called on the driver's event loop raised {type(error).__name__}: {error}")
+    failure.__cause__ = error
+    return failure
+
+
+def let_out(error: BaseException) -> None:
+    """Have the running loop raise `error` in a turn of its own if it is SystemExit or KeyboardInterrupt."""
+    if isinstance(error, (SystemExit, KeyboardInterrupt)):
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:  # called from a plain function, which may as well have it at once
+            raise error from None
+        loop.call_soon(_raise, error)
+
+
+def _raise(error: BaseException) -> None:
+    raise error

@@ -1,0 +1,106 @@
+"""What may answer which request: one table for the handshake, for programs' requests and for the engine's own.
+
+A well-formed message that the protocol does not allow as an answer (native_protocol_v5.spec, sections 4.1.1 to 4.1.8) says that
+the two sides no longer agree on what is asked and answered on the connection: it is a `ProtocolError`, which closes it. ERROR
+answers every request, and is not in the table.
+"""
+
+from __future__ import annotations
+
+import re
+
+from cassandra.errors import ProtocolError
+from cassandra.protocol import opcodes
+from cassandra.protocol.opcodes import (
+    ERROR,
+    OPCODE_NAMES,
+    RESULT,
+    RESULT_KIND_PREPARED,
+    RESULT_KIND_ROWS,
+    RESULT_KIND_SCHEMA_CHANGE,
+    RESULT_KIND_SET_KEYSPACE,
+    RESULT_KIND_VOID,
+)
+
+__all__ = ["ALLOWED", "check_answer", "first_word", "is_allowed"]
+
+_RESULT_KINDS = {
+    RESULT_KIND_VOID: "VOID",
+    RESULT_KIND_ROWS: "ROWS",
+    RESULT_KIND_SET_KEYSPACE: "SET_KEYSPACE",
+    RESULT_KIND_PREPARED: "PREPARED",
+    RESULT_KIND_SCHEMA_CHANGE: "SCHEMA_CHANGE",
+}
+
+# An answer: its opcode, and, of a RESULT, its kind.
+Answer = tuple[int, int | None]
+
+_VOID: Answer = (RESULT, RESULT_KIND_VOID)
+_ROWS: Answer = (RESULT, RESULT_KIND_ROWS)
+_SET_KEYSPACE: Answer = (RESULT, RESULT_KIND_SET_KEYSPACE)
+_SCHEMA_CHANGE: Answer = (RESULT, RESULT_KIND_SCHEMA_CHANGE)
+
+_DATA = frozenset({_VOID, _ROWS})
+_SCHEMA = _DATA | {_SCHEMA_CHANGE}
+
+# What a statement does, by its first word. Words that are not here may change the schema, and never the keyspace.
+_STATEMENTS: dict[str, frozenset[Answer]] = {
+    "USE": frozenset({_SET_KEYSPACE}),
+    **dict.fromkeys(("SELECT", "INSERT", "UPDATE", "DELETE", "BEGIN", "APPLY", "LIST", "DESCRIBE", "DESC"), _DATA),
+}
+
+ALLOWED: dict[int, frozenset[Answer]] = {
+    opcodes.STARTUP: frozenset({(opcodes.READY, None), (opcodes.AUTHENTICATE, None)}),
+    opcodes.AUTH_RESPONSE: frozenset({(opcodes.AUTH_CHALLENGE, None), (opcodes.AUTH_SUCCESS, None)}),
+    opcodes.OPTIONS: frozenset({(opcodes.SUPPORTED, None)}),
+    opcodes.REGISTER: frozenset({(opcodes.READY, None)}),
+    opcodes.PREPARE: frozenset({(RESULT, RESULT_KIND_PREPARED)}),
+    opcodes.BATCH: _DATA,
+    # Of these two it depends on the statement.
+    opcodes.QUERY: _SCHEMA | {_SET_KEYSPACE},
+    opcodes.EXECUTE: _SCHEMA | {_SET_KEYSPACE},
+}
+
+# The first word behind blanks and comments; one character class at a time, so that no text takes long.
+_FIRST_WORD = re.compile(r"(?:\s|--[^\n]*(?:\n|\Z)|//[^\n]*(?:\n|\Z)|/\*(?:[^*]|\*(?!/))*\*/)*(\w*)")
+
+
+def first_word(text: str) -> str:
+    """What a statement begins with, in capitals: "SELECT". Empty if it does not begin with a word."""
+    found = _FIRST_WORD.match(text)
+    return found[1].upper() if found is not None else ""
+
+
+def is_allowed(request: int, text: str | None, opcode: int, kind: int | None) -> bool:
+    """Whether a message may answer a request.
+
+    :param request: the request's opcode.
+    :param text: of the statement, if it is a QUERY or an EXECUTE and the text is known.
+    :param opcode: of the message.
+    :param kind: the RESULT_KIND_ of a RESULT.
+    """
+    if opcode == ERROR:
+        return True
+    answer: Answer = (opcode, kind)
+    if answer not in ALLOWED.get(request, ()):
+        return False
+    if text is None or request not in (opcodes.QUERY, opcodes.EXECUTE):
+        return True
+    return answer in _STATEMENTS.get(first_word(text), _SCHEMA)
+
+
+def check_answer(request: int, text: str | None, opcode: int, kind: int | None, endpoint: object) -> None:
+    """Check an answer by the parameters of `is_allowed`.
+
+    :param endpoint: of the node that gave it.
+    :raises ProtocolError: if it may not answer the request. Names both and the node, but not the text, which may hold secrets.
+    """
+    if is_allowed(request, text, opcode, kind):
+        return
+    asked = OPCODE_NAMES.get(request, str(request))
+    if text is not None and (word := first_word(text)):
+        asked += f" ({word[:20]})"
+    answer = OPCODE_NAMES.get(opcode, str(opcode))
+    if kind is not None:
+        answer += f" ({_RESULT_KINDS.get(kind, kind)})"
+    raise ProtocolError(f"{endpoint} answered {asked} with {answer}, which the protocol does not allow")

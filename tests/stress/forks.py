@@ -1,0 +1,125 @@
+"""Forks of a process whose threads execute, connect, register callbacks and look at the schema all the time.
+
+Each child must be able to make a cluster of its own, to be told about the parent's, and to exit by itself.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from cassandra.cluster import Cluster
+from cassandra.errors import ConnectionShutdown
+from tests.stress.serving import PATIENCE, main, node
+
+EXECUTING = 3
+
+
+class Load:
+    """Threads that use one session, and one that makes clusters of its own, until `stop`."""
+
+    def __init__(self, address: str, port: int) -> None:
+        self._place = address, port
+        self._cluster = Cluster([address], port=port)
+        self.session = self._cluster.connect()
+        self._ended = threading.Event()
+        works = [self._execute] * EXECUTING + [self._register, self._look, self._connect]
+        self._threads = [threading.Thread(target=self._repeat, args=(work,), daemon=True) for work in works]
+        for thread in self._threads:
+            thread.start()
+
+    def _repeat(self, work: Callable[[], object]) -> None:
+        while not self._ended.is_set():
+            work()
+
+    def _execute(self) -> None:
+        self.session.execute("SELECT 1")
+
+    def _register(self) -> None:
+        future = self.session.execute_async("SELECT 1")
+        for _ in range(20):
+            future.add_callbacks(_nothing, _nothing)
+        future.result()
+
+    def _look(self) -> None:
+        self._cluster.refresh_schema_metadata(0)
+        for keyspace in self._cluster.metadata.keyspaces.values():
+            keyspace.export_as_string()
+
+    def _connect(self) -> None:
+        with Cluster([self._place[0]], port=self._place[1]) as cluster:
+            cluster.connect().execute("SELECT 1")
+
+    def stop(self) -> None:
+        self._ended.set()
+        for thread in self._threads:
+            thread.join(PATIENCE)
+        self._cluster.shutdown()
+
+
+def _nothing(outcome: Any) -> None:
+    pass
+
+
+def child(load: Load, address: str, port: int) -> None:
+    """What a forked child does; returns if all went as it should."""
+    try:
+        load.session.execute("SELECT 1")
+    except ConnectionShutdown:
+        pass
+    else:
+        raise AssertionError("the parent's session answered")
+    load.session.shutdown()
+    load.session.cluster.shutdown()
+    with Cluster([address], port=port) as cluster:
+        session = cluster.connect()
+        done = threading.Event()
+        session.execute_async("SELECT 1").add_callback(lambda rows: done.set())
+        assert done.wait(PATIENCE)
+        assert len(cluster.metadata.keyspaces) == 20
+        for keyspace in cluster.metadata.keyspaces.values():
+            keyspace.export_as_string()
+
+
+def has_ended(pid: int, patience: float) -> bool:
+    """Whether the child has ended in time, and well; it is killed otherwise."""
+    deadline = time.monotonic() + patience
+    while time.monotonic() < deadline:
+        found, status = os.waitpid(pid, os.WNOHANG)
+        if found:
+            return os.waitstatus_to_exitcode(status) == 0
+        time.sleep(0.002)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    return False
+
+
+def run(count: int) -> int:
+    """How many of `count` children hung or failed."""
+    warnings.simplefilter("ignore", DeprecationWarning)  # of Python 3.12 on, about forks of processes with threads
+    hung = 0
+    with node() as (address, port):
+        load = Load(address, port)
+        try:
+            for _ in range(count):
+                pid = os.fork()
+                if pid == 0:
+                    child(load, address, port)
+                    sys.exit(0)  # by way of what is registered for the exit
+                hung += not has_ended(pid, PATIENCE)
+        finally:
+            if os.getpid() == load_pid:
+                load.stop()
+    return hung
+
+
+load_pid = os.getpid()
+
+if __name__ == "__main__":
+    main("forks under load", run)

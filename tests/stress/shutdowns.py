@@ -1,0 +1,91 @@
+"""Shutdowns of clusters that sixteen threads, or as many tasks, use without time limits: each of these has to be told."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
+from typing import Any
+
+from cassandra import aio
+from cassandra.cluster import Cluster
+from cassandra.engine.loop import new_event_loop
+from cassandra.errors import ConnectionException
+from tests.stress.serving import PATIENCE, main, node
+
+CALLERS = 16
+
+
+def _calls(session: Any, cluster: Any) -> Sequence[Callable[[], Any]]:
+    """One for each caller, which repeats it until it fails."""
+    execute = lambda: session.execute("SELECT 1", timeout=None)  # noqa: E731
+    prepare = lambda: session.prepare("SELECT ?")  # noqa: E731
+    refresh = lambda: cluster.refresh_nodes()  # noqa: E731
+    use = lambda: session.set_keyspace("ks")  # noqa: E731
+    return [*[execute] * (CALLERS - 4), prepare, prepare, refresh, use]
+
+
+def blocking(place: tuple[str, int]) -> int:
+    """One shutdown; how many of the callers were not told, or were told something else."""
+    cluster = Cluster([place[0]], port=place[1])
+    session = cluster.connect()
+    begun = threading.Semaphore(0)
+
+    def repeat(call: Callable[[], Any]) -> BaseException:
+        begun.release()
+        while True:
+            try:
+                call()
+            except Exception as error:
+                return error
+
+    threads = ThreadPoolExecutor(CALLERS)
+    callers = [threads.submit(repeat, call) for call in _calls(session, cluster)]
+    for _ in callers:
+        begun.acquire()
+    cluster.shutdown()
+    done, left = wait_for(callers, PATIENCE)
+    threads.shutdown(wait=not left)
+    return len(left) + sum(not isinstance(caller.result(), ConnectionException) for caller in done)
+
+
+async def awaiting(place: tuple[str, int]) -> int:
+    """The same for tasks of one loop."""
+    cluster = aio.Cluster([place[0]], port=place[1])
+    session = await cluster.connect()
+    turns = 0
+    enough = asyncio.Event()
+
+    async def repeat(call: Callable[[], Any]) -> BaseException:
+        nonlocal turns
+        while True:
+            try:
+                await call()
+                turns += 1
+                if turns == CALLERS:
+                    enough.set()
+            except BaseException as error:
+                return error
+
+    callers = [asyncio.ensure_future(repeat(call)) for call in _calls(session, cluster)]
+    await asyncio.wait_for(enough.wait(), PATIENCE)
+    await cluster.shutdown()
+    done, left = await asyncio.wait(callers, timeout=PATIENCE)
+    return len(left) + sum(not isinstance(caller.result(), ConnectionException) for caller in done)
+
+
+def run(count: int) -> int:
+    """How many callers hung, or were told something else than that the cluster was shut down; half of the shutdowns on each face."""
+    hung = 0
+    with node() as place:
+        loop = new_event_loop()
+        for number in range(count):
+            hung += loop.run_until_complete(awaiting(place)) if number % 2 else blocking(place)
+        loop.close()
+    return hung
+
+
+if __name__ == "__main__":
+    main("shutdowns under load", run)

@@ -1,0 +1,38 @@
+"""The loops that tests of ends, forks and time limits run on: uvloop's if it is installed, and asyncio's own."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from cassandra.engine.loop import new_event_loop
+
+T = TypeVar("T")
+
+LOOPS = ["asyncio", "uvloop"] if importlib.util.find_spec("uvloop") is not None else ["asyncio"]
+
+
+class Loops:
+    """One kind of loop for both faces; `name` is "asyncio" or "uvloop"."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def make(self) -> asyncio.AbstractEventLoop:
+        return new_event_loop()
+
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """`coroutine` on such a loop, as a program's own."""
+        return run_on(self.make(), coroutine)
+
+
+def run_on(loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run `coroutine`, then close `loop`."""
+    try:
+        return loop.run_until_complete(coroutine)
+    finally:
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.run_until_complete(loop.shutdown_default_executor())
+        loop.close()

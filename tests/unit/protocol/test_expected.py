@@ -1,0 +1,79 @@
+"""Which message may answer which request."""
+
+from __future__ import annotations
+
+import pytest
+
+from cassandra.errors import ProtocolError
+from cassandra.protocol import opcodes
+from cassandra.protocol.connection import _TABLE, State
+from cassandra.protocol.expected import ALLOWED, check_answer, first_word, is_allowed
+
+RESPONSES = [
+    opcodes.ERROR, opcodes.READY, opcodes.AUTHENTICATE, opcodes.SUPPORTED, opcodes.RESULT, opcodes.EVENT,
+    opcodes.AUTH_CHALLENGE, opcodes.AUTH_SUCCESS,
+]  # fmt: skip
+Answer = tuple[int, int | None]
+ANSWERS: list[Answer] = [(opcode, None) for opcode in RESPONSES if opcode != opcodes.RESULT] + [
+    (opcodes.RESULT, kind) for kind in range(1, 6)
+]
+VOID, ROWS, SET_KEYSPACE, PREPARED, SCHEMA_CHANGE = ((opcodes.RESULT, kind) for kind in range(1, 6))
+
+
+def allowed(request: int, text: str | None = None) -> set[Answer]:
+    return {answer for answer in ANSWERS if is_allowed(request, text, *answer)} - {(opcodes.ERROR, None)}
+
+
+@pytest.mark.parametrize("request_opcode", sorted(ALLOWED))
+def test_an_error_answers_everything(request_opcode: int) -> None:
+    assert is_allowed(request_opcode, None, opcodes.ERROR, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("SELECT * FROM t", {VOID, ROWS}),
+        ("insert into t", {VOID, ROWS}),
+        ("BEGIN BATCH", {VOID, ROWS}),
+        ("USE ks", {SET_KEYSPACE}),
+        (" -- which\n /* not\n* that */ // one\nuse ks", {SET_KEYSPACE}),
+        ("CREATE TABLE t", {VOID, ROWS, SCHEMA_CHANGE}),
+        ("/* USE */ DROP TABLE t", {VOID, ROWS, SCHEMA_CHANGE}),
+        ("GRANT ALL", {VOID, ROWS, SCHEMA_CHANGE}),
+        ("", {VOID, ROWS, SCHEMA_CHANGE}),
+    ],
+)
+@pytest.mark.parametrize("opcode", [opcodes.QUERY, opcodes.EXECUTE])
+def test_statements(opcode: int, text: str, expected: set[tuple[int, int]]) -> None:
+    assert allowed(opcode, text) == expected
+
+
+def test_other_requests() -> None:
+    assert allowed(opcodes.BATCH) == {VOID, ROWS}
+    assert allowed(opcodes.PREPARE) == {PREPARED}
+    assert allowed(opcodes.REGISTER) == {(opcodes.READY, None)}
+    assert allowed(opcodes.OPTIONS) == {(opcodes.SUPPORTED, None)}
+    assert allowed(0x55) == set()
+
+
+def test_the_handshake_expects_the_same() -> None:
+    requests = {
+        State.OPTIONS_SENT: opcodes.OPTIONS,
+        State.STARTUP_SENT: opcodes.STARTUP,
+        State.AUTH_SENT: opcodes.AUTH_RESPONSE,
+    }
+    table = {(requests[state], (opcode, None)) for state, opcode in _TABLE}
+    assert table == {(request, answer) for request in requests.values() for answer in ALLOWED[request]}
+
+
+def test_the_message_names_both_and_no_values() -> None:
+    with pytest.raises(ProtocolError) as caught:
+        check_answer(opcodes.QUERY, "SELECT 'secret'", *SET_KEYSPACE, "here:9042")
+    assert str(caught.value) == (
+        "here:9042 answered QUERY (SELECT) with RESULT (SET_KEYSPACE), which the protocol does not allow"
+    )
+
+
+@pytest.mark.parametrize("text", ["/*" * 50_000, " " * 100_000, "--" * 50_000, "/* " + "*" * 100_000, "//\n" * 30_000])
+def test_no_text_takes_long(text: str) -> None:
+    assert first_word(text) == ""

@@ -1,0 +1,84 @@
+"""Flags and custom payloads of requests: one way of writing them, for messages and for the engine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cassandra.errors import UnsupportedOperation
+from cassandra.protocol.extras import bytes_map, check_payload, request_extras, standing_flags
+from cassandra.protocol.messages.encode import encode_request
+from cassandra.protocol.messages.requests import QueryMessage
+from cassandra.protocol.opcodes import CUSTOM_PAYLOAD_FLAG, QUERY, TRACING_FLAG, USE_BETA_FLAG
+from cassandra.protocol.primitives import Cursor
+from tests.conftest import Twins
+
+LARGEST = {str(number): b"" for number in range(65_535)}
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {},
+        {"a": b"1", "": b"", "n": None},
+        {"k" * 65_535: b"x"},
+        {"é": bytearray(b"ab"), "m": memoryview(b"abcd")[::2]},
+        LARGEST,
+    ],
+)
+def test_it_is_read_back(payload: dict[str, Any]) -> None:
+    check_payload(payload)
+    cursor = Cursor(bytes_map(payload))
+    read = cursor.bytes_map()
+    assert read == {key: None if value is None else bytes(value) for key, value in payload.items()}
+    assert cursor.pos == len(cursor.data)
+
+
+WRONG = [
+    ({**LARGEST, "one more": b""}, ValueError, "65536 entries"),
+    ({"k" * 65_536: b""}, ValueError, "key of 65536 bytes"),
+    ({"é" * 40_000: b""}, ValueError, "key of 80000 bytes"),
+    ({1: b""}, TypeError, "keys are str, not int"),
+    ({"k": "text"}, TypeError, "'k' has a value of type str"),
+    ({"k": 7}, TypeError, "'k' has a value of type int"),
+    ([("k", b"")], TypeError, "not list"),
+    ("text", TypeError, "not str"),
+]
+
+
+@pytest.mark.parametrize(("payload", "kind", "text"), WRONG)
+def test_what_it_cannot_be(payload: Any, kind: type[Exception], text: str) -> None:
+    for function in (bytes_map, check_payload):
+        with pytest.raises(kind, match=text):
+            function(payload)
+
+
+def test_flags() -> None:
+    assert request_extras(5, False, None, True) == (0, b"")
+    assert request_extras(6, False, None, True) == (USE_BETA_FLAG, b"")
+    assert request_extras(6, False, None, False) == (0, b"")
+    flags, extras = request_extras(4, True, {"k": None}, False)
+    assert flags == TRACING_FLAG | CUSTOM_PAYLOAD_FLAG
+    assert extras == b"\0\1\0\1k\xff\xff\xff\xff"
+    with pytest.raises(UnsupportedOperation, match="version 3"):
+        request_extras(3, False, {"k": b""}, False)
+
+
+def test_a_message_has_the_same() -> None:
+    message = QueryMessage("SELECT 1", 1)
+    message.custom_payload = {"k": None}
+    opcode, flags, body = encode_request(message, 6, None, True)
+    assert (opcode, flags) == (QUERY, USE_BETA_FLAG | CUSTOM_PAYLOAD_FLAG)
+    assert body.startswith(bytes_map({"k": None}))
+
+
+@pytest.mark.parametrize("version", [3, 4, 5, 6])
+def test_each_envelope_opts_in_to_a_beta_version(twins: Twins, version: int) -> None:
+    """native_protocol_v5.spec, 2.4.1.2: 0x10, Use beta flag."""
+    writer = twins.frame.FrameWriter(version)
+    writer.add(1, QUERY, TRACING_FLAG, b"")
+    assert writer.take()[1] == TRACING_FLAG | standing_flags(version)
+    writer = twins.frame.FrameWriter(version, responses=True)
+    writer.add(1, QUERY, 0, b"")
+    assert writer.take()[1] == 0
