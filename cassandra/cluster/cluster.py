@@ -29,6 +29,7 @@ log = logging.getLogger("cassandra.cluster")
 
 SHUTDOWN_TIMEOUT = 10.0  # seconds
 LAST_TIMEOUT = 0.5  # seconds
+CANCEL_INTERVAL = 0.02  # seconds between looks, while shutdown() ends a connect() of another thread
 
 
 class Cluster(ClusterBase, SchemaCalls[None]):
@@ -69,6 +70,7 @@ class Cluster(ClusterBase, SchemaCalls[None]):
             given.pop(name, None)
         super().__init__(given.pop("contact_points"), **given, **settings)
         self.is_shutdown = False
+        self._is_over = False  # shut down, and nothing is left
         self.sessions: weakref.WeakSet[Session] = weakref.WeakSet()
         self._lock = threading.Lock()
         self._core: Core | None = None
@@ -123,6 +125,8 @@ class Cluster(ClusterBase, SchemaCalls[None]):
                 self._start()
             try:
                 session = self._new_session(wait_for_all_pools)
+                if self.is_shutdown:
+                    raise self._not_connected()
             except BaseException:
                 if first_time:
                     self._stop()
@@ -239,13 +243,23 @@ class Cluster(ClusterBase, SchemaCalls[None]):
             raise RuntimeError(
                 "Cluster.shutdown() was called in the driver's own event loop thread, which it would wait for"
             )
-        with self._lock:
-            if self.is_shutdown:
+        if self._is_over:
+            return
+        self.is_shutdown = True
+        # Whoever connects holds the lock, perhaps for a long time: its calls are ended, those to come as well.
+        while not self._lock.acquire(timeout=CANCEL_INTERVAL):
+            thread = self._loop_thread
+            if thread is not None:
+                thread.cancel_calls()
+        try:
+            if self._is_over:
                 return
-            self.is_shutdown = True
             for session in list(self.sessions):
                 session.is_shutdown = True
             self._stop()
+            self._is_over = True
+        finally:
+            self._lock.release()
 
     def _stop(self) -> None:
         core, thread = self._core, self._loop_thread
@@ -270,7 +284,7 @@ class Cluster(ClusterBase, SchemaCalls[None]):
             self._loop_thread.abandon(_FORKED)
         if self._finalizer is not None:
             self._finalizer.detach()
-        self.is_shutdown = True
+        self.is_shutdown = self._is_over = True
         for session in list(self.sessions):
             session.is_shutdown = True
 

@@ -34,6 +34,7 @@ class SchemaAgreementScope(str, enum.Enum):
 async def wait_for_agreement(
     query: Callable[[str], Awaitable[list[dict[str, Any]]]],
     is_live: Callable[[Any], bool],
+    is_over: Callable[[], bool],
     max_wait: float,
     clock: Callable[[], float],
 ) -> bool:
@@ -43,12 +44,15 @@ async def wait_for_agreement(
 
     :param query: runs one statement, on the connection that the change was made on if that is still open.
     :param is_live: tells by host id if a peer counts.
+    :param is_over: tells if the cluster is shut down, so that nobody will ever answer; the error is raised then.
     """
 
     async def versions() -> set[Any]:
         try:
             local, peers = await asyncio.gather(query(LOCAL_VERSION_QUERY), query(PEER_VERSIONS_QUERY))
         except (DriverException, OSError) as error:
+            if is_over():
+                raise
             return {error, None}  # not one version
         found = {row["schema_version"] for row in local}
         return found | {row["schema_version"] for row in peers if row["schema_version"] and is_live(row["host_id"])}

@@ -237,7 +237,7 @@ class Core:
                 raise ConnectionException("there is no control connection at the moment")
             return await self.query_rows(through, text)
 
-        return await wait_for_agreement(query, self._is_live, wait, self.loop.time)
+        return await wait_for_agreement(query, self._is_live, lambda: self.closed, wait, self.loop.time)
 
     def _is_live(self, host_id: Any) -> bool:
         host = self.metadata.get_host_by_host_id(host_id)

@@ -210,6 +210,17 @@ class LoopThread:
                 self._give_up(call)
             raise
 
+    def cancel_calls(self) -> None:
+        """End each `run` that is under way with ConnectionShutdown; any thread."""
+        try:
+            self.loop.call_soon_threadsafe(self._cancel_calls)
+        except RuntimeError:  # closed: nothing is under way
+            pass
+
+    def _cancel_calls(self) -> None:
+        for call in list(self._calls):
+            call.cancel()
+
     def _give_up(self, call: _Call[Any]) -> None:
         try:
             self.loop.call_soon_threadsafe(call.cancel)

@@ -334,7 +334,9 @@ class EngineSession:
         """Run what `request` waits for. It fails with whatever ends that early: also if that is cancelled before its first step."""
 
         def ended(task: asyncio.Task[Any]) -> None:
-            if task.cancelled():
+            if task.cancelled() and request.response is not None:
+                request.finish(request.response)  # a change of the schema: it was made
+            elif task.cancelled():
                 request.fail(self.closed_error())
             elif (error := task.exception()) is not None:
                 request.fail(failure_of(error))

@@ -239,3 +239,18 @@ def test_what_is_begun_in_the_turn_of_the_shutdown(node: FakeNode, loops: Loops,
         assert isinstance(await asyncio.wait_for(ended(waiting), 10), ConnectionShutdown)
 
     loops.run(run())
+
+
+@pytest.mark.parametrize("match", [Opcode.OPTIONS, Opcode.REGISTER, re.compile("FROM system.local"), TABLE])
+def test_the_first_connect_is_ended_by_a_shutdown(node: FakeNode, loops: Loops, match: Any) -> None:
+    """The shutdown does not wait until the connect is over."""
+    cluster = Cluster(**settings(node))
+    held = hold()
+    node.prime(match, held)
+    with ThreadPoolExecutor(1) as threads:
+        connecting = threads.submit(cluster.connect)
+        held.wait()
+        cluster.shutdown()
+        assert isinstance(connecting.exception(timeout=10), ConnectionShutdown)
+    with pytest.raises(ConnectionShutdown):
+        cluster.connect()
