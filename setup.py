@@ -49,7 +49,8 @@ def extensions() -> list[Extension]:
         nthreads=0,
         compiler_directives={
             "language_level": 3,
-            "boundscheck": False,
+            "boundscheck": True,
+            "nonecheck": True,
             "wraparound": False,
             "initializedcheck": False,
             "cdivision": True,

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True, binding=True
+# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False, initializedcheck=False, cdivision=True, binding=True
 """Binding: the compiled twin of `cassandra.protocol.bind`. Values go from Python objects into one C buffer, with no bytes object each."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -10,12 +10,13 @@ from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t
 from libc.string cimport memcpy
 
 from cassandra._accel.checks cimport exact_bytes
-from cassandra._accel.codecs cimport Codec
+from cassandra._accel.codecs cimport Codec, is_made
 from cassandra._accel.wbuf cimport (
     get_be32, put_be16, put_be32, wbuf, wbuf_bytes, wbuf_close, wbuf_extend, wbuf_open, wbuf_reserve, wbuf_write,
 )
 
 from collections.abc import Mapping as _Mapping
+from operator import index as _index
 
 from cassandra.cqltypes.failures import locate as _locate
 from cassandra.errors import UnsupportedOperation
@@ -162,7 +163,7 @@ cdef class RowsBlock:
 
     def reserve(self, rows):
         """That so many rows are expected in all: room is made for them with the first one."""
-        self.expected = rows
+        self.expected = min(rows, MOST_RESERVED)
 
     cdef ValuesBlock _values(self, Py_ssize_t pos, Py_ssize_t size):
         cdef ValuesBlock block = ValuesBlock.__new__(ValuesBlock)
@@ -255,6 +256,7 @@ cdef class BindPlan:
     cdef readonly tuple columns
     cdef readonly object routing_key_indexes
     cdef tuple _codecs
+    cdef Py_ssize_t _count
     cdef tuple _names
     cdef bint _native
     cdef bint _repeats  # whether a name stands for several markers
@@ -262,19 +264,24 @@ cdef class BindPlan:
 
     def __cinit__(self, *arguments, **named):
         # An object whose __init__ never ran has no columns.
-        self.columns = self._codecs = self._names = ()
+        self.columns = self._names = ()
 
     def __init__(self, columns, routing_key_indexes=None):
+        cdef tuple codecs
+        if self._codecs is not None:
+            raise TypeError("a plan is made once")  # values may be under way through it
         self.columns = tuple(columns)
-        self.routing_key_indexes = tuple(routing_key_indexes) if routing_key_indexes else None
+        self.routing_key_indexes = tuple(map(_index, routing_key_indexes)) if routing_key_indexes else None
         for index in self.routing_key_indexes or ():
             if not 0 <= index < len(self.columns):
                 raise ValueError(f"routing key index {index}, where there are {len(self.columns)} bind markers")
-        self._codecs = tuple([column.type.codec() for column in self.columns])
+        codecs = tuple([column.type.codec() for column in self.columns])
         self._names = tuple([column.name for column in self.columns])
         self._repeats = len(set(self._names)) < len(self._names)
         self._needed = max(self.routing_key_indexes) + 1 if self.routing_key_indexes else 0
-        self._native = all([isinstance(codec, Codec) for codec in self._codecs])
+        self._native = all([is_made(codec) for codec in codecs])
+        self._count = len(codecs)
+        self._codecs = codecs
 
     def bind(self, values, version):
         """Encode `values`, one for each marker in order (see the Python twin for the rules)."""
@@ -289,7 +296,7 @@ cdef class BindPlan:
         try:
             has_unset = self._add_all(&out, values, version)
             block = ValuesBlock.__new__(ValuesBlock)
-            block.count = PyTuple_GET_SIZE(self._codecs)
+            block.count = self._count
             block.data = wbuf_bytes(&out)
             block.has_unset = has_unset
             return block
@@ -299,7 +306,7 @@ cdef class BindPlan:
     cdef int _add_all(self, wbuf* out, tuple given, int version) except -1:
         """Append the values of one row; 1 where one is not set."""
         cdef Py_ssize_t count = PyTuple_GET_SIZE(given)
-        cdef Py_ssize_t missing = PyTuple_GET_SIZE(self._codecs) - count
+        cdef Py_ssize_t missing = self._count - count
         cdef Py_ssize_t index = 0
         cdef bint has_unset = missing > 0
         if missing < 0 or (missing and version < 4):
@@ -366,7 +373,7 @@ cdef class BindPlan:
         try:
             has_unset = self._add_row(&out, row, version)
             block = ValuesBlock.__new__(ValuesBlock)
-            block.count = PyTuple_GET_SIZE(self._codecs)
+            block.count = self._count
             block.data = wbuf_bytes(&out)
             block.has_unset = has_unset
             return block
@@ -377,8 +384,8 @@ cdef class BindPlan:
         """`bind_row`, to the end of `block`, which stays as it is where that fails."""
         cdef RowsBlock rows = <RowsBlock?> block
         cdef wbuf out
-        if rows.width != PyTuple_GET_SIZE(self._codecs):
-            raise ValueError(f"a row of {len(self._codecs)} values, where the others have {rows.width}")
+        if rows.width != self._count:
+            raise ValueError(f"a row of {self._count} values, where the others have {rows.width}")
         wbuf_open(&out)
         try:
             # Into a buffer of its own first: a value's code may run another thread, which adds to the same block.
@@ -394,9 +401,9 @@ cdef class BindPlan:
         cdef int protocol = version
         cdef Py_ssize_t index = 0
         cdef Py_ssize_t place
-        cdef Py_ssize_t expected = len(rows) if hasattr(rows, "__len__") else 0
+        cdef Py_ssize_t expected = min(len(rows), MOST_RESERVED) if hasattr(rows, "__len__") else 0
         cdef wbuf out
-        block.width = PyTuple_GET_SIZE(self._codecs)
+        block.width = self._count
         wbuf_open(&out)
         try:
             for row in rows:
@@ -457,7 +464,7 @@ cdef class BindPlan:
         return self.bind([values.get(name, _unset) for name in self._names], version)
 
     cdef object _miscount(self, Py_ssize_t given):
-        wanted = PyTuple_GET_SIZE(self._codecs)
+        wanted = self._count
         few_or_many = "Too many" if given > wanted else "Too few"
         return ValueError(
             f"{few_or_many} values for the statement's bind markers: "

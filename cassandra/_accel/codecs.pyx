@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True, binding=True
+# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False, initializedcheck=False, cdivision=True, binding=True
 """Codecs of all CQL types, compiled; `cassandra.cqltypes.codecs` is the reference.
 
 Theory of operation. A codec is an immutable plan; containers hold the codecs of their elements, so one virtual call per value

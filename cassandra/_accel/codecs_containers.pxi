@@ -634,8 +634,12 @@ cdef class VectorCodec(Codec):
             return made
         made = self.model(self.dimension, self.dtype)
         PyObject_GetBuffer(made, &view, PyBUF_WRITABLE)
-        turbocql_copy(<uint8_t*> view.buf, data, self.dimension, width, TURBOCQL_LITTLE)
-        PyBuffer_Release(&view)
+        try:
+            if view.len < self.dimension * width:
+                raise TypeError(f"{self.cql_name}: numpy.empty gave {view.len} bytes for {self.dimension} elements of {width}")
+            turbocql_copy(<uint8_t*> view.buf, data, self.dimension, width, TURBOCQL_LITTLE)
+        finally:
+            PyBuffer_Release(&view)
         return made
 
     def deserialize_into(self, data, out):

@@ -156,7 +156,7 @@ cdef list objects(Node node, const uint8_t* base, const Cell* cells, Py_ssize_t 
     cdef list made = []
     cdef Py_ssize_t i
     cdef object codec = node.codec
-    cdef bint native = isinstance(codec, Codec)
+    cdef bint native = is_made(codec)
     for i in range(count):
         if native:
             made.append((<Codec> codec).read_nullable(base + cells[i].start, cells[i].size))
