@@ -19,12 +19,16 @@ from collections.abc import Mapping as _Mapping
 from operator import index as _index
 
 from cassandra.cqltypes.failures import locate as _locate
+from cassandra.cqltypes.missing import is_missing as _is_missing
 from cassandra.errors import UnsupportedOperation
 from cassandra.protocol.records import locate_row as _locate_row
 from cassandra.protocol.records import refuse_missing as _refuse_missing
 from cassandra.protocol.records import refuse_unknown as _refuse_unknown
 from cassandra.protocol.records import values_of as _values_of
 from cassandra.sentinels import UNSET_VALUE
+
+cdef extern from "objects.h":
+    bint turbocql_maybe_missing(object) noexcept
 
 cdef enum:
     MOST_RESERVED = 1 << 24
@@ -437,6 +441,9 @@ cdef class BindPlan:
             put_be32(wbuf_extend(out, 4), 0xFFFFFFFE)
             return 1
         codec = <object> PyTuple_GET_ITEM(self._codecs, index)
+        if turbocql_maybe_missing(value) and _is_missing(value, codec.cql_name):
+            put_be32(wbuf_extend(out, 4), 0xFFFFFFFF)
+            return 0
         wbuf_extend(out, 4)
         try:
             if self._native:

@@ -75,6 +75,7 @@ from cassandra.cqltypes.failures import (
     refuse_value,
     wrong_width,
 )
+from cassandra.cqltypes.missing import is_missing, masked_array
 from cassandra.sentinels import EMPTY as _EMPTY
 from cassandra.util.orderedmap import OrderedMapSerializedKey
 from cassandra.util.sortedset import SortedSet
@@ -114,6 +115,8 @@ cdef extern from "objects.h":
     object turbocql_int_of(const uint8_t*, size_t, int)
     object turbocql_readable(object)
     int turbocql_enter(const char*) except -1
+    bint turbocql_maybe_missing(object) noexcept
+    bint turbocql_maybe_masked(object) noexcept
 
 cdatetime.import_datetime()
 
@@ -212,6 +215,10 @@ cdef Codec describe(
     return codec
 
 
+cdef inline bint is_null(Codec codec, object value) except -1:
+    return value is None or (turbocql_maybe_missing(value) and is_missing(value, codec.cql_name))
+
+
 cdef int write_bytes(Codec codec, wbuf* out, object value) except -1:
     cdef Py_ssize_t at
     cdef Py_ssize_t size
@@ -225,6 +232,8 @@ cdef int write_bytes(Codec codec, wbuf* out, object value) except -1:
         put_be32(p, <uint32_t> size)
         memcpy(p + 4, PyUnicode_DATA(value), size)
         return 0
+    if turbocql_maybe_missing(value) and is_missing(value, codec.cql_name):
+        return wbuf_int32(out, -1)
     at = out.size
     wbuf_extend(out, 4)
     codec.write(out, value)

@@ -122,14 +122,14 @@ cdef class ListCodec(Codec):
                 if i == count:
                     break
                 item = element_at(sequence, i, count)
-                if item is not None:
+                if not is_null(element, item):
                     size = put_number(element, p + 4, item)
                     put_be32(p, <uint32_t> size)
                     p += 4 + size
                     i += 1
                     if size_of(sequence) != count:
                         element_at(sequence, 0, count)
-                while i < count and element_at(sequence, i, count) is None:
+                while i < count and is_null(element, element_at(sequence, i, count)):
                     put_be32(p, 0xFFFFFFFF)
                     p += 4
                     i += 1
@@ -468,7 +468,7 @@ cdef class VectorCodec(Codec):
         try:
             for i in range(self.dimension):
                 item = element_at(sequence, i, self.dimension)
-                if item is None:
+                if is_null(element, item):
                     raise EncodeTypeError("null is not allowed in a vector")
                 at = out.size
                 element.write(out, item)
@@ -533,7 +533,7 @@ cdef class VectorCodec(Codec):
                 if i == count:
                     break
                 item = element_at(sequence, i, count)
-                if item is None:
+                if is_null(element, item):
                     raise EncodeTypeError("null is not allowed in a vector")
                 if put_number(element, p + i * width, item) != width:
                     raise EncodeTypeError("an empty value is not allowed in a vector")

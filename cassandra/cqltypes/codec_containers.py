@@ -21,6 +21,7 @@ from cassandra.cqltypes.codec_bulk import (
     without_lengths,
 )
 from cassandra.cqltypes.failures import EncodeTypeError, locate, malformed, refuse_value
+from cassandra.cqltypes.missing import USUAL, is_missing, without_missing
 from cassandra.marshal import uvint_pack, uvint_unpack
 from cassandra.sentinels import EMPTY
 from cassandra.util.orderedmap import OrderedMapSerializedKey
@@ -33,6 +34,8 @@ def _packed(value: Any, code: str) -> bytes | None:
     """The packed big-endian bytes of a sequence of plain numbers; None where it takes a look at each element."""
     if type(value) is list or type(value) is tuple:
         if value and value[0] is None:
+            return None
+        if without_missing(value) is not value:
             return None
         try:
             return struct.pack(f">{len(value)}{code}", *value)
@@ -102,6 +105,7 @@ class ListCodec(Codec):
             return b""
         # A list of our own, so that elements' code may do what it likes to the caller's.
         items = value.copy() if type(value) is list else [*elements_of(value, self.cql_name)]
+        items = without_missing(items, element.cql_name)
         bodies = None if element.struct_code else element._encode_many(items)
         if bodies is not None:
             parts = [b""] * (2 * len(items) + 1)
@@ -200,6 +204,8 @@ class MapCodec(Codec):
             keys, values = [*value], [*value.values()]
         else:
             keys, values = coerce.pairs(value, self.cql_name)
+        keys = without_missing(keys, self._key.cql_name)
+        values = without_missing(values, self._value.cql_name)
         key_bodies = self._key._encode_many(keys) if self._leaves else None
         value_bodies = None if key_bodies is None else self._value._encode_many(values)
         if key_bodies is None or value_bodies is None:
@@ -292,7 +298,7 @@ class TupleCodec(Codec):
         at = 0
         try:
             for item in items:
-                if item is None:
+                if item is None or (type(item) not in USUAL and is_missing(item, self._fields[at].cql_name)):
                     parts.append(NULL)
                 else:
                     body = encoders[at](item)
@@ -395,6 +401,7 @@ class VectorCodec(Codec):
         items = elements_of(value, self.cql_name)
         if len(items) != dimension:
             self._wrong_length(value, len(items))
+        items = without_missing(items, element.cql_name)
         if element.fixed_size >= 0 and not element.struct_code:
             bodies = element._encode_many([*items])
             if bodies is not None and not {*map(len, bodies)} - {element.fixed_size}:

@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 
 from cassandra.cqltypes.aliases import attributes_by_alias
 from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError, locate, malformed, refuse_type, refuse_value
+from cassandra.cqltypes.missing import is_missing, is_partly_masked
 from cassandra.errors import DecodeError
 from cassandra.util.temporal import Date, Duration, Time, ms_timestamp_from_datetime
 
@@ -57,6 +58,7 @@ def integer_out_of_place(value: Any, name: str, low: int, high: int) -> NoReturn
 
 def real_number(value: Any, name: str) -> float:
     """The float of a number; an error of the number's own conversion goes out as it is."""
+    refuse_missing(value, "a number")
     kind = type(value)
     # NumPy's text has a __float__ that parses, its arrays one that fails without saying at which element.
     if (
@@ -156,6 +158,7 @@ def _timestamp_of_text(text: str) -> int:
 def timestamp_millis(value: Any) -> int:
     """Milliseconds since 1970 of a datetime (naive: UTC), a date, a `Date`, a number of milliseconds, or a string."""
     if isinstance(value, datetime.datetime):
+        refuse_missing(value, "a datetime, a date or a number of milliseconds")
         return ms_timestamp_from_datetime(value)
     if isinstance(value, datetime.date):
         return (value.toordinal() - _EPOCH_ORDINAL) * 86_400_000
@@ -182,6 +185,7 @@ def date_number(value: Any) -> int:
     if isinstance(value, Date):
         number = operator.index(value.days_from_epoch) + DATE_OFFSET
     elif isinstance(value, datetime.date):
+        refuse_missing(value, "a date")
         number = value.toordinal() - _EPOCH_ORDINAL + DATE_OFFSET
     elif isinstance(value, str):
         try:
@@ -287,7 +291,11 @@ def text_bytes(value: Any, name: str) -> bytes:
 
 
 def blob_bytes(value: Any) -> bytes:
-    """The bytes of bytes, bytearray, memoryview, or anything else with the buffer protocol, in C order."""
+    """The bytes of bytes, bytearray, memoryview, or another buffer of one dimension.
+
+    More dimensions have more than one order, and what points to objects has addresses for bytes: both are refused, and so are
+    masked arrays, whose hidden elements nobody means to send.
+    """
     if isinstance(value, bytes):
         return bytes(value)
     try:
@@ -296,10 +304,26 @@ def blob_bytes(value: Any) -> bytes:
         data: bytes = member_or_refuse(blob_bytes, value, "bytes or another buffer")
         return data
     with view:
+        if view.ndim > 1:
+            refuse_type(value, f"bytes: it has {view.ndim} dimensions")
+        if not _POINTERS.isdisjoint(_FIELD_NAMES.sub("", view.format)):
+            refuse_type(value, "bytes: its elements are references to objects")
+        if is_partly_masked(value) or is_missing(value):
+            refuse_type(value, "bytes: it has masked elements")
         return view.tobytes()
 
 
 # -- containers -----------------------------------------------------------------------------------------------------------
+
+
+_POINTERS = frozenset("OPX&")
+_FIELD_NAMES = re.compile(":[^:]*:")
+
+
+def refuse_missing(value: object, what: str) -> None:
+    """Raise the error for a value that stands for null where the encoding of one is asked for."""
+    if is_missing(value):
+        refuse_type(value, f"{what}: it stands for null")
 
 
 def elements(value: Any, name: str) -> list[Any] | tuple[Any, ...]:
@@ -310,6 +334,8 @@ def elements(value: Any, name: str) -> list[Any] | tuple[Any, ...]:
         return value
     if isinstance(value, (str, bytes, dict)):
         refuse_type(value, f"a collection of elements for {name}")
+    if isinstance(value, memoryview) and value.ndim != 1:
+        refuse_type(value, f"a collection of elements for {name}: it has {value.ndim} dimensions")
     try:
         iterator = iter(value)
     except TypeError:

@@ -71,23 +71,18 @@ class Layout(NamedTuple):
     nullable: bool = True
 
 
-class ColumnArray:
-    """A column of values: an Arrow array.
+class ColumnArray(NamedTuple):
+    """A column of values: an Arrow array. It never changes: libraries read as much memory as it says.
 
-    buffers: as Arrow's columnar format has them for the layout, objects with the buffer protocol; None for a validity bitmap that is not needed.
-    A column of the kind "object" has its list of values there.
+    buffers: as Arrow's columnar format has them for the layout, objects with the buffer protocol; None for a validity bitmap that
+    is not needed. A column of the kind "object" has its list of values there.
     """
 
-    __slots__ = ("buffers", "children", "layout", "length", "null_count")
-
-    def __init__(
-        self, layout: Layout, length: int, null_count: int, buffers: tuple[Any, ...], children: tuple[ColumnArray, ...]
-    ) -> None:
-        self.layout = layout
-        self.length = length
-        self.null_count = null_count
-        self.buffers = buffers
-        self.children = children
+    layout: Layout
+    length: int
+    null_count: int
+    buffers: tuple[Any, ...]
+    children: tuple[Any, ...]
 
 
 # By the codec's factory: kind, Arrow format, width in the column.

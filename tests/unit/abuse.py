@@ -133,7 +133,9 @@ def requests() -> None:
         with contextlib.suppress(Exception):
             request.try_next_host()
         for attempt in list(request.attempts or ()):
-            overwritten(lambda attempt=attempt: attempt, lambda one: request.on_answer(one, owner.connection, 8, 0, VOID_BODY))
+            overwritten(
+                lambda attempt=attempt: attempt, lambda one: request.on_answer(one, owner.connection, 8, 0, VOID_BODY)
+            )
             for body in BAD:
                 with contextlib.suppress(Exception):
                     request.on_answer(attempt, owner.connection, 8, 0, body)
