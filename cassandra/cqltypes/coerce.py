@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from cassandra.cqltypes.aliases import attributes_by_alias
+from cassandra.cqltypes.big_numbers import WIDE_CONTEXT, check_size, digits_limit, int_of_digits, to_decimal
 from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError, locate, malformed, refuse_type, refuse_value
 from cassandra.cqltypes.missing import is_missing, is_partly_masked
 from cassandra.errors import DecodeError
@@ -26,11 +27,6 @@ DATE_OFFSET = 1 << 31  # native_protocol_v5.spec 5.5: the epoch lies in the cent
 _EPOCH_ORDINAL = 719163
 _INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
 _INT32_MIN, _INT32_MAX = -(1 << 31), (1 << 31) - 1
-
-# scaleb() in a context as wide as the module allows is exact; the ordinary context would round.
-WIDE_CONTEXT = decimal.Context(
-    prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN, traps=[decimal.InvalidOperation]
-)
 
 
 def member_or_refuse(convert: Callable[..., Any], value: Any, what: str, *rest: Any) -> Any:
@@ -259,21 +255,45 @@ def decimal_parts(value: Any) -> tuple[int, int]:
         if isinstance(value, bool) or not (isinstance(value, (int, float, str)) or hasattr(type(value), "__index__")):
             parts: tuple[int, int] = member_or_refuse(decimal_parts, value, "a decimal")
             return parts
+        if not isinstance(value, (float, str)):
+            return operator.index(value), 0
         try:
-            value = decimal.Decimal(value if isinstance(value, (int, float, str)) else operator.index(value))
+            # In a context of our own: the thread's may trap what is no error here.
+            value = decimal.Decimal(value, WIDE_CONTEXT)
         except (decimal.InvalidOperation, ValueError):
             refuse_value(value, "does not spell a decimal")
-    exponent = value.as_tuple().exponent
-    if not isinstance(exponent, int):
+    if not value.is_finite():
         refuse_value(value, "has no decimal form in CQL (it is not finite)")
+    # Its scientific text has all its digits and its exponent; as_tuple() makes an object for each digit.
+    mantissa, _, power = WIDE_CONTEXT.to_sci_string(value).partition("E")
+    whole, _, fraction = mantissa.lstrip("-").partition(".")
+    exponent = int(power or "0") - len(fraction)
     if not _INT32_MIN <= -exponent <= _INT32_MAX:
         refuse_value(value, "has an exponent out of the range of 32 bits")
-    return int(value.scaleb(-exponent, WIDE_CONTEXT)), -exponent
+    digits = whole + fraction
+    if len(digits) > digits_limit():
+        raise EncodeValueError(
+            f"a decimal of {len(digits)} digits; limits.decimal_bytes allows {digits_limit()} (see cassandra.limits)"
+        )
+    unscaled = int_of_digits(digits)
+    return -unscaled if value.is_signed() else unscaled, -exponent
 
 
 def decimal_of(unscaled: int, scale: int) -> decimal.Decimal:
-    """`unscaled` * 10 ** -`scale`, exactly."""
-    return decimal.Decimal(unscaled).scaleb(-scale, WIDE_CONTEXT)
+    """`unscaled` * 10 ** -`scale`, exactly.
+
+    :raises DecodeError: `unscaled` is larger than `limits.decimal_bytes` allows.
+    """
+    return shown_number(unscaled, "decimal").scaleb(-scale, WIDE_CONTEXT)
+
+
+def shown_number(number: int, name: str) -> decimal.Decimal:
+    """`number`, of the CQL type `name`, as it has digits to show; `DecodeError` beyond `limits.decimal_bytes`."""
+    if number.bit_length() > 8192:
+        why = check_size((number.bit_length() >> 3) + 1)
+        if why:
+            malformed(name, why)
+    return to_decimal(number)
 
 
 # -- text and bytes -------------------------------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ import struct
 import sys
 from array import array
 from collections.abc import Callable, Sequence
-from decimal import Decimal
 from itertools import accumulate
 from typing import Any
 
@@ -215,14 +214,16 @@ def _show_inet(cell: bytes) -> bytes:
 
 def show_varint(cell: bytes) -> bytes:
     """The digits of a varint, however many (str of an int has a limit, Decimal has none)."""
-    return str(Decimal(int.from_bytes(cell, "big", signed=True))).encode()
+    return str(coerce.shown_number(int.from_bytes(cell, "big", signed=True), "varint")).encode()
 
 
 def show_decimal(cell: bytes) -> bytes:
     """The text of a decimal's value: that of `decimal.Decimal`."""
     if len(cell) < 5:
         raise DecodeError("takes at least 5 bytes")
-    return str(coerce.decimal_of(int.from_bytes(cell[4:], "big", signed=True), _int32_at(cell)[0])).encode()
+    made = coerce.decimal_of(int.from_bytes(cell[4:], "big", signed=True), _int32_at(cell)[0])
+    # Not str(), which asks the thread's context for the case of its E.
+    return coerce.WIDE_CONTEXT.to_sci_string(made).encode()
 
 
 def _varint64(layout: Layout, cells: Cells, null_count: int) -> Built:

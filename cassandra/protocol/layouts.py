@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from cassandra.cqltypes.base import _CassandraType
+from cassandra.cqltypes.big_numbers import check_size
 from cassandra.cqltypes.containers import ListType, MapType, SetType, TupleType, VectorType, _Wrapper
 from cassandra.cqltypes.udt import UserType
 from cassandra.errors import DecodeError
@@ -231,11 +232,22 @@ def fixed_decimal(data: bytes, layout: Layout) -> bytes:
         # Beyond the precision anyway, before a power is made whose exponent came over the wire.
         unscaled *= 10 ** min(shift, precision)
     elif unscaled and shift < 0:
-        # No integer has that many zeros at its end.
-        unscaled, rest = divmod(unscaled, 10 ** min(-shift, 3 * len(data)))
+        # Fewer zeros in binary than it should have in decimal, or a rest that has no digit or too many: no division tells that.
+        bits = unscaled.bit_length()
+        if (unscaled & -unscaled).bit_length() <= -shift or not -shift * 3.32 < bits < (precision - shift) * 3.33 + 1:
+            raise _inexact(layout)
+        why = check_size(len(data) - 4)
+        if why:
+            raise DecodeError(why)
+        unscaled, rest = divmod(unscaled, 10**-shift)
     if rest or abs(unscaled) >= 10**precision:
-        raise DecodeError(f"the value does not fit decimal({precision}, {scale}) without loss")
+        raise _inexact(layout)
     return unscaled.to_bytes(layout.width, sys.byteorder, signed=True)
+
+
+def _inexact(layout: Layout) -> DecodeError:
+    precision, scale = layout.decimal
+    return DecodeError(f"the value does not fit decimal({precision}, {scale}) without loss")
 
 
 def fixed_varint(data: bytes) -> int:

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from cassandra.cqltypes import coerce
 from cassandra.cqltypes.containers import ListType, MapType, SetType, TupleType, VectorType, _Wrapper
 from cassandra.cqltypes.udt import UserType
 from cassandra.errors import DecodeError
@@ -84,7 +85,7 @@ def whole_number(value: Any) -> Any:
         exact = is_near and number == number.to_integral_value()
     except (decimal.InvalidOperation, ValueError, TypeError):
         return value
-    return int(number) if exact else value
+    return coerce.decimal_parts(number.quantize(1, context=coerce.WIDE_CONTEXT))[0] if exact else value
 
 
 def uuid_of(value: Any) -> Any:

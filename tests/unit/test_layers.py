@@ -19,7 +19,7 @@ LAYERS: list[set[str]] = [
     {"_version", "_foreign", "consistency"},
     {"errors"},
     {"versions"},
-    {"sentinels", "type_codes", "marshal", "murmur3", "clock", "timestamps", "auth", "_impl", "cython_deps"},
+    {"limits", "sentinels", "type_codes", "marshal", "murmur3", "clock", "timestamps", "auth", "_impl", "cython_deps"},
     {"_accel"},
     {"util"},
     {"cqltypes"},
