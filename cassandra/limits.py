@@ -10,7 +10,9 @@ What goes beyond a limit is an error that names it: `cassandra.errors.DecodeErro
 
 from __future__ import annotations
 
-__all__ = ["Limits", "limits"]
+from cassandra.errors import DecodeError
+
+__all__ = ["Limits", "NullCells", "limits"]
 
 _MOST = (1 << 63) - 1
 
@@ -56,3 +58,32 @@ class Limits:
 
 
 limits = Limits()
+
+
+class NullCells:
+    """Counts the cells that nulls stand for, page by page. Two threads that count at once both get more than their share, never less."""
+
+    __slots__ = ("before", "spent")
+
+    def __init__(self) -> None:
+        self.spent = self.before = 0
+
+    def begin(self) -> None:
+        """Another page."""
+        self.before = self.spent
+
+    def charge(self, count: int, name: str) -> None:
+        """So many more, of the CQL type `name`.
+
+        :raises DecodeError: they are more than `limits.null_cells` in one page.
+        """
+        self.spent += count
+        if self.spent - self.before > limits.null_cells:
+            raise too_many_nulls(name)
+
+
+def too_many_nulls(name: str) -> DecodeError:
+    """The error of a page whose nulls, of the CQL type `name` at last, stand for too many cells."""
+    return DecodeError(
+        f"{name}: nulls stand for more cells in one page than limits.null_cells ({limits.null_cells}) allows (see cassandra.limits)"
+    )

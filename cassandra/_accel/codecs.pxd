@@ -45,6 +45,10 @@ cdef inline bint is_made(object codec):
     return isinstance(codec, Codec) and (<Codec> codec).cql_name is not None
 
 
+# From here on, the fields that tuples and user-defined types lack are those of another page (see limits.null_cells).
+cdef void begin_page() noexcept
+
+
 # Appends [int] length and body; None is length -1.
 cdef int write_bytes(Codec codec, wbuf* out, object value) except -1
 

@@ -76,6 +76,7 @@ from cassandra.cqltypes.failures import (
     wrong_width,
 )
 from cassandra.cqltypes.missing import is_missing, masked_array
+from cassandra.limits import limits, too_many_nulls
 from cassandra.sentinels import EMPTY as _EMPTY
 from cassandra.util.orderedmap import OrderedMapSerializedKey
 from cassandra.util.sortedset import SortedSet
@@ -123,6 +124,24 @@ cdatetime.import_datetime()
 cdef object EMPTY = _EMPTY
 
 
+# Fields that values of tuples and user-defined types lacked: since ever, and before the page that is being read.
+cdef int64_t lacking = 0
+cdef int64_t lacking_before = 0
+
+
+cdef void begin_page() noexcept:
+    global lacking_before
+    lacking_before = lacking
+
+
+cdef int lack(Codec codec, Py_ssize_t count) except -1:
+    global lacking
+    lacking += count
+    if lacking - lacking_before > limits.null_cells:
+        raise too_many_nulls(codec.cql_name)
+    return 0
+
+
 # -- the contract ---------------------------------------------------------------------------------------------------------
 
 cdef class Codec:
@@ -164,6 +183,7 @@ cdef class Codec:
         cdef Py_buffer view
         if self.cql_name is None:
             plan_of(self)
+        begin_page()
         if PyBytes_CheckExact(data):
             return self.read(<const uint8_t*> PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
         PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)

@@ -398,11 +398,15 @@ cdef class TupleCodec(Codec):
         cdef Py_ssize_t length
         cdef Py_ssize_t i = 0
         cdef const uint8_t* p = data
+        cdef bint cut = False
         found = PyTuple_New(count)
         turbocql_enter(DECODING)
         try:
             for i in range(count):
                 if left == 0:
+                    if not cut:
+                        cut = True
+                        lack(self, count - i)
                     item = None  # a missing tail is null: the value is older than the type's last fields
                 else:
                     length = take(&p, &left)

@@ -20,6 +20,7 @@ from cassandra._accel.wbuf cimport get_be32, get_be64
 from cassandra._accel.rows import RowPlan as _RowPlan
 from cassandra.cqltypes.coerce import inet_text as _inet_text
 from cassandra.errors import DecodeError
+from cassandra.limits import limits, too_many_nulls
 from cassandra.protocol.column_buffers import show_decimal as _show_decimal
 from cassandra.protocol.column_buffers import show_varint as _show_varint
 from cassandra.protocol.layouts import COLUMN_LIMIT as _COLUMN_LIMIT
@@ -44,6 +45,24 @@ cdef extern from "utf8.h" nogil:
 
 cdef int64_t LIMIT = _COLUMN_LIMIT
 cdef int64_t DAY_NANOS = 86_400_000_000_000
+
+# Cells that nulls stood for: since ever, and before the page that is being read (see limits.null_cells).
+cdef int64_t null_cells = 0
+cdef int64_t null_cells_before = 0
+
+
+cdef int charge(Node node, int64_t count) except -1:
+    global null_cells
+    null_cells += count
+    if null_cells - null_cells_before > limits.null_cells:
+        raise too_many_nulls(node.layout.cql_name)
+    return 0
+
+
+cdef void begin() noexcept:
+    global null_cells_before
+    null_cells_before = null_cells
+
 
 cdef enum NodeKind:
     NODE_NUMBER, NODE_BYTES, NODE_DATE, NODE_TIME, NODE_BOOLEAN, NODE_BLOB, NODE_TEXT, NODE_ASCII, NODE_INET, NODE_VARINT, NODE_DECIMAL,
@@ -217,6 +236,7 @@ cdef class ColumnPlan:
         cdef list made = []
         if PyBytes_GET_SIZE(page) > LIMIT:
             raise DecodeError(f"a page of {PyBytes_GET_SIZE(page)} bytes is longer than the protocol's limit of 2 GiB")
+        begin()
         cells = new_cells(count * width)
         try:
             cut(base, start, PyBytes_GET_SIZE(page), cells.items, count, width)
@@ -236,6 +256,7 @@ cdef class ColumnPlan:
         where = f'column "{self.layout.names[column]}" ({self._codecs[column].cql_name})'
         if cells.count:
             for row in range(count):
+                begin()
                 try:
                     build(<Node> self._nodes[column], base, cells.items + column * count + row, 1)
                 except DecodeError:

@@ -12,7 +12,7 @@ from libc.stdint cimport int32_t, uint8_t
 from libc.string cimport memcmp
 
 from cassandra._accel.checks cimport exact_bytes
-from cassandra._accel.codecs cimport Codec, is_made
+from cassandra._accel.codecs cimport Codec, begin_page, is_made
 from cassandra._accel.wbuf cimport get_be32
 
 from cassandra.errors import DecodeError
@@ -197,6 +197,7 @@ cdef class _Rows:
         end = start + PyBytes_GET_SIZE(self._body)
         p = start + self._pos
         values = []
+        begin_page()
         try:
             for column in range(plan._count):
                 values.append(plan._value(&p, end, column))
@@ -263,6 +264,7 @@ def shared_columns(readers, body, offset, row_count):
 
 cdef Py_ssize_t check_rows(bytes body, Py_ssize_t start, Py_ssize_t count, Py_ssize_t column_count) except -1:
     cdef Py_ssize_t size = PyBytes_GET_SIZE(body)
+    begin_page()
     if start < 0 or start > size or count < 0 or (count > 0 and (column_count == 0 or count > (size - start) / 4 / column_count)):
         check_row_count(size, start, count, column_count)
     return count

@@ -10,8 +10,13 @@ from struct import Struct
 from typing import Any
 
 from cassandra.cqltypes.coerce import truncated
+from cassandra.limits import NullCells
 
 Data = bytes | memoryview
+
+# The fields that values of tuples and user-defined types lack, of one page or one value that is decoded by itself.
+missing_fields = NullCells()
+begin_page = missing_fields.begin
 MAX_LENGTH = 0x7FFFFFFF  # native_protocol_v5.spec 3: the length of [bytes] is a signed [int]
 
 
@@ -210,9 +215,11 @@ __all__ = [
     "Codec",
     "Data",
     "Leaf",
+    "begin_page",
     "from_class",
     "from_functions",
     "length_fields",
+    "missing_fields",
     "pack_length",
     "read_element",
     "take",

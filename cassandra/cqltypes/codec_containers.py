@@ -7,7 +7,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cassandra.cqltypes import coerce
-from cassandra.cqltypes.codec_base import NULL, Codec, Data, Leaf, length_fields, pack_length, read_element, take
+from cassandra.cqltypes.codec_base import (
+    NULL,
+    Codec,
+    Data,
+    Leaf,
+    length_fields,
+    missing_fields,
+    pack_length,
+    read_element,
+    take,
+)
 from cassandra.cqltypes.codec_bulk import (
     buffer_of,
     check_dimension,
@@ -319,6 +329,7 @@ class TupleCodec(Codec):
             for codec in self._fields:
                 if offset == total:
                     # A missing tail is null: the value is older than the type's last fields.
+                    missing_fields.charge(len(self._fields) - len(found), self.cql_name)
                     found.extend([None] * (len(self._fields) - len(found)))
                     break
                 start = offset + 4

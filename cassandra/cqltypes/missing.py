@@ -9,8 +9,8 @@ import datetime
 import decimal
 import sys
 import uuid
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 __all__ = [
     "USUAL",
@@ -79,7 +79,10 @@ def is_missing_type(kind: type) -> bool:
     return kind in _look()
 
 
-def without_missing(items: Iterable[Any], name: str = "") -> Iterable[Any]:
+Items = TypeVar("Items", bound=Sequence[Any])
+
+
+def without_missing(items: Items, name: str = "") -> Items | list[Any]:
     """`items` with None for what `is_missing` says of each for `name`; the same object where there is nothing of that."""
     kinds = _look()
     if not kinds or (kinds.isdisjoint(found := {*map(type, items)}) and not _has_masked(found)):

@@ -19,8 +19,10 @@ from itertools import accumulate
 from typing import Any
 
 from cassandra.cqltypes import coerce
-from cassandra.cqltypes.codec_base import take
+from cassandra.cqltypes.big_numbers import WIDE_CONTEXT
+from cassandra.cqltypes.codec_base import begin_page, take
 from cassandra.errors import DecodeError
+from cassandra.limits import NullCells
 from cassandra.marshal import uvint_unpack, vints_unpack
 from cassandra.protocol.layouts import (
     COLUMN_LIMIT,
@@ -35,6 +37,8 @@ from cassandra.protocol.rows import RowPlan, check_row_count
 from cassandra.util.temporal import Time
 
 Cells = list[Any]  # bytes, or None for a null
+
+_nulls = NullCells()
 
 _int32_at = struct.Struct(">i").unpack_from
 _interval = struct.Struct("=iiq").pack
@@ -67,6 +71,8 @@ class ColumnPlan:
         check_row_count(len(body), offset, row_count, len(layouts))
         made: list[ColumnArray] = []
         columns: list[Cells] = []
+        _nulls.begin()
+        begin_page()
         try:
             columns = _cut(body, offset, row_count, len(layouts))
             for at in range(len(layouts)):
@@ -89,6 +95,7 @@ class ColumnPlan:
         self._rows.tuples(body, offset, row_count)  # raises what rows cannot be made of either
         where = f'column "{self.layout.names[column]}" ({self._codecs[column].cql_name})'
         for row, cell in enumerate(columns[column]):
+            _nulls.begin()
             try:
                 self._build(column, [cell])
             except DecodeError:
@@ -223,7 +230,7 @@ def show_decimal(cell: bytes) -> bytes:
         raise DecodeError("takes at least 5 bytes")
     made = coerce.decimal_of(int.from_bytes(cell[4:], "big", signed=True), _int32_at(cell)[0])
     # Not str(), which asks the thread's context for the case of its E.
-    return coerce.WIDE_CONTEXT.to_sci_string(made).encode()
+    return WIDE_CONTEXT.to_sci_string(made).encode()
 
 
 def _varint64(layout: Layout, cells: Cells, null_count: int) -> Built:
@@ -316,16 +323,19 @@ def _struct(layout: Layout, cells: Cells, null_count: int) -> Built:
     count = len(layout.children)
     fields: list[Cells] = [[] for _ in range(count)]
     for cell in cells:
-        offset = 0
+        offset = met = 0
         end = 0 if cell is None else len(cell)
         for field in fields:
             size = -1
             if offset < end:  # a missing tail is null: the value is older than the type's last fields
+                met += 1
                 start, size = take(cell, offset)
                 offset = start + max(size, 0)
             field.append(None if size < 0 else cell[start:offset])
         if offset < end:
             raise DecodeError("bytes left over")
+        if met < count:
+            _nulls.charge(count - met, layout.cql_name)
     return (), tuple(build(child, field) for child, field in zip(layout.children, fields, strict=True))
 
 
@@ -334,6 +344,9 @@ def _vector(layout: Layout, cells: Cells, null_count: int) -> Built:
     size = child.wire_size
     if len(cells) * dimension * (child.width or 8) > COLUMN_LIMIT:
         raise too_large(layout)
+    if null_count:
+        numbers = size >= 0 and child.kind == "number"
+        _nulls.charge(null_count * dimension // (8 if numbers else 1), layout.cql_name)
     if size >= 0:
         data = _fixed(cells, size * dimension, null_count)
         if child.kind == "number":

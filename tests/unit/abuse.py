@@ -11,6 +11,7 @@ import inspect
 import itertools
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -89,6 +90,21 @@ def execute(statement: Any) -> None:
         request.payload.render(SimpleNamespace(dialect=dialect, version=dialect & 0xFF))
 
 
+def _same(thing: Any) -> Any:
+    return thing
+
+
+def object_of(kind: Any) -> Any:
+    """An instance that was never initialised."""
+    return kind.__new__(kind)
+
+
+def all_of(methods: dict[str, tuple[Any, ...]], thing: Any) -> None:
+    """Each of the calls."""
+    for name, arguments in methods.items():
+        drained(getattr(thing, name)(*arguments))
+
+
 def attributes(thing: object) -> list[str]:
     """What of `thing` may be read from outside and, perhaps, be set."""
     return [name for name in dir(type(thing)) if not name.startswith("__") and not callable(getattr(thing, name, None))]
@@ -121,7 +137,7 @@ def requests() -> None:
         return ExecutePayload(prepared(), False, None, 1, prepared().bind((1, "x")).block, 100, None, None, None)
 
     def session() -> Any:
-        exchange = _impl.exchange.Exchange(_impl.frame.FrameWriter(4), lambda call: call, None)
+        exchange = _impl.exchange.Exchange(_impl.frame.FrameWriter(4), lambda call: call, lambda: None)
         connection = SimpleNamespace(dialect=4, version=4, exchange=exchange, endpoint="e", peer_version=4)
         core = SimpleNamespace(on_latency=None, user_types={})
         pool = SimpleNamespace(connections=[connection])
@@ -133,9 +149,7 @@ def requests() -> None:
         with contextlib.suppress(Exception):
             request.try_next_host()
         for attempt in list(request.attempts or ()):
-            overwritten(
-                lambda attempt=attempt: attempt, lambda one: request.on_answer(one, owner.connection, 8, 0, VOID_BODY)
-            )
+            overwritten(partial(_same, attempt), lambda one: request.on_answer(one, owner.connection, 8, 0, VOID_BODY))
             for body in BAD:
                 with contextlib.suppress(Exception):
                     request.on_answer(attempt, owner.connection, 8, 0, body)
@@ -190,7 +204,7 @@ def calls() -> None:
         for name, arguments in methods.items():
             for place, value in itertools.product(range(len(arguments) + 1), BAD):
                 given = [*arguments[:place], value, *arguments[place + 1 :]] if place < len(arguments) else [*arguments]
-                for thing in (make(), kind.__new__(kind)):
+                for thing in (make(), object_of(kind)):
                     with contextlib.suppress(Exception):
                         drained(getattr(thing, name)(*given))
         for value, other in itertools.product(BAD, BAD):
@@ -201,7 +215,7 @@ def calls() -> None:
                 for name, usual in methods.items():
                     with contextlib.suppress(Exception):
                         drained(getattr(thing, name)(*usual))
-        overwritten(make, lambda thing, methods=methods: [drained(getattr(thing, n)(*a)) for n, a in methods.items()])
+        overwritten(make, partial(all_of, methods))
 
 
 def functions() -> None:
@@ -253,7 +267,7 @@ def mutating() -> None:
     for size in (3, 10, 70_000):
         reader = _impl.frame.FrameReader(5)
         reader.enable_segments()
-        block = reader.get_buffer(-1).obj
+        block: Any = reader.get_buffer(-1).obj
         with contextlib.suppress(Exception):
             reader.buffer_updated(3)
         with contextlib.suppress(Exception):
@@ -261,6 +275,8 @@ def mutating() -> None:
         with contextlib.suppress(Exception):
             reader.feed(b"x" * size)
     rows = _impl.rows.RowPlan(["a"], [_impl.codecs.int32()])
+    offset: Any
+    count: Any
     for offset, count in itertools.product((Liar(1, 0, 1 << 30), Liar(1, 0, -(1 << 30)), 0), (Liar(1, 1, 1 << 20), 1)):
         for name in ("tuples", "dicts", "columns", "iterate"):
             with contextlib.suppress(Exception):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import typing
 from typing import Any
 
 import numpy
@@ -91,7 +92,7 @@ def test_a_vector_of_which_all_is_masked_is_null(twins: Twins) -> None:
     assert [row.values() for row in made.bind_many([(array[0],), (array[1],)], 4).rows()] == [[None], [bytes(12)]]
     assert encode(twins, list_of(vector_of(t.FloatType, 3)), array)[:8] == b"\0\0\0\2" + NULL
     columns = [ColumnMetadata("k", "t", "v", vector_of(t.FloatType, 3))]
-    table = numpy.ma.zeros(2, dtype=[("v", "f4", 3)])
+    table: Any = numpy.ma.zeros(2, dtype=[("v", "f4", 3)])
     table.mask["v"][0] = True
     rows = [tuple(row) for row in rows_of(table, columns)]
     assert [row.values() for row in made.bind_many(rows, 4).rows()] == [[None], [bytes(12)]]
@@ -101,7 +102,7 @@ def test_what_to_numpy_gives_goes_back_as_it_was(twins: Twins) -> None:
     columns = [ColumnMetadata("k", "t", name, kind) for name, kind in
                (("a", t.Int32Type), ("b", t.DoubleType), ("c", t.DateType), ("d", t.SimpleDateType), ("e", t.TimeType))]  # fmt: skip
     dtype = [("a", "i4"), ("b", "f8"), ("c", "M8[ms]"), ("d", "M8[D]"), ("e", "m8[ns]")]
-    table = numpy.ma.zeros(2, dtype=dtype)
+    table: Any = numpy.ma.zeros(2, dtype=dtype)
     for name in table.dtype.names:
         table.mask[name][1] = True
     rows = twins.bind.BindPlan(columns).bind_many(rows_of(table, columns), 4).rows()
@@ -116,9 +117,9 @@ def test_what_to_numpy_gives_goes_back_as_it_was(twins: Twins) -> None:
     ("value", "why"),
     [
         (numpy.array([object(), "x"], object), "references to objects"),
-        (memoryview(numpy.array([None], object)), "references to objects"),
+        (memoryview(typing.cast(Any, numpy.array([None], object))), "references to objects"),
         (numpy.zeros(2, dtype=[("O", "i4"), ("b", "O")]), "references to objects"),
-        (memoryview(numpy.zeros((2, 2), "u1")), "2 dimensions"),
+        (memoryview(typing.cast(Any, numpy.zeros((2, 2), "u1"))), "2 dimensions"),
         (numpy.zeros((2, 2), "u1"), "2 dimensions"),
         (numpy.ma.array([1, 2], "u1", mask=[True, False]), "masked"),
     ],
@@ -137,7 +138,8 @@ def test_names_of_fields_are_no_formats(twins: Twins) -> None:
 @pytest.mark.parametrize("kind", [t.FloatType, t.Int32Type, t.UTF8Type])
 @pytest.mark.parametrize("shape", [(2, 2), ()])
 def test_a_memoryview_of_other_dimensions_is_no_collection(twins: Twins, kind: Any, shape: Any) -> None:
-    view = memoryview(numpy.zeros(shape, "f4"))
+    array: Any = numpy.zeros(shape, "f4")
+    view = memoryview(array)
     for container in (vector_of(kind, 2), list_of(kind), vector_of(vector_of(kind, 2), 2)):
         with pytest.raises(TypeError, match=f"is not a collection of elements for .*{len(shape)} dimensions"):
             encode(twins, container, view)
