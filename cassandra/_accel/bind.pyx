@@ -441,9 +441,6 @@ cdef class BindPlan:
             put_be32(wbuf_extend(out, 4), 0xFFFFFFFE)
             return 1
         codec = <object> PyTuple_GET_ITEM(self._codecs, index)
-        if turbocql_maybe_missing(value) and _is_missing(value, codec.cql_name):
-            put_be32(wbuf_extend(out, 4), 0xFFFFFFFF)
-            return 0
         wbuf_extend(out, 4)
         try:
             if self._native:
@@ -452,6 +449,11 @@ cdef class BindPlan:
                 data = exact_bytes(codec.encode(value), "what a codec made")
                 wbuf_write(out, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
         except Exception as error:
+            # What stands for null in other libraries has no encoding: every codec refuses it. Asking before would cost each value.
+            if turbocql_maybe_missing(value) and _is_missing(value, codec.cql_name):
+                out.size = place
+                put_be32(wbuf_extend(out, 4), 0xFFFFFFFF)
+                return 0
             _locate(error, column_place(self.columns[index]))
             raise
         put_be32(out.data + place, <uint32_t> (out.size - place - 4))

@@ -284,6 +284,8 @@ cdef inline Answer int64_of(object item, int64_t* number) except <Answer> -1:
     if PyLong_Check(item):
         number[0] = PyLong_AsLongLongAndOverflow(item, &overflow)
     elif PyIndex_Check(item):
+        if turbocql_maybe_missing(item):
+            coerce.refuse_missing(item, "an integer")  # a masked array of no dimension has the number that it hides
         index = PyNumber_Index(item)
         number[0] = PyLong_AsLongLongAndOverflow(index, &overflow)
     else:

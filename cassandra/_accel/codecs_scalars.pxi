@@ -586,6 +586,8 @@ cdef class FunctionCodec(Codec):
     cdef object _decode
 
     cdef int write(self, wbuf* out, object value) except -1:
+        if turbocql_maybe_missing(value):
+            coerce.refuse_missing(value, f"a value of {self.cql_name}")
         data = self._encode(value)
         if not PyBytes_CheckExact(data):
             if not isinstance(data, (bytes, bytearray, memoryview)):

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from struct import Struct
 from typing import Any
 
-from cassandra.cqltypes.coerce import truncated
+from cassandra.cqltypes.coerce import refuse_missing, truncated
 from cassandra.limits import NullCells
 
 Data = bytes | memoryview
@@ -135,6 +135,7 @@ class FunctionCodec(Codec):
 
     def encode(self, value: Any) -> bytes:
         """What the type's function makes of `value`."""
+        refuse_missing(value, f"a value of {self.cql_name}")
         data = self._encode(value)
         if not isinstance(data, (bytes, bytearray, memoryview)):
             raise TypeError(f"{self.cql_name}: the type's encoding returned {type(data).__name__}, not bytes")

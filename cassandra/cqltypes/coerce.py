@@ -163,7 +163,7 @@ def timestamp_millis(value: Any) -> int:
     elif isinstance(value, str):
         millis = _timestamp_of_text(value)
     elif hasattr(type(value), "__index__"):
-        millis = operator.index(value)
+        millis = _index(value)
     elif isinstance(value, float):
         try:
             millis = int(value)
@@ -189,7 +189,7 @@ def date_number(value: Any) -> int:
         except ValueError as error:
             refuse_value(value, f"is not a date: {error}")
     elif hasattr(type(value), "__index__"):
-        number = operator.index(value)
+        number = _index(value)
     else:
         number = member_or_refuse(date_number, value, "a date")
     if not 0 <= number <= 0xFFFFFFFF:
@@ -207,7 +207,7 @@ def time_nanos(value: Any) -> int:
         except ValueError as error:
             refuse_value(value, f"is not a time: {error}")
     elif hasattr(type(value), "__index__"):
-        nanos = operator.index(value)
+        nanos = _index(value)
     else:
         nanos = member_or_refuse(time_nanos, value, "a time of day")
     if not 0 <= nanos < Time.DAY:
@@ -242,7 +242,7 @@ def varint_bytes(value: Any) -> bytes:
     if not hasattr(type(value), "__index__"):
         data: bytes = member_or_refuse(varint_bytes, value, "an integer")
         return data
-    number = operator.index(value)
+    number = _index(value)
     magnitude = number if number >= 0 else ~number
     size: int = (magnitude.bit_length() >> 3) + 1
     encoded: bytes = number.to_bytes(size, "big", signed=True)
@@ -256,7 +256,7 @@ def decimal_parts(value: Any) -> tuple[int, int]:
             parts: tuple[int, int] = member_or_refuse(decimal_parts, value, "a decimal")
             return parts
         if not isinstance(value, (float, str)):
-            return operator.index(value), 0
+            return _index(value), 0
         try:
             # In a context of our own: the thread's may trap what is no error here.
             value = decimal.Decimal(value, WIDE_CONTEXT)
@@ -346,6 +346,13 @@ def refuse_missing(value: object, what: str) -> None:
         refuse_type(value, f"{what}: it stands for null")
 
 
+def _index(value: Any) -> int:
+    """The int of an integer; a masked array of no dimension has the number that it hides, which is none."""
+    if type(value) is not int:
+        refuse_missing(value, "an integer")
+    return operator.index(value)
+
+
 def elements(value: Any, name: str) -> list[Any] | tuple[Any, ...]:
     """The elements of any iterable, as a list or tuple that nobody else changes; text, bytes and mappings are refused."""
     if type(value) is list:
@@ -410,6 +417,7 @@ def udt_items(value: Any, name: str, fields: tuple[str, ...]) -> list[Any] | tup
             refuse_value(value, f"has the key {unknown[0]!r}, which is no field of {name} ({', '.join(fields)})")
         present = set(value.keys())
         return [value[field] if field in present else None for field in fields]
+    refuse_missing(value, f"a value of {name}")  # NaT has attributes, all of them NaN
     aliases = attributes_by_alias(value.__class__)
     attributes = [aliases.get(field, field) for field in fields] if aliases else fields
     if isinstance(value, (str, bytes, int, float, enum.Enum)) or not any(hasattr(value, one) for one in attributes):

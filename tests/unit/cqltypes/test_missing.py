@@ -157,3 +157,31 @@ def test_a_class_of_the_same_name_is_not_meant(twins: Twins) -> None:
             return 3
 
     assert plan(twins, t.Int32Type).bind([NAType()], 4).values() == [b"\0\0\0\3"]
+
+
+def test_the_attributes_of_nat_are_no_fields(twins: Twins) -> None:
+    day = t.UserType.make_udt_class("k", "day", ["year", "month"], [t.DoubleType, t.DoubleType])
+    assert plan(twins, day).bind([pandas.NaT], 4).values() == [None]
+    assert encode(twins, list_of(day), [pandas.NaT]) == b"\0\0\0\1" + NULL
+
+
+class Shown(t.UTF8Type):
+    """A type of a user's that takes everything."""
+
+    @classmethod
+    def serialize(cls, val: Any, protocol_version: int) -> bytes:
+        return repr(val).encode()
+
+
+@pytest.mark.parametrize("value", MISSING, ids=repr)
+def test_no_value_is_null_for_types_of_a_users(twins: Twins, value: Any) -> None:
+    assert plan(twins, Shown).bind([value], 4).values() == [None]
+    assert encode(twins, list_of(Shown), [value]) == b"\0\0\0\1" + NULL
+
+
+@pytest.mark.parametrize("kind", SCALARS, ids=lambda kind: str(kind.cql_parameterized_type()))
+@pytest.mark.filterwarnings("error")
+def test_no_value_has_no_encoding_by_itself(twins: Twins, kind: Any) -> None:
+    for value in MISSING[:3]:
+        with pytest.raises((TypeError, ValueError)):
+            encode(twins, kind, value)
