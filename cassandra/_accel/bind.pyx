@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False, initializedcheck=False, cdivision=True, binding=True
+# cython: language_level=3, boundscheck=True, nonecheck=False, wraparound=False, initializedcheck=False, cdivision=True, binding=True
 """Binding: the compiled twin of `cassandra.protocol.bind`. Values go from Python objects into one C buffer, with no bytes object each."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE

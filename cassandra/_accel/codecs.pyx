@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False, initializedcheck=False, cdivision=True, binding=True
+# cython: language_level=3, boundscheck=True, nonecheck=False, wraparound=False, initializedcheck=False, cdivision=True, binding=True
 """Codecs of all CQL types, compiled; `cassandra.cqltypes.codecs` is the reference.
 
 Theory of operation. A codec is an immutable plan; containers hold the codecs of their elements, so one virtual call per value
@@ -11,6 +11,9 @@ What may run a user's code (``__index__``, ``__float__``, a class's to_binary) m
 encoded. So a list's size is looked at before each element, elements are held while they are converted, and an exporter's buffer
 is held for as long as it is read. Everything off the fast path (strings for dates, floats for decimals, every refusal) is left
 to the functions in `cassandra.cqltypes.coerce` that the reference uses too: rules and messages are written once.
+
+No look at None (nonecheck) for each element: what codecs hold is there from when `plan_of` lets them out, and casts are behind a
+look at the type.
 
 The parts: base and numbers here, then the other scalars, arrays and containers in the files included below.
 """
@@ -283,13 +286,19 @@ cdef inline Answer int64_of(object item, int64_t* number) except <Answer> -1:
     cdef int overflow = 0
     if PyLong_Check(item):
         number[0] = PyLong_AsLongLongAndOverflow(item, &overflow)
-    elif PyIndex_Check(item):
-        if turbocql_maybe_missing(item):
-            coerce.refuse_missing(item, "an integer")  # a masked array of no dimension has the number that it hides
-        index = PyNumber_Index(item)
-        number[0] = PyLong_AsLongLongAndOverflow(index, &overflow)
     else:
+        return int64_by_index(item, number)
+    return OUT_OF_RANGE if overflow != 0 else FITS
+
+
+cdef Answer int64_by_index(object item, int64_t* number) except <Answer> -1:
+    cdef int overflow = 0
+    if not PyIndex_Check(item):
         return NO_INTEGER
+    if turbocql_maybe_missing(item):
+        coerce.refuse_missing(item, "an integer")  # a masked array of no dimension has the number that it hides
+    index = PyNumber_Index(item)
+    number[0] = PyLong_AsLongLongAndOverflow(index, &overflow)
     return OUT_OF_RANGE if overflow != 0 else FITS
 
 
