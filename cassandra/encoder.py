@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from cassandra._lazy import lazy_names
+from cassandra.cqltypes.coerce import blob_bytes
+from cassandra.cqltypes.missing import is_missing_type
 from cassandra.util.daterange import DateRange
 from cassandra.util.geometry import LineString, Point, Polygon
 from cassandra.util.orderedmap import OrderedMap, OrderedMapSerializedKey
@@ -80,6 +82,8 @@ class Encoder:
         found = mapping.get(kind)
         if found is not None:
             return found
+        if is_missing_type(kind):
+            return self.cql_encode_none
         if issubclass(kind, enum.Enum) and not any(
             one in mapping for one in kind.__mro__ if issubclass(one, enum.Enum)
         ):
@@ -135,7 +139,7 @@ class Encoder:
 
     def cql_encode_bytes(self, val: bytes | bytearray | memoryview) -> str:
         """``0x`` and the bytes in hex."""
-        return "0x" + bytes(val).hex()
+        return "0x" + blob_bytes(val).hex()
 
     def cql_encode_datetime(self, val: datetime.datetime) -> str:
         """Milliseconds since 1970; a naive datetime is taken as UTC."""

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True, binding=True
+# cython: language_level=3, boundscheck=True, nonecheck=False, wraparound=False, initializedcheck=False, cdivision=True, binding=True
 """Binding: the compiled twin of `cassandra.protocol.bind`. Values go from Python objects into one C buffer, with no bytes object each."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -10,20 +10,25 @@ from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t
 from libc.string cimport memcpy
 
 from cassandra._accel.checks cimport exact_bytes
-from cassandra._accel.codecs cimport Codec
+from cassandra._accel.codecs cimport Codec, is_made
 from cassandra._accel.wbuf cimport (
     get_be32, put_be16, put_be32, wbuf, wbuf_bytes, wbuf_close, wbuf_extend, wbuf_open, wbuf_reserve, wbuf_write,
 )
 
 from collections.abc import Mapping as _Mapping
+from operator import index as _index
 
 from cassandra.cqltypes.failures import locate as _locate
+from cassandra.cqltypes.missing import is_missing as _is_missing
 from cassandra.errors import UnsupportedOperation
 from cassandra.protocol.records import locate_row as _locate_row
 from cassandra.protocol.records import refuse_missing as _refuse_missing
 from cassandra.protocol.records import refuse_unknown as _refuse_unknown
 from cassandra.protocol.records import values_of as _values_of
 from cassandra.sentinels import UNSET_VALUE
+
+cdef extern from "objects.h":
+    bint turbocql_maybe_missing(object) noexcept
 
 cdef enum:
     MOST_RESERVED = 1 << 24
@@ -162,7 +167,7 @@ cdef class RowsBlock:
 
     def reserve(self, rows):
         """That so many rows are expected in all: room is made for them with the first one."""
-        self.expected = rows
+        self.expected = min(rows, MOST_RESERVED)
 
     cdef ValuesBlock _values(self, Py_ssize_t pos, Py_ssize_t size):
         cdef ValuesBlock block = ValuesBlock.__new__(ValuesBlock)
@@ -255,6 +260,7 @@ cdef class BindPlan:
     cdef readonly tuple columns
     cdef readonly object routing_key_indexes
     cdef tuple _codecs
+    cdef Py_ssize_t _count
     cdef tuple _names
     cdef bint _native
     cdef bint _repeats  # whether a name stands for several markers
@@ -262,19 +268,24 @@ cdef class BindPlan:
 
     def __cinit__(self, *arguments, **named):
         # An object whose __init__ never ran has no columns.
-        self.columns = self._codecs = self._names = ()
+        self.columns = self._names = ()
 
     def __init__(self, columns, routing_key_indexes=None):
+        cdef tuple codecs
+        if self._codecs is not None:
+            raise TypeError("a plan is made once")  # values may be under way through it
         self.columns = tuple(columns)
-        self.routing_key_indexes = tuple(routing_key_indexes) if routing_key_indexes else None
+        self.routing_key_indexes = tuple(map(_index, routing_key_indexes)) if routing_key_indexes else None
         for index in self.routing_key_indexes or ():
             if not 0 <= index < len(self.columns):
                 raise ValueError(f"routing key index {index}, where there are {len(self.columns)} bind markers")
-        self._codecs = tuple([column.type.codec() for column in self.columns])
+        codecs = tuple([column.type.codec() for column in self.columns])
         self._names = tuple([column.name for column in self.columns])
         self._repeats = len(set(self._names)) < len(self._names)
         self._needed = max(self.routing_key_indexes) + 1 if self.routing_key_indexes else 0
-        self._native = all([isinstance(codec, Codec) for codec in self._codecs])
+        self._native = all([is_made(codec) for codec in codecs])
+        self._count = len(codecs)
+        self._codecs = codecs
 
     def bind(self, values, version):
         """Encode `values`, one for each marker in order (see the Python twin for the rules)."""
@@ -289,7 +300,7 @@ cdef class BindPlan:
         try:
             has_unset = self._add_all(&out, values, version)
             block = ValuesBlock.__new__(ValuesBlock)
-            block.count = PyTuple_GET_SIZE(self._codecs)
+            block.count = self._count
             block.data = wbuf_bytes(&out)
             block.has_unset = has_unset
             return block
@@ -299,7 +310,7 @@ cdef class BindPlan:
     cdef int _add_all(self, wbuf* out, tuple given, int version) except -1:
         """Append the values of one row; 1 where one is not set."""
         cdef Py_ssize_t count = PyTuple_GET_SIZE(given)
-        cdef Py_ssize_t missing = PyTuple_GET_SIZE(self._codecs) - count
+        cdef Py_ssize_t missing = self._count - count
         cdef Py_ssize_t index = 0
         cdef bint has_unset = missing > 0
         if missing < 0 or (missing and version < 4):
@@ -366,7 +377,7 @@ cdef class BindPlan:
         try:
             has_unset = self._add_row(&out, row, version)
             block = ValuesBlock.__new__(ValuesBlock)
-            block.count = PyTuple_GET_SIZE(self._codecs)
+            block.count = self._count
             block.data = wbuf_bytes(&out)
             block.has_unset = has_unset
             return block
@@ -377,8 +388,8 @@ cdef class BindPlan:
         """`bind_row`, to the end of `block`, which stays as it is where that fails."""
         cdef RowsBlock rows = <RowsBlock?> block
         cdef wbuf out
-        if rows.width != PyTuple_GET_SIZE(self._codecs):
-            raise ValueError(f"a row of {len(self._codecs)} values, where the others have {rows.width}")
+        if rows.width != self._count:
+            raise ValueError(f"a row of {self._count} values, where the others have {rows.width}")
         wbuf_open(&out)
         try:
             # Into a buffer of its own first: a value's code may run another thread, which adds to the same block.
@@ -394,9 +405,9 @@ cdef class BindPlan:
         cdef int protocol = version
         cdef Py_ssize_t index = 0
         cdef Py_ssize_t place
-        cdef Py_ssize_t expected = len(rows) if hasattr(rows, "__len__") else 0
+        cdef Py_ssize_t expected = min(len(rows), MOST_RESERVED) if hasattr(rows, "__len__") else 0
         cdef wbuf out
-        block.width = PyTuple_GET_SIZE(self._codecs)
+        block.width = self._count
         wbuf_open(&out)
         try:
             for row in rows:
@@ -438,6 +449,11 @@ cdef class BindPlan:
                 data = exact_bytes(codec.encode(value), "what a codec made")
                 wbuf_write(out, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
         except Exception as error:
+            # What stands for null in other libraries has no encoding: every codec refuses it. Asking before would cost each value.
+            if turbocql_maybe_missing(value) and _is_missing(value, codec.cql_name):
+                out.size = place
+                put_be32(wbuf_extend(out, 4), 0xFFFFFFFF)
+                return 0
             _locate(error, column_place(self.columns[index]))
             raise
         put_be32(out.data + place, <uint32_t> (out.size - place - 4))
@@ -457,7 +473,7 @@ cdef class BindPlan:
         return self.bind([values.get(name, _unset) for name in self._names], version)
 
     cdef object _miscount(self, Py_ssize_t given):
-        wanted = PyTuple_GET_SIZE(self._codecs)
+        wanted = self._count
         few_or_many = "Too many" if given > wanted else "Too few"
         return ValueError(
             f"{few_or_many} values for the statement's bind markers: "

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True, binding=True
+# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False, initializedcheck=False, cdivision=True, binding=True
 """The bound statement of a prepared one, compiled; `cassandra.query.binding` is its reference and explains it.
 
 Settings go from slot to slot where they stand. Whoever changes these classes after they were imported is not heard; subclasses of
@@ -32,14 +32,18 @@ cdef Py_ssize_t _ROUTING_KEY = slot_in(_BoundStatement, "_routing_key")
 cdef Py_ssize_t _SERIAL = slot_in(_BoundStatement, "_serial_consistency_level")
 cdef bint _by_slots = min(_PREPARED, _BLOCK, _ROUTING_KEY, _SERIAL) >= 0
 
-# Where prepared statements of the class that was seen last keep theirs. A thread that reads this while another one writes it is
-# right all the same: subclasses keep a slot where their base does, or have none of that name, and are asked for it then.
-cdef type _kind = object
-cdef Py_ssize_t _FROM[SETTINGS]
-cdef Py_ssize_t _PREPARED_SERIAL = -1
-cdef Py_ssize_t _NEEDED = -1
-cdef Py_ssize_t _PLAN = -1
-cdef Py_ssize_t _VERSION = -1
+# Where instances of one class keep their settings. One object, which never changes: a thread that takes another one's gets all of it,
+# with the class that it is for, and never the places of one class for an object of another.
+cdef class _Places:
+    cdef type kind
+    cdef Py_ssize_t settings[SETTINGS]
+    cdef Py_ssize_t serial
+    cdef Py_ssize_t needed
+    cdef Py_ssize_t plan
+    cdef Py_ssize_t version
+
+
+cdef _Places _last = None  # of the class that was seen last
 
 
 cdef int _find_places() except -1:
@@ -55,45 +59,48 @@ cdef int _find_places() except -1:
 _find_places()
 
 
-cdef int _meet(type kind) except -1:
+cdef _Places _meet(type kind):
     """Prepared statements of class `kind` come from here on."""
-    global _kind, _PREPARED_SERIAL, _NEEDED, _PLAN, _VERSION
+    global _last
     cdef int i
+    cdef _Places made = _Places.__new__(_Places)
     for i in range(SETTINGS):
-        _FROM[i] = slot_in(kind, _from[i])
-    _PREPARED_SERIAL = slot_in(kind, "serial_consistency_level")
-    _NEEDED = slot_in(kind, "needed_values")
-    _PLAN = slot_in(kind, "plan")
-    _VERSION = slot_in(kind, "protocol_version")
-    _kind = kind
-    return 0
+        made.settings[i] = slot_in(kind, _from[i])
+    made.serial = slot_in(kind, "serial_consistency_level")
+    made.needed = slot_in(kind, "needed_values")
+    made.plan = slot_in(kind, "plan")
+    made.version = slot_in(kind, "protocol_version")
+    made.kind = kind
+    _last = made
+    return made
 
 
 def bind(prepared, values):
     """A `BoundStatement` with these values: by position, or by column name (see `BoundStatement.bind`)."""
     cdef object bound
     cdef int i
-    if type(prepared) is not _kind:
-        _meet(type(prepared))
-    serial = slot_value(prepared, _PREPARED_SERIAL, "serial_consistency_level")
+    cdef _Places places = _last
+    if places is None or type(prepared) is not places.kind:
+        places = _meet(type(prepared))
+    serial = slot_value(prepared, places.serial, "serial_consistency_level")
     if _by_slots:
         bound = turbocql_new(_BoundStatement)
         turbocql_slot_set(bound, _PREPARED, prepared)
         turbocql_slot_set(bound, _ROUTING_KEY, None)
         turbocql_slot_set(bound, _SERIAL, None)
         for i in range(SETTINGS):
-            turbocql_slot_set(bound, _TO[i], slot_value(prepared, _FROM[i], _from[i]))
+            turbocql_slot_set(bound, _TO[i], slot_value(prepared, places.settings[i], _from[i]))
     else:
         bound = _new(_BoundStatement)
         bound.prepared_statement = prepared
         bound._routing_key = bound._serial_consistency_level = None
         for i in range(SETTINGS):
-            setattr(bound, _to[i], slot_value(prepared, _FROM[i], _from[i]))
+            setattr(bound, _to[i], slot_value(prepared, places.settings[i], _from[i]))
     if serial is not None:
         bound.serial_consistency_level = serial
-    if (type(values) is tuple or type(values) is list) and len(values) >= slot_value(prepared, _NEEDED, "needed_values"):
+    if (type(values) is tuple or type(values) is list) and len(values) >= slot_value(prepared, places.needed, "needed_values"):
         try:
-            block = slot_value(prepared, _PLAN, "plan").bind(values, slot_value(prepared, _VERSION, "protocol_version"))
+            block = slot_value(prepared, places.plan, "plan").bind(values, slot_value(prepared, places.version, "protocol_version"))
         except (TypeError, ValueError) as error:
             _name_statement(error, prepared.query_string)
             raise

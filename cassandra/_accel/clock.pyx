@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True, binding=True
+# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False, initializedcheck=False, cdivision=True, binding=True
 """A clock of microseconds that never repeats or goes back: the compiled twin of `cassandra.clock`."""
 
 from libc.stdint cimport int64_t

@@ -40,6 +40,15 @@ cdef class Codec:
     cdef object read_nullable(self, const uint8_t* data, Py_ssize_t size)
 
 
+# Whether `codec` is one that a function of the module has made: others may be empty inside.
+cdef inline bint is_made(object codec):
+    return isinstance(codec, Codec) and (<Codec> codec).cql_name is not None
+
+
+# From here on, the fields that tuples and user-defined types lack are those of another page (see limits.null_cells).
+cdef void begin_page() noexcept
+
+
 # Appends [int] length and body; None is length -1.
 cdef int write_bytes(Codec codec, wbuf* out, object value) except -1
 

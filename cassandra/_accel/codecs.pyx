@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True, binding=True
+# cython: language_level=3, boundscheck=True, nonecheck=False, wraparound=False, initializedcheck=False, cdivision=True, binding=True
 """Codecs of all CQL types, compiled; `cassandra.cqltypes.codecs` is the reference.
 
 Theory of operation. A codec is an immutable plan; containers hold the codecs of their elements, so one virtual call per value
@@ -11,6 +11,9 @@ What may run a user's code (``__index__``, ``__float__``, a class's to_binary) m
 encoded. So a list's size is looked at before each element, elements are held while they are converted, and an exporter's buffer
 is held for as long as it is read. Everything off the fast path (strings for dates, floats for decimals, every refusal) is left
 to the functions in `cassandra.cqltypes.coerce` that the reference uses too: rules and messages are written once.
+
+No look at None (nonecheck) for each element: what codecs hold is there from when `plan_of` lets them out, and casts are behind a
+look at the type.
 
 The parts: base and numbers here, then the other scalars, arrays and containers in the files included below.
 """
@@ -75,6 +78,8 @@ from cassandra.cqltypes.failures import (
     refuse_value,
     wrong_width,
 )
+from cassandra.cqltypes.missing import is_missing, masked_array
+from cassandra.limits import limits, too_many_nulls
 from cassandra.sentinels import EMPTY as _EMPTY
 from cassandra.util.orderedmap import OrderedMapSerializedKey
 from cassandra.util.sortedset import SortedSet
@@ -114,10 +119,30 @@ cdef extern from "objects.h":
     object turbocql_int_of(const uint8_t*, size_t, int)
     object turbocql_readable(object)
     int turbocql_enter(const char*) except -1
+    bint turbocql_maybe_missing(object) noexcept
+    bint turbocql_maybe_masked(object) noexcept
 
 cdatetime.import_datetime()
 
 cdef object EMPTY = _EMPTY
+
+
+# Fields that values of tuples and user-defined types lacked: since ever, and before the page that is being read.
+cdef int64_t lacking = 0
+cdef int64_t lacking_before = 0
+
+
+cdef void begin_page() noexcept:
+    global lacking_before
+    lacking_before = lacking
+
+
+cdef int lack(Codec codec, Py_ssize_t count) except -1:
+    global lacking
+    lacking += count
+    if lacking - lacking_before > limits.null_cells:
+        raise too_many_nulls(codec.cql_name)
+    return 0
 
 
 # -- the contract ---------------------------------------------------------------------------------------------------------
@@ -161,6 +186,7 @@ cdef class Codec:
         cdef Py_buffer view
         if self.cql_name is None:
             plan_of(self)
+        begin_page()
         if PyBytes_CheckExact(data):
             return self.read(<const uint8_t*> PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
         PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
@@ -212,6 +238,10 @@ cdef Codec describe(
     return codec
 
 
+cdef inline bint is_null(Codec codec, object value) except -1:
+    return value is None or (turbocql_maybe_missing(value) and is_missing(value, codec.cql_name))
+
+
 cdef int write_bytes(Codec codec, wbuf* out, object value) except -1:
     cdef Py_ssize_t at
     cdef Py_ssize_t size
@@ -225,6 +255,8 @@ cdef int write_bytes(Codec codec, wbuf* out, object value) except -1:
         put_be32(p, <uint32_t> size)
         memcpy(p + 4, PyUnicode_DATA(value), size)
         return 0
+    if turbocql_maybe_missing(value) and is_missing(value, codec.cql_name):
+        return wbuf_int32(out, -1)
     at = out.size
     wbuf_extend(out, 4)
     codec.write(out, value)
@@ -254,11 +286,19 @@ cdef inline Answer int64_of(object item, int64_t* number) except <Answer> -1:
     cdef int overflow = 0
     if PyLong_Check(item):
         number[0] = PyLong_AsLongLongAndOverflow(item, &overflow)
-    elif PyIndex_Check(item):
-        index = PyNumber_Index(item)
-        number[0] = PyLong_AsLongLongAndOverflow(index, &overflow)
     else:
+        return int64_by_index(item, number)
+    return OUT_OF_RANGE if overflow != 0 else FITS
+
+
+cdef Answer int64_by_index(object item, int64_t* number) except <Answer> -1:
+    cdef int overflow = 0
+    if not PyIndex_Check(item):
         return NO_INTEGER
+    if turbocql_maybe_missing(item):
+        coerce.refuse_missing(item, "an integer")  # a masked array of no dimension has the number that it hides
+    index = PyNumber_Index(item)
+    number[0] = PyLong_AsLongLongAndOverflow(index, &overflow)
     return OUT_OF_RANGE if overflow != 0 else FITS
 
 

@@ -149,8 +149,10 @@ cdef inline bint store_integer(Kind kind, uint8_t* p, int64_t whole) noexcept:
 
 
 # Whether a value is an array of numbers to be read through its buffer (text, bytes and the containers of Python are not).
-cdef inline bint is_array(object value) noexcept:
-    return PyObject_CheckBuffer(value) and not PyBytes_Check(value)
+cdef inline bint is_array(object value) except -1:
+    return PyObject_CheckBuffer(value) and not PyBytes_Check(value) and not (
+        turbocql_maybe_masked(value) and masked_array(value) is not None
+    )
 
 
 # Opens the buffer of `value`; False where it gives none after all.

@@ -122,14 +122,14 @@ cdef class ListCodec(Codec):
                 if i == count:
                     break
                 item = element_at(sequence, i, count)
-                if item is not None:
+                if not is_null(element, item):
                     size = put_number(element, p + 4, item)
                     put_be32(p, <uint32_t> size)
                     p += 4 + size
                     i += 1
                     if size_of(sequence) != count:
                         element_at(sequence, 0, count)
-                while i < count and element_at(sequence, i, count) is None:
+                while i < count and is_null(element, element_at(sequence, i, count)):
                     put_be32(p, 0xFFFFFFFF)
                     p += 4
                     i += 1
@@ -398,11 +398,15 @@ cdef class TupleCodec(Codec):
         cdef Py_ssize_t length
         cdef Py_ssize_t i = 0
         cdef const uint8_t* p = data
+        cdef bint cut = False
         found = PyTuple_New(count)
         turbocql_enter(DECODING)
         try:
             for i in range(count):
                 if left == 0:
+                    if not cut:
+                        cut = True
+                        lack(self, count - i)
                     item = None  # a missing tail is null: the value is older than the type's last fields
                 else:
                     length = take(&p, &left)
@@ -468,7 +472,7 @@ cdef class VectorCodec(Codec):
         try:
             for i in range(self.dimension):
                 item = element_at(sequence, i, self.dimension)
-                if item is None:
+                if is_null(element, item):
                     raise EncodeTypeError("null is not allowed in a vector")
                 at = out.size
                 element.write(out, item)
@@ -533,7 +537,7 @@ cdef class VectorCodec(Codec):
                 if i == count:
                     break
                 item = element_at(sequence, i, count)
-                if item is None:
+                if is_null(element, item):
                     raise EncodeTypeError("null is not allowed in a vector")
                 if put_number(element, p + i * width, item) != width:
                     raise EncodeTypeError("an empty value is not allowed in a vector")
@@ -634,8 +638,12 @@ cdef class VectorCodec(Codec):
             return made
         made = self.model(self.dimension, self.dtype)
         PyObject_GetBuffer(made, &view, PyBUF_WRITABLE)
-        turbocql_copy(<uint8_t*> view.buf, data, self.dimension, width, TURBOCQL_LITTLE)
-        PyBuffer_Release(&view)
+        try:
+            if view.len < self.dimension * width:
+                raise TypeError(f"{self.cql_name}: numpy.empty gave {view.len} bytes for {self.dimension} elements of {width}")
+            turbocql_copy(<uint8_t*> view.buf, data, self.dimension, width, TURBOCQL_LITTLE)
+        finally:
+            PyBuffer_Release(&view)
         return made
 
     def deserialize_into(self, data, out):

@@ -5,6 +5,10 @@ cdef object SAFE_UNKNOWN = uuid_module.SafeUUID.unknown
 cdef object Decimal = decimal_module.Decimal
 cdef object DecimalException = decimal_module.DecimalException
 cdef object WIDE_CONTEXT = coerce.WIDE_CONTEXT
+# Decimals of more bytes are cut in halves (see cqltypes/big_numbers.py).
+cdef enum:
+    SMALL_DECIMAL = 128
+
 cdef object TIMEZONE_UTC = datetime_module.timezone.utc
 
 # Where instances keep their slots; -1 would send everything through the constructors.
@@ -549,9 +553,11 @@ cdef class DecimalCodec(Codec):
             return malformed(self.cql_name, f"takes at least 5 bytes, got {size}")
         scale = <int32_t> get_be32(data)
         unscaled = get_varint(data + 4, size - 4)
-        if scale == 0:
-            return Decimal(unscaled)
         try:
+            if size > SMALL_DECIMAL:
+                return coerce.decimal_of(unscaled, scale)
+            if scale == 0:
+                return Decimal(unscaled)
             return Decimal(unscaled).scaleb(-<int64_t> scale, WIDE_CONTEXT)
         except DecimalException:
             reason = f"the scale {scale} goes beyond what decimal.Decimal can hold"
@@ -580,6 +586,8 @@ cdef class FunctionCodec(Codec):
     cdef object _decode
 
     cdef int write(self, wbuf* out, object value) except -1:
+        if turbocql_maybe_missing(value):
+            coerce.refuse_missing(value, f"a value of {self.cql_name}")
         data = self._encode(value)
         if not PyBytes_CheckExact(data):
             if not isinstance(data, (bytes, bytearray, memoryview)):

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True, binding=True
+# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False, initializedcheck=False, cdivision=True, binding=True
 """Column plans: the compiled twin of `cassandra.protocol.column_buffers`, which says how they work.
 
 A cell is 8 bytes: where it begins in the page, and its size (-1 for a null). Columns are built from arrays of cells into `Block`s, which
@@ -13,13 +13,14 @@ from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, 
 from libc.string cimport memcpy, memset
 
 from cassandra._accel.checks cimport exact_bytes
-from cassandra._accel.codecs cimport Codec, get_uvint
+from cassandra._accel.codecs cimport Codec, get_uvint, is_made
 from cassandra._accel.rows cimport check_rows
 from cassandra._accel.wbuf cimport get_be32, get_be64
 
 from cassandra._accel.rows import RowPlan as _RowPlan
 from cassandra.cqltypes.coerce import inet_text as _inet_text
 from cassandra.errors import DecodeError
+from cassandra.limits import limits, too_many_nulls
 from cassandra.protocol.column_buffers import show_decimal as _show_decimal
 from cassandra.protocol.column_buffers import show_varint as _show_varint
 from cassandra.protocol.layouts import COLUMN_LIMIT as _COLUMN_LIMIT
@@ -44,6 +45,24 @@ cdef extern from "utf8.h" nogil:
 
 cdef int64_t LIMIT = _COLUMN_LIMIT
 cdef int64_t DAY_NANOS = 86_400_000_000_000
+
+# Cells that nulls stood for: since ever, and before the page that is being read (see limits.null_cells).
+cdef int64_t null_cells = 0
+cdef int64_t null_cells_before = 0
+
+
+cdef int charge(Node node, int64_t count) except -1:
+    global null_cells
+    null_cells += count
+    if null_cells - null_cells_before > limits.null_cells:
+        raise too_many_nulls(node.layout.cql_name)
+    return 0
+
+
+cdef void begin() noexcept:
+    global null_cells_before
+    null_cells_before = null_cells
+
 
 cdef enum NodeKind:
     NODE_NUMBER, NODE_BYTES, NODE_DATE, NODE_TIME, NODE_BOOLEAN, NODE_BLOB, NODE_TEXT, NODE_ASCII, NODE_INET, NODE_VARINT, NODE_DECIMAL,
@@ -195,10 +214,13 @@ cdef class ColumnPlan:
         self._codecs = self._nodes = ()
 
     def __init__(self, names, codecs, layouts):
+        names, codecs, layouts = tuple(names), tuple(codecs), tuple(layouts)
+        if self._rows is not None:
+            raise TypeError("a plan is made once")
         if not len(names) == len(codecs) == len(layouts):
             raise ValueError(f"{len(names)} names, {len(codecs)} codecs and {len(layouts)} layouts")
         self._rows = _RowPlan(names, codecs)
-        self._codecs = tuple(codecs)
+        self._codecs = codecs
         self._nodes = tuple([node_of(layout, codec) for layout, codec in zip(layouts, codecs)])
         self.layout = _row_layout(names, layouts)
 
@@ -206,33 +228,35 @@ cdef class ColumnPlan:
         """The rows at `offset` as a struct of columns; `DecodeError` names row and column."""
         cdef bytes page = exact_bytes(body, "a page")
         cdef Py_ssize_t width = len(self._nodes)
-        cdef Py_ssize_t count = check_rows(page, offset, row_count, width)
+        cdef Py_ssize_t start = offset  # once: a number's own code may say another one the second time
+        cdef Py_ssize_t count = check_rows(page, start, row_count, width)
         cdef const uint8_t* base = <const uint8_t*> PyBytes_AS_STRING(page)
         cdef Cells cells
         cdef Py_ssize_t at = 0
         cdef list made = []
         if PyBytes_GET_SIZE(page) > LIMIT:
             raise DecodeError(f"a page of {PyBytes_GET_SIZE(page)} bytes is longer than the protocol's limit of 2 GiB")
+        begin()
         cells = new_cells(count * width)
         try:
-            cut(base, offset, PyBytes_GET_SIZE(page), cells.items, count, width)
+            cut(base, start, PyBytes_GET_SIZE(page), cells.items, count, width)
             cells.count = count * width
             for at in range(width):
                 made.append(build(<Node> self._nodes[at], base, cells.items + at * count, count))
         except MemoryError:
             raise
         except Exception as error:
-            raise self._refusal(page, offset, row_count, cells, at, error) from error
+            raise self._refusal(page, start, count, cells, at, error) from error
         return _ColumnArray(self.layout, count, 0, (None,), tuple(made))
 
-    cdef object _refusal(self, bytes page, object offset, object row_count, Cells cells, Py_ssize_t column, object error):
+    cdef object _refusal(self, bytes page, Py_ssize_t offset, Py_ssize_t count, Cells cells, Py_ssize_t column, object error):
         cdef const uint8_t* base = <const uint8_t*> PyBytes_AS_STRING(page)
         cdef Py_ssize_t row
-        cdef Py_ssize_t count = row_count
-        self._rows.tuples(page, offset, row_count)  # raises what rows cannot be made of either
+        self._rows.tuples(page, offset, count)  # raises what rows cannot be made of either
         where = f'column "{self.layout.names[column]}" ({self._codecs[column].cql_name})'
         if cells.count:
             for row in range(count):
+                begin()
                 try:
                     build(<Node> self._nodes[column], base, cells.items + column * count + row, 1)
                 except DecodeError:

@@ -60,12 +60,27 @@ cdef object collection(Node node, const uint8_t* base, Cell* cells, Py_ssize_t c
     return _ColumnArray(node.layout, count, nulls, (validity, offsets), (entries,))
 
 
+# Missing fields that are counted together: asking for the limit is dearer than a field.
+cdef enum:
+    MOST_UNCHARGED = 1 << 16
+
+
 cdef object structure(Node node, const uint8_t* base, Cell* cells, Py_ssize_t count, Py_ssize_t nulls, object validity):
+    cdef int64_t missing = 0
+    cdef int64_t present = 0
     cdef Py_ssize_t width = len(node.children)
-    cdef Cells fields = new_cells(count * width)
+    cdef Cells fields
     cdef uint32_t pos, end
     cdef int32_t size
     cdef Py_ssize_t i, field
+    # Each field that is there has the four bytes of its length: how many are lacking at least is known before there is room for them.
+    for i in range(count):
+        if cells[i].size > 0:
+            present += cells[i].size >> 2
+    if count * <int64_t> width - present > limits.null_cells:
+        raise too_many_nulls(node.layout.cql_name)
+    charge(node, nulls * <int64_t> width)
+    fields = new_cells(count * width)
     for i in range(count):
         pos = end = 0
         if cells[i].size >= 0:
@@ -76,12 +91,18 @@ cdef object structure(Node node, const uint8_t* base, Cell* cells, Py_ssize_t co
             if pos < end:  # a missing tail is null: the value is older than the type's last fields
                 size = item_size(base + pos, end - pos)
                 pos += 4
+            elif cells[i].size >= 0:
+                missing += 1
             fields.items[field * count + i].start = pos
             fields.items[field * count + i].size = size
             if size > 0:
                 pos += <uint32_t> size
         if pos != end:
             raise DecodeError("bytes left over")
+        if missing > MOST_UNCHARGED:
+            charge(node, missing)
+            missing = 0
+    charge(node, missing)
     children = [
         build(<Node> node.children[field], base, fields.items + field * count, count) for field in range(width)
     ]
@@ -98,12 +119,14 @@ cdef object vector(Node node, const uint8_t* base, Cell* cells, Py_ssize_t count
     cdef int64_t at
     if dimension and count > LIMIT // dimension // (child.width if child.width else 8):
         raise _too_large(node.layout)
+    if nulls:
+        charge(node, nulls * dimension // (8 if size >= 0 and child.kind == NODE_NUMBER else 1))
     if size >= 0:
         for i in range(count):
             if cells[i].size >= 0 and cells[i].size != whole:
                 raise DecodeError(f"takes {whole} bytes")
     if size >= 0 and child.kind == NODE_NUMBER:
-        inner = array_of(child, count * dimension, 0, (None, matrix(base, cells, count, dimension, size)))
+        inner = array_of(child, count * dimension, 0, (None, matrix(base, cells, count, dimension, size, nulls > 0)))
     else:
         items = new_cells(count * dimension)
         for i in range(count):
@@ -118,14 +141,15 @@ cdef object vector(Node node, const uint8_t* base, Cell* cells, Py_ssize_t count
     return _ColumnArray(node.layout, count, nulls, (validity,), (inner,))
 
 
-cdef Block matrix(const uint8_t* base, const Cell* cells, Py_ssize_t count, Py_ssize_t dimension, Py_ssize_t width):
+# `gaps`: there are nulls, whose zeros are memory that is never touched.
+cdef Block matrix(
+    const uint8_t* base, const Cell* cells, Py_ssize_t count, Py_ssize_t dimension, Py_ssize_t width, bint gaps
+):
     cdef Py_ssize_t step = dimension * width
-    cdef Block made = new_block(count * step, False)
+    cdef Block made = new_block(count * step, gaps)
     cdef Py_ssize_t i
     for i in range(count):
-        if cells[i].size < 0:
-            memset(made.data + i * step, 0, step)
-        else:
+        if cells[i].size >= 0:
             turbocql_copy(made.data + i * step, base + cells[i].start, dimension, width, TURBOCQL_LITTLE)
     return made
 
@@ -156,7 +180,7 @@ cdef list objects(Node node, const uint8_t* base, const Cell* cells, Py_ssize_t 
     cdef list made = []
     cdef Py_ssize_t i
     cdef object codec = node.codec
-    cdef bint native = isinstance(codec, Codec)
+    cdef bint native = is_made(codec)
     for i in range(count):
         if native:
             made.append((<Codec> codec).read_nullable(base + cells[i].start, cells[i].size))

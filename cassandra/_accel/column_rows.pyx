@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True, binding=True
+# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False, initializedcheck=False, cdivision=True, binding=True
 """The columns of tables out of pages of system_schema.columns, compiled; `cassandra.metadata.column_rows` is its reference and explains it.
 
 Columns are made without a call of their class, their slots filled where they stand.
@@ -238,7 +238,7 @@ def columns_of(table, found, texts):
     Columns are in the order that servers describe tables in: the key, static columns, the others; within these by name, as they
     come. DecodeError for what is no text or number, ValueError for a null or an unknown kind.
     """
-    cdef Texts known = texts
+    cdef Texts known = <Texts?> texts
     cdef list partition_key = []
     cdef list partition_places = []
     cdef list clustering_key = []
@@ -256,6 +256,7 @@ def columns_of(table, found, texts):
     cdef str cql_type
     cdef dict columns
     cdef Py_ssize_t place
+    found = tuple(found)
     for place in range(0, len(found), 3):
         body, at, count = found[place], found[place + 1], found[place + 2]
         page = exact_bytes(body, "a page")

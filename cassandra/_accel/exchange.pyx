@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True, binding=True
+# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False, initializedcheck=False, cdivision=True, binding=True
 """The way of a request that goes well: the compiled twin of `cassandra.engine.exchange`, which tells how it works.
 
 What differs here: streams in use are bits, and responders stand in a list by stream.
@@ -8,10 +8,12 @@ cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.long cimport PyLong_FromVoidPtr
 from cpython.list cimport PyList_GET_SIZE
+from cpython.tuple cimport PyTuple_GET_SIZE
 from libc.stdint cimport uint64_t
 from libc.string cimport memcmp, memset
 
 from cassandra._accel.bodies cimport execute_of
+from cassandra._accel.checks cimport exact_bytes, exact_pair
 from cassandra._accel.slots cimport slot_in, slot_value
 from cassandra._accel.wbuf cimport get_be32
 
@@ -199,7 +201,7 @@ cdef class ExecuteBase:
         self.paging_state = paging_state
         self.serial_consistency = serial_consistency
         self.timestamp = timestamp
-        self.result = prepared.result_metadata_and_id
+        self.result = exact_pair(prepared.result_metadata_and_id, "result_metadata_and_id")
 
     def prerender(self, dialect):
         """Make the body now, for connections of `dialect`."""
@@ -209,7 +211,7 @@ cdef class ExecuteBase:
         cdef object metadata_id = None
         prepared = self.prepared
         cdef bint plain = type(prepared) is _PreparedStatement
-        self.result = _setting(prepared, plain, _RESULT, "result_metadata_and_id")
+        self.result = exact_pair(_setting(prepared, plain, _RESULT, "result_metadata_and_id"), "result_metadata_and_id")
         self._query_id = _setting(prepared, plain, _QUERY_ID, "query_id")
         self.skip_metadata = False
         if dialect >= C_METADATA_IDS:
@@ -257,7 +259,7 @@ cdef object _first_with_room(list connections):
     cdef Py_ssize_t least = C_MAX_STREAMS + 1
     best = None
     for connection in connections:
-        exchange = connection.exchange
+        exchange = <Exchange?> connection.exchange
         if exchange.in_flight < least and exchange._has_room():
             best = connection
             least = exchange.in_flight
@@ -392,7 +394,8 @@ cdef class RequestBase:
             self._speculation_handle.cancel()
         if self._retry_handle is not None:
             self._retry_handle.cancel()
-        for attempt in self.attempts:
+        for one in self.attempts:
+            attempt = <Attempt?> one
             if attempt.stream >= 0:
                 attempt.abandon()
             attempt.request = None
@@ -454,10 +457,10 @@ cdef class RequestBase:
         try:
             opcode, flags, body = self.payload.render(connection)
             if isinstance(self.payload, ExecuteBase):
-                attempt.columns = (<ExecuteBase> self.payload).result[0]
+                attempt.columns = exact_pair((<ExecuteBase> self.payload).result, "the result of a payload")[0]
             else:
                 attempt.columns = self.payload.cached_metadata()
-            exchange = connection.exchange
+            exchange = <Exchange?> connection.exchange
             stream = exchange.send(attempt, opcode, flags, body) if not exchange.closed else -1
             if stream < 0:
                 raise connection.refusal()
@@ -472,7 +475,7 @@ cdef class RequestBase:
 
     def on_answer(self, attempt, connection, opcode, flags, body):
         """An attempt was answered."""
-        cdef Attempt answered = attempt
+        cdef Attempt answered = <Attempt?> attempt
         cdef double now
         cdef int code = opcode
         cdef int bits = flags
@@ -484,12 +487,12 @@ cdef class RequestBase:
         if observe is not None and code == OP_RESULT:
             observe(answered.host, answered.latency)
         if code == OP_RESULT and bits == 0 and not self.payload.decodes:
-            if _is_void(body):
+            if _is_void(exact_bytes(body, "a body")):
                 self.response = _void_result
                 self._end()
                 return
             if answered.columns is not None:
-                rows = self._rows(answered.columns, body)
+                rows = self._rows(answered.columns, exact_bytes(body, "a body"))
                 if rows is not None:
                     self.response = rows
                     self._end()
@@ -505,7 +508,7 @@ cdef class RequestBase:
         if metadata.has_user_types:
             pos = metadata.rows_at(body, 0, self.session.core.user_types)
         else:
-            head = metadata._head
+            head = exact_bytes(metadata._head, "the head of a result's metadata")
             pos = PyBytes_GET_SIZE(head)
             if size < pos or memcmp(data, PyBytes_AS_STRING(head), pos) != 0:
                 pos = metadata.rows_at(body, 0, None)

@@ -91,6 +91,10 @@ cdef class Exchange:
     cdef Py_ssize_t _first           # no word before it has a free bit
     cdef uint64_t _free[C_WORDS]     # a bit for each stream that is free
 
+    def __cinit__(self, *arguments, **named):
+        # An object whose __init__ never ran has no stream to give.
+        self._responders = []
+
     def __init__(self, writer, call_soon, flush):
         self.writer = writer
         self._call_soon = call_soon
@@ -107,9 +111,10 @@ cdef class Exchange:
 
     @limit.setter
     def limit(self, limit):
-        if not 0 < limit <= C_MAX_STREAMS:
+        cdef Py_ssize_t count = limit
+        if not 0 < count <= C_MAX_STREAMS:
             raise ValueError(f"{limit} streams; a connection has 1 to {C_MAX_STREAMS}")
-        self._limit = limit
+        self._limit = count
 
     @property
     def has_room(self):
@@ -180,11 +185,15 @@ cdef class Exchange:
         cdef Py_ssize_t stream
         cdef Attempt attempt
         version = connection.version
-        for envelope in <list> envelopes:
+        for item in <list?> envelopes:
+            envelope = <tuple?> item
+            if PyTuple_GET_SIZE(envelope) != 5:
+                raise TypeError(f"an envelope of {len(envelope)} parts; it has 5")
             stream = envelope[0]
             if envelope[4] != version:
                 connection.peer_version = envelope[4]
-            if self._is_taken(stream):
+            # A stream that is taken while its request is still being written has nobody yet.
+            if self._is_taken(stream) and stream < PyList_GET_SIZE(self._responders):
                 responder = self._responders[stream]
                 self._responders[stream] = None
                 self._give_back(stream)

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True, binding=True
+# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False, initializedcheck=False, cdivision=True, binding=True
 """Frames: the compiled twin of `cassandra.protocol.frame`, which tells how they are read and written.
 
 What differs here: a body that has begun is received straight into the bytes object that will be handed on, so that no body is
@@ -189,6 +189,8 @@ cdef class FrameReader:
             block = self._block = bytearray(C_BLOCK)
         kept = self._end - self._start
         capacity = PyByteArray_GET_SIZE(block)
+        if self._end > capacity:
+            raise _shrunk()
         if self._end + size <= capacity and self._start + self._need <= capacity:
             return 0
         wanted = kept + size
@@ -216,6 +218,8 @@ cdef class FrameReader:
         cdef bytearray block = self._block
         if self._end - self._start < self._need:
             return 0
+        if block is None or self._end > PyByteArray_GET_SIZE(block):
+            raise _shrunk()
         self._start += self._segments(
             <const uint8_t*> PyByteArray_AS_STRING(block) + self._start, self._end - self._start, out
         )
@@ -373,6 +377,11 @@ cdef class FrameReader:
         if length < 0 or length > self._max_body:
             raise ProtocolError(f"a message claims a body of {length} bytes; the limit is {self._max_body}")
         return 0
+
+
+# Who got the block from `get_buffer` has its bytearray at hand, and may have cut it.
+cdef object _shrunk():
+    return ValueError("the buffer of a reader was made smaller")
 
 
 cdef class FrameWriter:

@@ -94,6 +94,30 @@ static inline PyObject *turbocql_int_of(const uint8_t *from, size_t size, int is
 #endif
 #endif
 
+/* Whether `value` may be what another library has for "no value" (see cqltypes/missing.py): by the name of its type alone, so that
+ * ordinary values cost a look at two fields.
+ */
+static inline int turbocql_maybe_missing(PyObject *value) {
+    const PyTypeObject *type = Py_TYPE(value);
+    const char *name;
+    if (type->tp_flags
+        & (Py_TPFLAGS_LONG_SUBCLASS | Py_TPFLAGS_LIST_SUBCLASS | Py_TPFLAGS_TUPLE_SUBCLASS | Py_TPFLAGS_BYTES_SUBCLASS
+           | Py_TPFLAGS_UNICODE_SUBCLASS | Py_TPFLAGS_DICT_SUBCLASS))
+        return 0;
+    name = type->tp_name;
+    if (name[0] == 'p')
+        return strncmp(name, "pandas.", 7) == 0;
+    if (name[0] == 'M')
+        return strncmp(name, "Masked", 6) == 0;
+    return name[0] == 'N' && (strcmp(name, "NAType") == 0 || strcmp(name, "NaTType") == 0);
+}
+
+/* Whether `value`, a buffer, may be more than its memory says: an instance of a class made in Python, as masked arrays are. */
+static inline int turbocql_maybe_masked(PyObject *value) {
+    const PyTypeObject *type = Py_TYPE(value);
+    return (type->tp_flags & Py_TPFLAGS_HEAPTYPE) && strcmp(type->tp_name, "array.array") != 0;
+}
+
 /* The 16 bytes of a UUID's number, out of the digits where their layout is known. */
 static inline int turbocql_uuid_bytes(PyObject *number, uint8_t *to) {
 #ifdef TURBOCQL_DIGITS

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True, binding=True
+# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False, initializedcheck=False, cdivision=True, binding=True
 """Query plans over the replicas of a partition, compiled; `cassandra.policies.plans` is its reference and explains it.
 
 A plan holds numbers of hosts, and gives a host out when it is asked for one: most plans are asked for the first one alone.
@@ -6,7 +6,7 @@ A plan holds numbers of hosts, and gives a host out when it is asked for one: mo
 
 cimport cython
 
-from cpython.bytes cimport PyBytes_AS_STRING
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.object cimport PyObject
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
@@ -38,6 +38,9 @@ cdef Py_ssize_t _INDEXES = slot_in(_PreparedStatement, "routing_key_indexes")
 cdef Py_ssize_t _IS_LWT = slot_in(_PreparedStatement, "_is_lwt")
 
 
+cdef ReplicaMap _NOBODY = ReplicaMap.__new__(ReplicaMap)
+
+
 cdef inline bint _is_down(host) except -1:
     if type(host) is _Host:
         return slot_value(host, _IS_UP, "is_up") is False
@@ -54,10 +57,16 @@ cdef class Router:
     cdef bytes _tiers
     cdef uint64_t _state
 
+    def __cinit__(self, *arguments, **named):
+        # Until __init__ has run there is nobody to route to.
+        self._map = _NOBODY
+        self._tiers = b""
+
     def __init__(self, replica_map, tiers, seed):
+        tiers = list(tiers)
         if len(tiers) != len(replica_map.hosts()):
             raise ValueError(f"{len(replica_map.hosts())} hosts have {len(tiers)} tiers")
-        self._map = replica_map
+        self._map = <ReplicaMap?> replica_map
         self._tiers = bytes([min(tier, TIERS) for tier in tiers])
         self._state = (seed & 0xFFFFFFFFFFFFFFFF) or 1
 
@@ -86,6 +95,8 @@ cdef class Router:
         cdef ReplicaPlan made
         if row == NULL:
             return _plan_over(self._map._hosts, 0)
+        if PyBytes_GET_SIZE(self._tiers) < PyTuple_GET_SIZE(self._map._hosts):  # the map was filled anew
+            raise ValueError(f"{len(self._map._hosts)} hosts have {len(self._tiers)} tiers")
         made = _plan_over(self._map._hosts, self._map._width)
         made._count = self._arrange(row, self._map._width, made._order, nearest, shuffle)
         if in_flight is not None and nearest[0] > 1:
@@ -363,6 +374,9 @@ cdef class Rotation:
     cdef Py_ssize_t _place
     cdef Py_ssize_t _left
 
+    def __cinit__(self, *arguments, **named):
+        self._tiers = self._hosts = ()
+
     cdef int _enter(self, Py_ssize_t tier) except -1:
         self._tier = tier
         self._hosts = tuple(self._tiers[tier])
@@ -392,6 +406,8 @@ def rotated(tiers, start):
     cdef Rotation made = Rotation.__new__(Rotation)
     made._tiers = tuple(tiers)
     made._start = start
+    if made._start < 0:
+        raise ValueError(f"a rotation begins at {start}")
     made._tier = -1
     return made
 
@@ -404,9 +420,10 @@ cdef Py_ssize_t _PLANNER = -1
 def make_query_plan(policy, working_keyspace=None, query=None):
     """The hosts to try for one request, the best first: the replicas of the statement's partition, then the child policy's plan."""
     global _policy_kind, _PLANNER
+    cdef Py_ssize_t place
     if type(policy) is not _policy_kind:
-        _PLANNER = slot_in(type(policy), "_planner")
-        _policy_kind = type(policy)
+        place = slot_in(type(policy), "_planner")
+        _policy_kind, _PLANNER = type(policy), place
     planner = slot_value(policy, _PLANNER, "_planner")
     if query is not None and type(planner) is Planner:
         try:

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True, binding=True
+# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False, initializedcheck=False, cdivision=True, binding=True
 """The token ring and who holds which part of it, compiled; `cassandra.metadata.ring` is its reference and explains it.
 
 Here replicas are found by walking along the ring from each token, as the server does it. A row of replicas is as many numbers of
@@ -14,6 +14,8 @@ from libc.stdlib cimport calloc, free, malloc, qsort, realloc
 from libc.string cimport memcmp, memset
 
 from cassandra._accel.murmur3 cimport murmur3_of
+
+from operator import index as _index
 
 
 cdef extern from "Python.h":
@@ -70,8 +72,8 @@ cdef class TokenRing:
         cdef Py_ssize_t kept = 0
         cdef uint32_t host = 0
         cdef Token* found
-        _check_count(len(texts))
         texts = [tuple(own) for own in texts]
+        _check_count(len(texts))
         for own in texts:
             room += len(own)
         found = <Token*> malloc(max(room, 1) * sizeof(Token))
@@ -93,6 +95,10 @@ cdef class TokenRing:
                 qsort(found, count, sizeof(Token), _by_token)
             free(self._tokens)
             free(self._owners)
+            free(self._first)
+            self._tokens = NULL  # whatever fails from here on
+            self._owners = NULL
+            self._first = NULL
             self._size = 0
             self._tokens = <int64_t*> malloc(max(count, 1) * sizeof(int64_t))
             self._owners = <uint16_t*> malloc(max(count, 1) * sizeof(uint16_t))
@@ -182,6 +188,8 @@ cdef class ReplicaMap:
         cdef _Rows made
         hosts = tuple(hosts)
         _check_count(len(hosts))
+        # As they are now, and as numbers: what a caller's own objects do from here on changes nothing.
+        rows = [tuple(map(_index, own)) for own in rows]
         made = _Rows(len(rows), max(map(len, rows), default=0))
         for at in range(len(rows)):
             row = made.start()
@@ -202,9 +210,14 @@ cdef class ReplicaMap:
         self._width = rows.width
         self._places = rows.places
         self._set_count = rows.count
-        self._sets, rows.sets = rows.sets, NULL
-        self._set_at, rows.set_at = rows.set_at, NULL
+        self._sets = rows.sets
+        self._set_at = rows.set_at
+        rows.sets = NULL
+        rows.set_at = NULL
         return 0
+
+    def __cinit__(self, *arguments, **named):
+        self._hosts = ()
 
     def __dealloc__(self):
         free(self._sets)
@@ -212,7 +225,7 @@ cdef class ReplicaMap:
 
     cdef const uint16_t* _row(self, Py_ssize_t position) noexcept nogil:
         """NULL where there are no replicas."""
-        if self._places <= 0 or self._width == 0:
+        if self._places <= 0 or self._width == 0 or position < 0:
             return NULL
         if self._places == 1:
             position = 0
@@ -221,9 +234,13 @@ cdef class ReplicaMap:
         return self._sets + <Py_ssize_t> self._set_at[position] * self._width
 
     cdef Py_ssize_t _place_of(self, key) except -1:
+        cdef Py_ssize_t place
         if self._own is not None:
             return self._own._position(_token_of(<bytes> key if PyBytes_Check(key) else bytes(key)))
-        return self._ring.position_of(key)
+        place = self._ring.position_of(key)
+        if place < 0:
+            raise IndexError(f"there is no place {place} on a ring")
+        return place
 
     def at(self, position):
         """The hosts that hold what belongs to the token at `position`, the first one first."""
@@ -373,7 +390,7 @@ cdef class _Walk:
     def __cinit__(self, ring, Py_ssize_t hosts):
         cdef Py_ssize_t i
         _check_count(hosts)
-        listed = ring.owners()
+        listed = tuple(map(_index, ring.owners()))
         self.size = len(listed)
         self.owners = <uint16_t*> malloc(max(self.size, 1) * sizeof(uint16_t))
         if self.owners == NULL:
@@ -388,14 +405,15 @@ cdef class _Walk:
         free(self.owners)
 
 
-cdef ReplicaMap _made(ring, hosts, _Rows rows):
+cdef ReplicaMap _made(ring, tuple hosts, _Rows rows):
     cdef ReplicaMap made = ReplicaMap.__new__(ReplicaMap)
-    made._take(ring, tuple(hosts), rows)
+    made._take(ring, hosts, rows)
     return made
 
 
 def simple_map(ring, hosts, full, total):
     """SimpleStrategy: `total` replicas, of which the first `full` ones hold the data for good."""
+    hosts = tuple(hosts)
     cdef _Walk walk = _Walk(ring, len(hosts))
     cdef Py_ssize_t wanted = max(min(full, total, walk.distinct), 0)
     cdef _Rows rows = _Rows(walk.size, wanted)
@@ -532,8 +550,13 @@ def network_map(ring, hosts, datacenters, racks, factors):
     datacenters, racks: for each host the number of its data centre and of its rack; racks of different data centres have different
     numbers. factors: for each data centre (full replicas, all replicas); (0, 0) for one that holds nothing.
     """
+    hosts = tuple(hosts)
+    datacenters = tuple(map(_index, datacenters))
+    racks = tuple(map(_index, racks))
+    if len(datacenters) != len(hosts):
+        raise ValueError(f"{len(hosts)} hosts, of which {len(datacenters)} have data centres")
     cdef _Walk walk = _Walk(ring, len(hosts))
-    cdef _Places places = _Places(walk, datacenters, racks, factors)
+    cdef _Places places = _Places(walk, datacenters, racks, tuple(factors))
     cdef _Rows rows = _Rows(walk.size, places.width)
     cdef uint16_t* row
     cdef Py_ssize_t at

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True, binding=True
+# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False, initializedcheck=False, cdivision=True, binding=True
 """Row plans: the compiled twin of `cassandra.protocol.rows`. Rows are built straight from the page, each value by its codec."""
 
 from collections import OrderedDict as _OrderedDict
@@ -12,7 +12,7 @@ from libc.stdint cimport int32_t, uint8_t
 from libc.string cimport memcmp
 
 from cassandra._accel.checks cimport exact_bytes
-from cassandra._accel.codecs cimport Codec
+from cassandra._accel.codecs cimport Codec, begin_page, is_made
 from cassandra._accel.wbuf cimport get_be32
 
 from cassandra.errors import DecodeError
@@ -36,16 +36,20 @@ cdef class RowPlan:
     cdef object _named
 
     def __cinit__(self, *arguments, **named):
-        # An object whose __init__ never ran has no columns.
-        self.names = self._codecs = ()
+        # An object whose __init__ never ran has no columns, and no codecs: a plan in use never changes.
+        self.names = ()
 
     def __init__(self, names, codecs):
-        if len(names) != len(codecs):
-            raise ValueError(f"{len(names)} names and {len(codecs)} codecs")
-        self.names = tuple(names)
-        self._codecs = tuple(codecs)
-        self._count = len(self._codecs)
-        self._native = all([isinstance(codec, Codec) for codec in self._codecs])
+        cdef tuple called = tuple(names)
+        cdef tuple kinds = tuple(codecs)
+        if self._codecs is not None:
+            raise TypeError("a plan is made once")
+        if len(called) != len(kinds):
+            raise ValueError(f"{len(called)} names and {len(kinds)} codecs")
+        self.names = called
+        self._codecs = kinds
+        self._count = len(kinds)
+        self._native = all([is_made(codec) for codec in kinds])
         self._named = None
 
     def tuples(self, body, offset, row_count):
@@ -58,11 +62,11 @@ cdef class RowPlan:
             self._named = _row_class(self.names)
         return self._tuples(exact_bytes(body, "a page"), offset, row_count, <PyTypeObject*> self._named)
 
-    cdef list _tuples(self, bytes body, object offset, object row_count, PyTypeObject* kind):
+    cdef list _tuples(self, bytes body, Py_ssize_t offset, Py_ssize_t row_count, PyTypeObject* kind):
         cdef Py_ssize_t count = check_rows(body, offset, row_count, self._count)
         cdef const uint8_t* start = <const uint8_t*> PyBytes_AS_STRING(body)
         cdef const uint8_t* end = start + PyBytes_GET_SIZE(body)
-        cdef const uint8_t* p = start + <Py_ssize_t> offset
+        cdef const uint8_t* p = start + offset
         cdef bint plain = kind == <PyTypeObject*> tuple
         cdef Py_ssize_t row = 0
         cdef Py_ssize_t column = 0
@@ -115,11 +119,11 @@ cdef class RowPlan:
         names = self.names
         return [_OrderedDict(zip(names, row)) for row in self.tuples(body, offset, row_count)]
 
-    cdef list _mappings(self, bytes body, object offset, object row_count):
+    cdef list _mappings(self, bytes body, Py_ssize_t offset, Py_ssize_t row_count):
         cdef Py_ssize_t count = check_rows(body, offset, row_count, self._count)
         cdef const uint8_t* start = <const uint8_t*> PyBytes_AS_STRING(body)
         cdef const uint8_t* end = start + PyBytes_GET_SIZE(body)
-        cdef const uint8_t* p = start + <Py_ssize_t> offset
+        cdef const uint8_t* p = start + offset
         cdef Py_ssize_t row = 0
         cdef Py_ssize_t column = 0
         cdef dict made
@@ -138,11 +142,11 @@ cdef class RowPlan:
         """The page by columns: a list of values for each."""
         return self._lists(exact_bytes(body, "a page"), offset, row_count)
 
-    cdef list _lists(self, bytes body, object offset, object row_count):
+    cdef list _lists(self, bytes body, Py_ssize_t offset, Py_ssize_t row_count):
         cdef Py_ssize_t count = check_rows(body, offset, row_count, self._count)
         cdef const uint8_t* start = <const uint8_t*> PyBytes_AS_STRING(body)
         cdef const uint8_t* end = start + PyBytes_GET_SIZE(body)
-        cdef const uint8_t* p = start + <Py_ssize_t> offset
+        cdef const uint8_t* p = start + offset
         cdef Py_ssize_t row = 0
         cdef Py_ssize_t column = 0
         cdef list made = [[] for _ in range(self._count)]
@@ -159,8 +163,8 @@ cdef class RowPlan:
         cdef _Rows rows = _Rows.__new__(_Rows)
         rows._plan = self
         rows._body = exact_bytes(body, "a page")
-        rows._left = check_rows(rows._body, offset, row_count, self._count)
         rows._pos = offset
+        rows._left = check_rows(rows._body, rows._pos, row_count, self._count)
         rows._row = 0
         return rows
 
@@ -193,6 +197,7 @@ cdef class _Rows:
         end = start + PyBytes_GET_SIZE(self._body)
         p = start + self._pos
         values = []
+        begin_page()
         try:
             for column in range(plan._count):
                 values.append(plan._value(&p, end, column))
@@ -218,14 +223,15 @@ def shared_columns(readers, body, offset, row_count):
     raised as they are.
     """
     cdef bytes page = exact_bytes(body, "a page")
-    cdef Py_ssize_t width = len(readers)
-    cdef Py_ssize_t count = check_rows(page, offset, row_count, width)
-    cdef const uint8_t* p = <const uint8_t*> PyBytes_AS_STRING(page) + <Py_ssize_t> offset
+    cdef tuple read = tuple(readers)
+    cdef Py_ssize_t width = len(read)
+    cdef Py_ssize_t at = offset  # once: a number's own code may say another one the second time
+    cdef Py_ssize_t count = check_rows(page, at, row_count, width)
+    cdef const uint8_t* p = <const uint8_t*> PyBytes_AS_STRING(page) + at
     cdef const uint8_t* end = <const uint8_t*> PyBytes_AS_STRING(page) + PyBytes_GET_SIZE(page)
     cdef Value* before = <Value*> PyMem_Malloc(max(width, 1) * sizeof(Value))
     cdef list columns = [[] for _ in range(width)]
     cdef list values = [None] * width
-    cdef tuple read = tuple(readers)
     cdef Py_ssize_t row, column, size
     if before == NULL:
         raise MemoryError
@@ -256,12 +262,11 @@ def shared_columns(readers, body, offset, row_count):
     return columns
 
 
-cdef Py_ssize_t check_rows(bytes body, object offset, object row_count, Py_ssize_t column_count) except -1:
+cdef Py_ssize_t check_rows(bytes body, Py_ssize_t start, Py_ssize_t count, Py_ssize_t column_count) except -1:
     cdef Py_ssize_t size = PyBytes_GET_SIZE(body)
-    cdef Py_ssize_t start = offset
-    cdef Py_ssize_t count = row_count
+    begin_page()
     if start < 0 or start > size or count < 0 or (count > 0 and (column_count == 0 or count > (size - start) / 4 / column_count)):
-        check_row_count(size, offset, row_count, column_count)
+        check_row_count(size, start, count, column_count)
     return count
 
 

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True, binding=True
+# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False, initializedcheck=False, cdivision=True, binding=True
 """Segments of protocol 5: the compiled twin of `cassandra.protocol.segment`, which says what they are.
 
 The CRC32 is zlib's, which is faster than a table in C would be; the CRC24 of a header's few bytes is computed here.

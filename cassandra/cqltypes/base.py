@@ -19,6 +19,8 @@ from types import ModuleType
 from typing import Any, ClassVar
 
 import cassandra._impl as implementations
+from cassandra._bounded import Bounded, text_size
+from cassandra.cqltypes.codec_base import begin_page
 from cassandra.sentinels import EMPTY, EmptyValue
 
 apache_cassandra_type_prefix = "org.apache.cassandra.db.marshal."
@@ -131,6 +133,7 @@ class _CassandraType(metaclass=CassandraTypeType):
     @classmethod
     def deserialize(cls, byts: bytes, protocol_version: int) -> Any:
         """The value of a body that is neither null nor empty; raises DecodeError."""
+        begin_page()
         return cls._native_codec(protocol_version, "list").decode(byts)
 
     @classmethod
@@ -264,8 +267,8 @@ _EMPTY_IS_VALUE = frozenset({"text", "ascii_text", "blob", "nothing"})
 
 # Classes with parameters, so that equal types are one class with one plan. A schema has few; a limit keeps hostile or
 # generated ones from piling up.
-_parameterized: dict[Any, Any] = {}
-_PARAMETERIZED_LIMIT = 10_000
+_CLASS_BYTES = 2000
+_parameterized: Bounded[Any, Any] = Bounded(10_000, 1 << 25)
 
 
 def parameterized(cls: Any, subtypes: tuple[Any, ...], fieldnames: tuple[Any, ...] | None, **attributes: Any) -> Any:
@@ -286,9 +289,9 @@ def parameterized(cls: Any, subtypes: tuple[Any, ...], fieldnames: tuple[Any, ..
                 **attributes,
             },
         )
-        if len(_parameterized) >= _PARAMETERIZED_LIMIT:
-            _parameterized.clear()
-        _parameterized[key] = made
+        made = _parameterized.keep(
+            key, made, _CLASS_BYTES + 3 * len(name) + 3 * text_size(fieldnames) + 8 * len(subtypes)
+        )
     return made
 
 

@@ -9,9 +9,14 @@ from collections.abc import Callable
 from struct import Struct
 from typing import Any
 
-from cassandra.cqltypes.coerce import truncated
+from cassandra.cqltypes.coerce import refuse_missing, truncated
+from cassandra.limits import NullCells
 
 Data = bytes | memoryview
+
+# The fields that values of tuples and user-defined types lack, of one page or one value that is decoded by itself.
+missing_fields = NullCells()
+begin_page = missing_fields.begin
 MAX_LENGTH = 0x7FFFFFFF  # native_protocol_v5.spec 3: the length of [bytes] is a signed [int]
 
 
@@ -130,6 +135,7 @@ class FunctionCodec(Codec):
 
     def encode(self, value: Any) -> bytes:
         """What the type's function makes of `value`."""
+        refuse_missing(value, f"a value of {self.cql_name}")
         data = self._encode(value)
         if not isinstance(data, (bytes, bytearray, memoryview)):
             raise TypeError(f"{self.cql_name}: the type's encoding returned {type(data).__name__}, not bytes")
@@ -210,9 +216,11 @@ __all__ = [
     "Codec",
     "Data",
     "Leaf",
+    "begin_page",
     "from_class",
     "from_functions",
     "length_fields",
+    "missing_fields",
     "pack_length",
     "read_element",
     "take",

@@ -14,6 +14,7 @@ from typing import Any
 
 from cassandra.cqltypes import coerce
 from cassandra.cqltypes.failures import malformed
+from cassandra.cqltypes.missing import masked_array
 
 _NATIVE_ORDER = "<" if sys.byteorder == "little" else ">"
 _INTEGERS = frozenset("bBhHiIlLqQnN")
@@ -23,8 +24,11 @@ _ARRAY_CODES = {"b": "b", "h": "h", "i": "i", "q": "q", "f": "f", "d": "d"}
 
 
 def buffer_of(value: Any) -> memoryview | None:
-    """The memory of an array of numbers (NumPy, array.array, memoryview, bytearray); None for anything else."""
-    if isinstance(value, (list, tuple, set, frozenset, str, bytes)):
+    """The memory of an array of numbers (NumPy, array.array, memoryview, bytearray); None for anything else.
+
+    The memory of a masked array says nothing of its mask: its elements are looked at one by one.
+    """
+    if isinstance(value, (list, tuple, set, frozenset, str, bytes)) or masked_array(value) is not None:
         return None
     try:
         return memoryview(value)

@@ -7,7 +7,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cassandra.cqltypes import coerce
-from cassandra.cqltypes.codec_base import NULL, Codec, Data, Leaf, length_fields, pack_length, read_element, take
+from cassandra.cqltypes.codec_base import (
+    NULL,
+    Codec,
+    Data,
+    Leaf,
+    length_fields,
+    missing_fields,
+    pack_length,
+    read_element,
+    take,
+)
 from cassandra.cqltypes.codec_bulk import (
     buffer_of,
     check_dimension,
@@ -21,6 +31,7 @@ from cassandra.cqltypes.codec_bulk import (
     without_lengths,
 )
 from cassandra.cqltypes.failures import EncodeTypeError, locate, malformed, refuse_value
+from cassandra.cqltypes.missing import USUAL, is_missing, without_missing
 from cassandra.marshal import uvint_pack, uvint_unpack
 from cassandra.sentinels import EMPTY
 from cassandra.util.orderedmap import OrderedMapSerializedKey
@@ -33,6 +44,8 @@ def _packed(value: Any, code: str) -> bytes | None:
     """The packed big-endian bytes of a sequence of plain numbers; None where it takes a look at each element."""
     if type(value) is list or type(value) is tuple:
         if value and value[0] is None:
+            return None
+        if without_missing(value) is not value:
             return None
         try:
             return struct.pack(f">{len(value)}{code}", *value)
@@ -102,6 +115,7 @@ class ListCodec(Codec):
             return b""
         # A list of our own, so that elements' code may do what it likes to the caller's.
         items = value.copy() if type(value) is list else [*elements_of(value, self.cql_name)]
+        items = without_missing(items, element.cql_name)
         bodies = None if element.struct_code else element._encode_many(items)
         if bodies is not None:
             parts = [b""] * (2 * len(items) + 1)
@@ -200,6 +214,8 @@ class MapCodec(Codec):
             keys, values = [*value], [*value.values()]
         else:
             keys, values = coerce.pairs(value, self.cql_name)
+        keys = without_missing(keys, self._key.cql_name)
+        values = without_missing(values, self._value.cql_name)
         key_bodies = self._key._encode_many(keys) if self._leaves else None
         value_bodies = None if key_bodies is None else self._value._encode_many(values)
         if key_bodies is None or value_bodies is None:
@@ -292,7 +308,7 @@ class TupleCodec(Codec):
         at = 0
         try:
             for item in items:
-                if item is None:
+                if item is None or (type(item) not in USUAL and is_missing(item, self._fields[at].cql_name)):
                     parts.append(NULL)
                 else:
                     body = encoders[at](item)
@@ -313,6 +329,7 @@ class TupleCodec(Codec):
             for codec in self._fields:
                 if offset == total:
                     # A missing tail is null: the value is older than the type's last fields.
+                    missing_fields.charge(len(self._fields) - len(found), self.cql_name)
                     found.extend([None] * (len(self._fields) - len(found)))
                     break
                 start = offset + 4
@@ -395,6 +412,7 @@ class VectorCodec(Codec):
         items = elements_of(value, self.cql_name)
         if len(items) != dimension:
             self._wrong_length(value, len(items))
+        items = without_missing(items, element.cql_name)
         if element.fixed_size >= 0 and not element.struct_code:
             bodies = element._encode_many([*items])
             if bodies is not None and not {*map(len, bodies)} - {element.fixed_size}:

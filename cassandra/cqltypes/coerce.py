@@ -17,7 +17,9 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from cassandra.cqltypes.aliases import attributes_by_alias
+from cassandra.cqltypes.big_numbers import WIDE_CONTEXT, check_size, digits_limit, int_of_digits, to_decimal
 from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError, locate, malformed, refuse_type, refuse_value
+from cassandra.cqltypes.missing import is_missing, is_partly_masked
 from cassandra.errors import DecodeError
 from cassandra.util.temporal import Date, Duration, Time, ms_timestamp_from_datetime
 
@@ -25,11 +27,6 @@ DATE_OFFSET = 1 << 31  # native_protocol_v5.spec 5.5: the epoch lies in the cent
 _EPOCH_ORDINAL = 719163
 _INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
 _INT32_MIN, _INT32_MAX = -(1 << 31), (1 << 31) - 1
-
-# scaleb() in a context as wide as the module allows is exact; the ordinary context would round.
-WIDE_CONTEXT = decimal.Context(
-    prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN, traps=[decimal.InvalidOperation]
-)
 
 
 def member_or_refuse(convert: Callable[..., Any], value: Any, what: str, *rest: Any) -> Any:
@@ -57,6 +54,7 @@ def integer_out_of_place(value: Any, name: str, low: int, high: int) -> NoReturn
 
 def real_number(value: Any, name: str) -> float:
     """The float of a number; an error of the number's own conversion goes out as it is."""
+    refuse_missing(value, "a number")
     kind = type(value)
     # NumPy's text has a __float__ that parses, its arrays one that fails without saying at which element.
     if (
@@ -156,6 +154,7 @@ def _timestamp_of_text(text: str) -> int:
 def timestamp_millis(value: Any) -> int:
     """Milliseconds since 1970 of a datetime (naive: UTC), a date, a `Date`, a number of milliseconds, or a string."""
     if isinstance(value, datetime.datetime):
+        refuse_missing(value, "a datetime, a date or a number of milliseconds")
         return ms_timestamp_from_datetime(value)
     if isinstance(value, datetime.date):
         return (value.toordinal() - _EPOCH_ORDINAL) * 86_400_000
@@ -164,7 +163,7 @@ def timestamp_millis(value: Any) -> int:
     elif isinstance(value, str):
         millis = _timestamp_of_text(value)
     elif hasattr(type(value), "__index__"):
-        millis = operator.index(value)
+        millis = _index(value)
     elif isinstance(value, float):
         try:
             millis = int(value)
@@ -182,6 +181,7 @@ def date_number(value: Any) -> int:
     if isinstance(value, Date):
         number = operator.index(value.days_from_epoch) + DATE_OFFSET
     elif isinstance(value, datetime.date):
+        refuse_missing(value, "a date")
         number = value.toordinal() - _EPOCH_ORDINAL + DATE_OFFSET
     elif isinstance(value, str):
         try:
@@ -189,7 +189,7 @@ def date_number(value: Any) -> int:
         except ValueError as error:
             refuse_value(value, f"is not a date: {error}")
     elif hasattr(type(value), "__index__"):
-        number = operator.index(value)
+        number = _index(value)
     else:
         number = member_or_refuse(date_number, value, "a date")
     if not 0 <= number <= 0xFFFFFFFF:
@@ -207,7 +207,7 @@ def time_nanos(value: Any) -> int:
         except ValueError as error:
             refuse_value(value, f"is not a time: {error}")
     elif hasattr(type(value), "__index__"):
-        nanos = operator.index(value)
+        nanos = _index(value)
     else:
         nanos = member_or_refuse(time_nanos, value, "a time of day")
     if not 0 <= nanos < Time.DAY:
@@ -242,7 +242,7 @@ def varint_bytes(value: Any) -> bytes:
     if not hasattr(type(value), "__index__"):
         data: bytes = member_or_refuse(varint_bytes, value, "an integer")
         return data
-    number = operator.index(value)
+    number = _index(value)
     magnitude = number if number >= 0 else ~number
     size: int = (magnitude.bit_length() >> 3) + 1
     encoded: bytes = number.to_bytes(size, "big", signed=True)
@@ -255,21 +255,45 @@ def decimal_parts(value: Any) -> tuple[int, int]:
         if isinstance(value, bool) or not (isinstance(value, (int, float, str)) or hasattr(type(value), "__index__")):
             parts: tuple[int, int] = member_or_refuse(decimal_parts, value, "a decimal")
             return parts
+        if not isinstance(value, (float, str)):
+            return _index(value), 0
         try:
-            value = decimal.Decimal(value if isinstance(value, (int, float, str)) else operator.index(value))
+            # In a context of our own: the thread's may trap what is no error here.
+            value = decimal.Decimal(value, WIDE_CONTEXT)
         except (decimal.InvalidOperation, ValueError):
             refuse_value(value, "does not spell a decimal")
-    exponent = value.as_tuple().exponent
-    if not isinstance(exponent, int):
+    if not value.is_finite():
         refuse_value(value, "has no decimal form in CQL (it is not finite)")
+    # Its scientific text has all its digits and its exponent; as_tuple() makes an object for each digit.
+    mantissa, _, power = WIDE_CONTEXT.to_sci_string(value).partition("E")
+    whole, _, fraction = mantissa.lstrip("-").partition(".")
+    exponent = int(power or "0") - len(fraction)
     if not _INT32_MIN <= -exponent <= _INT32_MAX:
         refuse_value(value, "has an exponent out of the range of 32 bits")
-    return int(value.scaleb(-exponent, WIDE_CONTEXT)), -exponent
+    digits = whole + fraction
+    if len(digits) > digits_limit():
+        raise EncodeValueError(
+            f"a decimal of {len(digits)} digits; limits.decimal_bytes allows {digits_limit()} (see cassandra.limits)"
+        )
+    unscaled = int_of_digits(digits)
+    return -unscaled if value.is_signed() else unscaled, -exponent
 
 
 def decimal_of(unscaled: int, scale: int) -> decimal.Decimal:
-    """`unscaled` * 10 ** -`scale`, exactly."""
-    return decimal.Decimal(unscaled).scaleb(-scale, WIDE_CONTEXT)
+    """`unscaled` * 10 ** -`scale`, exactly.
+
+    :raises DecodeError: `unscaled` is larger than `limits.decimal_bytes` allows.
+    """
+    return shown_number(unscaled, "decimal").scaleb(-scale, WIDE_CONTEXT)
+
+
+def shown_number(number: int, name: str) -> decimal.Decimal:
+    """`number`, of the CQL type `name`, as it has digits to show; `DecodeError` beyond `limits.decimal_bytes`."""
+    if number.bit_length() > 8192:
+        why = check_size((number.bit_length() >> 3) + 1)
+        if why:
+            malformed(name, why)
+    return to_decimal(number)
 
 
 # -- text and bytes -------------------------------------------------------------------------------------------------------
@@ -287,7 +311,11 @@ def text_bytes(value: Any, name: str) -> bytes:
 
 
 def blob_bytes(value: Any) -> bytes:
-    """The bytes of bytes, bytearray, memoryview, or anything else with the buffer protocol, in C order."""
+    """The bytes of bytes, bytearray, memoryview, or another buffer of one dimension.
+
+    More dimensions have more than one order, and what points to objects has addresses for bytes: both are refused, and so are
+    masked arrays, whose hidden elements nobody means to send.
+    """
     if isinstance(value, bytes):
         return bytes(value)
     try:
@@ -296,10 +324,33 @@ def blob_bytes(value: Any) -> bytes:
         data: bytes = member_or_refuse(blob_bytes, value, "bytes or another buffer")
         return data
     with view:
+        if view.ndim > 1:
+            refuse_type(value, f"bytes: it has {view.ndim} dimensions")
+        if not _POINTERS.isdisjoint(_FIELD_NAMES.sub("", view.format)):
+            refuse_type(value, "bytes: its elements are references to objects")
+        if is_partly_masked(value) or is_missing(value):
+            refuse_type(value, "bytes: it has masked elements")
         return view.tobytes()
 
 
 # -- containers -----------------------------------------------------------------------------------------------------------
+
+
+_POINTERS = frozenset("OPX&")
+_FIELD_NAMES = re.compile(":[^:]*:")
+
+
+def refuse_missing(value: object, what: str) -> None:
+    """Raise the error for a value that stands for null where the encoding of one is asked for."""
+    if is_missing(value):
+        refuse_type(value, f"{what}: it stands for null")
+
+
+def _index(value: Any) -> int:
+    """The int of an integer; a masked array of no dimension has the number that it hides, which is none."""
+    if type(value) is not int:
+        refuse_missing(value, "an integer")
+    return operator.index(value)
 
 
 def elements(value: Any, name: str) -> list[Any] | tuple[Any, ...]:
@@ -310,6 +361,8 @@ def elements(value: Any, name: str) -> list[Any] | tuple[Any, ...]:
         return value
     if isinstance(value, (str, bytes, dict)):
         refuse_type(value, f"a collection of elements for {name}")
+    if isinstance(value, memoryview) and value.ndim != 1:
+        refuse_type(value, f"a collection of elements for {name}: it has {value.ndim} dimensions")
     try:
         iterator = iter(value)
     except TypeError:
@@ -364,6 +417,7 @@ def udt_items(value: Any, name: str, fields: tuple[str, ...]) -> list[Any] | tup
             refuse_value(value, f"has the key {unknown[0]!r}, which is no field of {name} ({', '.join(fields)})")
         present = set(value.keys())
         return [value[field] if field in present else None for field in fields]
+    refuse_missing(value, f"a value of {name}")  # NaT has attributes, all of them NaN
     aliases = attributes_by_alias(value.__class__)
     attributes = [aliases.get(field, field) for field in fields] if aliases else fields
     if isinstance(value, (str, bytes, int, float, enum.Enum)) or not any(hasattr(value, one) for one in attributes):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cassandra._bounded import Bounded
 from cassandra.cqltypes.base import CassandraTypeType, _CassandraType, public
 
 
@@ -17,7 +18,8 @@ class UnrecognizedType(_CassandraType):
     _registered = False
 
 
-_unrecognized: dict[str, Any] = {}
+_CLASS_BYTES = 2000
+_unrecognized: Bounded[str, Any] = Bounded(10_000, 1 << 23)
 
 
 def mkUnrecognizedType(casstypename: str) -> Any:
@@ -30,8 +32,7 @@ def mkUnrecognizedType(casstypename: str) -> Any:
             {"typename": f"'{casstypename}'", "cassname": casstypename, "_registered": False},
         )
         made.__module__ = "cassandra.cqltypes"
-        if len(_unrecognized) < 10_000:
-            _unrecognized[casstypename] = made
+        made = _unrecognized.keep(casstypename, made, _CLASS_BYTES + 3 * len(casstypename))
     return made
 
 

@@ -9,10 +9,13 @@ from keyword import iskeyword
 from types import ModuleType
 from typing import Any, ClassVar
 
+from cassandra._bounded import Bounded, text_size
 from cassandra.cqltypes.base import CassandraTypeType, public, sub_codec, trim_if_startswith
 from cassandra.cqltypes.containers import TupleType
 
-_UDT_LIMIT = 10_000
+# A class, and a named tuple with a descriptor for each field.
+_CLASS_BYTES = 5000
+_FIELD_BYTES = 300
 
 
 class UserType(TupleType):
@@ -26,7 +29,7 @@ class UserType(TupleType):
     keyspace: ClassVar[str] = ""
     mapped_class: ClassVar[Any] = None
     tuple_type: ClassVar[Any] = None
-    _cache: ClassVar[dict[Any, Any]] = {}
+    _cache: ClassVar[Bounded[Any, Any]] = Bounded(10_000, 1 << 25)
 
     @classmethod
     def make_udt_class(
@@ -59,16 +62,14 @@ class UserType(TupleType):
                     "_registered": False,
                 },
             )
-            if len(cls._cache) >= _UDT_LIMIT:
-                cls._cache.clear()
-            cls._cache[key] = made
+            cost = _CLASS_BYTES + _FIELD_BYTES * len(names) + 3 * (text_size(names) + len(udt_name) + len(keyspace))
+            made = cls._cache.keep(key, made, cost)
         return made
 
     @classmethod
     def evict_udt_class(cls, keyspace: str, udt_name: str) -> None:
         """Forget the classes of a user-defined type."""
-        for key in [key for key in cls._cache if key[1:3] == (keyspace, udt_name)]:
-            cls._cache.pop(key, None)
+        cls._cache.discard(lambda key: bool(key[1:3] == (keyspace, udt_name)))
 
     @classmethod
     def apply_parameters(cls, subtypes: Sequence[Any], names: Sequence[Any] | None = None) -> Any:

@@ -64,10 +64,19 @@ def escape_name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-@lru_cache(maxsize=4096)
 def maybe_escape_name(name: str) -> str:
     """`name`, in quotes where it needs them."""
+    return _remembered(name) if len(name) <= _USUAL_LENGTH else _escaped(name)
+
+
+_USUAL_LENGTH = 256  # of names that servers take; a schema that was made up may have others
+
+
+def _escaped(name: str) -> str:
     return name if is_valid_name(name) else escape_name(name)
+
+
+_remembered = lru_cache(maxsize=4096)(_escaped)
 
 
 def protect_name(name: str) -> str:

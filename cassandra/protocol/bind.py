@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from cassandra.cqltypes.failures import locate
+from cassandra.cqltypes.missing import USUAL, is_missing
 from cassandra.errors import UnsupportedOperation
 from cassandra.protocol.primitives import NULL_VALUE, UNSET_MARK
 from cassandra.protocol.records import locate_row, refuse_missing, values_of
@@ -168,7 +169,7 @@ class BindPlan:
     columns: `ColumnMetadata` of each bind marker. routing_key_indexes: the markers that make up the partition key, in its order.
     """
 
-    __slots__ = ("_encoders", "_names", "_positions", "columns", "routing_key_indexes")
+    __slots__ = ("_encoders", "_kinds", "_names", "_positions", "columns", "routing_key_indexes")
 
     def __init__(self, columns: Sequence[Any], routing_key_indexes: Sequence[int] | None = None) -> None:
         self.columns = tuple(columns)
@@ -178,6 +179,7 @@ class BindPlan:
                 raise ValueError(f"routing key index {index}, where there are {len(self.columns)} bind markers")
         encoders: list[Callable[[Any], bytes]] = [column.type.codec().encode for column in self.columns]
         self._encoders = tuple(encoders)
+        self._kinds: tuple[str, ...] = tuple(column.type.codec().cql_name for column in self.columns)
         self._names = tuple(column.name for column in self.columns)
         positions: dict[str, tuple[int, ...]] = {}
         for position, name in enumerate(self._names):
@@ -207,6 +209,8 @@ class BindPlan:
             elif value is UNSET_VALUE:
                 has_unset = True
                 parts.append(UNSET_MARK)
+            elif type(value) not in USUAL and is_missing(value, self._kinds[index]):
+                parts.append(NULL_VALUE)
             else:
                 try:
                     data = encoders[index](value)

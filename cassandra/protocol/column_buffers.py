@@ -15,13 +15,14 @@ import struct
 import sys
 from array import array
 from collections.abc import Callable, Sequence
-from decimal import Decimal
 from itertools import accumulate
 from typing import Any
 
 from cassandra.cqltypes import coerce
-from cassandra.cqltypes.codec_base import take
+from cassandra.cqltypes.big_numbers import WIDE_CONTEXT
+from cassandra.cqltypes.codec_base import begin_page, take
 from cassandra.errors import DecodeError
+from cassandra.limits import NullCells
 from cassandra.marshal import uvint_unpack, vints_unpack
 from cassandra.protocol.layouts import (
     COLUMN_LIMIT,
@@ -36,6 +37,8 @@ from cassandra.protocol.rows import RowPlan, check_row_count
 from cassandra.util.temporal import Time
 
 Cells = list[Any]  # bytes, or None for a null
+
+_nulls = NullCells()
 
 _int32_at = struct.Struct(">i").unpack_from
 _interval = struct.Struct("=iiq").pack
@@ -68,6 +71,8 @@ class ColumnPlan:
         check_row_count(len(body), offset, row_count, len(layouts))
         made: list[ColumnArray] = []
         columns: list[Cells] = []
+        _nulls.begin()
+        begin_page()
         try:
             columns = _cut(body, offset, row_count, len(layouts))
             for at in range(len(layouts)):
@@ -90,6 +95,7 @@ class ColumnPlan:
         self._rows.tuples(body, offset, row_count)  # raises what rows cannot be made of either
         where = f'column "{self.layout.names[column]}" ({self._codecs[column].cql_name})'
         for row, cell in enumerate(columns[column]):
+            _nulls.begin()
             try:
                 self._build(column, [cell])
             except DecodeError:
@@ -215,14 +221,16 @@ def _show_inet(cell: bytes) -> bytes:
 
 def show_varint(cell: bytes) -> bytes:
     """The digits of a varint, however many (str of an int has a limit, Decimal has none)."""
-    return str(Decimal(int.from_bytes(cell, "big", signed=True))).encode()
+    return str(coerce.shown_number(int.from_bytes(cell, "big", signed=True), "varint")).encode()
 
 
 def show_decimal(cell: bytes) -> bytes:
     """The text of a decimal's value: that of `decimal.Decimal`."""
     if len(cell) < 5:
         raise DecodeError("takes at least 5 bytes")
-    return str(coerce.decimal_of(int.from_bytes(cell[4:], "big", signed=True), _int32_at(cell)[0])).encode()
+    made = coerce.decimal_of(int.from_bytes(cell[4:], "big", signed=True), _int32_at(cell)[0])
+    # Not str(), which asks the thread's context for the case of its E.
+    return WIDE_CONTEXT.to_sci_string(made).encode()
 
 
 def _varint64(layout: Layout, cells: Cells, null_count: int) -> Built:
@@ -315,16 +323,19 @@ def _struct(layout: Layout, cells: Cells, null_count: int) -> Built:
     count = len(layout.children)
     fields: list[Cells] = [[] for _ in range(count)]
     for cell in cells:
-        offset = 0
+        offset = met = 0
         end = 0 if cell is None else len(cell)
         for field in fields:
             size = -1
             if offset < end:  # a missing tail is null: the value is older than the type's last fields
+                met += 1
                 start, size = take(cell, offset)
                 offset = start + max(size, 0)
             field.append(None if size < 0 else cell[start:offset])
         if offset < end:
             raise DecodeError("bytes left over")
+        if met < count:
+            _nulls.charge(count - met, layout.cql_name)
     return (), tuple(build(child, field) for child, field in zip(layout.children, fields, strict=True))
 
 
@@ -333,6 +344,9 @@ def _vector(layout: Layout, cells: Cells, null_count: int) -> Built:
     size = child.wire_size
     if len(cells) * dimension * (child.width or 8) > COLUMN_LIMIT:
         raise too_large(layout)
+    if null_count:
+        numbers = size >= 0 and child.kind == "number"
+        _nulls.charge(null_count * dimension // (8 if numbers else 1), layout.cql_name)
     if size >= 0:
         data = _fixed(cells, size * dimension, null_count)
         if child.kind == "number":

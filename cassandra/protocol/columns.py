@@ -16,6 +16,7 @@ from cassandra.cqltypes.containers import VectorType
 from cassandra.cqltypes.parse import lookup_casstype
 from cassandra.cqltypes.udt import UserType
 from cassandra.errors import ProtocolError
+from cassandra.limits import limits
 from cassandra.protocol.opcodes import RESULT_KIND_ROWS, ROWS_GLOBAL_TABLES_SPEC, ROWS_NO_METADATA
 from cassandra.protocol.primitives import Cursor
 
@@ -75,12 +76,13 @@ _simple: dict[int, Any] = {}
 class TypeReader:
     """Reads [option]s that describe types; `has_user_types` says whether one was a UDT."""
 
-    __slots__ = ("_depth", "_user_types", "cursor", "has_user_types")
+    __slots__ = ("_depth", "_fields", "_user_types", "cursor", "has_user_types")
 
     def __init__(self, cursor: Cursor, user_types: UserTypes | None) -> None:
         self.cursor = cursor
         self._user_types = user_types or {}
         self._depth = 0
+        self._fields = 0
         self.has_user_types = False
 
     def read(self) -> Any:
@@ -166,6 +168,11 @@ class TypeReader:
 
     def _count(self) -> int:
         count = self.cursor.short()
+        self._fields += count
+        if self._fields > limits.columns:
+            raise ProtocolError(
+                f"types of more fields than limits.columns ({limits.columns}) allows (see cassandra.limits)"
+            )
         if count * 2 > len(self.cursor.data) - self.cursor.pos:
             raise ProtocolError(f"a type of {count} fields is longer than the message")
         return count
@@ -334,6 +341,10 @@ def read_columns(
     # A spec takes four bytes at least (name and type), so a claimed count is bounded before anything is made of it.
     if count < 0 or count * 4 > len(data) - start:
         raise ProtocolError(f"{count} columns are to follow at offset {start} of a body of {len(data)} bytes")
+    if count > limits.columns:
+        raise ProtocolError(
+            f"{count} columns, more than limits.columns ({limits.columns}) allows (see cassandra.limits)"
+        )
     keyspace = table = ""
     if is_global:
         keyspace, table = cursor.string(), cursor.string()

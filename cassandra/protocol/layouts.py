@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from cassandra.cqltypes.base import _CassandraType
+from cassandra.cqltypes.big_numbers import check_size
 from cassandra.cqltypes.containers import ListType, MapType, SetType, TupleType, VectorType, _Wrapper
 from cassandra.cqltypes.udt import UserType
 from cassandra.errors import DecodeError
@@ -71,23 +72,18 @@ class Layout(NamedTuple):
     nullable: bool = True
 
 
-class ColumnArray:
-    """A column of values: an Arrow array.
+class ColumnArray(NamedTuple):
+    """A column of values: an Arrow array. It never changes: libraries read as much memory as it says.
 
-    buffers: as Arrow's columnar format has them for the layout, objects with the buffer protocol; None for a validity bitmap that is not needed.
-    A column of the kind "object" has its list of values there.
+    buffers: as Arrow's columnar format has them for the layout, objects with the buffer protocol; None for a validity bitmap that
+    is not needed. A column of the kind "object" has its list of values there.
     """
 
-    __slots__ = ("buffers", "children", "layout", "length", "null_count")
-
-    def __init__(
-        self, layout: Layout, length: int, null_count: int, buffers: tuple[Any, ...], children: tuple[ColumnArray, ...]
-    ) -> None:
-        self.layout = layout
-        self.length = length
-        self.null_count = null_count
-        self.buffers = buffers
-        self.children = children
+    layout: Layout
+    length: int
+    null_count: int
+    buffers: tuple[Any, ...]
+    children: tuple[Any, ...]
 
 
 # By the codec's factory: kind, Arrow format, width in the column.
@@ -236,11 +232,22 @@ def fixed_decimal(data: bytes, layout: Layout) -> bytes:
         # Beyond the precision anyway, before a power is made whose exponent came over the wire.
         unscaled *= 10 ** min(shift, precision)
     elif unscaled and shift < 0:
-        # No integer has that many zeros at its end.
-        unscaled, rest = divmod(unscaled, 10 ** min(-shift, 3 * len(data)))
+        # Fewer zeros in binary than it should have in decimal, or a rest that has no digit or too many: no division tells that.
+        bits = unscaled.bit_length()
+        if (unscaled & -unscaled).bit_length() <= -shift or not -shift * 3.32 < bits < (precision - shift) * 3.33 + 1:
+            raise _inexact(layout)
+        why = check_size(len(data) - 4)
+        if why:
+            raise DecodeError(why)
+        unscaled, rest = divmod(unscaled, 10**-shift)
     if rest or abs(unscaled) >= 10**precision:
-        raise DecodeError(f"the value does not fit decimal({precision}, {scale}) without loss")
+        raise _inexact(layout)
     return unscaled.to_bytes(layout.width, sys.byteorder, signed=True)
+
+
+def _inexact(layout: Layout) -> DecodeError:
+    precision, scale = layout.decimal
+    return DecodeError(f"the value does not fit decimal({precision}, {scale}) without loss")
 
 
 def fixed_varint(data: bytes) -> int:

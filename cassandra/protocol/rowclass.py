@@ -7,9 +7,12 @@ from collections import namedtuple
 from collections.abc import Sequence
 from typing import Any
 
+from cassandra._bounded import Bounded, text_size
+
 # Making a class costs some 40 us, so they are kept; a program whose statements name ever new columns starts afresh at the bound.
-_KEEP = 1024
-_classes: dict[tuple[str, ...], type[Any]] = {}
+_CLASS_BYTES = 4000
+_FIELD_BYTES = 400
+_classes: Bounded[tuple[str, ...], type[Any]] = Bounded(1024, 1 << 25)
 
 _LEADING = re.compile(r"^[^a-zA-Z0-9]+")
 _TRAILING = re.compile(r"[^a-zA-Z0-9_]+$")
@@ -32,7 +35,5 @@ def row_class(names: Sequence[str]) -> type[Any]:
         return found
     made = namedtuple("Row", [clean_column_name(name) for name in key], rename=True)  # type: ignore[misc]
     made.__module__ = "cassandra.query"
-    if len(_classes) >= _KEEP:
-        _classes.clear()
     # Two threads may both make one; the first stays, so that all see the same class.
-    return _classes.setdefault(key, made)
+    return _classes.keep(key, made, _CLASS_BYTES + _FIELD_BYTES * len(key) + 3 * text_size(key))

@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from cassandra.cqltypes.codec_base import begin_page
 from cassandra.errors import DecodeError
 from cassandra.protocol.rowclass import row_class
 
@@ -72,6 +73,7 @@ class RowPlan:
 
     def _iterate(self, body: bytes, offset: int, row_count: int) -> Iterator[Any]:
         for row in range(row_count):
+            begin_page()
             values, offset = self._row(body, offset, row)
             yield tuple(values)
 
@@ -89,6 +91,7 @@ class RowPlan:
     def _rows(self, body: bytes, offset: int, row_count: int, make: Callable[[list[Any]], Any]) -> list[Any]:
         columns = self._columns
         check_row_count(len(body), offset, row_count, len(columns))
+        begin_page()
         read_size = _int32_at
         end = len(body)
         pos = offset

@@ -44,9 +44,21 @@ class Parameters(enum.Enum):
     PLACEHOLDERS = "placeholders"
 
 
-@lru_cache(maxsize=1024)
+# Texts that are remembered: many that people write, few that programs do.
+_SHORT = 1 << 13
+_LONG = 1 << 20
+
+
 def parameters_of(query: str) -> Parameters:
-    """The kind of `query`'s parameters; ValueError where it has both kinds."""
+    """The kind of `query`'s parameters.
+
+    :raises ValueError: it has both kinds.
+    """
+    size = len(query)
+    return _of_short(query) if size <= _SHORT else _of_long(query) if size <= _LONG else _scanned(query)
+
+
+def _scanned(query: str) -> Parameters:
     markers = placeholders = False
     braces = 0
     before = ""
@@ -78,3 +90,7 @@ def parameters_of(query: str) -> Parameters:
     if markers:
         return Parameters.MARKERS
     return Parameters.PLACEHOLDERS if placeholders else Parameters.NONE
+
+
+_of_short = lru_cache(maxsize=1024)(_scanned)
+_of_long = lru_cache(maxsize=8)(_scanned)

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
+from cassandra._bounded import text_size
 from cassandra._forks import renewed
 
 __all__ = ["RecentlyUsed"]
@@ -16,14 +17,19 @@ V = TypeVar("V")
 
 
 class RecentlyUsed(Generic[K, V]):
-    """At most `size` entries; safe to use from any thread."""
+    """At most `size` entries, whose keys' texts have at most `most_bytes` in all; safe to use from any thread.
 
-    __slots__ = ("__weakref__", "_entries", "_lock", "size")
+    The text of a statement stands in its key, in what is kept of it and in what its columns are called: three times, about.
+    """
 
-    def __init__(self, size: int) -> None:
+    __slots__ = ("__weakref__", "_entries", "_lock", "held", "most_bytes", "size")
+
+    def __init__(self, size: int, most_bytes: int = 1 << 24) -> None:
         if size < 1:
             raise ValueError(f"size must be at least 1, but is {size}")
         self.size = size
+        self.most_bytes = most_bytes
+        self.held = 0
         self._entries: OrderedDict[K, V] = OrderedDict()
         self._lock = threading.Lock()
         renewed(self)
@@ -42,11 +48,14 @@ class RecentlyUsed(Generic[K, V]):
 
     def put(self, key: K, value: V) -> None:
         """Remember `value`; where there is no room, forget what was used longest ago."""
+        cost = text_size(key)
         with self._lock:
+            if key not in self._entries:
+                self.held += cost
             self._entries[key] = value
             self._entries.move_to_end(key)
-            while len(self._entries) > self.size:
-                self._entries.popitem(last=False)
+            while len(self._entries) > self.size or (self.held > self.most_bytes and len(self._entries) > 1):
+                self.held -= text_size(self._entries.popitem(last=False)[0])
 
     def __len__(self) -> int:
         return len(self._entries)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from cassandra._impl import bind
 from cassandra.consistency import ConsistencyLevel
 from cassandra.encoder import Encoder
 
@@ -76,13 +77,15 @@ class Statement:
 
     @property
     def routing_key(self) -> bytes | None:
-        """The serialized partition key; a sequence of components that was set is joined as the server does it."""
+        """The serialized partition key; a sequence of components that was set is joined as the server does it.
+
+        :raises ValueError: one of several components has more than 65,535 bytes, which no server takes.
+        """
         key = self._routing_key
         if key is None or isinstance(key, bytes):
             return key
-        if len(key) == 1:
-            return key[0]
-        return b"".join(len(part).to_bytes(2, "big") + part + b"\0" for part in key)
+        joined: bytes | None = bind.composite_key(key)
+        return joined
 
     @routing_key.setter
     def routing_key(self, key: bytes | Sequence[bytes] | None) -> None:

@@ -7,6 +7,9 @@ import uuid
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from cassandra.cqltypes import coerce
+from cassandra.cqltypes.big_numbers import WIDE_CONTEXT
+from cassandra.cqltypes.codec_base import begin_page
 from cassandra.cqltypes.containers import ListType, MapType, SetType, TupleType, VectorType, _Wrapper
 from cassandra.cqltypes.udt import UserType
 from cassandra.errors import DecodeError
@@ -84,7 +87,7 @@ def whole_number(value: Any) -> Any:
         exact = is_near and number == number.to_integral_value()
     except (decimal.InvalidOperation, ValueError, TypeError):
         return value
-    return int(number) if exact else value
+    return coerce.decimal_parts(number.quantize(1, context=WIDE_CONTEXT))[0] if exact else value
 
 
 def uuid_of(value: Any) -> Any:
@@ -99,6 +102,7 @@ def reader_of(cqltype: Any) -> Convert:
     def read(value: Any) -> Any:
         if not isinstance(value, bytes):
             return value
+        begin_page()
         try:
             return codec.decode_nullable(value)
         except DecodeError:

@@ -56,7 +56,8 @@ def without_nan(values: Iterable[Any], name: str) -> list[Any]:
 def array_values(array: Any, cqltype: Any) -> list[Any]:
     """The values of a NumPy array of whatever dimension for bind markers of `cqltype`: what it has of further dimensions is an array."""
     if array.ndim > 1:
-        return list(array)  # of arrays, which collections and vectors take
+        # Of arrays, which collections and vectors take; of a masked array also masked ones, which say by themselves what is null.
+        return list(array)
     cqltype = bare(cqltype)
     name = cqltype.codec().cql_name
     letter = array.dtype.kind
@@ -76,10 +77,11 @@ def array_values(array: Any, cqltype: Any) -> list[Any]:
 
 
 def _numbers(array: Any, unit: str, convert: Convert | None) -> list[Any]:
+    # Those of a masked array are None already.
     numbers = array.astype(unit).astype("int64").tolist()
     if convert is None:
         return [None if number == _NAT else number for number in numbers]
-    return [None if number == _NAT else convert(number) for number in numbers]
+    return [None if number is None or number == _NAT else convert(number) for number in numbers]
 
 
 def arrow_values(array: Any, cqltype: Any) -> list[Any]:

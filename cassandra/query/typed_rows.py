@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from cassandra._bounded import Bounded, text_size
 from cassandra.util import Date, Duration, Time
 
 __all__ = ["TypedRows", "typed_rows"]
@@ -72,7 +73,7 @@ class TypedRows:
         self._kind = _kind_of(row_type)
         self.row_type = row_type
         self._fields = self._kind.fields(row_type)
-        self._plans: dict[Any, Callable[[Iterable[Any]], list[Any]]] = {}
+        self._plans: Bounded[Any, Callable[[Iterable[Any]], list[Any]]] = Bounded(MOST_PLANS, 1 << 24)
 
     def rows_of(self, metadata: Any, rows: Sequence[tuple[Any, ...]]) -> list[Any]:
         """`rows`, tuples of the columns of `metadata`, as instances of the class.
@@ -83,9 +84,8 @@ class TypedRows:
         key = metadata.raw or tuple((column.name, column.type) for column in metadata.columns)
         plan = self._plans.get(key)
         if plan is None:
-            if len(self._plans) >= MOST_PLANS:
-                self._plans.clear()
-            plan = self._plans[key] = self._planned([(column.name, column.type) for column in metadata.columns])
+            plan = self._planned([(column.name, column.type) for column in metadata.columns])
+            plan = self._plans.keep(key, plan, 2000 + 500 * len(metadata.columns) + 3 * text_size(key))
         left = iter(rows)  # taken one by one: where it stands is the row that fails
         try:
             return plan(left)

@@ -19,6 +19,7 @@ from typing import Any
 from cassandra import cqltypes as t
 from cassandra._impl import twin
 from cassandra.errors import DecodeError
+from tests.fuzz.kept import Shapes, keep, lines, numbers
 from tests.unit.cqltypes.test_parity import TYPES, mutated
 from tests.unit.cqltypes.test_wire import ADDRESS, CONTAINERS, SCALARS, list_of, map_of, tuple_of, vector_of
 
@@ -54,7 +55,7 @@ def outcome(codec: Any, data: bytes) -> tuple[str, str, Any]:
     return "value", repr(value), value
 
 
-def fuzz(count: int, seed: int, parity: bool) -> dict[str, int]:
+def fuzz(count: int, seed: int, parity: bool, seconds: float | None = None, grow: bool = False) -> dict[str, int]:
     """Decode `count` mutated inputs; how many were values, errors and written again."""
     source = random.Random(seed)
     types = [*TYPES, *NESTED]
@@ -64,7 +65,8 @@ def fuzz(count: int, seed: int, parity: bool) -> dict[str, int]:
     # Most inputs start from a body of the type itself: those get deepest.
     own = [[body for body in bodies if outcome(codec, body)[0] == "value"] or bodies for codec in fast]
     seen = {"value": 0, "error": 0, "rewritten": 0}
-    for _ in range(count):
+    shapes = Shapes("codecs", grow)
+    for _ in numbers(count, seconds):
         at = source.randrange(len(types))
         data = mutated(source.choice(own[at] if source.randrange(4) else bodies), source)
         if source.randrange(8) == 0:
@@ -72,15 +74,31 @@ def fuzz(count: int, seed: int, parity: bool) -> dict[str, int]:
         try:
             kind, shown, value = outcome(fast[at], data)
             seen[kind] += 1
+            shapes.see(shown if kind == "error" else type(value).__name__, data)
             if parity and (kind, shown) != outcome(slow[at], data)[:2]:
                 raise AssertionError(f"the implementations differ: {shown} and {outcome(slow[at], data)[1]}")
             if kind == "value" and value is not None:
                 rewrite(fast[at], value)
                 seen["rewritten"] += 1
         except Exception:
+            keep("codecs", data.hex())
             print(f"finding: {fast[at].cql_name} of {data.hex()} (seed {seed})", file=sys.stderr)
             raise
     return seen
+
+
+def replay(parity: bool) -> int:
+    """Each body of the corpus, read as every type; how many bodies."""
+    kept = lines("codecs")
+    for cqltype in [*TYPES, *NESTED]:
+        fast, slow = (cqltype.build_codec(twin("codecs", impl)) for impl in ("c", "python" if parity else "c"))
+        for (data,) in kept:
+            body = bytes.fromhex(data)
+            kind, shown, value = outcome(fast, body)
+            assert (kind, shown) == outcome(slow, body)[:2], f"{fast.cql_name} of {data}: {shown}"
+            if kind == "value" and value is not None:
+                rewrite(fast, value)
+    return len(kept)
 
 
 def rewrite(codec: Any, value: Any) -> None:

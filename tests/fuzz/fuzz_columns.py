@@ -23,6 +23,7 @@ from cassandra.protocol.columnar import ArrowPage
 from cassandra.protocol.layouts import ColumnOptions
 from tests.conftest import Twins
 from tests.fuzz.fuzz_codecs import NESTED, corpus
+from tests.fuzz.kept import keep, lines, numbers
 from tests.unit.cqltypes.test_parity import TYPES, mutated
 from tests.unit.protocol.pages import column_plan, dumped
 from tests.unit.protocol.wire import value
@@ -56,7 +57,7 @@ def bodies_of(kinds: list[Any]) -> list[list[bytes]]:
     return found
 
 
-def fuzz(count: int, seed: int, parity: bool) -> dict[str, int]:
+def fuzz(count: int, seed: int, parity: bool, seconds: float | None = None) -> dict[str, int]:
     """Read `count` mutated pages; how many were columns and errors."""
     source = random.Random(seed)
     kinds = [*TYPES, *NESTED]
@@ -65,7 +66,7 @@ def fuzz(count: int, seed: int, parity: bool) -> dict[str, int]:
     slow = [[column_plan(Twins("python"), [kind, t.Int32Type], options) for kind in kinds] for options in choices]
     own = bodies_of(kinds)
     seen = {"columns": 0, "error": 0}
-    for number in range(count):
+    for number in numbers(count, seconds):
         at, option = source.randrange(len(kinds)), source.randrange(2)
         rows = source.randrange(1, 4)
         cells = [source.choice(own[at]) for _ in range(rows)]
@@ -79,15 +80,32 @@ def fuzz(count: int, seed: int, parity: bool) -> dict[str, int]:
             kind, made = outcome(fast[option][at], page, rows)
             seen[kind] += 1
             if parity:
-                other_kind, other = outcome(slow[option][at], page, rows)
-                same = kind == other_kind and (made == other if kind == "error" else dumped(made) == dumped(other))
-                assert same, f"the implementations differ: {made} and {other}"
+                alike((kind, made), outcome(slow[option][at], page, rows))
             if kind == "columns" and number % _CHECKED == 0:
                 check(made)
         except Exception:
+            for cell in cells:
+                keep("codecs", cell.hex())
             print(f"finding: {kinds[at]} {choices[option]} of {rows} rows {page.hex()} (seed {seed})", file=sys.stderr)
             raise
     return seen
+
+
+def alike(one: tuple[str, Any], other: tuple[str, Any]) -> None:
+    """AssertionError where two outcomes are not the same."""
+    same = one[0] == other[0] and (one[1] == other[1] if one[0] == "error" else dumped(one[1]) == dumped(other[1]))
+    assert same, f"the implementations differ: {one[1]} and {other[1]}"
+
+
+def replay(parity: bool) -> int:
+    """Each body of the corpus as a cell of every type; how many bodies."""
+    bodies = [bytes.fromhex(data) for (data,) in lines("codecs")]
+    for kind in [*TYPES, *NESTED]:
+        fast, slow = (column_plan(Twins(impl), [kind]) for impl in ("c", "python" if parity else "c"))
+        for body in bodies:
+            page = value(body) + value(None)
+            alike(outcome(fast, page, 2), outcome(slow, page, 2))
+    return len(bodies)
 
 
 def check(columns: Any) -> None:

@@ -23,6 +23,7 @@ from cassandra.errors import DecodeError, ProtocolError
 from cassandra.protocol.messages.decode import decode_response
 from cassandra.protocol.messages.results import ResultMessage
 from cassandra.query.row_factories import dict_factory, named_tuple_factory, ordered_dict_factory, tuple_factory
+from tests.fuzz.kept import Shapes, keep, lines, numbers
 from tests.unit.protocol.test_responses import WHOLE
 from tests.unit.protocol.wire import envelope, int32, short, string, value
 
@@ -144,9 +145,11 @@ def read(frame: Any, version: int, algorithm: str | None, data: bytes, step: int
     return out
 
 
-def run_frames(frames: list[Any], count: int, source: random.Random) -> None:
+def run_frames(frames: list[Any], count: int, source: random.Random, seconds: float | None = None) -> int:
+    """Damaged streams; how many."""
     healthy = streams()
-    for _ in range(count):
+    done = 0
+    for done in numbers(count, seconds):  # noqa: B007 - how many there were
         version, algorithm, data = source.choice(healthy)
         if version >= 5 and source.random() < 0.7:
             damaged = resegmented(algorithm is not None, source)
@@ -155,27 +158,44 @@ def run_frames(frames: list[Any], count: int, source: random.Random) -> None:
         step = source.choice((1, 16, 777, 100_000, 100_001)) if len(damaged) < 3000 else 777
         outcomes = [read(frame, version, algorithm, damaged, step) for frame in frames]
         if outcomes[0] != outcomes[-1]:
+            keep("frames", version, algorithm, step, damaged.hex())
             sys.exit(f"the implementations differ: v{version} {algorithm} step {step}: {damaged.hex()}")
+    return done + 1
 
 
-def run_messages(count: int, source: random.Random) -> None:
+def run_messages(count: int, source: random.Random, seconds: float | None = None, grow: bool = False) -> int:
+    """Damaged messages; how many."""
+    shapes = Shapes("messages", grow)
+    done = 0
     whole = [*WHOLE, *((8, custom_type(name, data), 4) for name, data in CUSTOM_TYPES for _ in range(3))]
     user_types = [None, {}, {"ks": {"pair": dict}}]
-    for _ in range(count):
+    for done in numbers(count, seconds):  # noqa: B007 - how many there were
         opcode, body, version = source.choice(whole)
         damaged = mutate(body, source)
         flags = source.choice((0, 0, 0, 2, 4, 8, 14))
         try:
-            message = decode_response(opcode, flags, damaged, version, None, source.choice(user_types))
-            if isinstance(message, ResultMessage):
-                message.decode(source.choice(FACTORIES))
-        except (ProtocolError, DecodeError):
-            pass
+            said = read_message(opcode, flags, damaged, version, source.choice(user_types), source.choice(FACTORIES))
+            shapes.see(said, damaged, opcode, flags, version)
         except Exception as error:
+            keep("messages", opcode, flags, version, damaged.hex())
             sys.exit(f"{type(error).__name__} from opcode {opcode} flags {flags} v{version}: {damaged.hex()}: {error}")
+    return done + 1
 
 
-def run_rows(impls: list[str], count: int, source: random.Random) -> None:
+def read_message(opcode: int, flags: int, body: bytes, version: int, user_types: Any, factory: Any) -> str:
+    """What became of a message; errors other than those that say what is wrong with it go out."""
+    try:
+        message = decode_response(opcode, flags, body, version, None, user_types)
+        if isinstance(message, ResultMessage):
+            message.decode(factory)
+    except (ProtocolError, DecodeError) as error:
+        return str(error)
+    return type(message).__name__
+
+
+def run_rows(impls: list[str], count: int, source: random.Random, seconds: float | None = None) -> int:
+    """Damaged pages; how many."""
+    done = 0
     plans = []
     for impl in impls:
         codecs = twin("codecs", impl)
@@ -183,7 +203,7 @@ def run_rows(impls: list[str], count: int, source: random.Random) -> None:
         plans.append(twin("rows", impl).RowPlan(["a", "b", "c", "d", "e"], kinds))
     row = value(int32(1)) + value(b"text") + value(int32(2) + value(bytes(8)) * 2) + value(bytes(16)) + value(bytes(8))
     page = (row + value(None) * 5) * 4
-    for _ in range(count):
+    for done in numbers(count, seconds):  # noqa: B007 - how many there were
         damaged = mutate(page, source)
         row_count = source.choice((8, 8, 8, 9, 2**31 - 1))
         method = source.choice(("tuples", "named_tuples", "dicts", "ordered_dicts", "columns", "iterate"))
@@ -195,7 +215,23 @@ def run_rows(impls: list[str], count: int, source: random.Random) -> None:
             except DecodeError:
                 outcomes.append(DecodeError)
         if repr(outcomes[0]) != repr(outcomes[-1]):
+            keep("rows", method, row_count, damaged.hex())
             sys.exit(f"the implementations differ in {method} of {row_count} rows: {damaged.hex()}\n{outcomes}")
+    return done + 1
+
+
+def replay(impls: list[str]) -> int:
+    """All frames and messages of the corpus; how many."""
+    frames = [twin("frame", impl) for impl in impls]
+    kept_frames, kept_messages = lines("frames"), lines("messages")
+    for version, algorithm, step, data in kept_frames:
+        name = None if algorithm == "None" else algorithm
+        outcomes = [read(frame, int(version), name, bytes.fromhex(data), int(step)) for frame in frames]
+        assert outcomes[0] == outcomes[-1], data
+    for opcode, flags, version, data in kept_messages:
+        for user_types in (None, {"ks": {"pair": dict}}):
+            read_message(int(opcode), int(flags), bytes.fromhex(data), int(version), user_types, tuple_factory)
+    return len(kept_frames) + len(kept_messages)
 
 
 def main() -> None:
@@ -206,7 +242,7 @@ def main() -> None:
     options = parser.parse_args()
     impls = ["python", "c"] if options.impl == "both" else [options.impl]
     source = random.Random(options.seed)
-    runs: list[tuple[str, Callable[[], None]]] = [
+    runs: list[tuple[str, Callable[[], object]]] = [
         ("frames", lambda: run_frames([twin("frame", impl) for impl in impls], options.count, source)),
         ("messages", lambda: run_messages(options.count, source)),
         ("rows", lambda: run_rows(impls, options.count, source)),

@@ -182,6 +182,8 @@ def test_one_object_for_each_encoded_body(compiled: Twins) -> None:
     kept = [execute(b"i" * 16, None, params, 4) for _ in range(1000)]
     del kept
     before = sys.getallocatedblocks()
+    if not before:
+        pytest.skip("this interpreter does not count its blocks: PYTHONMALLOC=malloc")
     kept = [execute(b"i" * 16, None, params, 4) for _ in range(1000)]
     assert 995 <= sys.getallocatedblocks() - before <= 1010
     assert len(kept) == 1000

@@ -207,3 +207,13 @@ class TestParameters:
     def test_mistakes_name_the_query(self, query: str, parameters: Any, error: type[Exception], message: str) -> None:
         with pytest.raises(error, match=message):
             bind_params(query, parameters)
+
+
+@pytest.mark.parametrize("sizes", [(65_535, 1), (65_536, 1), (1, 70_000)])
+def test_components_of_a_routing_key_have_a_limit_that_is_named(sizes: tuple[int, int]) -> None:
+    statement = SimpleStatement("SELECT 1", routing_key=[b"a" * size for size in sizes])
+    if max(sizes) <= 65_535:
+        assert statement.routing_key == b"\xff\xff" + b"a" * 65_535 + b"\0\0\x01a\0"
+        return
+    with pytest.raises(ValueError, match=rf"partition key column of {max(sizes)} bytes.*65535"):
+        _ = statement.routing_key

@@ -1,0 +1,94 @@
+"""Integers of any size to decimal digits and back, in less than the square of their size.
+
+Python's own ways between `int` and `decimal.Decimal` take a digit at a time: minutes for a megabyte. Here a number is cut in halves
+until they are small, and the halves are joined by the fast multiplications of `decimal` and `int`. All is exact, whatever the
+thread's decimal context says and whatever `sys.set_int_max_str_digits` is set to: no text of an int is longer than what Python
+always allows.
+"""
+
+from __future__ import annotations
+
+import decimal
+
+from cassandra.limits import limits
+
+__all__ = ["WIDE_CONTEXT", "check_size", "digits_limit", "int_of_digits", "to_decimal"]
+
+# As wide as the module allows, so that nothing is ever rounded.
+WIDE_CONTEXT = decimal.Context(
+    prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN, traps=[decimal.InvalidOperation]
+)
+
+_LEAF_BITS = 1024
+_LEAF_DIGITS = 512  # below 640, which is what set_int_max_str_digits() cannot go under
+_KEPT = 1 << 19  # powers of two and of five to such exponents are kept: half a megabyte of them at most
+
+_twos: dict[int, decimal.Decimal] = {}
+_fives: dict[int, int] = {}
+
+
+def check_size(size: int) -> str:
+    """What is wrong with a number of `size` bytes between its binary and its decimal form; "" where nothing is."""
+    limit = limits.decimal_bytes
+    if size <= limit:
+        return ""
+    return f"a number of {size} bytes has more digits than limits.decimal_bytes ({limit}) allows (see cassandra.limits)"
+
+
+def digits_limit() -> int:
+    """How many digits a number of `limits.decimal_bytes` has at most."""
+    return limits.decimal_bytes * 2409 // 1000 + 1
+
+
+def to_decimal(number: int) -> decimal.Decimal:
+    """`number`, exactly."""
+    size = number.bit_length()
+    if size <= _LEAF_BITS:
+        return decimal.Decimal(number)
+    made = _halves(abs(number), size)
+    return made if number >= 0 else made.copy_negate()
+
+
+def _halves(number: int, size: int) -> decimal.Decimal:
+    if size <= _LEAF_BITS:
+        return decimal.Decimal(number)
+    bits = _LEAF_BITS
+    while bits * 2 < size:
+        bits *= 2
+    upper = _halves(number >> bits, size - bits)
+    lower = _halves(number & ((1 << bits) - 1), bits)
+    return WIDE_CONTEXT.add(WIDE_CONTEXT.multiply(upper, _two_to(bits)), lower)
+
+
+def _two_to(bits: int) -> decimal.Decimal:
+    power = _twos.get(bits)
+    if power is None:
+        if bits <= _LEAF_BITS:
+            power = decimal.Decimal(1 << bits)
+        else:
+            half = _two_to(bits // 2)
+            power = WIDE_CONTEXT.multiply(half, half)
+        if bits <= _KEPT:
+            _twos[bits] = power
+    return power
+
+
+def int_of_digits(digits: str) -> int:
+    """The integer that the decimal `digits`, without a sign, spell."""
+    size = len(digits)
+    if size <= _LEAF_DIGITS:
+        return int(digits)
+    count = _LEAF_DIGITS
+    while count * 2 < size:
+        count *= 2
+    upper = int_of_digits(digits[:-count])
+    return ((upper * _five_to(count)) << count) + int_of_digits(digits[-count:])
+
+
+def _five_to(count: int) -> int:
+    power = _fives.get(count)
+    if power is None:
+        power = 5**_LEAF_DIGITS if count <= _LEAF_DIGITS else _five_to(count // 2) ** 2
+        if count <= _KEPT:
+            _fives[count] = power
+    return power

@@ -1,0 +1,63 @@
+"""All parts, one after the other, for a given time: ``python tests/fuzz [--seconds N] [--seed S] [--grow] [--impl c|both]``.
+
+First the corpus is replayed. Each part then has a fifth of the time. Without ``--seed`` every run has another one, which is printed: with it
+the run can be repeated. ``--grow`` keeps inputs whose outcome is new to the corpus. The status is not 0 after a finding.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import resource
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+if not __package__:  # run as a folder: behind what is installed, whose modules are compiled
+    sys.path.append(str(Path(__file__).resolve().parents[2]))
+
+from cassandra._impl import twin
+from tests.fuzz import fuzz_codecs, fuzz_columns, fuzz_frames
+
+MAX_RESIDENT_MB = 1500
+
+
+def replay(impls: list[str]) -> int:
+    """All of the corpus; how many inputs that were."""
+    both = len(impls) > 1
+    return fuzz_codecs.replay(both) + fuzz_columns.replay(both) + fuzz_frames.replay(impls)
+
+
+def main() -> None:
+    """Run, and print what was done."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=60.0, help="for all parts together")
+    parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--grow", action="store_true")
+    parser.add_argument("--impl", choices=("c", "both"), default="both")
+    options = parser.parse_args()
+    impls = ["c"] if options.impl == "c" else ["python", "c"]
+    seed = time.time_ns() if options.seed is None else options.seed
+    share = options.seconds / 5
+    source = random.Random(seed)
+    frames = [twin("frame", impl) for impl in impls]
+    both, grow = len(impls) > 1, options.grow
+    print(f"seed {seed}; {replay(impls)} inputs of the corpus replayed", flush=True)
+    parts: list[tuple[str, Callable[[], object]]] = [
+        ("codecs", lambda: fuzz_codecs.fuzz(0, seed, both, share, grow)),
+        ("columns", lambda: fuzz_columns.fuzz(0, seed, both, share)),
+        ("frames", lambda: fuzz_frames.run_frames(frames, 0, source, share)),
+        ("messages", lambda: fuzz_frames.run_messages(0, source, share, grow)),
+        ("rows", lambda: fuzz_frames.run_rows(impls, 0, source, share)),
+    ]
+    for name, run in parts:
+        done = run()
+        resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+        print(f"{name}: {done} inputs in {share:.0f} s, at most {resident} MB resident", flush=True)
+        if resident > MAX_RESIDENT_MB:
+            sys.exit(f"{resident} MB resident")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""The corpus: inputs that reached something of their own, and every finding. Lines of text in ``tests/fuzz/corpus``, one file a part.
+
+All of it is replayed before anything is mutated. A finding is added by the run that makes it, for good: commit the file with the fix.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+CORPUS = Path(__file__).with_name("corpus")
+_MOST = 4000  # bytes of an input that is kept: a corpus is read by people, and on each run
+
+
+def lines(part: str) -> list[list[str]]:
+    """The fields of each line that is kept of `part`."""
+    path = CORPUS / f"{part}.txt"
+    return [line.split() for line in path.read_text().splitlines() if line] if path.exists() else []
+
+
+def keep(part: str, *fields: object) -> None:
+    """Add a line to what is kept of `part`, unless it is there."""
+    line = [str(field) for field in fields]
+    if line not in lines(part):
+        CORPUS.mkdir(exist_ok=True)
+        with (CORPUS / f"{part}.txt").open("a") as file:
+            file.write(" ".join(line) + "\n")
+
+
+class Shapes:
+    """Which outcomes were seen: texts without their numbers, names and values."""
+
+    def __init__(self, part: str, grow: bool) -> None:
+        self.part = part
+        self.grow = grow
+        self.seen: set[str] = set()
+
+    def see(self, outcome: str, data: bytes, *fields: object) -> None:
+        """Keep `data` where its outcome is the first of its shape, and the corpus is to grow."""
+        if self.grow and 0 < len(data) <= _MOST:
+            shape = re.sub(r"\d+|'.*?'|\".*?\"|<.*>", "#", outcome)[:200]
+            if shape not in self.seen:
+                self.seen.add(shape)
+                keep(self.part, *fields, data.hex())
+
+
+def numbers(count: int, seconds: float | None) -> Iterator[int]:
+    """0, 1, ... : `count` of them, or, where `seconds` are given, as many as there is time for."""
+    end = None if seconds is None else time.monotonic() + seconds
+    number = 0
+    while number < count if end is None else time.monotonic() < end:
+        yield number
+        number += 1

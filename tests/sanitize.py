@@ -1,0 +1,92 @@
+"""The unit tests of the compiled modules over a build with address and undefined-behaviour sanitizers.
+
+    python -m tests.sanitize [--keep FOLDER] [arguments of pytest]
+
+The tree is copied, so that no sanitized module stays behind in it, and built with CASS_DRIVER_SANITIZE=1. The interpreter itself has no
+sanitizer: the library of GCC or Clang is loaded before it, and Python's own allocator, which would hide overruns within its arenas, is off.
+What an interpreter leaves to the end of the process is no leak, so leaks are not looked for. Nothing goes on after a finding.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HOME = Path(__file__).resolve().parent.parent
+PARTS = ("cassandra", "tests", "benchmarks", "setup.py", "pyproject.toml", "README.rst", "LICENSE")
+TESTS = [
+    f"tests/unit/{name}"
+    for name in (
+        "cqltypes", "protocol", "test_careless_callers.py", "test_fuzz.py", "test_murmur3.py", "test_twins.py", "engine/test_exchange.py",
+        "metadata/test_column_rows.py", "metadata/test_ring.py", "policies/test_plans.py", "query/test_binding.py",
+    )
+]  # fmt: skip
+
+
+def libraries(compiler: str) -> list[str]:
+    """The sanitizers' libraries of `compiler`; the process ends with a word about it where there are none."""
+    found = []
+    for name in ("libasan.so", "libubsan.so"):
+        done = subprocess.run([compiler, f"-print-file-name={name}"], capture_output=True, text=True, check=False)
+        path = done.stdout.strip()
+        if done.returncode or not os.path.isabs(path):
+            sys.exit(f"no sanitizer here: {compiler} has no {name}; nothing was tested. GCC on Linux has both.")
+        found.append(os.path.realpath(path))
+    return found
+
+
+def environment(preloaded: list[str]) -> dict[str, str]:
+    """What sanitized modules need of the process that imports them."""
+    return {
+        **os.environ,
+        "LD_PRELOAD": " ".join(preloaded),
+        "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1:allocator_may_return_null=1",
+        "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
+        "PYTHONMALLOC": "malloc",
+        "TURBOCQL_LANE": "c",
+        "CASS_DRIVER_IMPL": "c",
+    }
+
+
+def copied(folder: Path) -> None:
+    """The tree without what was built in it."""
+    for part in PARTS:
+        source = HOME / part
+        if source.is_dir():
+            unwanted = shutil.ignore_patterns("*.so", "*.pyd", "*.c", "__pycache__", "*.pyc")
+            shutil.copytree(source, folder / part, ignore=unwanted, dirs_exist_ok=True)
+        elif source.exists():
+            shutil.copy2(source, folder / part)
+
+
+def main() -> int:
+    """Build, and test."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--keep", type=Path, default=None, help="where to build, for another look afterwards")
+    options, tests = parser.parse_known_args()
+    compiler = os.environ.get("CC", "gcc").split()[0]
+    if shutil.which(compiler) is None:
+        sys.exit(f"no sanitizer here: there is no compiler {compiler!r}; nothing was tested")
+    preloaded = libraries(compiler)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.keep or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        copied(folder)
+        switches = {"CASS_DRIVER_SANITIZE": "1", "CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST": "1", "CC": compiler}
+        subprocess.run(
+            [sys.executable, "setup.py", "-q", "build_ext", "--inplace"],
+            cwd=folder,
+            env={**os.environ, **switches},
+            check=True,
+        )
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *(tests or TESTS)]
+        return subprocess.run(command, cwd=folder, env=environment(preloaded), check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,299 @@
+"""A program for a process of its own: everything public of the compiled modules, in the hands of a careless caller.
+
+Errors are welcome, whatever they are; what must not happen is that the process dies. It prints its parts as it ends them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import inspect
+import itertools
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+from cassandra import _impl
+from cassandra import cqltypes as t
+from cassandra.engine.payloads import ExecutePayload
+from cassandra.protocol.columns import ColumnMetadata, ResultMetadata
+from cassandra.protocol.layouts import layout_of
+from cassandra.protocol.messages.results import VOID_BODY
+from cassandra.query import BoundStatement, PreparedStatement
+
+ROW = bytes.fromhex("00000004000000070000000178")  # an int and a text
+
+
+class Liar:
+    """Says it has `said` items, and has others; as a number, it is another one each time."""
+
+    def __init__(self, said: int = 1, *numbers: int) -> None:
+        self.said = said
+        self.numbers = itertools.cycle(numbers or (0, 1 << 40, -5))
+
+    def __len__(self) -> int:
+        return self.said
+
+    def __iter__(self) -> Iterator[int]:
+        return iter([1, 2, 3])
+
+    def __getitem__(self, key: object) -> int:
+        return 1
+
+    def __index__(self) -> int:
+        return next(self.numbers)
+
+    __int__ = __index__
+
+    def __le__(self, other: object) -> bool:
+        return True
+
+    __lt__ = __ge__ = __gt__ = __le__
+
+
+BAD: list[Any] = [
+    None, (), [], {}, "", b"", 0, -1, 1 << 70, 1.5, "text", b"bytes", (None,), [None], (1, 2), [1, 2], [(1,)], [None, (1, 2, 3, 4, 5)],
+    object(), type(None), int, Liar(), Liar(0), Liar(1000), memoryview(bytearray(3)),
+]  # fmt: skip
+
+
+def metadata() -> ResultMetadata:
+    return ResultMetadata([ColumnMetadata("k", "t", "a", t.Int32Type), ColumnMetadata("k", "t", "b", t.UTF8Type)])
+
+
+def prepared() -> PreparedStatement:
+    columns = metadata().columns
+    return PreparedStatement(columns, b"id", [0], "INSERT", "k", 4, metadata(), None)
+
+
+def execute(statement: Any) -> None:
+    """What happens to a bound statement on its way to the network and back."""
+    bound = statement.bind((1, "x")) if isinstance(statement, PreparedStatement) else statement
+    profile = SimpleNamespace(
+        consistency_level=1,
+        serial_consistency_level=None,
+        load_balancing_policy=SimpleNamespace(make_query_plan=lambda *_: []),
+        retry_policy=None,
+        speculative_execution_policy=None,
+    )
+    session = SimpleNamespace(
+        default_fetch_size=100, timestamp_generator=None, use_client_timestamp=True, default_vector_type="list"
+    )
+    for dialect in (4, 0x105):
+        engine = SimpleNamespace(core=SimpleNamespace(dialect=dialect))
+        request = _impl.exchange.bound_request(
+            _impl.exchange.RequestBase, ExecutePayload, session, engine, bound, bound, profile, False, None, 1.0,
+            None, lambda done: None, None,
+        )  # fmt: skip
+        request.payload.render(SimpleNamespace(dialect=dialect, version=dialect & 0xFF))
+
+
+def _same(thing: Any) -> Any:
+    return thing
+
+
+def object_of(kind: Any) -> Any:
+    """An instance that was never initialised."""
+    return kind.__new__(kind)
+
+
+def all_of(methods: dict[str, tuple[Any, ...]], thing: Any) -> None:
+    """Each of the calls."""
+    for name, arguments in methods.items():
+        drained(getattr(thing, name)(*arguments))
+
+
+def attributes(thing: object) -> list[str]:
+    """What of `thing` may be read from outside and, perhaps, be set."""
+    return [name for name in dir(type(thing)) if not name.startswith("__") and not callable(getattr(thing, name, None))]
+
+
+def overwritten(make: Callable[[], Any], use: Callable[[Any], object]) -> None:
+    """Each attribute of a new object with each bad value, and then the object used."""
+    for name in attributes(make()):
+        for value in BAD:
+            thing = make()
+            with contextlib.suppress(Exception):
+                setattr(thing, name, value)
+            with contextlib.suppress(Exception):
+                use(thing)
+
+
+def statements() -> None:
+    overwritten(prepared, execute)
+    overwritten(lambda: prepared().bind((1, "x")), execute)
+    overwritten(lambda: BoundStatement(prepared()), execute)
+
+
+def requests() -> None:
+    def make() -> Any:
+        request = _impl.exchange.RequestBase(session(), None, payload(), None, None, None, None, lambda done: None)
+        request._plan = iter(["host"])
+        return request
+
+    def payload() -> Any:
+        return ExecutePayload(prepared(), False, None, 1, prepared().bind((1, "x")).block, 100, None, None, None)
+
+    def session() -> Any:
+        exchange = _impl.exchange.Exchange(_impl.frame.FrameWriter(4), lambda call: call, lambda: None)
+        connection = SimpleNamespace(dialect=4, version=4, exchange=exchange, endpoint="e", peer_version=4)
+        core = SimpleNamespace(on_latency=None, user_types={})
+        pool = SimpleNamespace(connections=[connection])
+        return SimpleNamespace(pools_by_id={}, pools={"host": pool}, core=core, connection=connection, timers=None)
+
+    def use(request: Any) -> None:
+        owner = session()
+        request.session = request.session or owner
+        with contextlib.suppress(Exception):
+            request.try_next_host()
+        for attempt in list(request.attempts or ()):
+            overwritten(partial(_same, attempt), lambda one: request.on_answer(one, owner.connection, 8, 0, VOID_BODY))
+            for body in BAD:
+                with contextlib.suppress(Exception):
+                    request.on_answer(attempt, owner.connection, 8, 0, body)
+        request.end()
+
+    overwritten(make, use)
+    overwritten(payload, lambda one: one.render(SimpleNamespace(dialect=0x105, version=5)))
+    for connection in (SimpleNamespace(exchange=value) for value in BAD):
+        with contextlib.suppress(Exception):
+            _impl.exchange.first_with_room([connection])
+    for envelope in BAD:
+        exchange = session().connection.exchange
+        for _ in range(3):
+            exchange.send(SimpleNamespace(), 1, 0, b"")
+        for envelopes in ([envelope], [(envelope,) * 5], [(1, envelope, envelope, envelope, envelope)]):
+            with contextlib.suppress(Exception):
+                exchange.dispatch(session().connection, envelopes)
+
+
+def healthy() -> list[tuple[Callable[[], Any], dict[str, tuple[Any, ...]]]]:
+    """Objects of the compiled classes, and calls that succeed."""
+    codecs = [_impl.codecs.int32(), _impl.codecs.text()]
+    names = ["a", "b"]
+    layouts = [layout_of(t.Int32Type), layout_of(t.UTF8Type)]
+    ring = _impl.ring.TokenRing([["1", "5"], ["3"]])
+    replicas = _impl.ring.simple_map(ring, ["x", "y"], 2, 2)
+    page = (ROW, 0, 1)
+    return [
+        (lambda: _impl.rows.RowPlan(names, codecs), dict.fromkeys(("tuples", "dicts", "columns", "named_tuples", "iterate"), page)),
+        (lambda: _impl.column_buffers.ColumnPlan(names, codecs, layouts), {"read": page}),
+        (lambda: _impl.bind.BindPlan(metadata().columns, [0]), {"bind": ((1, "x"), 4), "bind_row": ({"a": 1, "b": "x"}, 4)}),
+        (lambda: _impl.bind.ValuesBlock(2, ROW), {"values": (), "routing_key": ([0, 1],)}),
+        (lambda: _impl.bind.RowsBlock(2, [ROW]), {"rows": (), "row": (0,), "append": (_impl.bind.ValuesBlock(2, ROW),)}),
+        (lambda: _impl.ring.TokenRing([["1", "5"], ["3"]]), {"position": (2,), "owners": ()}),
+        (lambda: _impl.ring.ReplicaMap(ring, ["x", "y"], [(0, 1), (1,)]), {"at": (1,), "of_key": (b"k",), "row": (0,)}),
+        (lambda: _impl.plans.Router(replicas, [0, 1], 1), {"route": (b"key", True)}),
+        (lambda: _impl.frame.FrameReader(4), {"feed": (b"\x84\0\0\1\x08\0\0\0\1x",)}),
+        (lambda: _impl.frame.FrameWriter(5), {"add": (1, 7, 0, b"body"), "take": ()}),
+    ]  # fmt: skip
+
+
+def drained(result: object) -> None:
+    if inspect.isgenerator(result) or hasattr(result, "__next__"):
+        list(itertools.islice(result, 10))  # type: ignore[call-overload]
+    repr(result)
+
+
+def calls() -> None:
+    """Each argument of each call replaced by each bad value, on new objects and on such as were never initialised, or twice."""
+    for make, methods in healthy():
+        kind = type(make())
+        for name, arguments in methods.items():
+            for place, value in itertools.product(range(len(arguments) + 1), BAD):
+                given = [*arguments[:place], value, *arguments[place + 1 :]] if place < len(arguments) else [*arguments]
+                for thing in (make(), object_of(kind)):
+                    with contextlib.suppress(Exception):
+                        drained(getattr(thing, name)(*given))
+        for value, other in itertools.product(BAD, BAD):
+            for arguments in ((value,), (value, other), (value, other, value), (other, value, value)):
+                thing = make()
+                with contextlib.suppress(Exception):
+                    thing.__init__(*arguments)
+                for name, usual in methods.items():
+                    with contextlib.suppress(Exception):
+                        drained(getattr(thing, name)(*usual))
+        overwritten(make, partial(all_of, methods))
+
+
+def functions() -> None:
+    """Every public function of every module with bad arguments of every number."""
+    for name in _impl.TWINS:
+        module: ModuleType = _impl.twin(name, "c")
+        for public in sorted(getattr(module, "__all__", None) or vars(module)):
+            function = getattr(module, public)
+            if public.startswith("_") or not callable(function) or inspect.isclass(function):
+                continue
+            for values in itertools.chain([()], ((v,) for v in BAD), itertools.product(BAD, BAD)):
+                for given in (values, (*values, *values), (*values, *values, *values)):
+                    with contextlib.suppress(Exception):
+                        drained(function(*given))
+
+
+def mutating() -> None:
+    """Values whose own code changes what is being encoded or decoded."""
+    plan = _impl.bind.BindPlan([ColumnMetadata("k", "t", "a", t.Int32Type)] * 3)
+
+    class Evil:
+        def __init__(self, act: Callable[[], object]) -> None:
+            self.act = act
+
+        def __index__(self) -> int:
+            with contextlib.suppress(Exception):
+                self.act()
+            return 1
+
+        def __len__(self) -> int:
+            return self.__index__()
+
+    values: list[Any] = [1, 2, 3]
+    for act in (values.clear, lambda: values.extend(range(1000)), lambda: plan.__init__([])):  # type: ignore[misc]
+        values[:] = [Evil(act), 2, 3]
+        with contextlib.suppress(Exception):
+            plan.bind(values, 4)
+        for kind in (t.ListType, t.SetType):
+            values[:] = [Evil(act), 2, Evil(act)] * 100
+            with contextlib.suppress(Exception):
+                kind.apply_parameters((t.Int32Type,)).codec().encode(values)
+        values[:] = [Evil(act), 2.5, Evil(act)]
+        with contextlib.suppress(Exception):
+            t.VectorType.apply_parameters((t.FloatType, 3)).codec().encode(values)
+    row: dict[Any, Any] = {"a": 1}
+    row["a"] = Evil(row.clear)
+    with contextlib.suppress(Exception):
+        plan.bind_row(row, 4)
+    for size in (3, 10, 70_000):
+        reader = _impl.frame.FrameReader(5)
+        reader.enable_segments()
+        block: Any = reader.get_buffer(-1).obj
+        with contextlib.suppress(Exception):
+            reader.buffer_updated(3)
+        with contextlib.suppress(Exception):
+            block.clear()
+        with contextlib.suppress(Exception):
+            reader.feed(b"x" * size)
+    rows = _impl.rows.RowPlan(["a"], [_impl.codecs.int32()])
+    offset: Any
+    count: Any
+    for offset, count in itertools.product((Liar(1, 0, 1 << 30), Liar(1, 0, -(1 << 30)), 0), (Liar(1, 1, 1 << 20), 1)):
+        for name in ("tuples", "dicts", "columns", "iterate"):
+            with contextlib.suppress(Exception):
+                drained(getattr(rows, name)(ROW, offset, count))
+        with contextlib.suppress(Exception):
+            _impl.rows.shared_columns([bytes], ROW, offset, count)
+
+
+def main() -> None:
+    """All parts, or those named in the arguments."""
+    faulthandler.enable()
+    assert _impl.implementation == "c"
+    for part in (statements, requests, calls, functions, mutating):
+        if part.__name__ in sys.argv[1:] or not sys.argv[1:]:
+            part()
+            print(part.__name__, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,164 @@
+"""Numbers of thousands of digits: exact in every context, in less than the square of their size, and with a limit that is named."""
+
+from __future__ import annotations
+
+import decimal
+import random
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cassandra import cqltypes as t
+from cassandra.cqltypes import big_numbers
+from cassandra.errors import DecodeError
+from cassandra.limits import Limits, limits
+from cassandra.protocol.layouts import ColumnOptions
+from cassandra.query.table_types import whole_number
+from tests.conftest import Twins
+from tests.unit.protocol.pages import column_plan
+from tests.unit.protocol.wire import value
+
+
+@pytest.fixture(params=["usual", "narrow", "trapping"])
+def context(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The decimal contexts that a thread may have; none may matter."""
+    before = sys.get_int_max_str_digits() if hasattr(sys, "get_int_max_str_digits") else None
+    narrow = decimal.Context(prec=3, Emax=9, Emin=-9, capitals=0, clamp=1)
+    trapping = decimal.Context(
+        prec=2, traps=[decimal.Inexact, decimal.Rounded, decimal.FloatOperation, decimal.Clamped]
+    )
+    with decimal.localcontext({"narrow": narrow, "trapping": trapping}.get(request.param)):
+        if before is not None:
+            sys.set_int_max_str_digits(640)
+        yield
+        if before is not None:
+            sys.set_int_max_str_digits(before)
+
+
+def numbers(source: random.Random) -> list[int]:
+    found = [0, 1, -1, 9, 10, 1 << 1024, (1 << 1024) - 1, -(1 << 1023), 10**511, 10**512 - 1, 10**1024]
+    for size in (100, 1023, 1024, 1025, 2047, 2048, 4096, 5000, 70_000, 300_000):
+        found += [
+            source.getrandbits(size) | 1 << (size - 1),
+            -source.getrandbits(size),
+            1 << size,
+            -(1 << size),
+            (1 << size) - 1,
+        ]
+    return found
+
+
+def as_int(made: decimal.Decimal) -> int:
+    """The slow way, by remainders of a thousand digits each."""
+    digits = format(made.copy_abs(), "f")
+    total = 0
+    for start in range(0, len(digits), 500):
+        part = digits[start : start + 500]
+        total = total * 10 ** len(part) + int(part)
+    return -total if made.is_signed() else total
+
+
+@pytest.mark.usefixtures("context")
+def test_conversions_are_exact() -> None:
+    for number in numbers(random.Random(7)):
+        made = big_numbers.to_decimal(number)
+        assert as_int(made) == number
+        assert big_numbers.int_of_digits(format(made.copy_abs(), "f")) == abs(number)
+
+
+@pytest.mark.usefixtures("context")
+@pytest.mark.parametrize("scale", [0, 7, -7, 100_000])
+def test_decimals_go_there_and_back(twins: Twins, scale: int) -> None:
+    codec = t.DecimalType.build_codec(twins.codecs)
+    varint = t.IntegerType.build_codec(twins.codecs)
+    for number in numbers(random.Random(scale)):
+        body = scale.to_bytes(4, "big", signed=True) + varint.encode(number)
+        made = codec.decode(body)
+        assert made.as_tuple().exponent == -scale
+        assert codec.encode(made) == body
+        if scale == 0:
+            assert codec.encode(number) == body
+        page = value(body) + value(varint.encode(number))
+        columns = column_plan(twins, [t.DecimalType, t.IntegerType]).read(page, 0, 1)
+        texts = [bytes(column.buffers[2]).decode() for column in columns.children]
+        assert texts == [big_numbers.WIDE_CONTEXT.to_sci_string(made), format(big_numbers.to_decimal(number), "f")]
+
+
+@pytest.fixture
+def few_digits() -> Iterator[None]:
+    before = limits.decimal_bytes
+    limits.decimal_bytes = 2000
+    yield
+    limits.decimal_bytes = before
+
+
+@pytest.mark.usefixtures("few_digits")
+def test_beyond_the_limit_is_an_error_that_names_it(twins: Twins) -> None:
+    codec = t.DecimalType.build_codec(twins.codecs)
+    for size, fits in ((2000, True), (2001, False)):
+        body = bytes(4) + b"\x7f" * size
+        page = value(body) + value(body[4:])
+        plans = [column_plan(twins, kinds) for kinds in ([t.DecimalType, t.BytesType], [t.BytesType, t.IntegerType])]
+        if fits:
+            assert codec.encode(codec.decode(body)) == body
+            assert all(plan.read(page, 0, 1).length == 1 for plan in plans)
+            continue
+        with pytest.raises(DecodeError, match=r"^decimal: a number of 2001 bytes .* limits.decimal_bytes \(2000\)"):
+            codec.decode(body)
+        with pytest.raises(DecodeError, match=r"row 0, column .*limits.decimal_bytes \(2000\)"):
+            plans[0].read(page, 0, 1)
+        with pytest.raises(DecodeError, match=r"row 0, column .*limits.decimal_bytes \(2000\)"):
+            plans[1].read(page, 0, 1)
+    with pytest.raises(ValueError, match=r"a decimal of 5001 digits; limits.decimal_bytes allows 4819"):
+        codec.encode("1" * 5001)
+    with pytest.raises(ValueError, match="a decimal of 5001 digits"):
+        codec.encode(decimal.Decimal("1" * 5001))
+    # A varint has no decimal digits: it has no limit.
+    varint = t.IntegerType.build_codec(twins.codecs)
+    assert varint.decode(varint.encode(1 << 100_000)) == 1 << 100_000
+
+
+def test_a_fixed_decimal_divides_only_what_can_fit(twins: Twins) -> None:
+    plan = column_plan(twins, [t.DecimalType], ColumnOptions(decimals=(38, 2)))
+    varint = t.IntegerType.build_codec(twins.codecs)
+
+    def read(number: int, scale: int) -> Any:
+        body = scale.to_bytes(4, "big", signed=True) + varint.encode(number)
+        column = plan.read(value(body), 0, 1).children[0]
+        return int.from_bytes(bytes(column.buffers[1]), sys.byteorder, signed=True)
+
+    assert read(125 * 10**5000, 5000) == 12500
+    assert read(-(10**5035), 5000) == -(10**37)
+    for number, scale in (
+        (125 * 10**5000 + 1, 5000),
+        (10**5038, 5000),
+        (1 << 400_000, 100_000),
+        (1 << 8_000_000, 2_000_000),
+    ):
+        with pytest.raises(DecodeError, match=r"does not fit decimal\(38, 2\)|limits.decimal_bytes"):
+            read(number, scale)
+
+
+@pytest.mark.usefixtures("context")
+def test_text_of_a_varint_in_a_table() -> None:
+    digits = "7" * 40_000
+    assert whole_number(digits) == big_numbers.int_of_digits(digits)
+    assert whole_number("1e3") == 1000
+    assert whole_number(decimal.Decimal("-12.00")) == -12
+    assert whole_number("1.5") == "1.5"
+
+
+def test_limits_are_numbers() -> None:
+    made = Limits()
+    assert made.decimal_bytes == 65_536
+    with pytest.raises(TypeError, match="decimal_bytes is '1'"):
+        made.decimal_bytes = "1"  # type: ignore[assignment]
+    with pytest.raises(ValueError, match="columns is -1"):
+        made.columns = -1
+    with pytest.raises(AttributeError):
+        made.other = 1
+    made.null_cells = 1 << 100
+    assert made.null_cells == (1 << 63) - 1
+    assert "columns=65536" in repr(made)

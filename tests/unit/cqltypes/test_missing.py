@@ -1,0 +1,187 @@
+"""NumPy's masks, NaT and NA of pandas: null wherever a value is bound, refused where null is no value."""
+
+from __future__ import annotations
+
+import struct
+import typing
+from typing import Any
+
+import numpy
+import pandas
+import pytest
+
+from cassandra import cqltypes as t
+from cassandra.encoder import Encoder
+from cassandra.protocol.columns import ColumnMetadata
+from cassandra.query import BatchStatement, PreparedStatement
+from cassandra.query.tables import rows_of
+from tests.conftest import Twins
+from tests.unit.cqltypes.test_wire import list_of, map_of, set_of, tuple_of, vector_of
+
+NULL = b"\xff\xff\xff\xff"
+MISSING = [numpy.ma.masked, pandas.NaT, pandas.NA, numpy.ma.array(5, mask=True)]
+ITEM = t.UserType.make_udt_class("k", "item", ["a", "b"], [t.DoubleType, t.UTF8Type])
+SCALARS: list[Any] = [
+    t.Int32Type, t.LongType, t.FloatType, t.DoubleType, t.UTF8Type, t.BytesType, t.DateType, t.SimpleDateType, t.TimeType, t.UUIDType,
+    t.BooleanType, t.DecimalType, t.IntegerType, t.InetAddressType, t.DurationType, list_of(t.Int32Type), ITEM,
+    vector_of(t.FloatType, 3), map_of(t.UTF8Type, t.Int32Type), tuple_of(t.Int32Type),
+]  # fmt: skip
+
+
+def plan(twins: Twins, *kinds: Any) -> Any:
+    return twins.bind.BindPlan([ColumnMetadata("k", "t", f"c{at}", kind) for at, kind in enumerate(kinds)])
+
+
+def encode(twins: Twins, kind: Any, value: Any) -> bytes:
+    data: bytes = kind.build_codec(twins.codecs).encode(value)
+    return data
+
+
+@pytest.mark.parametrize("value", MISSING, ids=repr)
+@pytest.mark.parametrize("kind", SCALARS, ids=lambda kind: str(kind.cql_parameterized_type()))
+def test_no_value_is_null_where_it_is_bound(twins: Twins, kind: Any, value: Any) -> None:
+    made = plan(twins, kind, t.Int32Type)
+    assert made.bind([value, 1], 4).values() == [None, b"\0\0\0\1"]
+    assert made.bind_row({"c0": value, "c1": 1}, 4).values()[0] is None
+    assert [row.values()[0] for row in made.bind_many([(value, 1), [value, 1]], 4).rows()] == [None, None]
+
+
+@pytest.mark.parametrize("value", MISSING, ids=repr)
+@pytest.mark.parametrize("kind", [t.DoubleType, t.DateType, t.UTF8Type, t.Int32Type, t.BytesType, t.SimpleDateType])
+def test_no_value_is_null_inside_of_others(twins: Twins, kind: Any, value: Any) -> None:
+    assert encode(twins, list_of(kind), [value]) == b"\0\0\0\1" + NULL
+    assert encode(twins, list_of(kind), (None, value, value)) == b"\0\0\0\3" + NULL * 3
+    assert encode(twins, tuple_of(kind, kind), (value, None)) == NULL * 2
+    assert encode(twins, map_of(t.Int32Type, kind), {1: value}) == struct.pack(">iii", 1, 4, 1) + NULL
+    assert encode(twins, map_of(t.Int32Type, list_of(kind)), {1: [value]})[-8:] == b"\0\0\0\1" + NULL
+    assert encode(twins, ITEM, {"a": value, "b": value}) == NULL * 2
+    with pytest.raises(TypeError, match=r"^element 1 of vector<.*null is not allowed in a vector"):
+        encode(twins, vector_of(kind, 2), [good(kind), value])
+
+
+def good(kind: Any) -> Any:
+    return {t.UTF8Type: "x", t.BytesType: b"x"}.get(kind, 1)
+
+
+@pytest.mark.parametrize("source", ["i1", "i4", "i8", "f2", "f4", "f8", ">f4", "O"])
+@pytest.mark.parametrize("kind", [t.FloatType, t.DoubleType, t.Int32Type, t.LongType])
+def test_masked_elements_are_null(twins: Twins, kind: Any, source: str) -> None:
+    values = numpy.array([7, 2, 7], "i4").astype(source)
+    if values.dtype.kind == "f" and kind in (t.Int32Type, t.LongType):
+        return
+    array = numpy.ma.array(values, mask=[True, False, True])
+    same = [None, int(values[1]), None]
+    for container in (list_of(kind), set_of(kind)):
+        assert encode(twins, container, array) == encode(twins, container, same)
+    assert encode(twins, tuple_of(kind, kind, kind), array) == encode(twins, tuple_of(kind, kind, kind), same)
+    nested = numpy.ma.array([values, values], mask=[[True, False, False], [False] * 3])
+    assert encode(twins, list_of(list_of(kind)), nested) == encode(
+        twins, list_of(list_of(kind)), [[None, 2, 7], [7, 2, 7]]
+    )
+    with pytest.raises(TypeError, match=r"^element 0 of vector<.*, 3>: null is not allowed in a vector"):
+        encode(twins, vector_of(kind, 3), array)
+    with pytest.raises(TypeError, match=r'^column "c0" .*element 0 of vector<.*, 3>: null is not allowed in a vector'):
+        plan(twins, vector_of(kind, 3)).bind([array], 4)
+    free = numpy.ma.array(values)
+    assert encode(twins, vector_of(kind, 3), free) == encode(twins, vector_of(kind, 3), [7, 2, 7])
+
+
+def test_a_vector_of_which_all_is_masked_is_null(twins: Twins) -> None:
+    array = numpy.ma.array(numpy.zeros((2, 3), "f4"), mask=[[True] * 3, [False] * 3])
+    made = plan(twins, vector_of(t.FloatType, 3))
+    assert [row.values() for row in made.bind_many([(array[0],), (array[1],)], 4).rows()] == [[None], [bytes(12)]]
+    assert encode(twins, list_of(vector_of(t.FloatType, 3)), array)[:8] == b"\0\0\0\2" + NULL
+    columns = [ColumnMetadata("k", "t", "v", vector_of(t.FloatType, 3))]
+    table: Any = numpy.ma.zeros(2, dtype=[("v", "f4", 3)])
+    table.mask["v"][0] = True
+    rows = [tuple(row) for row in rows_of(table, columns)]
+    assert [row.values() for row in made.bind_many(rows, 4).rows()] == [[None], [bytes(12)]]
+
+
+def test_what_to_numpy_gives_goes_back_as_it_was(twins: Twins) -> None:
+    columns = [ColumnMetadata("k", "t", name, kind) for name, kind in
+               (("a", t.Int32Type), ("b", t.DoubleType), ("c", t.DateType), ("d", t.SimpleDateType), ("e", t.TimeType))]  # fmt: skip
+    dtype = [("a", "i4"), ("b", "f8"), ("c", "M8[ms]"), ("d", "M8[D]"), ("e", "m8[ns]")]
+    table: Any = numpy.ma.zeros(2, dtype=dtype)
+    for name in table.dtype.names:
+        table.mask[name][1] = True
+    rows = twins.bind.BindPlan(columns).bind_many(rows_of(table, columns), 4).rows()
+    assert rows[1].values() == [None] * 5
+    assert None not in rows[0].values()
+    statement = PreparedStatement(columns, b"id", None, "INSERT", "k", 4, None, None)
+    batch = BatchStatement().add_many(statement, table).add_many(statement, table[["a", "b", "c", "d", "e"]])
+    assert [entry.values for entry in batch.entries] == [rows[0].values(), [None] * 5] * 2  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        (numpy.array([object(), "x"], object), "references to objects"),
+        (memoryview(typing.cast(Any, numpy.array([None], object))), "references to objects"),
+        (numpy.zeros(2, dtype=[("O", "i4"), ("b", "O")]), "references to objects"),
+        (memoryview(typing.cast(Any, numpy.zeros((2, 2), "u1"))), "2 dimensions"),
+        (numpy.zeros((2, 2), "u1"), "2 dimensions"),
+        (numpy.ma.array([1, 2], "u1", mask=[True, False]), "masked"),
+    ],
+)
+def test_what_is_no_row_of_bytes_is_no_blob(twins: Twins, value: Any, why: str) -> None:
+    with pytest.raises(TypeError, match=why):
+        encode(twins, t.BytesType, value)
+    with pytest.raises(TypeError, match=rf'(?s)^column "c0" \(blob\): .*{why}'):
+        plan(twins, t.BytesType).bind([value], 4)
+
+
+def test_names_of_fields_are_no_formats(twins: Twins) -> None:
+    assert encode(twins, t.BytesType, numpy.zeros(1, dtype=[("OX", "u1"), ("P", "u1")])) == b"\0\0"
+
+
+@pytest.mark.parametrize("kind", [t.FloatType, t.Int32Type, t.UTF8Type])
+@pytest.mark.parametrize("shape", [(2, 2), ()])
+def test_a_memoryview_of_other_dimensions_is_no_collection(twins: Twins, kind: Any, shape: Any) -> None:
+    array: Any = numpy.zeros(shape, "f4")
+    view = memoryview(array)
+    for container in (vector_of(kind, 2), list_of(kind), vector_of(vector_of(kind, 2), 2)):
+        with pytest.raises(TypeError, match=f"is not a collection of elements for .*{len(shape)} dimensions"):
+            encode(twins, container, view)
+
+
+def test_the_literal_of_no_value() -> None:
+    encoder = Encoder()
+    assert [encoder.cql_encode_all_types(value) for value in MISSING[:3]] == ["NULL"] * 3
+    assert encoder.cql_encode_all_types([pandas.NA, 1]) == "[NULL, 1]"
+
+
+def test_a_class_of_the_same_name_is_not_meant(twins: Twins) -> None:
+    class NAType:
+        def __index__(self) -> int:
+            return 3
+
+    assert plan(twins, t.Int32Type).bind([NAType()], 4).values() == [b"\0\0\0\3"]
+
+
+def test_the_attributes_of_nat_are_no_fields(twins: Twins) -> None:
+    day = t.UserType.make_udt_class("k", "day", ["year", "month"], [t.DoubleType, t.DoubleType])
+    assert plan(twins, day).bind([pandas.NaT], 4).values() == [None]
+    assert encode(twins, list_of(day), [pandas.NaT]) == b"\0\0\0\1" + NULL
+
+
+class Shown(t.UTF8Type):
+    """A type of a user's that takes everything."""
+
+    @classmethod
+    def serialize(cls, val: Any, protocol_version: int) -> bytes:
+        return repr(val).encode()
+
+
+@pytest.mark.parametrize("value", MISSING, ids=repr)
+def test_no_value_is_null_for_types_of_a_users(twins: Twins, value: Any) -> None:
+    assert plan(twins, Shown).bind([value], 4).values() == [None]
+    assert encode(twins, list_of(Shown), [value]) == b"\0\0\0\1" + NULL
+
+
+@pytest.mark.parametrize("kind", SCALARS, ids=lambda kind: str(kind.cql_parameterized_type()))
+@pytest.mark.filterwarnings("error")
+def test_no_value_has_no_encoding_by_itself(twins: Twins, kind: Any) -> None:
+    for value in MISSING[:3]:
+        with pytest.raises((TypeError, ValueError)):
+            encode(twins, kind, value)

@@ -1,0 +1,15 @@
+"""Nothing public makes the process die: attributes overwritten, arguments of every kind, values that change what is being read."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.processes import WITH_TESTS, run_python
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("part", ["statements", "requests", "calls", "functions", "mutating"])
+def test_the_process_lives(part: str) -> None:
+    code = f"import sys; sys.argv[1:] = [{part!r}]\nfrom tests.unit import abuse\nabuse.main()"
+    done = run_python(code, {**WITH_TESTS, "CASS_DRIVER_IMPL": "c"}, timeout=300)
+    assert (done.returncode, done.stdout.split()) == (0, [part]), done.stderr[-3000:]

@@ -1,0 +1,43 @@
+"""The fuzzers, for a moment: the whole corpus, and a few thousand mutations of one seed. ``python tests/fuzz`` goes on for minutes."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from cassandra._impl import twin
+from tests.fuzz import __main__ as every
+from tests.fuzz import fuzz_codecs, fuzz_columns, fuzz_frames, kept
+
+pytestmark = pytest.mark.usefixtures("compiled")
+IMPLS = ["python", "c"]
+
+
+def test_the_corpus() -> None:
+    assert every.replay(IMPLS) > 100
+
+
+def test_mutations_of_values_and_pages() -> None:
+    assert fuzz_codecs.fuzz(2000, 1, True)["error"] > 0
+    assert fuzz_columns.fuzz(500, 1, True)["error"] > 0
+
+
+def test_mutations_of_frames_messages_and_rows() -> None:
+    source = random.Random(1)
+    assert fuzz_frames.run_frames([twin("frame", impl) for impl in IMPLS], 300, source) == 300
+    assert fuzz_frames.run_messages(1000, source) == 1000
+    assert fuzz_frames.run_rows(IMPLS, 500, source) == 500
+
+
+def test_findings_are_kept_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(kept, "CORPUS", tmp_path)
+    shapes = kept.Shapes("part", grow=True)
+    for at in range(3):
+        shapes.see(f"{at} bytes left of 'x{at}'", bytes([at]), 8)
+    kept.keep("part", 8, "00")
+    kept.keep("part", 9, "01")
+    assert kept.lines("part") == [["8", "00"], ["9", "01"]]
+    assert [*kept.numbers(3, None)] == [0, 1, 2]
+    assert [*kept.numbers(3, 0.0)] == []
