@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from cassandra import clock, murmur3
     from cassandra.cqltypes import codecs
     from cassandra.engine import exchange
-    from cassandra.metadata import column_rows, ring
+    from cassandra.metadata.placement import ring
+    from cassandra.metadata.schema import column_rows
     from cassandra.policies import plans
-    from cassandra.protocol import arrow_capsules, bind, bodies, column_buffers, frame, rows, segment
+    from cassandra.protocol import bind, bodies, frame, rows, segment
+    from cassandra.protocol.columnar import arrow_capsules, column_buffers
     from cassandra.query import binding
 
 __all__ = [
@@ -53,14 +55,14 @@ TWINS: dict[str, str] = {
     "codecs": "cassandra.cqltypes.codecs",
     "clock": "cassandra.clock",
     "murmur3": "cassandra.murmur3",
-    "arrow_capsules": "cassandra.protocol.arrow_capsules",
+    "arrow_capsules": "cassandra.protocol.columnar.arrow_capsules",
     "bind": "cassandra.protocol.bind",
     "binding": "cassandra.query.binding",
     "bodies": "cassandra.protocol.bodies",
-    "column_buffers": "cassandra.protocol.column_buffers",
-    "column_rows": "cassandra.metadata.column_rows",
+    "column_buffers": "cassandra.protocol.columnar.column_buffers",
+    "column_rows": "cassandra.metadata.schema.column_rows",
     "frame": "cassandra.protocol.frame",
-    "ring": "cassandra.metadata.ring",
+    "ring": "cassandra.metadata.placement.ring",
     "plans": "cassandra.policies.plans",
     "rows": "cassandra.protocol.rows",
     "segment": "cassandra.protocol.segment",

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False, initializedcheck=False, cdivision=True, binding=True
-"""Arrow's C data interface in PyCapsules: the compiled twin of `cassandra.protocol.arrow_capsules`, which says how it works.
+"""Arrow's C data interface in PyCapsules: the compiled twin of `cassandra.protocol.columnar.arrow_capsules`, which says how it works.
 
 Each struct's private_data is a block of its own: the structs of its children, the addresses of its buffers, and references to the Python
 objects behind them. Callbacks may come from threads that Python does not know, and take the GIL. Once there is no interpreter any more

@@ -68,7 +68,7 @@ import uuid as uuid_module
 from functools import partial
 
 from cassandra.cqltypes import coerce
-from cassandra.cqltypes.codec_bulk import check_dimension, elements_of
+from cassandra.cqltypes.codecs.bulk import check_dimension, elements_of
 from cassandra.cqltypes.failures import (
     EncodeTypeError,
     empty_or_refuse,
@@ -148,7 +148,7 @@ cdef int lack(Codec codec, Py_ssize_t count) except -1:
 # -- the contract ---------------------------------------------------------------------------------------------------------
 
 cdef class Codec:
-    """The plan of one CQL type; see `cassandra.cqltypes.codec_base.Codec`."""
+    """The plan of one CQL type; see `cassandra.cqltypes.codecs.base.Codec`."""
 
     def __init__(self, *args, **kwargs):
         raise TypeError("codecs are made by the functions of this module")

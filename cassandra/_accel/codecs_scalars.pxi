@@ -5,7 +5,7 @@ cdef object SAFE_UNKNOWN = uuid_module.SafeUUID.unknown
 cdef object Decimal = decimal_module.Decimal
 cdef object DecimalException = decimal_module.DecimalException
 cdef object WIDE_CONTEXT = coerce.WIDE_CONTEXT
-# Decimals of more bytes are cut in halves (see cqltypes/big_numbers.py).
+# Decimals of more bytes are cut in halves (see cqltypes/codecs/big_numbers.py).
 cdef enum:
     SMALL_DECIMAL = 128
 

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False, initializedcheck=False, cdivision=True, binding=True
-"""Column plans: the compiled twin of `cassandra.protocol.column_buffers`, which says how they work.
+"""Column plans: the compiled twin of `cassandra.protocol.columnar.column_buffers`, which says how they work.
 
 A cell is 8 bytes: where it begins in the page, and its size (-1 for a null). Columns are built from arrays of cells into `Block`s, which
 own their memory and are not touched any more once they are handed out: others may look at it for as long as they hold the block.
@@ -21,14 +21,14 @@ from cassandra._accel.rows import RowPlan as _RowPlan
 from cassandra.cqltypes.coerce import inet_text as _inet_text
 from cassandra.errors import DecodeError
 from cassandra.limits import limits, too_many_nulls
-from cassandra.protocol.column_buffers import show_decimal as _show_decimal
-from cassandra.protocol.column_buffers import show_varint as _show_varint
-from cassandra.protocol.layouts import COLUMN_LIMIT as _COLUMN_LIMIT
-from cassandra.protocol.layouts import ColumnArray as _ColumnArray
-from cassandra.protocol.layouts import fixed_decimal as _fixed_decimal
-from cassandra.protocol.layouts import fixed_varint as _fixed_varint
-from cassandra.protocol.layouts import row_layout as _row_layout
-from cassandra.protocol.layouts import too_large as _too_large
+from cassandra.protocol.columnar.column_buffers import show_decimal as _show_decimal
+from cassandra.protocol.columnar.column_buffers import show_varint as _show_varint
+from cassandra.protocol.columnar.layouts import COLUMN_LIMIT as _COLUMN_LIMIT
+from cassandra.protocol.columnar.layouts import ColumnArray as _ColumnArray
+from cassandra.protocol.columnar.layouts import fixed_decimal as _fixed_decimal
+from cassandra.protocol.columnar.layouts import fixed_varint as _fixed_varint
+from cassandra.protocol.columnar.layouts import row_layout as _row_layout
+from cassandra.protocol.columnar.layouts import too_large as _too_large
 
 __all__ = ["ColumnPlan"]
 

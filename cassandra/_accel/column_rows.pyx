@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False, initializedcheck=False, cdivision=True, binding=True
-"""The columns of tables out of pages of system_schema.columns, compiled; `cassandra.metadata.column_rows` is its reference and explains it.
+"""The columns of tables out of pages of system_schema.columns, compiled; `cassandra.metadata.schema.column_rows` is its reference and explains it.
 
 Columns are made without a call of their class, their slots filled where they stand.
 """
@@ -14,15 +14,15 @@ from cassandra._accel.slots cimport slot_in, slot_value
 from cassandra._accel.wbuf cimport get_be32
 
 from cassandra.errors import DecodeError
-from cassandra.metadata.column_rows import USUAL_FLAGS
-from cassandra.metadata.column_rows import bad_position as _bad_position
-from cassandra.metadata.column_rows import bad_text as _bad_text
-from cassandra.metadata.column_rows import in_positions as _in_positions
-from cassandra.metadata.column_rows import unknown_kind as _unknown_kind
-from cassandra.metadata.elements import ColumnMetadata as _ColumnClass
-from cassandra.metadata.schema import NOTHING
-from cassandra.metadata.schema import TableSource as _SourceClass
-from cassandra.metadata.tables import TableMetadataV3 as _TableClass
+from cassandra.metadata.schema.column_rows import USUAL_FLAGS
+from cassandra.metadata.schema.column_rows import bad_position as _bad_position
+from cassandra.metadata.schema.column_rows import bad_text as _bad_text
+from cassandra.metadata.schema.column_rows import in_positions as _in_positions
+from cassandra.metadata.schema.column_rows import unknown_kind as _unknown_kind
+from cassandra.metadata.schema.elements import ColumnMetadata as _ColumnClass
+from cassandra.metadata.schema.snapshot import NOTHING
+from cassandra.metadata.schema.snapshot import TableSource as _SourceClass
+from cassandra.metadata.schema.tables import TableMetadataV3 as _TableClass
 
 cdef extern from "Python.h":
     object PyUnicode_DecodeUTF8(const char*, Py_ssize_t, const char*)

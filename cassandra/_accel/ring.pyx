@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False, initializedcheck=False, cdivision=True, binding=True
-"""The token ring and who holds which part of it, compiled; `cassandra.metadata.ring` is its reference and explains it.
+"""The token ring and who holds which part of it, compiled; `cassandra.metadata.placement.ring` is its reference and explains it.
 
 Here replicas are found by walking along the ring from each token, as the server does it. A row of replicas is as many numbers of
 16 bits as the longest one has, equal rows are found by a hash table, and the tuples that are given out are made at each look-up:

@@ -7,11 +7,11 @@ from collections.abc import Awaitable
 from typing import Any
 
 from cassandra.aio.session import Session
-from cassandra.cluster.configuration import NOT_SET, ClusterBase
-from cassandra.cluster.execution import check_keyspace
-from cassandra.cluster.schema_calls import SchemaCalls
+from cassandra.client.configuration import NOT_SET, ClusterBase
+from cassandra.client.execution import check_keyspace
+from cassandra.client.schema_calls import SchemaCalls
 from cassandra.engine.core import Core
-from cassandra.engine.schema_targets import Target
+from cassandra.engine.schema.targets import Target
 from cassandra.engine.waiting import outcome_of
 from cassandra.errors import ConnectionException, ConnectionShutdown
 

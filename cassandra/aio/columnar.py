@@ -1,4 +1,4 @@
-"""Results by columns on the asyncio face: the same methods as the blocking one's (see `cassandra.cluster.columnar`), awaited."""
+"""Results by columns on the asyncio face: the same methods as the blocking one's (see `cassandra.client.columnar`), awaited."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
-from cassandra.cluster.columnar import BEGUN, READ, ROWS_READ, columnar_module, rows_message
+from cassandra.client.columnar import BEGUN, READ, ROWS_READ, columnar_module, rows_message
 
 if TYPE_CHECKING:
-    from cassandra.protocol.layouts import ColumnArray, Layout
+    from cassandra.protocol.columnar.layouts import ColumnArray, Layout
 
 
 class ColumnarResult:

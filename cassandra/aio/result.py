@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from cassandra.aio.columnar import ColumnarResult
-from cassandra.cluster.display import DisplayedResult
-from cassandra.cluster.result_set import APPLIED, applied
+from cassandra.client.display import DisplayedResult
+from cassandra.client.lwt import APPLIED, applied
 from cassandra.errors import MultipleRowsFound, QueryExhausted
 from cassandra.protocol.messages.results import ResultMessage
 from cassandra.query.row_factories import tuple_factory

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from cassandra.aio.concurrent import execute_concurrent
 from cassandra.aio.result import ResultSet
-from cassandra.cluster.configuration import NOT_SET
-from cassandra.cluster.execution import Parameters, SessionBase, check_keyspace, list_of_queries, typed_factory
-from cassandra.engine.agreement import SchemaAgreementScope
+from cassandra.client.configuration import NOT_SET
+from cassandra.client.execution import Parameters, SessionBase, check_keyspace, list_of_queries, typed_factory
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.engine.request import Request
+from cassandra.engine.schema.agreement import SchemaAgreementScope
 from cassandra.query.prepared import PreparedStatement
 
 if TYPE_CHECKING:

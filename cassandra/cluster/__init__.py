@@ -7,9 +7,8 @@ from cassandra._foreign import refuse_foreign_files
 refuse_foreign_files(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from cassandra._lazy import lazy_names  # noqa: E402
-from cassandra.cluster.cluster import Cluster  # noqa: E402
-from cassandra.cluster.configuration import ShardAwareOptions  # noqa: E402
-from cassandra.cluster.pool_sizes import (  # noqa: E402
+from cassandra.client.configuration import ShardAwareOptions  # noqa: E402
+from cassandra.client.pool_sizes import (  # noqa: E402
     DEFAULT_MAX_CONNECTIONS_PER_LOCAL_HOST,
     DEFAULT_MAX_CONNECTIONS_PER_REMOTE_HOST,
     DEFAULT_MAX_REQUESTS,
@@ -17,16 +16,17 @@ from cassandra.cluster.pool_sizes import (  # noqa: E402
     DEFAULT_MIN_CONNECTIONS_PER_REMOTE_HOST,
     DEFAULT_MIN_REQUESTS,
 )
+from cassandra.cluster.cluster import Cluster  # noqa: E402
 from cassandra.cluster.response_future import ResponseFuture  # noqa: E402
 from cassandra.cluster.result_set import ResultSet  # noqa: E402
 from cassandra.cluster.session import Session  # noqa: E402
-from cassandra.engine.agreement import SchemaAgreementScope  # noqa: E402
 from cassandra.engine.profile import (  # noqa: E402
     EXEC_PROFILE_DEFAULT,
     ExecutionProfile,
     ProfileManager,
     default_lbp_factory,
 )
+from cassandra.engine.schema.agreement import SchemaAgreementScope  # noqa: E402
 from cassandra.errors import MultipleRowsFound, NoHostAvailable, QueryExhausted, UserTypeDoesNotExist  # noqa: E402
 
 __all__ = [

@@ -11,14 +11,14 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from cassandra._forks import renew_in_child
-from cassandra.cluster.configuration import NOT_SET, ClusterBase
-from cassandra.cluster.execution import check_keyspace
-from cassandra.cluster.schema_calls import SchemaCalls
+from cassandra.client.configuration import NOT_SET, ClusterBase
+from cassandra.client.execution import check_keyspace
+from cassandra.client.schema_calls import SchemaCalls
 from cassandra.cluster.session import Session
 from cassandra.engine.core import Core
 from cassandra.engine.loop import Inbox, LoopThread
 from cassandra.engine.patched import refuse_green_threads
-from cassandra.engine.schema_targets import Target
+from cassandra.engine.schema.targets import Target
 from cassandra.errors import ConnectionException, ConnectionShutdown
 
 __all__ = ["Cluster"]

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
-from cassandra.cluster.columnar import ColumnarResult
-from cassandra.cluster.display import DisplayedResult
+from cassandra.client.columnar import ColumnarResult
+from cassandra.client.display import DisplayedResult
+from cassandra.client.lwt import APPLIED, applied
 from cassandra.errors import MultipleRowsFound
 from cassandra.protocol.messages.results import ResultMessage
 from cassandra.protocol.opcodes import RESULT_KIND_ROWS
@@ -16,13 +17,6 @@ from cassandra.query.row_factories import tuple_factory
 __all__ = ["ResultSet"]
 
 T = TypeVar("T")
-
-APPLIED = "[applied]"
-
-
-def applied(rows: Sequence[Any], place: int) -> bool:
-    """Whether all of `rows`, those of a conditional statement or batch, say at `place` that it was applied."""
-    return bool(rows) and all(row[place] for row in rows)
 
 
 class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):

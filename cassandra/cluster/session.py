@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from cassandra.cluster.configuration import NOT_SET
-from cassandra.cluster.execution import (
+from cassandra.client.configuration import NOT_SET
+from cassandra.client.execution import (
     Parameters,
     SessionBase,
     check_keyspace,
@@ -16,10 +16,10 @@ from cassandra.cluster.execution import (
 )
 from cassandra.cluster.response_future import ResponseFuture
 from cassandra.cluster.result_set import ResultSet
-from cassandra.engine.agreement import SchemaAgreementScope
 from cassandra.engine.payloads import MessagePayload
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.engine.request import Request
+from cassandra.engine.schema.agreement import SchemaAgreementScope
 from cassandra.query.prepared import PreparedStatement
 
 if TYPE_CHECKING:

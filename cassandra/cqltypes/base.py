@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 
 import cassandra._impl as implementations
 from cassandra._bounded import Bounded, text_size
-from cassandra.cqltypes.codec_base import begin_page
+from cassandra.cqltypes.codecs.base import begin_page
 from cassandra.sentinels import EMPTY, EmptyValue
 
 apache_cassandra_type_prefix = "org.apache.cassandra.db.marshal."

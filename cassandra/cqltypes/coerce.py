@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from cassandra.cqltypes.aliases import attributes_by_alias
-from cassandra.cqltypes.big_numbers import WIDE_CONTEXT, check_size, digits_limit, int_of_digits, to_decimal
+from cassandra.cqltypes.codecs.big_numbers import WIDE_CONTEXT, check_size, digits_limit, int_of_digits, to_decimal
 from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError, locate, malformed, refuse_type, refuse_value
 from cassandra.cqltypes.missing import is_missing, is_partly_masked
 from cassandra.errors import DecodeError

@@ -14,15 +14,15 @@ from typing import Any
 
 from cassandra.consistency import ConsistencyLevel
 from cassandra.encoder import cql_quote
-from cassandra.engine.agreement import wait_for_agreement
 from cassandra.engine.connection import Connection, dialect_of, read_answer
 from cassandra.engine.control import ControlConnection
 from cassandra.engine.endpoint import EndPoint, is_ip_address
 from cassandra.engine.handshake import Opener
 from cassandra.engine.mishaps import let_out
-from cassandra.engine.preparer import Preparer
+from cassandra.engine.prepare.statements import Preparer
 from cassandra.engine.reconnect import Reconnector
-from cassandra.engine.schema import SchemaRefresher
+from cassandra.engine.schema.agreement import wait_for_agreement
+from cassandra.engine.schema.reading import SchemaRefresher
 from cassandra.engine.session import EngineSession
 from cassandra.engine.settings import Settings
 from cassandra.engine.topology import NodeList

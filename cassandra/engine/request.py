@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._impl import exchange
 from cassandra.engine.mishaps import mishap
-from cassandra.engine.reprepare import Reprepare
+from cassandra.engine.prepare.again import Reprepare
 from cassandra.errors import (
     ConnectionException,
     NoHostAvailable,

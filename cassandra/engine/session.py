@@ -6,11 +6,11 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any, Protocol
 
-from cassandra.engine.agreement import LOCAL_VERSION_QUERY, SchemaAgreementScope, wait_for_one_version
 from cassandra.engine.connection import METADATA_IDS, Connection
 from cassandra.engine.mishaps import failure_of
 from cassandra.engine.payloads import MessagePayload
 from cassandra.engine.pool import HostPool
+from cassandra.engine.schema.agreement import LOCAL_VERSION_QUERY, SchemaAgreementScope, wait_for_one_version
 from cassandra.errors import ConnectionException, ConnectionShutdown, DriverException, NoHostAvailable
 from cassandra.policies.balancing import HostDistance
 from cassandra.protocol.expected import check_answer

@@ -9,7 +9,7 @@ refuse_foreign_files(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 from cassandra._lazy import lazy_names  # noqa: E402
 from cassandra.metadata.cluster_metadata import Metadata  # noqa: E402
-from cassandra.metadata.replication import (  # noqa: E402
+from cassandra.metadata.placement.replication import (  # noqa: E402
     REPLICATION_STRATEGY_CLASS_PREFIX,
     EverywhereStrategy,
     LocalStrategy,
@@ -18,8 +18,8 @@ from cassandra.metadata.replication import (  # noqa: E402
     ReplicationStrategy,
     SimpleStrategy,
 )
-from cassandra.metadata.routing import TokenMap  # noqa: E402
-from cassandra.metadata.tokens import (  # noqa: E402
+from cassandra.metadata.placement.routing import TokenMap  # noqa: E402
+from cassandra.metadata.placement.tokens import (  # noqa: E402
     MAX_LONG,
     MIN_LONG,
     BytesToken,
@@ -31,7 +31,8 @@ from cassandra.metadata.tokens import (  # noqa: E402
 )
 
 if TYPE_CHECKING:
-    from cassandra.metadata.elements import (
+    from cassandra.metadata.placement.key_groups import NO_VALID_REPLICA, group_keys_by_replica
+    from cassandra.metadata.schema.elements import (
         Aggregate,
         ColumnMask,
         ColumnMetadata,
@@ -41,9 +42,8 @@ if TYPE_CHECKING:
         TriggerMetadata,
         UserType,
     )
-    from cassandra.metadata.key_groups import NO_VALID_REPLICA, group_keys_by_replica
-    from cassandra.metadata.keyspaces import KeyspaceMetadata
-    from cassandra.metadata.names import (
+    from cassandra.metadata.schema.keyspaces import KeyspaceMetadata
+    from cassandra.metadata.schema.names import (
         cql_keywords,
         cql_keywords_reserved,
         cql_keywords_unreserved,
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
         protect_names,
         protect_value,
     )
-    from cassandra.metadata.tables import MaterializedViewMetadata, TableMetadata, TableMetadataV3
+    from cassandra.metadata.schema.tables import MaterializedViewMetadata, TableMetadata, TableMetadataV3
 
 __all__ = [
     "MAX_LONG",
@@ -112,10 +112,12 @@ _HOME = {
             "TriggerMetadata",
             "UserType",
         ),
-        "cassandra.metadata.elements",
+        "cassandra.metadata.schema.elements",
     ),
-    "KeyspaceMetadata": "cassandra.metadata.keyspaces",
-    **dict.fromkeys(("MaterializedViewMetadata", "TableMetadata", "TableMetadataV3"), "cassandra.metadata.tables"),
+    "KeyspaceMetadata": "cassandra.metadata.schema.keyspaces",
+    **dict.fromkeys(
+        ("MaterializedViewMetadata", "TableMetadata", "TableMetadataV3"), "cassandra.metadata.schema.tables"
+    ),
     **dict.fromkeys(
         (
             "cql_keywords",
@@ -128,9 +130,9 @@ _HOME = {
             "protect_names",
             "protect_value",
         ),
-        "cassandra.metadata.names",
+        "cassandra.metadata.schema.names",
     ),
-    **dict.fromkeys(("NO_VALID_REPLICA", "group_keys_by_replica"), "cassandra.metadata.key_groups"),
+    **dict.fromkeys(("NO_VALID_REPLICA", "group_keys_by_replica"), "cassandra.metadata.placement.key_groups"),
 }
 
 

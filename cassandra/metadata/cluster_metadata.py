@@ -8,10 +8,10 @@ from types import MappingProxyType
 from typing import Any
 
 from cassandra.metadata.host import Host
-from cassandra.metadata.replication import ReplicationStrategy
-from cassandra.metadata.routing import Routing, TokenMap, View
-from cassandra.metadata.schema import NO_SCHEMA, Schema
-from cassandra.metadata.tokens import token_class_of
+from cassandra.metadata.placement.replication import ReplicationStrategy
+from cassandra.metadata.placement.routing import Routing, TokenMap, View
+from cassandra.metadata.placement.tokens import token_class_of
+from cassandra.metadata.schema.snapshot import NO_SCHEMA, Schema
 
 __all__ = ["Metadata"]
 

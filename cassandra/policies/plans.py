@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cassandra.metadata.ring import ReplicaMap
+    from cassandra.metadata.placement.ring import ReplicaMap
 
 __all__ = ["Planner", "Router", "make_query_plan", "replica_plan", "rotated"]
 

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from cassandra.errors import (
         ProtocolError as ProtocolError,
     )
-    from cassandra.protocol.columns import (
+    from cassandra.protocol.column_specs import (
         ColumnMetadata as ColumnMetadata,
     )
-    from cassandra.protocol.columns import (
+    from cassandra.protocol.column_specs import (
         ResultMetadata as ResultMetadata,
     )
     from cassandra.protocol.fileio import (
@@ -365,7 +365,7 @@ if TYPE_CHECKING:
 # Where each name is defined; the imports above tell type checkers the same.
 _HOMES = {
     "cassandra.errors": ["ProtocolError"],
-    "cassandra.protocol.columns": ["ColumnMetadata", "ResultMetadata"],
+    "cassandra.protocol.column_specs": ["ColumnMetadata", "ResultMetadata"],
     "cassandra.protocol.fileio": [
         "read_binary_longstring",
         "read_binary_string",

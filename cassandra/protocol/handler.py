@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from cassandra.errors import ProtocolError
-from cassandra.protocol.columns import ResultMetadata
+from cassandra.protocol.column_specs import ResultMetadata
 from cassandra.protocol.messages.base import MessageType, message_types_by_opcode
 from cassandra.protocol.messages.decode import decode_response
 from cassandra.protocol.messages.encode import encode_request
@@ -131,7 +131,7 @@ class NumpyResultMessage(ResultMessage):
 
     @property
     def parsed_rows(self) -> Any:
-        from cassandra.protocol.columnar import page_arrays  # most programs never read results by columns
+        from cassandra.protocol.columnar.pages import page_arrays  # most programs never read results by columns
 
         return [page_arrays(self.metadata, *self.rows_body)] if self.kind == RESULT_KIND_ROWS else None
 

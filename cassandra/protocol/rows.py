@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from cassandra.cqltypes.codec_base import begin_page
+from cassandra.cqltypes.codecs.base import begin_page
 from cassandra.errors import DecodeError
 from cassandra.protocol.rowclass import row_class
 

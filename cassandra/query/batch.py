@@ -13,7 +13,7 @@ from cassandra.query.markers import Parameters as MarkerKind
 from cassandra.query.markers import parameters_of
 from cassandra.query.prepared import PreparedStatement
 from cassandra.query.statement import SimpleStatement, Statement, bind_params, query_head
-from cassandra.query.tables import counted, rows_of, snapshot
+from cassandra.query.tables.rows import counted, rows_of, snapshot
 
 if TYPE_CHECKING:
     from cassandra.protocol.bind import RowsBlock

@@ -19,8 +19,8 @@ from typing import Any
 from cassandra import cqltypes as t
 from cassandra._impl import twin
 from cassandra.errors import DecodeError
-from cassandra.protocol.columnar import ArrowPage
-from cassandra.protocol.layouts import ColumnOptions
+from cassandra.protocol.columnar.layouts import ColumnOptions
+from cassandra.protocol.columnar.pages import ArrowPage
 from tests.conftest import Twins
 from tests.fuzz.fuzz_codecs import NESTED, corpus
 from tests.fuzz.kept import keep, lines, numbers

@@ -18,8 +18,8 @@ from typing import Any
 from cassandra import _impl
 from cassandra import cqltypes as t
 from cassandra.engine.payloads import ExecutePayload
-from cassandra.protocol.columns import ColumnMetadata, ResultMetadata
-from cassandra.protocol.layouts import layout_of
+from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
+from cassandra.protocol.columnar.layouts import layout_of
 from cassandra.protocol.messages.results import VOID_BODY
 from cassandra.query import BoundStatement, PreparedStatement
 

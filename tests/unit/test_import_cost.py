@@ -7,7 +7,7 @@ import sys
 from tests.processes import run_python
 
 UNWANTED = {
-    "numpy", "pandas", "polars", "pyarrow", "cassandra.protocol.columnar", "cassandra.protocol.layouts", "cassandra.protocol.arrow_capsules", "cassandra.protocol.column_buffers", "cassandra._accel.arrow_capsules", "cassandra._accel.column_buffers",
+    "numpy", "pandas", "polars", "pyarrow", "cassandra.protocol.columnar.pages", "cassandra.protocol.columnar.layouts", "cassandra.protocol.columnar.arrow_capsules", "cassandra.protocol.columnar.column_buffers", "cassandra._accel.arrow_capsules", "cassandra._accel.column_buffers",
     "geomet", "lz4", "snappy", "uvloop", "cryptography", "requests", "http.client", "urllib.request",
     "email", "sqlite3", "xml", "csv", "tkinter", "ctypes", "http", "cProfile", "pstats", "setuptools", "multiprocessing", "unittest", "cassandra.cqlengine", "cassandra.testing", "cassandra.aio", "doctest", "pydoc",
 }  # fmt: skip
@@ -26,6 +26,13 @@ def test_import_pulls_in_nothing_optional() -> None:
         name for name in packages - sys.stdlib_module_names if not name.startswith(("cassandra", "_cython_", "cython_"))
     }
     assert strangers == set()
+
+
+def test_each_face_goes_without_the_other() -> None:
+    for face, other in (("aio", "cluster"), ("cluster", "aio")):
+        done = run_python(f"import sys; import cassandra.{face}; print(*sys.modules)")
+        assert done.returncode == 0, done.stderr
+        assert not [name for name in done.stdout.split() if name.startswith(f"cassandra.{other}")]
 
 
 def test_import_of_the_package_alone_is_small() -> None:

@@ -44,9 +44,10 @@ LAYERS: list[set[str]] = [
     {"engine"},
     {"pool", "connection", "metrics"},
     {"io"},
+    {"client"},
+    {"aio"},
     {"cluster"},
     {"concurrent"},
-    {"aio"},
     {"testing"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
@@ -59,13 +60,13 @@ OPTIONAL = {
 # (module, imported module): an import inside a function that has a reason beside it in the code.
 DEFERRED = {
     ("cassandra._foreign", "importlib"),
-    ("cassandra.cluster.display", "html"),
-    ("cassandra.metadata.elements", "json"),
-    ("cassandra.cluster.execution", "cassandra.query.typed_rows"),
+    ("cassandra.client.display", "html"),
+    ("cassandra.metadata.schema.elements", "json"),
+    ("cassandra.client.execution", "cassandra.query.typed_rows"),
     ("cassandra.concurrent", "cassandra.query.typed_rows"),
-    ("cassandra.cluster.columnar", "cassandra.protocol.columnar"),
-    ("cassandra.protocol.handler", "cassandra.protocol.columnar"),
-    ("cassandra.query.tables", "cassandra.query.table_values"),
+    ("cassandra.client.columnar", "cassandra.protocol.columnar.pages"),
+    ("cassandra.protocol.handler", "cassandra.protocol.columnar.pages"),
+    ("cassandra.query.tables.rows", "cassandra.query.tables.values"),
 }
 
 

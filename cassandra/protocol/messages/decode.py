@@ -8,7 +8,7 @@ from typing import Any
 
 from cassandra.errors import DriverException, ProtocolError
 from cassandra.protocol import opcodes
-from cassandra.protocol.columns import ResultMetadata, UserTypes
+from cassandra.protocol.column_specs import ResultMetadata, UserTypes
 from cassandra.protocol.messages.base import MessageType
 from cassandra.protocol.messages.control import (
     AuthChallengeMessage,

@@ -14,7 +14,7 @@ from typing import Any
 from cassandra._forks import renew_in_child
 from cassandra.errors import DecodeError, ProtocolError
 from cassandra.protocol import opcodes
-from cassandra.protocol.columns import NO_COLUMNS, ColumnMetadata, ResultMetadata, UserTypes, read_columns
+from cassandra.protocol.column_specs import NO_COLUMNS, ColumnMetadata, ResultMetadata, UserTypes, read_columns
 from cassandra.protocol.messages.base import MessageType, public, register_class
 from cassandra.protocol.messages.events import read_schema_change
 from cassandra.protocol.opcodes import (

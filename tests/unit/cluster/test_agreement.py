@@ -9,7 +9,7 @@ import pytest
 
 from cassandra import aio
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, SchemaAgreementScope
-from cassandra.engine.agreement import LOCAL_VERSION_QUERY
+from cassandra.engine.schema.agreement import LOCAL_VERSION_QUERY
 from cassandra.errors import ConnectionException
 from cassandra.policies import DCAwareRoundRobinPolicy
 from cassandra.testing.fake import FakeCluster, Request, reset, rows

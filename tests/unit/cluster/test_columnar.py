@@ -429,7 +429,7 @@ import re
 from cassandra.cluster import ResultSet
 from tests.unit.cluster.test_columnar import FakeFuture
 from tests.unit.protocol.pages import message_with
-from cassandra.protocol.columns import ColumnMetadata, ResultMetadata
+from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
 from cassandra import cqltypes as t
 
 metadata = ResultMetadata([ColumnMetadata("k", "t", n, c) for n, c in

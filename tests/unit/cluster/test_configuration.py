@@ -10,8 +10,8 @@ import pytest
 
 from cassandra import UnsupportedOperation, aio
 from cassandra.auth import PlainTextAuthProvider
+from cassandra.client.configuration import ClusterBase, ConfigMode
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
-from cassandra.cluster.configuration import ClusterBase, ConfigMode
 from cassandra.connection import DefaultEndPoint, UnixSocketEndPoint
 from cassandra.policies import RetryPolicy, RoundRobinPolicy
 

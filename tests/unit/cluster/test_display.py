@@ -11,7 +11,7 @@ import pytest
 from cassandra import aio
 from cassandra.cluster import MultipleRowsFound, ResultSet
 from cassandra.cqltypes import Int32Type, UTF8Type
-from cassandra.protocol.columns import ColumnMetadata, ResultMetadata
+from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
 from cassandra.protocol.messages.results import VOID_RESULT, rows_result
 from cassandra.query import dict_factory, named_tuple_factory, tuple_factory
 

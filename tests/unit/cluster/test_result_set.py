@@ -9,7 +9,7 @@ import pytest
 from cassandra.cluster import ResultSet
 from cassandra.cqltypes import BooleanType, Int32Type
 from cassandra.protocol import ResultMessage
-from cassandra.protocol.columns import ColumnMetadata, ResultMetadata
+from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
 from cassandra.query import dict_factory, named_tuple_factory, tuple_factory
 
 

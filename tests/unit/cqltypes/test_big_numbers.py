@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from cassandra import cqltypes as t
-from cassandra.cqltypes import big_numbers
+from cassandra.cqltypes.codecs import big_numbers
 from cassandra.errors import DecodeError
 from cassandra.limits import Limits, limits
-from cassandra.protocol.layouts import ColumnOptions
-from cassandra.query.table_types import whole_number
+from cassandra.protocol.columnar.layouts import ColumnOptions
+from cassandra.query.tables.types import whole_number
 from tests.conftest import Twins
 from tests.unit.protocol.pages import column_plan
 from tests.unit.protocol.wire import value

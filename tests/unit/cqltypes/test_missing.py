@@ -12,9 +12,9 @@ import pytest
 
 from cassandra import cqltypes as t
 from cassandra.encoder import Encoder
-from cassandra.protocol.columns import ColumnMetadata
+from cassandra.protocol.column_specs import ColumnMetadata
 from cassandra.query import BatchStatement, PreparedStatement
-from cassandra.query.tables import rows_of
+from cassandra.query.tables.rows import rows_of
 from tests.conftest import Twins
 from tests.unit.cqltypes.test_wire import list_of, map_of, set_of, tuple_of, vector_of
 

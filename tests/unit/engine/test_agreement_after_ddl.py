@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from cassandra.cluster import Cluster
-from cassandra.engine.agreement import LOCAL_VERSION_QUERY, PEER_VERSIONS_QUERY
+from cassandra.engine.schema.agreement import LOCAL_VERSION_QUERY, PEER_VERSIONS_QUERY
 from cassandra.testing.fake import FakeCluster, FakeNode, reset, schema_change, silence
 
 from .faults import WAIT, connected, thread

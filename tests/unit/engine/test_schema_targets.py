@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from cassandra.engine.schema_targets import MANY, MANY_KEYSPACES, PendingTargets, Target, grouped
+from cassandra.engine.schema.targets import MANY, MANY_KEYSPACES, PendingTargets, Target, grouped
 
 
 def joined(wanted: list[Target]) -> list[Target]:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cassandra.errors import DecodeError
-from cassandra.metadata.elements import ColumnMetadata
+from cassandra.metadata.schema.elements import ColumnMetadata
 from tests.conftest import LANE, Twins
 
 LANES = ["python", "c"] if LANE == "c" else ["python"]

@@ -10,7 +10,7 @@ import pytest
 
 from cassandra import aio
 from cassandra.cluster import Cluster
-from cassandra.engine.schema_targets import MANY_KEYSPACES
+from cassandra.engine.schema.targets import MANY_KEYSPACES
 from cassandra.errors import NoHostAvailable
 from cassandra.testing.fake import FakeNode, Request, rows
 from tests.unit.engine.faults import WAIT, connected

@@ -25,8 +25,8 @@ from cassandra.metadata import (
     protect_names,
     protect_value,
 )
-from cassandra.metadata.options import TableOptions, read_scylla_map, scylla_options
-from cassandra.metadata.schema import KeyspaceSource, RowNames
+from cassandra.metadata.schema.options import TableOptions, read_scylla_map, scylla_options
+from cassandra.metadata.schema.snapshot import KeyspaceSource, RowNames
 
 
 def table(**settings: Any) -> TableMetadata:
@@ -226,7 +226,7 @@ def test_an_object_is_made_once_also_where_threads_ask_for_it_together(monkeypat
             other.join(0.05)  # it has to wait for this one
         return object()
 
-    monkeypatch.setattr("cassandra.metadata.schema._build", build)
+    monkeypatch.setattr("cassandra.metadata.schema.snapshot._build", build)
     found.append(source.object())
     other.join()
     assert found[0] is found[1] is source.object()

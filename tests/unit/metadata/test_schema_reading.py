@@ -212,7 +212,7 @@ async def test_a_failed_reading_does_not_fail_the_statement() -> None:
 
 
 async def test_what_could_not_be_read_is_read_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cassandra.engine.schema.FIRST_DELAY", 0.01)
+    monkeypatch.setattr("cassandra.engine.schema.reading.FIRST_DELAY", 0.01)
     with FakeNode() as node:
         node.schema = schema("a", "b")
         async with connected(node, schema_event_refresh_window=0) as (cluster, session):
@@ -230,7 +230,7 @@ async def test_what_could_not_be_read_is_read_later(monkeypatch: pytest.MonkeyPa
 
 
 async def test_an_event_does_not_wait_for_what_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cassandra.engine.schema.FIRST_DELAY", 3600.0)
+    monkeypatch.setattr("cassandra.engine.schema.reading.FIRST_DELAY", 3600.0)
     with FakeNode() as node:
         node.schema = schema("a", "b")
         async with connected(node, schema_event_refresh_window=0) as (cluster, _):
@@ -248,7 +248,7 @@ async def test_a_fault_of_the_driver_does_not_hang_the_statement(monkeypatch: py
         node.schema = schema("a")
         async with connected(node) as (cluster, session):
             node.prime(re.compile("CREATE"), schema_change("CREATED", "TABLE", "a", "new"))
-            monkeypatch.setattr("cassandra.engine.schema._with_tables", lambda *args: 1 / 0)
+            monkeypatch.setattr("cassandra.engine.schema.reading._with_tables", lambda *args: 1 / 0)
             await asyncio.wait_for(session.execute("CREATE TABLE a.new (id int PRIMARY KEY)"), WAIT)
             assert list(cluster.metadata.keyspaces["a"].tables) == ["t0", "t1"]
             assert cluster.metadata.schema.version is None

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from cassandra.metadata import build
-from cassandra.metadata.pages import ColumnPages
-from cassandra.metadata.schema import RowNames, TableSource
-from cassandra.metadata.tables import TableMetadataV3
+from cassandra.metadata.schema import build
+from cassandra.metadata.schema.pages import ColumnPages
+from cassandra.metadata.schema.snapshot import RowNames, TableSource
+from cassandra.metadata.schema.tables import TableMetadataV3
 from tests.conftest import Twins
 from tests.unit.metadata.test_column_rows import page, row
 

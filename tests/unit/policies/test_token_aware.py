@@ -346,8 +346,8 @@ def test_the_old_name_of_the_default_policy() -> None:
 
 def test_both_implementations_make_the_same_plans(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cassandra.policies.token_aware.plans", twins.plans)
-    monkeypatch.setattr("cassandra.metadata.replication.rings", twins.ring)
-    monkeypatch.setattr("cassandra.metadata.routing.rings", twins.ring)
+    monkeypatch.setattr("cassandra.metadata.placement.replication.rings", twins.ring)
+    monkeypatch.setattr("cassandra.metadata.placement.routing.rings", twins.ring)
     hosts = hosts_at()
     for kind in ("token, round robin", "token, data centre", "token, rack"):
         policy = POLICIES[kind]()

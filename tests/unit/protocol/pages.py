@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
-from cassandra.protocol.columns import ColumnMetadata, ResultMetadata
-from cassandra.protocol.layouts import DEFAULT_OPTIONS, ColumnArray, ColumnOptions, Layout, layout_of
+from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
+from cassandra.protocol.columnar.layouts import DEFAULT_OPTIONS, ColumnArray, ColumnOptions, Layout, layout_of
 from cassandra.protocol.messages.results import ResultMessage
 from cassandra.protocol.opcodes import RESULT_KIND_ROWS
 from tests.unit.protocol.wire import value

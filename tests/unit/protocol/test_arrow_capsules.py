@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from cassandra import cqltypes as t
-from cassandra.protocol.arrow_capsules import _Array, _capsule_pointer, _Release, _Schema
-from cassandra.protocol.layouts import ColumnArray, row_layout
+from cassandra.protocol.columnar.arrow_capsules import _Array, _capsule_pointer, _Release, _Schema
+from cassandra.protocol.columnar.layouts import ColumnArray, row_layout
 from tests.conftest import Twins
 from tests.processes import WITH_TESTS, run_python
 from tests.unit.cqltypes.test_wire import ADDRESS, list_of, map_of, vector_of

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from cassandra import cqltypes as t
 from cassandra._impl import twin
 from cassandra.errors import DecodeError
-from cassandra.protocol.columnar import ArrowPage, ArrowSchema, arrow_array
-from cassandra.protocol.layouts import ColumnOptions, layout_of, object_layout
+from cassandra.protocol.columnar.layouts import ColumnOptions, layout_of, object_layout
+from cassandra.protocol.columnar.pages import ArrowPage, ArrowSchema, arrow_array
 from tests.conftest import Twins
 from tests.unit.cqltypes.test_parity import TYPES, mutated, typed_values
 from tests.unit.cqltypes.test_wire import ADDRESS, CONTAINERS, SCALARS, list_of, map_of, set_of, tuple_of, vector_of

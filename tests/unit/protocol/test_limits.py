@@ -13,9 +13,9 @@ from cassandra._bounded import Bounded, text_size
 from cassandra.cqltypes import base, custom
 from cassandra.errors import DecodeError, ProtocolError
 from cassandra.limits import limits
-from cassandra.metadata.names import maybe_escape_name
+from cassandra.metadata.schema.names import maybe_escape_name
 from cassandra.protocol import rowclass
-from cassandra.protocol.columns import TypeReader, read_columns
+from cassandra.protocol.column_specs import TypeReader, read_columns
 from cassandra.protocol.primitives import Cursor
 from cassandra.query.markers import Parameters, parameters_of
 from cassandra.query.recently_used import RecentlyUsed

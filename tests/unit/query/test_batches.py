@@ -14,7 +14,7 @@ import pandas
 import pyarrow
 import pytest
 
-from cassandra.cluster.batches import batch_statements, partitions_of, texts_of
+from cassandra.client.batches import batch_statements, partitions_of, texts_of
 from cassandra.cqltypes import (
     CounterColumnType,
     DateType,
@@ -27,7 +27,7 @@ from cassandra.cqltypes import (
 )
 from cassandra.cqltypes.parse import lookup_casstype
 from cassandra.engine.payloads import BatchPayload
-from cassandra.protocol.columns import ColumnMetadata
+from cassandra.protocol.column_specs import ColumnMetadata
 from cassandra.query import BatchStatement, BatchType, PreparedStatement, SimpleStatement
 from cassandra.query.batch import bind_rows
 

@@ -9,7 +9,7 @@ import pytest
 
 from cassandra import ConsistencyLevel
 from cassandra.cqltypes import Int32Type, ListType, UTF8Type
-from cassandra.protocol.columns import ColumnMetadata
+from cassandra.protocol.column_specs import ColumnMetadata
 from cassandra.query import (
     FETCH_SIZE_UNSET,
     UNSET_VALUE,

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from cassandra import cqltypes as t
 from cassandra._impl import twin
-from cassandra.protocol.columnar import ArrowPage, pandas_of_arrow, polars_frame
-from cassandra.protocol.columns import ColumnMetadata
-from cassandra.protocol.layouts import ColumnOptions
-from cassandra.query.table_types import Pairs
-from cassandra.query.tables import rows_of
+from cassandra.protocol.column_specs import ColumnMetadata
+from cassandra.protocol.columnar.layouts import ColumnOptions
+from cassandra.protocol.columnar.pages import ArrowPage, pandas_of_arrow, polars_frame
+from cassandra.query.tables.rows import rows_of
+from cassandra.query.tables.types import Pairs
 from cassandra.util.temporal import Date, Duration, MillisTimestamp, Time
 from tests.conftest import Twins
 from tests.unit.cqltypes.test_parity import typed_values

@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal, NamedTuple, NewType, Optional, Typed
 import pytest
 
 from cassandra.cqltypes.parse import lookup_casstype
-from cassandra.protocol.columns import ColumnMetadata, ResultMetadata
+from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
 from cassandra.protocol.messages.results import rows_result
 from cassandra.query.typed_rows import typed_rows
 from cassandra.util import Date, Duration, Time

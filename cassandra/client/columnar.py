@@ -1,0 +1,162 @@
+"""Results by columns: the methods of a `ResultSet` that make Arrow, NumPy, pandas and polars of the pages that are left.
+
+Nothing here is decoded to rows: each page goes from its bytes to column buffers. While one page is used the next one is on its way, one ahead
+and never more. Reading begins with the page at hand. A result of one page can be read as often as one likes; one of several only once, by
+rows or by columns, since the pages that were read are gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from cassandra.protocol.messages.results import ResultMessage
+from cassandra.protocol.opcodes import RESULT_KIND_ROWS
+
+if TYPE_CHECKING:
+    from cassandra.protocol.columnar.layouts import ColumnArray, Layout
+
+BEGUN = "the rows of this result have been read already, or reading has begun: its columns can only be had before that"
+ROWS_READ = "rows of further pages of this result have been read already: that is possible once"
+READ = "the columns of this result have been read already: of a result of several pages that is possible once"
+
+
+def columnar_module() -> ModuleType:
+    """`cassandra.protocol.columnar.pages`, imported when the first result is read by columns: most programs never do that."""
+    from cassandra.protocol.columnar import pages as columnar
+
+    return columnar
+
+
+def rows_message(message: Any) -> ResultMessage:
+    """`message`, which has rows in their wire form; RuntimeError for a result that has none."""
+    if not isinstance(message, ResultMessage):
+        raise RuntimeError(
+            "the rows of this result are no longer in the form that they came in: no columns can be made of them"
+        )
+    if message.kind != RESULT_KIND_ROWS:
+        raise RuntimeError("the result of this statement has no rows, and so no columns")
+    return message
+
+
+class ColumnarResult:
+    """What `cassandra.cluster.ResultSet` has beside rows.
+
+    Options, by keyword: ``decimals="text"`` or (precision, scale), ``varints="text"`` or "int64", ``durations="interval"`` or "struct" (see the
+    guide on results). All raise RuntimeError once row iteration has begun (`one`, `current_rows` and `fetch_next_page` do not count),
+    `DecodeError` for damaged bytes and where columns change between pages, `DependencyException` where the library is absent.
+    """
+
+    _message: ResultMessage | None
+    _iterator: Any
+    _is_list: bool
+    response_future: Any
+
+    def to_arrow(self, **options: Any) -> Any:
+        """The rows that are left, of all pages, as a `pyarrow.Table` with a chunk for each page."""
+        columnar = columnar_module()
+        pyarrow = columnar.pyarrow_module("to_arrow")
+        layout, pages = self._columns(options)
+        return columnar.arrow_table(pyarrow, layout, pages)
+
+    def arrow_batches(self, **options: Any) -> Iterator[Any]:
+        """The rows that are left as `pyarrow.RecordBatch` objects, one for each page, made as they are asked for."""
+        columnar = columnar_module()
+        pyarrow = columnar.pyarrow_module("arrow_batches")
+        layout, pages = self._columns(options)
+        schema = columnar.arrow_schema(pyarrow, layout)
+        return (columnar.arrow_batch(pyarrow, schema, page) for page in pages)
+
+    def to_polars(self, **options: Any) -> Any:
+        """The rows that are left as a `polars.DataFrame`; pyarrow is not needed. Durations are structs: polars has no type for them."""
+        columnar = columnar_module()
+        polars = columnar.polars_module()
+        layout, pages = self._columns({"durations": "struct", **options})
+        return columnar.polars_frame(polars, layout, list(pages))
+
+    def to_pandas(self, **options: Any) -> Any:
+        """The rows that are left as a `pandas.DataFrame`.
+
+        Through pyarrow where it is installed, with `options` for its ``Table.to_pandas`` (``types_mapper=pandas.ArrowDtype``, ...); else through
+        NumPy, as `to_numpy` has the values.
+        """
+        columnar = columnar_module()
+        pandas, pyarrow = columnar.pandas_module()
+        if pyarrow is None:
+            columnar.check_no_options(options)
+            return columnar.pandas_of_arrays(pandas, self.to_numpy())
+        chosen: dict[str, Any] = {
+            name: options.pop(name) for name in ("decimals", "varints", "durations") if name in options
+        }
+        layout, pages = self._columns(chosen)
+        return columnar.pandas_of_arrow(pyarrow, layout, pages, options)
+
+    def to_numpy(self) -> dict[str, Any]:
+        """The rows that are left as a dict of column name to NumPy array.
+
+        Numbers, booleans and times have arrays of their type, vectors of numbers one of rows x dimension, others arrays of the objects that
+        rows have. An array with nulls is masked (None in arrays of objects). ValueError where two columns have the same name.
+        """
+        columnar = columnar_module()
+        numpy = columnar.numpy_module("to_numpy")
+        message = rows_message(self._message)
+        columnar.check_names(message.metadata.names)
+        plan = columnar.array_plan(message.metadata)
+        pages = [columnar.arrays_of_page(numpy, page) for page in self._pages(plan, columnar.array_plan)]
+        joined: dict[str, Any] = columnar.joined_arrays(numpy, plan.layout, pages)
+        return joined
+
+    def __arrow_c_schema__(self) -> object:
+        """The schema of the columns, for whoever reads the Arrow PyCapsule interface."""
+        columnar = columnar_module()
+        plan = columnar.column_plan(rows_message(self._message).metadata)
+        return columnar.ArrowSchema(plan.layout).__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The rows that are left, for polars, DuckDB and whoever else reads the Arrow PyCapsule interface; pages come as they are asked for."""
+        columnar = columnar_module()
+        layout, pages = self._columns({})
+        return columnar.ArrowPages(layout, pages).__arrow_c_stream__(requested_schema)
+
+    def _columns(self, options: dict[str, Any]) -> tuple[Layout, Iterator[ColumnArray]]:
+        """(layout, pages); nothing is fetched before the first page is asked for."""
+        columnar = columnar_module()
+        self._check_columns()
+        chosen = columnar.ColumnOptions(**options).checked() if options else columnar.DEFAULT_OPTIONS
+        plan = columnar.column_plan(rows_message(self._message).metadata, chosen)
+        return plan.layout, self._pages(plan, lambda metadata: columnar.column_plan(metadata, chosen))
+
+    def _check_columns(self) -> None:
+        if self._iterator is not None or self._is_list:
+            raise RuntimeError(READ if isinstance(self._iterator, _ReadByColumns) else BEGUN)
+
+    def _pages(self, plan: Any, plan_of: Any) -> Iterator[ColumnArray]:
+        columnar = columnar_module()
+        self._check_columns()
+        message = rows_message(self._message)
+        layout = plan.layout
+        future = self.response_future
+        while True:
+            more = bool(future.has_more_pages)
+            if more:
+                self._iterator = _ReadByColumns()
+                future.start_fetching_next_page()  # under way while this page is used; one page ahead, never more
+            yield message.columns(plan)
+            if not more:
+                return
+            message = rows_message(future.result()._message)
+            self._message = message
+            self._page: Any = None
+            plan = plan_of(message.metadata)
+            columnar.check_same(layout, plan.layout)
+
+
+class _ReadByColumns:
+    """Stands in for the iterator over rows that are gone."""
+
+    def __iter__(self) -> _ReadByColumns:
+        return self
+
+    def __next__(self) -> Any:
+        raise RuntimeError(READ)

@@ -1,0 +1,62 @@
+"""Codecs of all CQL types: the Python reference of `cassandra._accel.codecs`.
+
+A codec is an immutable plan for one type: ``encode(value) -> bytes`` and ``decode(data) -> value`` of bodies (never of the
+length in front). The functions here make them; containers take the codecs of their elements.
+"""
+
+from __future__ import annotations
+
+from cassandra.cqltypes.codecs.base import Codec, from_class, from_functions
+from cassandra.cqltypes.codecs.containers import list_of, map_of, set_of, tuple_of, udt, vector_of
+from cassandra.cqltypes.codecs.scalars import (
+    ascii_text,
+    blob,
+    boolean,
+    date,
+    decimal_number,
+    duration,
+    float32,
+    float64,
+    inet,
+    int8,
+    int16,
+    int32,
+    int64,
+    nothing,
+    text,
+    time,
+    timestamp,
+    uuid,
+    varint,
+)
+
+__all__ = [
+    "Codec",
+    "ascii_text",
+    "blob",
+    "boolean",
+    "date",
+    "decimal_number",
+    "duration",
+    "float32",
+    "float64",
+    "from_class",
+    "from_functions",
+    "inet",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "list_of",
+    "map_of",
+    "nothing",
+    "set_of",
+    "text",
+    "time",
+    "timestamp",
+    "tuple_of",
+    "udt",
+    "uuid",
+    "varint",
+    "vector_of",
+]

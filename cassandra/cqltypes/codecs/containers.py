@@ -1,0 +1,530 @@
+"""Codecs of the types that hold others, in Python: list, set, map, tuple, user-defined types, vector, composites."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from cassandra.cqltypes import coerce
+from cassandra.cqltypes.codecs.base import (
+    NULL,
+    Codec,
+    Data,
+    Leaf,
+    length_fields,
+    missing_fields,
+    pack_length,
+    read_element,
+    take,
+)
+from cassandra.cqltypes.codecs.bulk import (
+    buffer_of,
+    check_dimension,
+    check_multiple,
+    elements_of,
+    native_array,
+    numpy_array,
+    store,
+    wire_form,
+    with_lengths,
+    without_lengths,
+)
+from cassandra.cqltypes.failures import EncodeTypeError, locate, malformed, refuse_value
+from cassandra.cqltypes.missing import USUAL, is_missing, without_missing
+from cassandra.marshal import uvint_pack, uvint_unpack
+from cassandra.sentinels import EMPTY
+from cassandra.util.orderedmap import OrderedMapSerializedKey
+from cassandra.util.sortedset import SortedSet
+
+_length = struct.Struct(">i").unpack_from
+
+
+def _packed(value: Any, code: str) -> bytes | None:
+    """The packed big-endian bytes of a sequence of plain numbers; None where it takes a look at each element."""
+    if type(value) is list or type(value) is tuple:
+        if value and value[0] is None:
+            return None
+        if without_missing(value) is not value:
+            return None
+        try:
+            return struct.pack(f">{len(value)}{code}", *value)
+        except Exception:  # once more, one by one: that finds the element and says what is wrong with it
+            return None
+    view = buffer_of(value)
+    if view is None:
+        return None
+    with view:
+        return wire_form(view, code)
+
+
+def _count(name: str, data: bytes, smallest: int) -> int:
+    """The [int] at the start of a collection; refuses more elements than the bytes can hold."""
+    if len(data) < 4:
+        malformed(name, f"truncated: {len(data)} bytes of a 4-byte count")
+    count = int.from_bytes(data[:4], "big", signed=True)
+    if count < 0:
+        malformed(name, f"the negative count {count}")
+    if count * smallest > len(data) - 4:
+        malformed(name, f"claims {count} elements, which {len(data) - 4} bytes cannot hold")
+    return count
+
+
+def _append(parts: list[bytes], encode: Callable[[Any], bytes], value: Any) -> None:
+    if value is None:
+        parts.append(NULL)
+    else:
+        body = encode(value)
+        parts.append(pack_length(len(body)))
+        parts.append(body)
+
+
+def _bodies(data: bytes, count: int) -> list[bytes] | None:
+    """The `count` bodies behind the [int] at the start of `data`; None where one is null or empty, or they do not fit."""
+    found = []
+    length, total, start = _length, len(data), 8
+    for _ in range(count):
+        if start > total:
+            return None
+        end = start + length(data, start - 4)[0]
+        if end <= start or end > total:
+            return None
+        found.append(data[start:end])
+        start = end + 4
+    return found if start - 4 == total else None
+
+
+class ListCodec(Codec):
+    """list and set: [int] n, then n times [bytes] (native_protocol_v5.spec 5.12, 5.14)."""
+
+    __slots__ = ("_element", "_finish")
+
+    def __init__(self, name: str, element: Codec, finish: Callable[[list[Any]], Any] | None, empty: object) -> None:
+        super().__init__(name, empty=empty)
+        self._element = element
+        self._finish = finish
+
+    def encode(self, value: Any) -> bytes:
+        """The body of any iterable."""
+        element = self._element
+        if element.struct_code:
+            packed = _packed(value, element.struct_code)
+            if packed is not None:
+                return with_lengths(packed, element.width)
+        if value is EMPTY:
+            return b""
+        # A list of our own, so that elements' code may do what it likes to the caller's.
+        items = value.copy() if type(value) is list else [*elements_of(value, self.cql_name)]
+        items = without_missing(items, element.cql_name)
+        bodies = None if element.struct_code else element._encode_many(items)
+        if bodies is not None:
+            parts = [b""] * (2 * len(items) + 1)
+            parts[0] = pack_length(len(items))
+            parts[1::2] = length_fields(bodies)
+            parts[2::2] = bodies
+            return b"".join(parts)
+        parts = [pack_length(len(items))]
+        at = 0
+        encode = element.encode
+        try:
+            for item in items:
+                if item is None:
+                    parts.append(NULL)
+                else:
+                    body = encode(item)
+                    parts.append(pack_length(len(body)))
+                    parts.append(body)
+                at += 1
+        except Exception as error:
+            locate(error, f"element {at} of {self.cql_name}")
+            raise
+        return b"".join(parts)
+
+    def decode(self, data: Data) -> Any:
+        """A list, or a SortedSet."""
+        data = bytes(data)
+        name, element = self.cql_name, self._element
+        count = _count(name, data, 4)
+        found: list[Any]
+        if element.struct_code:
+            packed = without_lengths(data, count, element.width)
+            if packed is not None:
+                found = list(struct.unpack(f">{count}{element.struct_code}", packed))
+                return found if self._finish is None else self._finish(found)
+            if data[4:] == NULL * count:
+                found = [None] * count
+                return found if self._finish is None else self._finish(found)
+        bodies = _bodies(data, count) if isinstance(element, Leaf) else None
+        found = [] if bodies is None else element._decode_many(bodies) or []
+        if found:
+            return found if self._finish is None else self._finish(found)
+        offset = 4
+        decode, total = element.decode, len(data)
+        try:
+            for _ in range(count):
+                # The ordinary case in line: a list of a thousand pays for each call a thousand times.
+                start = offset + 4
+                size = _length(data, offset)[0] if start <= total else -2
+                offset = start + size
+                if size > 0 and offset <= total:
+                    found.append(decode(data[start:offset]))
+                    continue
+                start, size = take(data, start - 4)  # null, empty, or malformed: then it says how
+                offset = start
+                found.append(read_element(element, b"", size))
+        except Exception as error:
+            locate(error, f"element {len(found)} of {name}")
+            raise
+        if offset != len(data):
+            malformed(name, f"{len(data) - offset} bytes left over after {count} elements")
+        return found if self._finish is None else self._finish(found)
+
+    def deserialize_into(self, data: Data, out: Any) -> int:
+        """See `Codec.deserialize_into`."""
+        element = self._element
+        if not element.struct_code:
+            return super().deserialize_into(data, out)
+        data = bytes(data)
+        count = _count(self.cql_name, data, 4)
+        packed = without_lengths(data, count, element.width)
+        if packed is None:
+            self.decode(data)  # says what is malformed, where something is
+            malformed(self.cql_name, "has null or empty elements, which a buffer of numbers cannot hold")
+        return store(packed, element.struct_code, out, self.cql_name)
+
+
+class MapCodec(Codec):
+    """map: [int] n, then n times [bytes] key and [bytes] value (native_protocol_v5.spec 5.13)."""
+
+    __slots__ = ("_key", "_leaves", "_value")
+
+    def __init__(self, name: str, key: Codec, value: Codec, empty: object) -> None:
+        super().__init__(name, empty=empty)
+        self._key = key
+        self._value = value
+        # Otherwise the keys' code would run twice.
+        self._leaves = isinstance(key, Leaf) and isinstance(value, Leaf)
+
+    def encode(self, value: Any) -> bytes:
+        """The body of any mapping."""
+        if value is EMPTY:
+            return b""
+        if type(value) is dict:
+            value = value.copy()
+            keys, values = [*value], [*value.values()]
+        else:
+            keys, values = coerce.pairs(value, self.cql_name)
+        keys = without_missing(keys, self._key.cql_name)
+        values = without_missing(values, self._value.cql_name)
+        key_bodies = self._key._encode_many(keys) if self._leaves else None
+        value_bodies = None if key_bodies is None else self._value._encode_many(values)
+        if key_bodies is None or value_bodies is None:
+            return self._encode_each(keys, values)
+        parts = [b""] * (4 * len(keys) + 1)
+        parts[0] = pack_length(len(keys))
+        parts[1::4] = length_fields(key_bodies)
+        parts[2::4] = key_bodies
+        parts[3::4] = length_fields(value_bodies)
+        parts[4::4] = value_bodies
+        return b"".join(parts)
+
+    def _encode_each(self, keys: list[Any], values: list[Any]) -> bytes:
+        parts = [pack_length(len(keys))]
+        encode_key, encode_value = self._key.encode, self._value.encode
+        at, side = 0, "key"
+        try:
+            for key, value in zip(keys, values, strict=True):
+                side = "key"
+                _append(parts, encode_key, key)
+                side = "value"
+                _append(parts, encode_value, value)
+                at += 1
+        except Exception as error:
+            locate(error, f"{side} {at} of {self.cql_name}")
+            raise
+        return b"".join(parts)
+
+    def decode(self, data: Data) -> Any:
+        """An `OrderedMapSerializedKey`."""
+        data = bytes(data)
+        name = self.cql_name
+        count = _count(name, data, 8)
+        keys: list[Any] = []
+        values: list[Any] = []
+        bodies = _bodies(data, 2 * count) if self._leaves else None
+        if bodies:
+            many_keys, many_values = self._key._decode_many(bodies[::2]), self._value._decode_many(bodies[1::2])
+            if many_keys is not None and many_values is not None:
+                return OrderedMapSerializedKey._of(many_keys, many_values, self._key.encode)
+        offset = 4
+        total = len(data)
+        sides = (
+            (self._key, self._key.decode, keys.append),
+            (self._value, self._value.decode, values.append),
+        )
+        try:
+            for _ in range(count):
+                for codec, decode, append in sides:
+                    start = offset + 4
+                    size = _length(data, offset)[0] if start <= total else -2
+                    offset = start + size
+                    if size > 0 and offset <= total:
+                        append(decode(data[start:offset]))
+                        continue
+                    start, size = take(data, start - 4)  # null, empty, or malformed: then it says how
+                    offset = start
+                    append(read_element(codec, b"", size))
+        except Exception as error:
+            locate(error, f"{'key' if len(keys) == len(values) else 'value'} {len(values)} of {name}")
+            raise
+        if offset != len(data):
+            malformed(name, f"{len(data) - offset} bytes left over after {count} pairs")
+        return OrderedMapSerializedKey._of(keys, values, self._key.encode)
+
+
+class TupleCodec(Codec):
+    """tuple: [bytes] of each field; the value may end early (native_protocol_v5.spec 5.21)."""
+
+    __slots__ = ("_encoders", "_fields")
+
+    def __init__(self, name: str, fields: Sequence[Codec], empty: object) -> None:
+        super().__init__(name, empty=empty)
+        self._fields = tuple(fields)
+        self._encoders = tuple(field.encode for field in self._fields)
+
+    def _where(self, at: int) -> str:
+        return f"item {at} of {self.cql_name}"
+
+    def _items(self, value: Any) -> Sequence[Any]:
+        return coerce.tuple_items(value, self.cql_name, len(self._fields))
+
+    def encode(self, value: Any) -> bytes:
+        """The body of a sequence; missing items are null."""
+        if value is EMPTY:
+            return b""
+        parts = []
+        encoders = self._encoders
+        items = self._items(value)
+        at = 0
+        try:
+            for item in items:
+                if item is None or (type(item) not in USUAL and is_missing(item, self._fields[at].cql_name)):
+                    parts.append(NULL)
+                else:
+                    body = encoders[at](item)
+                    parts.append(pack_length(len(body)))
+                    parts.append(body)
+                at += 1
+        except Exception as error:
+            locate(error, self._where(at))
+            raise
+        return b"".join(parts)
+
+    def _read(self, data: Data) -> list[Any]:
+        data = bytes(data)
+        found: list[Any] = []
+        offset = 0
+        total = len(data)
+        try:
+            for codec in self._fields:
+                if offset == total:
+                    # A missing tail is null: the value is older than the type's last fields.
+                    missing_fields.charge(len(self._fields) - len(found), self.cql_name)
+                    found.extend([None] * (len(self._fields) - len(found)))
+                    break
+                start = offset + 4
+                size = _length(data, offset)[0] if start <= total else -2
+                if size == -1:
+                    offset = start
+                    found.append(None)
+                    continue
+                offset = start + size
+                if size > 0 and offset <= total:
+                    found.append(codec.decode(data[start:offset]))
+                    continue
+                start, size = take(data, start - 4)  # empty, or malformed: then it says how
+                offset = start
+                found.append(read_element(codec, b"", size))
+        except Exception as error:
+            locate(error, self._where(len(found)))
+            raise
+        if offset != len(data):
+            malformed(self.cql_name, f"{len(data) - offset} bytes left over after {len(found)} fields")
+        return found
+
+    def decode(self, data: Data) -> Any:
+        """A tuple."""
+        return tuple(self._read(data))
+
+
+class UdtCodec(TupleCodec):
+    """A user-defined type: as tuple (native_protocol_v5.spec 6), `make` turns the list of fields into the value."""
+
+    __slots__ = ("_make", "_names")
+
+    def __init__(
+        self,
+        name: str,
+        names: Sequence[str],
+        fields: Sequence[Codec],
+        make: Callable[[list[Any]], Any],
+        empty: object,
+    ) -> None:
+        super().__init__(name, fields, empty)
+        self._names = tuple(names)
+        self._make = make
+
+    def _where(self, at: int) -> str:
+        return f'field "{self._names[at]}" of {self.cql_name}'
+
+    def _items(self, value: Any) -> Sequence[Any]:
+        return coerce.udt_items(value, self.cql_name, self._names)
+
+    def decode(self, data: Data) -> Any:
+        """What `make` makes of the fields."""
+        return self._make(self._read(data))
+
+
+class VectorCodec(Codec):
+    """vector<element, dimension>: elements side by side; those without a fixed width have an unsigned vint length each."""
+
+    __slots__ = ("_as", "_dimension", "_element")
+
+    def __init__(self, name: str, element: Codec, dimension: int, as_: str, empty: object) -> None:
+        size = element.fixed_size * dimension if element.fixed_size >= 0 else -1
+        super().__init__(name, size, width=size, empty=empty)
+        self._element = element
+        self._dimension = dimension
+        self._as = as_ if element.struct_code and element.fixed_size >= 0 else "list"
+
+    def _wrong_length(self, value: Any, count: int) -> None:
+        refuse_value(value, f"has {count} elements, {self.cql_name} takes {self._dimension}")
+
+    def encode(self, value: Any) -> bytes:
+        """The body of any iterable of the right length without nulls."""
+        element, dimension = self._element, self._dimension
+        if element.struct_code and element.fixed_size >= 0:
+            packed = _packed(value, element.struct_code)
+            if packed is not None:
+                if len(packed) != self.fixed_size:
+                    self._wrong_length(value, len(packed) // element.fixed_size)
+                return packed
+        items = elements_of(value, self.cql_name)
+        if len(items) != dimension:
+            self._wrong_length(value, len(items))
+        items = without_missing(items, element.cql_name)
+        if element.fixed_size >= 0 and not element.struct_code:
+            bodies = element._encode_many([*items])
+            if bodies is not None and not {*map(len, bodies)} - {element.fixed_size}:
+                return b"".join(bodies)
+        parts = []
+        at = 0
+        try:
+            for item in items:
+                if item is None:
+                    raise EncodeTypeError("null is not allowed in a vector")
+                body = element.encode(item)
+                if element.fixed_size < 0:
+                    parts.append(uvint_pack(len(body)))
+                elif len(body) != element.fixed_size:
+                    raise EncodeTypeError("an empty value is not allowed in a vector")
+                parts.append(body)
+                at += 1
+        except Exception as error:
+            locate(error, f"element {at} of {self.cql_name}")
+            raise
+        return b"".join(parts)
+
+    def decode(self, data: Data) -> Any:
+        """A list; on request an array.array or a NumPy array where the elements are plain numbers."""
+        element, dimension = self._element, self._dimension
+        width = element.fixed_size
+        if width >= 0:
+            check_multiple(self.cql_name, len(data), width, dimension)
+            code = element.struct_code
+            if code:
+                if self._as == "list":
+                    return list(struct.unpack(f">{dimension}{code}", data))
+                return native_array(bytes(data), code) if self._as == "array" else numpy_array(bytearray(data), code)
+        data = bytes(data)
+        if width > 0:
+            many = element._decode_many([data[at : at + width] for at in range(0, len(data), width)])
+            if many is not None:
+                return many
+        found: list[Any] = []
+        offset = 0
+        # Each element of variable size takes its length byte at least.
+        if width < 0 and dimension > len(data):
+            malformed(self.cql_name, f"{len(data)} bytes cannot hold {dimension} elements")
+        try:
+            for _ in range(dimension):
+                size = width
+                if width < 0:
+                    size, taken = self._length(data, offset)
+                    offset += taken
+                found.append(element.decode_nullable(data[offset : offset + size]))
+                offset += size
+        except Exception as error:
+            locate(error, f"element {len(found)} of {self.cql_name}")
+            raise
+        if offset != len(data):
+            malformed(self.cql_name, f"{len(data) - offset} bytes left over after {dimension} elements")
+        return found
+
+    def _length(self, data: bytes, offset: int) -> tuple[int, int]:
+        try:
+            size, taken = uvint_unpack(data[offset : offset + 9])
+        except ValueError:
+            coerce.truncated("truncated within the length of an element")
+        left = len(data) - offset - taken
+        if size > left:
+            coerce.truncated(f"truncated: an element claims {size} bytes, {left} are left")
+        return size, taken
+
+    def deserialize_into(self, data: Data, out: Any) -> int:
+        """See `Codec.deserialize_into`."""
+        element = self._element
+        if not element.struct_code or element.fixed_size < 0:
+            return super().deserialize_into(data, out)
+        check_multiple(self.cql_name, len(data), element.fixed_size, self._dimension)
+        return store(bytes(data), element.struct_code, out, self.cql_name)
+
+
+# -- factories: the public names that both twins share --------------------------------------------------------------------
+
+
+def list_of(element: Codec, name: str = "", empty: object = None) -> Codec:
+    """list<element>, read as a list."""
+    return ListCodec(name or f"list<{element.cql_name}>", element, None, empty)
+
+
+def set_of(element: Codec, name: str = "", empty: object = None) -> Codec:
+    """set<element>, read as a SortedSet."""
+    return ListCodec(name or f"set<{element.cql_name}>", element, SortedSet._read, empty)
+
+
+def map_of(key: Codec, value: Codec, name: str = "", empty: object = None) -> Codec:
+    """map<key, value>, read as an OrderedMapSerializedKey."""
+    return MapCodec(name or f"map<{key.cql_name}, {value.cql_name}>", key, value, empty)
+
+
+def tuple_of(fields: Sequence[Codec], name: str = "", empty: object = None) -> Codec:
+    """tuple<fields...>, read as a tuple."""
+    return TupleCodec(name or f"tuple<{', '.join(field.cql_name for field in fields)}>", fields, empty)
+
+
+def udt(
+    name: str, names: Sequence[str], fields: Sequence[Codec], make: Callable[[list[Any]], Any], empty: object = None
+) -> Codec:
+    """The user-defined type `name` with fields `names`; reading gives ``make([field values])``."""
+    if len(names) != len(fields):
+        raise ValueError(f"{name} has {len(names)} names of fields and {len(fields)} fields")
+    return UdtCodec(name, names, fields, make, empty)
+
+
+def vector_of(element: Codec, dimension: int, as_: str = "list", name: str = "", empty: object = None) -> Codec:
+    """vector<element, dimension>, read as "list", "array" (array.array) or "numpy" where the elements are numbers."""
+    check_dimension(element.cql_name, element.fixed_size, dimension)
+    if as_ not in ("list", "array", "numpy"):
+        raise ValueError(f"vectors are read as 'list', 'array' or 'numpy', not as {as_!r}")
+    return VectorCodec(name or f"vector<{element.cql_name}, {dimension}>", element, dimension, as_, empty)

@@ -1,0 +1,496 @@
+"""Codecs of the scalar types, in Python: `struct` where it does, the rules of `coerce` where it does not."""
+
+from __future__ import annotations
+
+import decimal
+import operator
+from itertools import repeat
+from struct import Struct, unpack
+from struct import error as struct_error
+from typing import Any
+from uuid import UUID, SafeUUID
+
+from cassandra.cqltypes import coerce
+from cassandra.cqltypes.codecs.base import Codec, Data, Leaf
+from cassandra.cqltypes.failures import empty_or_refuse, malformed, refuse_value, wrong_width
+from cassandra.marshal import vints_pack, vints_unpack
+from cassandra.sentinels import EMPTY
+from cassandra.util.temporal import Date, Duration, Time, datetime_or_millis
+
+_new = object.__new__
+# UUIDs refuse assignments; their slots do not.
+_set_uuid_int = UUID.__dict__["int"].__set__
+_set_uuid_safety = UUID.__dict__["is_safe"].__set__
+_uuid_int = operator.attrgetter("int")
+_from_bytes: Any = int.from_bytes
+_to_bytes: Any = int.to_bytes
+_UNKNOWN = SafeUUID.unknown
+_uint32 = Struct(">I")
+_int64 = Struct(">q")
+_int32 = Struct(">i")
+_DAY_NANOS = Time.DAY
+
+
+class _Number(Leaf):
+    """What the codecs on one `struct` format share."""
+
+    __slots__ = ("_pack", "_unpack")
+
+    def __init__(self, name: str, code: str, packed: bool, empty: object) -> None:
+        form = Struct(">" + code)
+        super().__init__(name, form.size if packed else -1, width=form.size, struct_code=code, empty=empty)
+        self._pack = form.pack
+        self._unpack = form.unpack
+
+    def encode(self, value: Any) -> bytes:
+        """The big-endian bytes of `value`."""
+        try:
+            return self._pack(value)
+        except (struct_error, OverflowError, TypeError) as error:
+            if type(error) is TypeError and _converts(value):
+                raise  # raised by the value's own conversion
+            return self._refuse(value)
+
+    def decode(self, data: Data) -> Any:
+        """The number in `data`."""
+        try:
+            return self._unpack(data)[0]
+        except struct_error:
+            wrong_width(self.cql_name, self.width, len(data))
+
+    def _encode_many(self, values: list[Any]) -> list[bytes] | None:
+        """See `Codec._encode_many`."""
+        try:
+            return [*map(self._pack, values)]
+        except Exception:  # once more, one by one, as in Leaf
+            return None
+
+    def _decode_many(self, bodies: list[bytes]) -> list[Any] | None:
+        """See `Codec._decode_many`."""
+        if {*map(len, bodies)} - {self.width}:
+            return None
+        return list(unpack(f">{len(bodies)}{self.struct_code}", b"".join(bodies)))
+
+    def _refuse(self, value: Any) -> bytes:
+        raise NotImplementedError
+
+
+def _converts(value: Any) -> bool:
+    return hasattr(type(value), "__float__") or hasattr(type(value), "__index__")
+
+
+class Integer(_Number):
+    """tinyint, smallint, int, bigint, counter."""
+
+    __slots__ = ()
+
+    def _refuse(self, value: Any) -> bytes:
+        if value is EMPTY:
+            return b""
+        if coerce.is_member(value):
+            data: bytes = coerce.member_or_refuse(self.encode, value, "an integer")
+            return data
+        if not isinstance(value, int) and hasattr(type(value), "__index__"):
+            operator.index(value)  # an error of the value's own conversion goes out as it is
+        limit = 1 << (8 * self.width - 1)
+        return coerce.integer_out_of_place(value, self.cql_name, -limit, limit - 1)
+
+
+class Float(_Number):
+    """float and double."""
+
+    __slots__ = ()
+
+    def _refuse(self, value: Any) -> bytes:
+        if value is EMPTY:
+            return b""
+        # struct hides errors of the value's own conversion: convert once more.
+        real = coerce.real_number(value, self.cql_name)
+        try:
+            return self._pack(real)
+        except OverflowError:
+            refuse_value(value, f"is out of the range of {self.cql_name}")
+
+
+class Boolean(Leaf):
+    """boolean: one byte, 0 is false."""
+
+    __slots__ = ()
+
+    def encode(self, value: Any) -> bytes:
+        """One byte, 1 or 0."""
+        if value is True:
+            return b"\x01"
+        if value is False:
+            return b"\x00"
+        if value is EMPTY:
+            return b""
+        return b"\x01" if coerce.boolean(value) else b"\x00"
+
+    def decode(self, data: Data) -> Any:
+        """False for a zero byte, True for any other."""
+        if len(data) != 1:
+            wrong_width(self.cql_name, 1, len(data))
+        return data[0] != 0
+
+
+class Text(Leaf):
+    """text, varchar (UTF-8) and ascii."""
+
+    __slots__ = ("_encoding",)
+
+    def __init__(self, name: str, encoding: str) -> None:
+        super().__init__(name, empty_is_value=True)
+        self._encoding = encoding
+
+    def encode(self, value: Any) -> bytes:
+        """The encoded text; surrogates, and in ascii anything beyond 127, are refused."""
+        try:
+            return str.encode(value, self._encoding)
+        except (TypeError, UnicodeEncodeError):
+            if value is EMPTY:
+                return b""
+            return coerce.text_bytes(value, self.cql_name if self._encoding == "ascii" else "text")
+
+    def decode(self, data: Data) -> Any:
+        """The text in `data`."""
+        try:
+            return str(data, self._encoding)
+        except UnicodeDecodeError as error:
+            malformed(self.cql_name, f"byte {error.start} is not valid {error.encoding.upper()} ({error.reason})")
+
+    def _encode_many(self, values: list[Any]) -> list[bytes] | None:
+        """See `Codec._encode_many`."""
+        if self._encoding != "utf-8":
+            return super()._encode_many(values)
+        try:
+            return [*map(str.encode, values)]
+        except (TypeError, UnicodeEncodeError):
+            return None
+
+    def _decode_many(self, bodies: list[bytes]) -> list[Any] | None:
+        """See `Codec._decode_many`."""
+        if self._encoding != "utf-8":
+            return super()._decode_many(bodies)
+        try:
+            return [*map(bytes.decode, bodies)]
+        except UnicodeDecodeError:
+            return None
+
+
+class Blob(Leaf):
+    """blob: bytes as they are."""
+
+    __slots__ = ()
+
+    def encode(self, value: Any) -> bytes:
+        """The bytes of any buffer."""
+        if type(value) is bytes:
+            return value
+        if value is EMPTY:
+            return b""
+        return coerce.blob_bytes(value)
+
+    def decode(self, data: Data) -> Any:
+        """The bytes."""
+        return bytes(data)
+
+
+class Uuid(Leaf):
+    """uuid and timeuuid: 16 bytes."""
+
+    __slots__ = ()
+
+    def encode(self, value: Any) -> bytes:
+        """The 16 bytes."""
+        if type(value) is UUID:
+            return value.bytes
+        if value is EMPTY:
+            return b""
+        return coerce.uuid_bytes(value)
+
+    def decode(self, data: Data) -> Any:
+        """The UUID."""
+        if len(data) != 16:
+            wrong_width(self.cql_name, 16, len(data))
+        # Past UUID's constructor, which checks its many kinds of arguments for a microsecond.
+        made = _new(UUID)
+        _set_uuid_int(made, int.from_bytes(data, "big"))
+        _set_uuid_safety(made, _UNKNOWN)
+        return made
+
+    def _encode_many(self, values: list[Any]) -> list[bytes] | None:
+        """See `Codec._encode_many`."""
+        if {*map(type, values)} != {UUID}:
+            return super()._encode_many(values)
+        try:
+            return [*map(_to_bytes, map(_uuid_int, values), repeat(16), repeat("big"))]
+        except (AttributeError, OverflowError):
+            return None
+
+    def _decode_many(self, bodies: list[bytes]) -> list[Any] | None:
+        """See `Codec._decode_many`."""
+        if {*map(len, bodies)} - {16}:
+            return None
+        found = [*map(_new, repeat(UUID, len(bodies)))]
+        # The setters give None: any() calls them all.
+        any(map(_set_uuid_int, found, map(_from_bytes, bodies, repeat("big"))))
+        any(map(_set_uuid_safety, found, repeat(_UNKNOWN)))
+        return found
+
+
+class Timestamp(Leaf):
+    """timestamp: milliseconds since 1970 in 64 bits."""
+
+    __slots__ = ()
+
+    def encode(self, value: Any) -> bytes:
+        """8 bytes."""
+        if value is EMPTY:
+            return b""
+        return _int64.pack(coerce.timestamp_millis(value))
+
+    def decode(self, data: Data) -> Any:
+        """A naive UTC datetime, or a `MillisTimestamp` outside years 1 to 9999."""
+        if len(data) != 8:
+            wrong_width(self.cql_name, 8, len(data))
+        return datetime_or_millis(_int64.unpack(data)[0])
+
+
+class DateCodec(Leaf):
+    """date: days as unsigned 32 bits, 1970-01-01 in the centre."""
+
+    __slots__ = ()
+
+    def encode(self, value: Any) -> bytes:
+        """4 bytes."""
+        if type(value) is Date:
+            try:
+                return _uint32.pack(value.days_from_epoch + coerce.DATE_OFFSET)
+            except (struct_error, TypeError):
+                pass  # out of range: the rules say how
+        if value is EMPTY:
+            return b""
+        return _uint32.pack(coerce.date_number(value))
+
+    def decode(self, data: Data) -> Any:
+        """A `cassandra.util.Date`."""
+        if len(data) != 4:
+            wrong_width(self.cql_name, 4, len(data))
+        return Date(_uint32.unpack(data)[0] - coerce.DATE_OFFSET)
+
+
+class TimeCodec(Leaf):
+    """time: nanoseconds since midnight in 64 bits."""
+
+    __slots__ = ()
+
+    def encode(self, value: Any) -> bytes:
+        """8 bytes."""
+        if value is EMPTY:
+            return b""
+        return _int64.pack(coerce.time_nanos(value))
+
+    def decode(self, data: Data) -> Any:
+        """A `cassandra.util.Time`."""
+        if len(data) != 8:
+            wrong_width(self.cql_name, 8, len(data))
+        nanos = _int64.unpack(data)[0]
+        if not 0 <= nanos < _DAY_NANOS:
+            malformed(self.cql_name, f"{nanos} nanoseconds do not lie within one day")
+        return Time(nanos)
+
+
+class DurationCodec(Leaf):
+    """duration: three signed vints."""
+
+    __slots__ = ()
+
+    def encode(self, value: Any) -> bytes:
+        """3 to 27 bytes."""
+        if value is EMPTY:
+            return b""
+        return vints_pack(coerce.duration_parts(value))
+
+    def decode(self, data: Data) -> Any:
+        """A `cassandra.util.Duration`."""
+        try:
+            parts = vints_unpack(bytes(data))
+        except ValueError:
+            malformed(self.cql_name, "truncated: a variable-length integer goes beyond the end")
+        if len(parts) != 3:
+            malformed(self.cql_name, f"takes 3 variable-length integers, got {len(parts)}")
+        months, days, nanos = parts
+        if not (-(1 << 31) <= months < 1 << 31 and -(1 << 31) <= days < 1 << 31):
+            malformed(self.cql_name, "months or days do not fit 32 bits")
+        return Duration(months, days, nanos)
+
+
+class Inet(Leaf):
+    """inet: the 4 or 16 bytes of an address."""
+
+    __slots__ = ()
+
+    def encode(self, value: Any) -> bytes:
+        """4 or 16 bytes."""
+        if value is EMPTY:
+            return b""
+        return coerce.inet_bytes(value)
+
+    def decode(self, data: Data) -> Any:
+        """The address as text."""
+        return coerce.inet_text(bytes(data))
+
+
+class Varint(Leaf):
+    """varint: two's complement of any length."""
+
+    __slots__ = ()
+
+    def encode(self, value: Any) -> bytes:
+        """The shortest form."""
+        if value is EMPTY:
+            return b""
+        return coerce.varint_bytes(value)
+
+    def decode(self, data: Data) -> Any:
+        """The int."""
+        if not len(data):
+            malformed(self.cql_name, "takes at least 1 byte, got 0")
+        return int.from_bytes(data, "big", signed=True)
+
+
+class DecimalCodec(Leaf):
+    """decimal: [int] scale and a varint."""
+
+    __slots__ = ()
+
+    def encode(self, value: Any) -> bytes:
+        """4 bytes of scale and the unscaled integer."""
+        if value is EMPTY:
+            return b""
+        unscaled, scale = coerce.decimal_parts(value)
+        return _int32.pack(scale) + coerce.varint_bytes(unscaled)
+
+    def decode(self, data: Data) -> Any:
+        """The Decimal, with its scale."""
+        if len(data) < 5:
+            malformed(self.cql_name, f"takes at least 5 bytes, got {len(data)}")
+        scale = _int32.unpack(data[:4])[0]
+        try:
+            return coerce.decimal_of(int.from_bytes(data[4:], "big", signed=True), scale)
+        except decimal.DecimalException:
+            malformed(self.cql_name, f"the scale {scale} goes beyond what decimal.Decimal can hold")
+
+
+class Empty(Leaf):
+    """The type "empty" of composite comparators: nothing."""
+
+    __slots__ = ()
+
+    def encode(self, value: Any) -> bytes:
+        """No bytes; only EMPTY is a value."""
+        return empty_or_refuse(value, EMPTY, "EMPTY, the only value of the type empty")
+
+    def decode(self, data: Data) -> Any:
+        """None."""
+        if len(data):
+            malformed(self.cql_name, f"takes 0 bytes, got {len(data)}")
+
+
+# -- factories: the public names that both twins share --------------------------------------------------------------------
+
+
+def int8(name: str = "tinyint", empty: object = None) -> Codec:
+    """tinyint."""
+    return Integer(name, "b", False, empty)
+
+
+def int16(name: str = "smallint", empty: object = None) -> Codec:
+    """smallint."""
+    return Integer(name, "h", False, empty)
+
+
+def int32(name: str = "int", empty: object = None) -> Codec:
+    """int."""
+    return Integer(name, "i", True, empty)
+
+
+def int64(name: str = "bigint", empty: object = None) -> Codec:
+    """bigint and counter."""
+    return Integer(name, "q", True, empty)
+
+
+def float32(name: str = "float", empty: object = None) -> Codec:
+    """float."""
+    return Float(name, "f", True, empty)
+
+
+def float64(name: str = "double", empty: object = None) -> Codec:
+    """double."""
+    return Float(name, "d", True, empty)
+
+
+def boolean(name: str = "boolean", empty: object = None) -> Codec:
+    """boolean."""
+    return Boolean(name, 1, width=1, empty=empty)
+
+
+def text(name: str = "text", empty: object = None) -> Codec:
+    """text and varchar; zero bytes are a value."""
+    return Text(name, "utf-8")
+
+
+def ascii_text(name: str = "ascii", empty: object = None) -> Codec:
+    """ascii; zero bytes are a value."""
+    return Text(name, "ascii")
+
+
+def blob(name: str = "blob", empty: object = None) -> Codec:
+    """blob and types without a coding of their own; zero bytes are a value."""
+    return Blob(name, empty_is_value=True)
+
+
+def uuid(name: str = "uuid", empty: object = None) -> Codec:
+    """uuid and timeuuid."""
+    return Uuid(name, 16, width=16, empty=empty)
+
+
+def timestamp(name: str = "timestamp", empty: object = None) -> Codec:
+    """timestamp."""
+    return Timestamp(name, 8, width=8, empty=empty)
+
+
+def date(name: str = "date", empty: object = None) -> Codec:
+    """date."""
+    return DateCodec(name, width=4, empty=empty)
+
+
+def time(name: str = "time", empty: object = None) -> Codec:
+    """time."""
+    return TimeCodec(name, width=8, empty=empty)
+
+
+def duration(name: str = "duration", empty: object = None) -> Codec:
+    """duration."""
+    return DurationCodec(name, empty=empty)
+
+
+def inet(name: str = "inet", empty: object = None) -> Codec:
+    """inet."""
+    return Inet(name, empty=empty)
+
+
+def varint(name: str = "varint", empty: object = None) -> Codec:
+    """varint."""
+    return Varint(name, empty=empty)
+
+
+def decimal_number(name: str = "decimal", empty: object = None) -> Codec:
+    """decimal."""
+    return DecimalCodec(name, empty=empty)
+
+
+def nothing(name: str = "empty", empty: object = None) -> Codec:
+    """empty."""
+    return Empty(name, empty_is_value=True)

@@ -1,0 +1,61 @@
+"""A request whose statements have to be prepared first: the first execution of a text with bind markers, or of a batch with such."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cassandra.engine.mishaps import failure_of
+from cassandra.engine.prepare.statements import PreparedTexts, all_or_first_error
+from cassandra.engine.request import Request
+
+if TYPE_CHECKING:
+    from cassandra.engine.payloads import AnyPayload
+    from cassandra.query.prepared import PreparedStatement
+
+__all__ = ["PreparingRequest"]
+
+
+class PreparingRequest(Request):
+    """Prepares `texts`, (keyspace, text) each and all at the same time, and goes on as any request.
+
+    bind_to: gives the statement and the payload for the prepared statements, in the order of the texts. known: where prepared texts
+    are remembered. One deadline covers everything.
+    """
+
+    __slots__ = ("bind_to", "known", "texts")
+
+    texts: Sequence[tuple[str | None, str]]
+    known: PreparedTexts
+    bind_to: Callable[[list[PreparedStatement]], tuple[Any, AnyPayload]]
+
+    def start(self) -> None:
+        if self.done:
+            return
+        session = self.session
+        if session.closed:
+            self.fail(session.closed_error())
+            return
+        if self.timeout is not None:
+            self._timer_slot = session.timers.add(self.timeout, self)
+        session.see_through(self, self._prepare())
+
+    async def _prepare(self) -> None:
+        try:
+            self.statement, self.payload = self.bind_to(await self._prepared())
+        except Exception as error:
+            self.fail(failure_of(error))
+            return
+        super().start()
+
+    async def _prepared(self) -> list[PreparedStatement]:
+        session = self.session
+        preparing = [
+            session.core.preparer.prepare_text(
+                session, text, keyspace, self.known, self.policy, self.retry_policy, self.timeout
+            )
+            for keyspace, text in self.texts
+        ]
+        if len(preparing) == 1:
+            return [await preparing[0]]
+        return await all_or_first_error(preparing)

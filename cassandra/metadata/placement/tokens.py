@@ -1,0 +1,197 @@
+"""Tokens, and the rings of the partitioners that are only read (`cassandra.metadata.placement.ring` has the usual one's)."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from functools import total_ordering
+from importlib import import_module
+from typing import Any, TypeVar
+
+from cassandra._impl import ring
+
+__all__ = [
+    "MAX_LONG",
+    "MIN_LONG",
+    "BytesToken",
+    "HashToken",
+    "MD5Token",
+    "Murmur3Token",
+    "NoMurmur3",
+    "SortedRing",
+    "Token",
+    "token_class_of",
+]
+
+T = TypeVar("T", bound="Token")
+
+MIN_LONG = -(1 << 63)
+MAX_LONG = (1 << 63) - 1
+
+
+class NoMurmur3(Exception):
+    """Never raised: there is always an implementation of the hash. Kept for programs that catch it."""
+
+
+@total_ordering
+class Token:
+    """A place on the ring. Equal and ordered by `value`, within one class."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, token: Any) -> None:
+        self.value = token
+
+    @classmethod
+    def hash_fn(cls, key: bytes) -> Any:
+        """The value for a serialized partition key."""
+        return key
+
+    @classmethod
+    def from_key(cls: type[T], key: bytes) -> T:
+        """The token of a serialized partition key."""
+        return cls(cls.hash_fn(key))
+
+    @classmethod
+    def from_string(cls: type[T], token_string: str) -> T:
+        """The token that the system tables write so."""
+        return cls(token_string)
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        return bool(self.value == other.value)
+
+    def __lt__(self, other: Any) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        return bool(self.value < other.value)
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.value}>"
+
+    __str__ = __repr__
+
+
+class HashToken(Token):
+    """A token that is a number, a hash of the key."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_string(cls: type[T], token_string: str) -> T:
+        """The token that the system tables write so: decimal digits."""
+        return cls(int(token_string))
+
+
+class Murmur3Token(HashToken):
+    """A token of the Murmur3Partitioner. `token` is a number of 64 bits, or its decimal text."""
+
+    __slots__ = ()
+
+    def __init__(self, token: int | str) -> None:
+        super().__init__(int(token))
+
+    @classmethod
+    def hash_fn(cls, key: bytes) -> int:
+        return ring.token_of(key)
+
+
+class MD5Token(HashToken):
+    """A token of the RandomPartitioner. `token` is a number from 0 to 2**127, or its decimal text."""
+
+    __slots__ = ()
+
+    def __init__(self, token: int | str) -> None:
+        super().__init__(int(token))
+
+    @classmethod
+    def hash_fn(cls, key: bytes) -> int:
+        # hashlib is imported at its first use: few clusters have this partitioner.
+        digest = import_module("hashlib").md5(key, usedforsecurity=False).digest()
+        return abs(int.from_bytes(digest, "big", signed=True))
+
+
+class BytesToken(Token):
+    """A token of the ByteOrderedPartitioner: the key itself. `token` is bytes."""
+
+    __slots__ = ()
+
+    def __init__(self, token: bytes) -> None:
+        if not isinstance(token, bytes):
+            raise TypeError(f"token must be bytes, but is {type(token).__name__}: {token!r}")
+        super().__init__(token)
+
+    @classmethod
+    def from_string(cls: type[T], token_string: str | bytes) -> T:
+        """The token that the system tables write so: hexadecimal digits, with or without ``0x``."""
+        text = token_string.decode("ascii") if isinstance(token_string, bytes) else token_string
+        try:
+            return cls(bytes.fromhex(text[2:] if text[:2] in ("0x", "0X") else text))
+        except ValueError:
+            raise ValueError(f"a token of the ByteOrderedPartitioner is hexadecimal, but one is {text!r}") from None
+
+
+_BY_PARTITIONER: dict[str, type[Token]] = {
+    "Murmur3Partitioner": Murmur3Token,
+    "RandomPartitioner": MD5Token,
+    "ByteOrderedPartitioner": BytesToken,
+}
+
+
+def token_class_of(partitioner: str | None) -> type[Token] | None:
+    """The class of a partitioner's tokens, by its name with or without the package; None where it is not known."""
+    return _BY_PARTITIONER.get((partitioner or "").rpartition(".")[2])
+
+
+class SortedRing:
+    """The sorted tokens of any partitioner, with the host that owns each. `texts` has the tokens of each host."""
+
+    __slots__ = ("_owners", "_token_class", "_values")
+
+    def __init__(self, token_class: type[Token], texts: Sequence[Iterable[str]]) -> None:
+        owner_of: dict[Any, int] = {}
+        for host, own in enumerate(texts):
+            for text in own:
+                owner_of.setdefault(token_class.from_string(text).value, host)
+        self._take(token_class, owner_of)
+
+    @classmethod
+    def of_owners(cls, token_class: type[Token], owner_of: dict[Any, int]) -> SortedRing:
+        """A ring of tokens' values, each with the number of its host."""
+        ring = cls.__new__(cls)
+        ring._take(token_class, owner_of)
+        return ring
+
+    def _take(self, token_class: type[Token], owner_of: dict[Any, int]) -> None:
+        self._token_class = token_class
+        self._values = sorted(owner_of)
+        self._owners = [owner_of[value] for value in self._values]
+
+    def position(self, token: Any) -> int:
+        """The place of the first token whose value is not less than `token`; 0 past the last one."""
+        at = bisect_left(self._values, token)
+        return at if at < len(self._values) else 0
+
+    def position_of(self, key: bytes) -> int:
+        """The same for the token of a serialized partition key."""
+        return self.position(self._token_class.hash_fn(key))
+
+    def tokens(self) -> list[Any]:
+        """The values of all tokens, in order."""
+        return list(self._values)
+
+    def owners(self) -> list[int]:
+        """The host that owns each token, in the order of the tokens."""
+        return list(self._owners)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+for _class in (Token, HashToken, Murmur3Token, MD5Token, BytesToken, NoMurmur3):
+    _class.__module__ = "cassandra.metadata"
+del _class

@@ -1,0 +1,364 @@
+"""What keyspaces hold besides tables: columns, indexes, triggers, user-defined types, functions and aggregates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from cassandra.metadata.schema.names import (
+    cql_map,
+    cql_string,
+    maybe_escape_name,
+    protect_names,
+    protect_type_or_function,
+    protect_value,
+)
+from cassandra.versions import SignatureDescriptor
+
+__all__ = [
+    "Aggregate",
+    "ColumnMask",
+    "ColumnMetadata",
+    "DroppedColumn",
+    "Function",
+    "IndexMetadata",
+    "TriggerMetadata",
+    "UserType",
+]
+
+
+def _thawed(kind: str) -> str:
+    """`kind` without the outermost frozen: what functions take is frozen anyway, and their statements refuse the word there."""
+    return kind[len("frozen<") : -1] if kind.startswith("frozen<") else kind
+
+
+def _target_as_cql(target: str) -> str:
+    """What stands in the parentheses of CREATE INDEX. ScyllaDB keeps the target of a local index as JSON: ``{"pk":["a"],"ck":["b"]}``."""
+    if not target.startswith("{"):
+        return target
+    import json  # for these alone: it takes as long as looking at a hundred tables
+
+    columns = json.loads(target)
+    partition_key, column = (", ".join(protect_names(columns[part])) for part in ("pk", "ck"))
+    return f"({partition_key}), {column}"
+
+
+class ColumnMask(NamedTuple):
+    """The function that hides a column's values from roles that may not see them (Cassandra 5.0).
+
+    arguments: CQL literals, as the server keeps them.
+    """
+
+    keyspace: str
+    name: str
+    arguments: tuple[str, ...] = ()
+
+    def as_cql(self) -> str:
+        """What stands behind the column's type: ``MASKED WITH system.mask_inner(1, null)``."""
+        function = f"{maybe_escape_name(self.keyspace)}.{protect_type_or_function(self.name)}"
+        return f"MASKED WITH {function}({', '.join(self.arguments)})"
+
+
+class DroppedColumn(NamedTuple):
+    """A column that a table had once; its type comes back only with the same name. `dropped_time` is when it was dropped."""
+
+    name: str
+    cql_type: str
+    dropped_time: Any
+    is_static: bool
+
+
+class ColumnMetadata:
+    """One column of a table or view. `cql_type` is the CQL text of its type; `mask` is a `ColumnMask` or None."""
+
+    __slots__ = ("cql_type", "is_reversed", "is_static", "mask", "name", "table")
+
+    def __init__(
+        self,
+        table_metadata: Any,
+        column_name: str,
+        cql_type: str,
+        is_static: bool = False,
+        is_reversed: bool = False,
+        mask: ColumnMask | None = None,
+    ) -> None:
+        self.table = table_metadata
+        self.name = column_name
+        self.cql_type = cql_type
+        self.is_static = is_static
+        self.is_reversed = is_reversed
+        self.mask = mask
+
+    @property
+    def typestring(self) -> str:
+        """The type's CQL."""
+        return self.cql_type
+
+    def as_cql(self) -> str:
+        """The column as in CREATE TABLE: ``name type STATIC``."""
+        text = f"{maybe_escape_name(self.name)} {self.cql_type}"
+        if self.is_static:
+            text += " static"
+        if self.mask is not None:
+            text += f" {self.mask.as_cql()}"
+        return text
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.cql_type}"
+
+    def __repr__(self) -> str:
+        return f"<ColumnMetadata: {self}>"
+
+
+class IndexMetadata:
+    """A secondary index. `kind` is KEYS, COMPOSITES or CUSTOM, `index_options` a dict with ``target``, and ``class_name`` for CUSTOM."""
+
+    __slots__ = ("index_options", "keyspace_name", "kind", "name", "table_name")
+
+    def __init__(
+        self, keyspace_name: str, table_name: str, index_name: str, kind: str, index_options: Mapping[str, str]
+    ) -> None:
+        self.keyspace_name = keyspace_name
+        self.table_name = table_name
+        self.name = index_name
+        self.kind = kind
+        self.index_options = index_options
+
+    def as_cql_query(self) -> str:
+        """The CREATE INDEX statement, without a semicolon."""
+        options = dict(self.index_options)
+        target = _target_as_cql(options.pop("target", ""))
+        where = f"{maybe_escape_name(self.keyspace_name)}.{maybe_escape_name(self.table_name)}"
+        name = maybe_escape_name(self.name)
+        if self.kind != "CUSTOM":
+            return f"CREATE INDEX {name} ON {where} ({target})"
+        class_name = options.pop("class_name", "")
+        query = f"CREATE CUSTOM INDEX {name} ON {where} ({target}) USING {cql_string(class_name)}"
+        if options:
+            query += f" WITH OPTIONS = {cql_map(options)}"
+        return query
+
+    def export_as_string(self) -> str:
+        """The CREATE INDEX statement with its semicolon."""
+        return self.as_cql_query() + ";"
+
+    def __repr__(self) -> str:
+        return f"<IndexMetadata: {self.keyspace_name}.{self.name}>"
+
+
+class TriggerMetadata:
+    """A trigger; `options` has the class that it runs."""
+
+    __slots__ = ("name", "options", "table")
+
+    def __init__(self, table_metadata: Any, trigger_name: str, options: Mapping[str, str] | None = None) -> None:
+        self.table = table_metadata
+        self.name = trigger_name
+        self.options = options
+
+    def as_cql_query(self) -> str:
+        """The CREATE TRIGGER statement, without a semicolon."""
+        where = f"{maybe_escape_name(self.table.keyspace_name)}.{maybe_escape_name(self.table.name)}"
+        class_name = protect_value((self.options or {}).get("class"))
+        return f"CREATE TRIGGER {maybe_escape_name(self.name)} ON {where} USING {class_name}"
+
+    def export_as_string(self) -> str:
+        """The CREATE TRIGGER statement with its semicolon."""
+        return self.as_cql_query() + ";"
+
+    def __repr__(self) -> str:
+        return f"<TriggerMetadata: {self.name}>"
+
+
+class UserType:
+    """A user-defined type. `field_names` and `field_types` (CQL texts) go together."""
+
+    __slots__ = ("field_names", "field_types", "keyspace", "name")
+
+    def __init__(self, keyspace: str, name: str, field_names: Sequence[str], field_types: Sequence[str]) -> None:
+        if len(field_names) != len(field_types):
+            raise ValueError(f"type {keyspace}.{name} has {len(field_names)} field names and {len(field_types)} types")
+        self.keyspace = keyspace
+        self.name = name
+        self.field_names = list(field_names)
+        self.field_types = list(field_types)
+
+    def as_cql_query(self, formatted: bool = False) -> str:
+        """The CREATE TYPE statement, without a semicolon; a field a line where it is `formatted`."""
+        fields = [
+            f"{maybe_escape_name(name)} {kind}" for name, kind in zip(self.field_names, self.field_types, strict=True)
+        ]
+        newline, indent = ("\n", "    ") if formatted else ("", "")
+        separator = f",{newline}{indent}" if formatted else ", "
+        where = f"{maybe_escape_name(self.keyspace)}.{protect_type_or_function(self.name)}"
+        return f"CREATE TYPE {where} ({newline}{indent}{separator.join(fields)}{newline})"
+
+    def export_as_string(self) -> str:
+        """The formatted CREATE TYPE statement with its semicolon."""
+        return self.as_cql_query(formatted=True) + ";"
+
+    def __repr__(self) -> str:
+        return f"<UserType: {self.keyspace}.{self.name}>"
+
+
+class Function:
+    """A user-defined function. Types are CQL texts.
+
+    `deterministic`, `monotonic` and `monotonic_on` are of DataStax Enterprise, and false or empty elsewhere.
+    """
+
+    __slots__ = (
+        "argument_names",
+        "argument_types",
+        "body",
+        "called_on_null_input",
+        "deterministic",
+        "keyspace",
+        "language",
+        "monotonic",
+        "monotonic_on",
+        "name",
+        "return_type",
+    )
+
+    def __init__(
+        self,
+        keyspace: str,
+        name: str,
+        argument_types: Sequence[str],
+        argument_names: Sequence[str],
+        return_type: str,
+        language: str,
+        body: str,
+        called_on_null_input: bool,
+        deterministic: bool = False,
+        monotonic: bool = False,
+        monotonic_on: Sequence[str] = (),
+    ) -> None:
+        if len(argument_names) != len(argument_types):
+            count = f"{len(argument_names)} argument names and {len(argument_types)} types"
+            raise ValueError(f"function {keyspace}.{name} has {count}")
+        self.keyspace = keyspace
+        self.name = name
+        self.argument_types = list(argument_types)
+        self.argument_names = list(argument_names)
+        self.return_type = return_type
+        self.language = language
+        self.body = body
+        self.called_on_null_input = called_on_null_input
+        self.deterministic = deterministic
+        self.monotonic = monotonic
+        self.monotonic_on = list(monotonic_on)
+
+    @property
+    def signature(self) -> str:
+        """``name(type,type)``, the key in `KeyspaceMetadata.functions`."""
+        return SignatureDescriptor.format_signature(self.name, self.argument_types)
+
+    def as_cql_query(self, formatted: bool = False) -> str:
+        """The CREATE FUNCTION statement, without a semicolon; a clause a line where it is `formatted`."""
+        names = protect_names(self.argument_names)
+        arguments = [f"{name} {_thawed(kind)}" for name, kind in zip(names, self.argument_types, strict=True)]
+        where = f"{maybe_escape_name(self.keyspace)}.{protect_type_or_function(self.name)}"
+        # A text between $$ needs no escapes, and cannot hold $$ or end in $.
+        plain = "$$" not in self.body and not self.body.endswith("$")
+        body = f"$${self.body}$$" if plain else cql_string(self.body)
+        clauses = [
+            f"CREATE FUNCTION {where}({', '.join(arguments)})",
+            "CALLED ON NULL INPUT" if self.called_on_null_input else "RETURNS NULL ON NULL INPUT",
+            f"RETURNS {_thawed(self.return_type)}",
+            *(["DETERMINISTIC"] if self.deterministic else []),
+            *([f"MONOTONIC ON {maybe_escape_name(self.monotonic_on[0])}"] if self.monotonic_on else []),
+            *(["MONOTONIC"] if self.monotonic and not self.monotonic_on else []),
+            f"LANGUAGE {self.language}",
+            f"AS {body}",
+        ]
+        return ("\n    " if formatted else " ").join(clauses)
+
+    def export_as_string(self) -> str:
+        """The formatted CREATE FUNCTION statement with its semicolon."""
+        return self.as_cql_query(formatted=True) + ";"
+
+    def __repr__(self) -> str:
+        return f"<Function: {self.keyspace}.{self.signature}>"
+
+
+class Aggregate:
+    """A user-defined aggregate. Types are CQL texts, `initial_condition` is a CQL literal or None."""
+
+    __slots__ = (
+        "argument_types",
+        "deterministic",
+        "final_func",
+        "initial_condition",
+        "keyspace",
+        "name",
+        "reduce_func",
+        "return_type",
+        "state_func",
+        "state_type",
+    )
+
+    def __init__(
+        self,
+        keyspace: str,
+        name: str,
+        argument_types: Sequence[str],
+        state_func: str,
+        state_type: str,
+        final_func: str | None,
+        initial_condition: str | None,
+        return_type: str,
+        deterministic: bool = False,
+        reduce_func: str | None = None,
+    ) -> None:
+        self.keyspace = keyspace
+        self.name = name
+        self.argument_types = list(argument_types)
+        self.state_func = state_func
+        self.state_type = state_type
+        self.final_func = final_func
+        self.initial_condition = initial_condition
+        self.return_type = return_type
+        self.deterministic = deterministic
+        self.reduce_func = reduce_func  # of ScyllaDB
+
+    @property
+    def signature(self) -> str:
+        """``name(type,type)``, the key in `KeyspaceMetadata.aggregates`."""
+        return SignatureDescriptor.format_signature(self.name, self.argument_types)
+
+    def as_cql_query(self, formatted: bool = False) -> str:
+        """The CREATE AGGREGATE statement, without a semicolon; a clause a line where it is `formatted`."""
+        where = f"{maybe_escape_name(self.keyspace)}.{protect_type_or_function(self.name)}"
+        clauses = [
+            f"CREATE AGGREGATE {where}({', '.join(map(_thawed, self.argument_types))})",
+            f"SFUNC {protect_type_or_function(self.state_func)}",
+            f"STYPE {_thawed(self.state_type)}",
+            *([f"REDUCEFUNC {protect_type_or_function(self.reduce_func)}"] if self.reduce_func else []),
+            *([f"FINALFUNC {protect_type_or_function(self.final_func)}"] if self.final_func else []),
+            *([f"INITCOND {self.initial_condition}"] if self.initial_condition is not None else []),
+            *(["DETERMINISTIC"] if self.deterministic else []),
+        ]
+        return ("\n    " if formatted else " ").join(clauses)
+
+    def export_as_string(self) -> str:
+        """The formatted CREATE AGGREGATE statement with its semicolon."""
+        return self.as_cql_query(formatted=True) + ";"
+
+    def __repr__(self) -> str:
+        return f"<Aggregate: {self.keyspace}.{self.signature}>"
+
+
+for _class in (
+    ColumnMask,
+    DroppedColumn,
+    ColumnMetadata,
+    IndexMetadata,
+    TriggerMetadata,
+    UserType,
+    Function,
+    Aggregate,
+):
+    _class.__module__ = "cassandra.metadata"
+del _class

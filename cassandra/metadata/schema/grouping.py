@@ -1,0 +1,153 @@
+"""Rows of the schema tables, as they come in, to the sources of a `Schema`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from cassandra.metadata.schema.pages import ColumnPages, Pages
+from cassandra.metadata.schema.snapshot import IndexRow, KeyspaceSource, RowNames, TableSource
+
+INDEX_COLUMNS = ("keyspace_name", "table_name", "index_name", "kind", "options")
+
+Key = tuple[str, str]
+
+
+class Grouping:
+    """Takes pages of the schema tables in any order, and gives the sources that they make."""
+
+    def __init__(self) -> None:
+        self.keyspaces: dict[str, dict[str, Any]] = {}
+        self._scylla_keyspaces: dict[str, dict[str, Any]] = {}
+        self._has_tablets = False  # the server knows them; keyspaces without have no row of scylla_keyspaces
+        # By keyspace and name.
+        self._tables: dict[str, dict[str, TableSource]] = {}
+        self._views: dict[str, dict[str, TableSource]] = {}
+        self._pages = Pages()
+        self._columns = ColumnPages()
+        self._indexes: dict[str, dict[str, list[IndexRow]]] = {}
+        self._by_table: dict[str, dict[Key, list[dict[str, Any]]]] = {}
+        self._by_keyspace: dict[str, dict[str, list[dict[str, Any]]]] = {}
+        self._virtual: set[str] = set()
+
+    # -- taking pages ----------------------------------------------------------------------------------------------------
+
+    def add(self, part: str, message: Any, version: int) -> None:
+        """Take one page of the schema table `part`: a ROWS message, received in protocol `version`."""
+        if part == "scylla_keyspaces":
+            self._has_tablets = "initial_tablets" in (message.column_names or ())
+        if not getattr(message, "row_count", 0):
+            return
+        virtual = part.startswith("virtual_")
+        part = part.removeprefix("virtual_")
+        if part == "columns":
+            self._columns.add(message)
+            return
+        names = tuple(message.column_names)
+        columns = self._pages.decode(message, version)
+        rows = zip(*columns, strict=True)
+        if part == "indexes":
+            self._add_indexes(*(columns[names.index(name)] for name in INDEX_COLUMNS))
+        elif part in ("tables", "views"):
+            self._add_tables(part, names, rows, virtual)
+        elif part == "keyspaces":
+            described = {row["keyspace_name"]: row for row in _dicts(names, rows)}
+            self.keyspaces.update(described)
+            if virtual:
+                self._virtual.update(described)
+        elif part == "scylla_keyspaces":
+            self._scylla_keyspaces.update({row["keyspace_name"]: row for row in _dicts(names, rows)})
+        elif "table_name" in names:
+            by_table = self._by_table.setdefault(part, {})
+            for one in _dicts(names, rows):
+                by_table.setdefault((one["keyspace_name"], one["table_name"]), []).append(one)
+        else:
+            by_keyspace = self._by_keyspace.setdefault(part, {})
+            for one in _dicts(names, rows):
+                by_keyspace.setdefault(one["keyspace_name"], []).append(one)
+
+    def _add_indexes(self, keyspaces: Sequence[Any], tables: Sequence[Any], *columns: Sequence[Any]) -> None:
+        for keyspace, table, row in zip(keyspaces, tables, zip(*columns, strict=True), strict=True):
+            self._indexes.setdefault(keyspace, {}).setdefault(table, []).append(row)
+
+    def _add_tables(self, part: str, names: tuple[str, ...], rows: Iterable[tuple[Any, ...]], virtual: bool) -> None:
+        # Of thousands of tables each thing that is made for every one counts, for the garbage collector above all.
+        keyspace_at = names.index("keyspace_name")
+        name_at = names.index("table_name" if part == "tables" else "view_name")
+        into = self._tables if part == "tables" else self._views
+        shared = RowNames(names)
+        for row in rows:
+            keyspace, name = row[keyspace_at], row[name_at]
+            source = TableSource(keyspace, name, shared, row, virtual, self._columns)
+            if self._pages.damaged:
+                source.error = next((value for value in row if isinstance(value, Exception)), None)
+            if part == "views":
+                base = shared.value(row, "base_table_name")
+                source.base = base if isinstance(base, str) else ""
+            into.setdefault(keyspace, {})[name] = source
+
+    # -- giving sources --------------------------------------------------------------------------------------------------
+
+    def sources(self) -> dict[str, KeyspaceSource]:
+        """A source for each keyspace that there is a row of, by name."""
+        self._complete_tables()
+        found: dict[str, KeyspaceSource] = {}
+        for name, keyspace_row in sorted(self.keyspaces.items(), key=_key):
+            source = found[name] = KeyspaceSource(name, keyspace_row, name in self._virtual)
+            source.tables, source.views = self._tables.get(name, {}), self._views.get(name, {})
+            for view in source.views.values():
+                base = source.tables.get(view.base or "")
+                if base is not None:
+                    base.views = {**base.views, view.name: view}
+            source.types = self.of_keyspace("types", name)
+            source.functions = self.of_keyspace("functions", name)
+            source.aggregates = self.aggregates(name)
+            source.scylla = self._scylla_keyspaces.get(name, {"initial_tablets": None} if self._has_tablets else None)
+        return found
+
+    def table_sources(self) -> Iterable[TableSource]:
+        """The tables that were read, and the views."""
+        self._complete_tables()
+        return [
+            source for into in (self._tables, self._views) for sources in into.values() for source in sources.values()
+        ]
+
+    def _complete_tables(self) -> None:
+        """Give the tables and views what came in other pages."""
+        for into in (self._tables, self._views):
+            for keyspace, by_name in self._indexes.items():
+                for name in by_name.keys() & into.get(keyspace, {}).keys():
+                    into[keyspace][name].indexes = by_name[name]
+            for part, by_table in self._by_table.items():
+                for (keyspace, name), rows in by_table.items():
+                    source = into.get(keyspace, {}).get(name)
+                    if source is not None:
+                        setattr(source, _SLOTS[part], tuple(rows))
+
+    def of_keyspace(self, part: str, keyspace: str) -> Sequence[Mapping[str, Any]]:
+        """The rows of types, functions or aggregates of one keyspace."""
+        return tuple(self._by_keyspace.get(part, {}).get(keyspace, ()))
+
+    def aggregates(self, keyspace: str) -> Sequence[Mapping[str, Any]]:
+        """The rows of aggregates of one keyspace, with what ScyllaDB keeps of them in a table of its own."""
+        reducing = {_signature(row): row for row in self.of_keyspace("scylla_aggregates", keyspace)}
+        return tuple(
+            {**row, "reduce_func": reducing.get(_signature(row), {}).get("reduce_func")}
+            for row in self.of_keyspace("aggregates", keyspace)
+        )
+
+
+# The slot of a `TableSource` for each part whose rows stay dicts: few tables have any.
+_SLOTS = {"triggers": "triggers", "dropped_columns": "dropped", "column_masks": "masks", "scylla_tables": "scylla"}
+
+
+def _signature(row: Mapping[str, Any]) -> tuple[Any, tuple[Any, ...]]:
+    return row["aggregate_name"], tuple(row["argument_types"] or ())
+
+
+def _key(item: tuple[Any, Any]) -> Any:
+    return str(item[0])
+
+
+def _dicts(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterable[dict[str, Any]]:
+    return (dict(zip(names, row, strict=True)) for row in rows)

@@ -1,0 +1,152 @@
+"""A keyspace, and its export as CQL that makes it anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cassandra.cqltypes.parse import cql_types_from_string
+from cassandra.metadata.placement.replication import ReplicationStrategy
+from cassandra.metadata.schema.elements import Aggregate, Function, IndexMetadata, UserType
+from cassandra.metadata.schema.names import cql_map, maybe_escape_name
+from cassandra.metadata.schema.tables import MaterializedViewMetadata, TableMetadata, incomplete
+
+__all__ = ["KeyspaceMetadata"]
+
+_CDC_LOG = "_scylla_cdc_log"
+
+
+class KeyspaceMetadata:
+    """A keyspace. Its parts are mappings by name, those of functions and aggregates by signature (``name(type,type)``).
+
+    `replication_strategy` is None where the server's is not known. `virtual`: its tables are computed by the node that is asked.
+    `tablets`: ScyllaDB's option of that name, or None.
+    """
+
+    __slots__ = (
+        "__dict__",
+        "_error",
+        "aggregates",
+        "durable_writes",
+        "functions",
+        "graph_engine",
+        "indexes",
+        "name",
+        "replication_strategy",
+        "tables",
+        "tablets",
+        "user_types",
+        "views",
+        "virtual",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        durable_writes: bool,
+        strategy_class: str,
+        strategy_options: Mapping[str, str],
+        graph_engine: str | None = None,
+    ) -> None:
+        self.name = name
+        self.durable_writes = durable_writes
+        self.replication_strategy = (
+            ReplicationStrategy.create(strategy_class, strategy_options) if strategy_class else None
+        )
+        self.graph_engine = graph_engine
+        self.tables: Mapping[str, TableMetadata] = {}
+        self.views: Mapping[str, MaterializedViewMetadata] = {}
+        self.indexes: Mapping[str, IndexMetadata] = {}
+        self.user_types: Mapping[str, UserType] = {}
+        self.functions: Mapping[str, Function] = {}
+        self.aggregates: Mapping[str, Aggregate] = {}
+        self.virtual = False
+        self.tablets: Mapping[str, Any] | None = None
+        self._error: BaseException | None = None
+
+    @property
+    def _exc_info(self) -> tuple[Any, Any, Any] | None:
+        """What went wrong as the metadata was made, as ``sys.exc_info()`` has it; None where nothing did."""
+        error = self._error
+        return (type(error), error, error.__traceback__) if error is not None else None
+
+    def fail(self, error: BaseException) -> None:
+        """Keep what went wrong first: the export is a comment from now on."""
+        if self._error is None:
+            self._error = error
+
+    def export_as_string(self) -> str:
+        """The statements that make the keyspace and all that is in it, in an order that works.
+
+        A comment where that cannot be done: what a table's damaged metadata leave out is said in that table's place.
+        """
+        text = "\n\n".join(
+            [
+                self.as_cql_query() + ";",
+                *(kind.export_as_string() for kind in self._types_in_order()),
+                *(function.export_as_string() for function in self.functions.values()),
+                *(aggregate.export_as_string() for aggregate in self.aggregates.values()),
+                *(table.export_as_string() for name, table in self.tables.items() if not self._is_cdc_log(name)),
+            ]
+        )
+        if self._error is not None:
+            return incomplete(f"Keyspace {self.name}", self._error, text)
+        if self.virtual:
+            return (
+                f"/*\nWarning: Keyspace {self.name} is a virtual keyspace and cannot be recreated with CQL.\n"
+                f"Structure, for reference:\n{_without_comments(text)}\n*/"
+            )
+        return text
+
+    def _is_cdc_log(self, name: str) -> bool:
+        """Whether ScyllaDB makes the table together with the one whose changes it keeps."""
+        base = self.tables.get(name.removesuffix(_CDC_LOG)) if name.endswith(_CDC_LOG) else None
+        cdc = base.options.get("cdc") if base is not None else None
+        return isinstance(cdc, Mapping) and str(cdc.get("enabled")).lower() != "false"
+
+    def as_cql_query(self) -> str:
+        """The CREATE KEYSPACE statement, without a semicolon."""
+        name = maybe_escape_name(self.name)
+        if self.virtual:
+            return f"// VIRTUAL KEYSPACE {name}"
+        strategy = self.replication_strategy
+        replication = strategy.export_for_schema() if strategy is not None else "{}"
+        durable = "true" if self.durable_writes else "false"
+        query = f"CREATE KEYSPACE {name} WITH replication = {replication} AND durable_writes = {durable}"
+        if self.tablets is not None:
+            query += f" AND tablets = {cql_map(self.tablets)}"
+        if self.graph_engine is not None:
+            query += f" AND graph_engine = '{self.graph_engine}'"
+        return query
+
+    def _types_in_order(self) -> list[UserType]:
+        """The user-defined types, each behind those that its fields use."""
+        ordered: dict[str, UserType] = {}
+
+        def add(name: str, above: tuple[str, ...]) -> None:
+            kind = self.user_types.get(name)
+            if kind is None or name in ordered or name in above:
+                return
+            for field_type in kind.field_types:
+                for used in cql_types_from_string(field_type):
+                    add(_unquoted(used), (*above, name))
+            ordered[name] = kind
+
+        for name in sorted(self.user_types):
+            add(name, ())
+        return list(ordered.values())
+
+    def __repr__(self) -> str:
+        return f"<KeyspaceMetadata: {self.name}>"
+
+
+def _unquoted(name: str) -> str:
+    return name[1:-1].replace('""', '"') if name.startswith('"') else name
+
+
+def _without_comments(text: str) -> str:
+    """`text` fit to stand in a comment."""
+    return text.replace("/*\n", "").replace("\n*/", "")
+
+
+KeyspaceMetadata.__module__ = "cassandra.metadata"

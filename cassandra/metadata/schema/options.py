@@ -1,0 +1,184 @@
+"""Table and view options as CQL.
+
+They are the columns of system_schema.tables: whatever a server knows comes back as it gave it, but for those that no
+CREATE TABLE takes. ScyllaDB keeps its own in the extensions, or in system_schema.scylla_tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from cassandra.metadata.schema.names import maybe_escape_name, protect_value
+from cassandra.metadata.schema.snapshot import RowNames
+
+__all__ = ["TableOptions", "options_as_cql", "scylla_options"]
+
+# What is no option: keys, what the columns say already, and what is an attribute of its own.
+_NO_OPTIONS = frozenset(
+    (
+        "base_table_id",
+        "base_table_name",
+        "extensions",
+        "flags",
+        "id",
+        "include_all_columns",
+        "keyspace_name",
+        "table_name",
+        "view_name",
+        "where_clause",
+    )
+)
+# Cassandra 4.0 keeps the columns and knows the options no more; `additional_write_policy` tells it from 3.x.
+_GONE_IN_4_0 = ("dclocal_read_repair_chance", "read_repair_chance")
+_NOT_OF_VIEWS = frozenset(("default_time_to_live", "cdc"))
+
+
+class TableOptions(MutableMapping[str, Any]):
+    """The options of a table or view by name, over the server's row: those without a value are left out.
+
+    What is changed stays changed, for an export say, and changes no other table. It is copied and pickled as a dict.
+    """
+
+    __slots__ = ("_changed", "_names", "_row")
+
+    def __init__(self, names: RowNames, row: Sequence[Any]) -> None:
+        self._names = _places(names)
+        self._row = row
+        self._changed: dict[str, Any] | None = None
+
+    def __getitem__(self, name: str) -> Any:
+        changed = self._changed
+        if changed is not None and name in changed:
+            value = changed[name]
+            if value is _GONE:
+                raise KeyError(name)
+            return value
+        value = self._row[self._names[name]]
+        if value is None:
+            raise KeyError(name)
+        if type(value) is dict:
+            # Tables with equal maps share them: this one gets its own before anybody can change it.
+            value = self[name] = dict(value)
+        return value
+
+    def get(self, name: str, default: Any = None) -> Any:
+        if self._changed is None:  # the usual case, without an exception for what there is none of
+            at = self._names.get(name)
+            value = self._row[at] if at is not None else None
+            if type(value) is not dict:
+                return default if value is None else value
+        return super().get(name, default)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if self._changed is None:
+            self._changed = {}
+        self._changed[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        self[name]  # KeyError where there is none
+        self[name] = _GONE
+
+    def __contains__(self, name: object) -> bool:
+        changed = self._changed or {}
+        if name in changed:
+            return changed[str(name)] is not _GONE
+        return name in self._names and self._row[self._names[str(name)]] is not None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def _all(self) -> dict[str, Any]:
+        """What there is, with the maps that tables share."""
+        row = self._row
+        found = {name: row[at] for name, at in self._names.items() if row[at] is not None}
+        if self._changed is not None:
+            found.update(self._changed)
+            found = {name: value for name, value in found.items() if value is not _GONE}
+        return found
+
+    def copy(self) -> dict[str, Any]:
+        """A dict of the same."""
+        return dict(self)
+
+    def __reduce__(self) -> Any:
+        return dict, (dict(self),)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+
+_GONE: Any = object()
+
+
+@lru_cache(maxsize=32)
+def _places(names: RowNames) -> dict[str, int]:
+    """Where each option is in a row with these columns."""
+    gone = _GONE_IN_4_0 if "additional_write_policy" in names.places else ()
+    return {name: at for name, at in names.places.items() if name not in _NO_OPTIONS and name not in gone}
+
+
+def options_as_cql(options: Mapping[str, Any], is_view: bool = False) -> list[str]:
+    """``name = literal`` of each option, by name."""
+    given = options._all() if type(options) is TableOptions else options
+    return [
+        f"{maybe_escape_name(name)} = {protect_value(value)}"
+        for name, value in sorted(given.items())
+        if not (is_view and name in _NOT_OF_VIEWS)
+    ]
+
+
+# -- ScyllaDB ----------------------------------------------------------------------------------------------------------
+
+# Options that are kept as extensions: a map of texts in ScyllaDB's own serialization.
+_SCYLLA_EXTENSIONS = {
+    "cdc": "cdc",
+    "tombstone_gc": "tombstone_gc",
+    "per_partition_rate_limit": "per_partition_rate_limit",
+    "scylla_encryption_options": "scylla_encryption_options",
+}
+# Columns of system_schema.scylla_tables that CREATE TABLE takes.
+_SCYLLA_COLUMNS = ("cdc", "per_partition_rate_limit", "tombstone_gc", "in_memory", "tablets")
+
+
+def read_scylla_map(data: bytes) -> dict[str, str] | None:
+    """A serialized map of texts: its size, then each text behind its length, all little-endian 32 bit; None for anything else."""
+    at = 4
+    texts: list[str] = []
+    try:
+        for _ in range(2 * int.from_bytes(data[:4], "little")):
+            end = at + 4 + int.from_bytes(data[at : at + 4], "little")
+            if at + 4 > len(data) or end > len(data):
+                return None
+            texts.append(data[at + 4 : end].decode())
+            at = end
+    except UnicodeDecodeError:
+        return None
+    if at != len(data):
+        return None
+    return dict(zip(texts[::2], texts[1::2], strict=True))
+
+
+def scylla_options(extensions: Mapping[str, bytes], row: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The options of a ScyllaDB table out of its extensions and its row of scylla_tables."""
+    options: dict[str, Any] = {}
+    for extension, name in _SCYLLA_EXTENSIONS.items():
+        found = read_scylla_map(extensions[extension]) if isinstance(extensions.get(extension), bytes) else None
+        if found:
+            options[name] = found
+    # A number of 32 bit by itself, and a map that has settings of its own beside those of a kind of API that is not CQL.
+    grace = extensions.get("paxos_grace_seconds")
+    if isinstance(grace, bytes) and len(grace) == 4:
+        options["paxos_grace_seconds"] = int.from_bytes(grace, "little", signed=True)
+    tags = extensions.get("scylla_tags")
+    if isinstance(tags, bytes) and (read_scylla_map(tags) or {}).get("system:synchronous_updates") == "true":
+        options["synchronous_updates"] = True
+    for name in _SCYLLA_COLUMNS:
+        value = (row or {}).get(name)
+        if value:
+            options[name] = dict(value) if isinstance(value, Mapping) else value
+    return options

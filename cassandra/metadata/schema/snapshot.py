@@ -1,0 +1,294 @@
+"""The schema as an immutable snapshot: rows of the schema tables, grouped, of which objects are made when somebody looks.
+
+A `Schema` maps the names of keyspaces to their sources. A source holds rows and makes its object once, at the first access; a
+table whose rows did not change keeps its source, and so its object, from one snapshot to the next. What makes objects of rows is
+in `cassandra.metadata.schema.build`, which a program that never looks at the schema does not import.
+
+Sources are never changed after the snapshot that they are in was swapped in, but for the object that they come to hold.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence, ValuesView
+from importlib import import_module
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from cassandra._forks import renew_in_child
+
+if TYPE_CHECKING:
+    from cassandra.metadata.schema.pages import ColumnPages
+
+__all__ = [
+    "NOTHING",
+    "NO_NAMES",
+    "NO_SCHEMA",
+    "IndexRow",
+    "KeyspaceSource",
+    "LazyMapping",
+    "RowNames",
+    "Schema",
+    "TableSource",
+]
+
+V = TypeVar("V")
+
+# index_name, kind, options
+IndexRow = tuple[Any, ...]
+
+# Rows to objects is quick, and happens once: one lock for all keeps each object unique among threads.
+_making = threading.RLock()
+
+
+@renew_in_child
+def _renew_lock() -> None:
+    global _making
+    _making = threading.RLock()
+
+
+_builders: Any = None
+
+
+def _build(function: str, *args: Any) -> Any:
+    global _builders
+    if _builders is None:
+        _builders = import_module("cassandra.metadata.schema.build")
+    return getattr(_builders, function)(*args)
+
+
+class LazyMapping(Mapping[str, V], Generic[V]):
+    """A read-only mapping by name whose values are made at the first access. It is pickled and copied as a dict."""
+
+    __slots__ = ("_make", "_names")
+
+    def __init__(self, names: Mapping[str, Any], make: Callable[[Any], V]) -> None:
+        self._names = names
+        self._make = make
+
+    def __getitem__(self, name: str) -> V:
+        return self._make(self._names[name])
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def values(self) -> ValuesView[V]:
+        return _Values(self)
+
+    def copy(self) -> dict[str, V]:
+        """A dict of the same."""
+        return dict(self)
+
+    def __reduce__(self) -> Any:
+        return dict, (dict(self),)
+
+    def __repr__(self) -> str:
+        return f"<{', '.join(self._names) or 'nothing'}>"
+
+
+class _Values(ValuesView[V]):
+    """The values, without looking up the name of each."""
+
+    __slots__ = ()
+
+    _mapping: LazyMapping[V]
+
+    def __iter__(self) -> Iterator[V]:
+        return map(self._mapping._make, self._mapping._names.values())
+
+
+def _none(name: Any) -> Any:
+    raise KeyError(name)
+
+
+NOTHING: LazyMapping[Any] = LazyMapping({}, _none)
+"""What a table has of the things that it has none of: one for all."""
+
+
+class _Source:
+    """Rows that become one object."""
+
+    __slots__ = ("_object",)
+
+    builder = ""
+
+    def __init__(self) -> None:
+        self._object: Any = None
+
+    def object(self) -> Any:
+        """The object, made at the first call."""
+        found = self._object
+        if found is None:
+            with _making:
+                found = self._object
+                if found is None:
+                    found = self._object = _build(self.builder, self)
+                    self.forget_rows()
+        return found
+
+    def forget_rows(self) -> None:
+        """Let go of what the object holds now."""
+
+
+def object_of(source: _Source) -> Any:
+    """The object of `source`."""
+    return source.object()
+
+
+class RowNames:
+    """The names of the columns in the rows of a schema table: one object for all rows of a reading, compared by identity.
+
+    `places` has where the value of each is in a row.
+    """
+
+    __slots__ = ("extensions", "flags", "places")
+
+    def __init__(self, names: Sequence[str] = ()) -> None:
+        self.places = {name: at for at, name in enumerate(names)}
+        # Those that are asked for of each table.
+        self.extensions = self.places.get("extensions")
+        self.flags = self.places.get("flags")
+
+    def value(self, row: Sequence[Any], name: str) -> Any:
+        """The value of column `name` in `row`; None where rows have no such column."""
+        at = self.places.get(name)
+        return row[at] if at is not None else None
+
+
+NO_NAMES = RowNames()
+NO_VIEWS: Mapping[str, Any] = MappingProxyType({})
+
+
+class TableSource(_Source):
+    """The rows of one table or materialized view.
+
+    names, row: of system_schema.tables or views. error: what is wrong with the row. columns: the pages that their rows are in.
+    triggers, dropped, masks, scylla (of scylla_tables): rows as dicts. views: the sources of the table's views. base: the table's
+    name where this is a view.
+    """
+
+    __slots__ = (
+        "base",
+        "columns",
+        "dropped",
+        "error",
+        "indexes",
+        "keyspace",
+        "masks",
+        "name",
+        "names",
+        "row",
+        "scylla",
+        "triggers",
+        "views",
+        "virtual",
+    )
+
+    def __init__(
+        self,
+        keyspace: str,
+        name: str,
+        names: RowNames,
+        row: Sequence[Any],
+        virtual: bool,
+        columns: ColumnPages | None = None,
+    ) -> None:
+        self._object: Any = None
+        self.keyspace = keyspace
+        self.name = name
+        self.names = names
+        self.row = row
+        self.virtual = virtual
+        self.error: Exception | None = None
+        self.base: str | None = None
+        self.columns = columns
+        self.indexes: Sequence[IndexRow] = ()
+        self.triggers: Sequence[Mapping[str, Any]] = ()
+        self.dropped: Sequence[Mapping[str, Any]] = ()
+        self.masks: Sequence[Mapping[str, Any]] = ()
+        self.scylla: Sequence[Mapping[str, Any]] = ()
+        self.views: Mapping[str, TableSource] = NO_VIEWS
+
+    @property
+    def builder(self) -> str:  # type: ignore[override]
+        """The function of `cassandra.metadata.schema.build` that makes the object."""
+        return "table" if self.base is None else "view"
+
+    def forget_rows(self) -> None:
+        self.columns = None
+        self.indexes = self.triggers = self.dropped = self.masks = self.scylla = ()
+
+    def index_names(self) -> list[str]:
+        """The names of the table's indexes; of those that are damaged none."""
+        with _making:
+            names = self._object.indexes if self._object is not None else [row[0] for row in self.indexes]
+            return [name for name in names if isinstance(name, str)]
+
+    def with_views(self, views: Mapping[str, TableSource]) -> TableSource:
+        """The same table with other views."""
+        other = TableSource(self.keyspace, self.name, self.names, self.row, self.virtual)
+        other.views = views
+        # Pages give each table's rows once: the object has them from here on.
+        other._object = _build("with_views", self.object(), views)
+        return other
+
+
+class KeyspaceSource(_Source):
+    """The rows of one keyspace: its own as a dict, sources of tables and views by name, rows of types, functions and aggregates."""
+
+    __slots__ = ("aggregates", "functions", "name", "row", "scylla", "tables", "types", "views", "virtual")
+
+    builder = "keyspace"
+
+    def __init__(self, name: str, row: Mapping[str, Any], virtual: bool = False) -> None:
+        super().__init__()
+        self.name = name
+        self.row = row
+        self.virtual = virtual
+        self.scylla: Mapping[str, Any] | None = None
+        self.tables: Mapping[str, TableSource] = {}
+        self.views: Mapping[str, TableSource] = {}
+        self.types: Sequence[Mapping[str, Any]] = ()
+        self.functions: Sequence[Mapping[str, Any]] = ()
+        self.aggregates: Sequence[Mapping[str, Any]] = ()
+
+    def replaced(self, **parts: Any) -> KeyspaceSource:
+        """The same keyspace with some of its parts replaced."""
+        other = KeyspaceSource(self.name, self.row, self.virtual)
+        for slot in ("row", "scylla", "tables", "views", "types", "functions", "aggregates"):
+            setattr(other, slot, parts.get(slot, getattr(self, slot)))
+        return other
+
+
+class Schema:
+    """All keyspaces at one moment. `version` is what says whether another reading would find the same; None for unknown."""
+
+    __slots__ = ("keyspaces", "sources", "version")
+
+    def __init__(self, sources: Mapping[str, KeyspaceSource], version: Any = None) -> None:
+        self.sources = sources
+        self.version = version
+        self.keyspaces: LazyMapping[Any] = LazyMapping(sources, object_of)
+
+    def with_keyspace(self, name: str, source: KeyspaceSource | None) -> Schema:
+        """The same schema with one keyspace replaced, added, or (None) gone; of no version."""
+        sources = {**self.sources}
+        if source is None:
+            sources.pop(name, None)
+        else:
+            sources[name] = source
+        return Schema(sources)
+
+    def at(self, version: Any) -> Schema:
+        """The same schema, said to be of another version."""
+        return Schema(self.sources, version)
+
+
+NO_SCHEMA = Schema({})
+"""The schema before it was read, and where it is not read."""

@@ -1,0 +1,293 @@
+"""Tables and materialized views, and the statements that make them."""
+
+from __future__ import annotations
+
+import traceback
+import uuid
+from collections.abc import Mapping, MutableMapping, Sequence
+from typing import Any, TypeVar
+
+from cassandra.metadata.schema.elements import ColumnMetadata, TriggerMetadata
+from cassandra.metadata.schema.names import maybe_escape_name, protect_names, protect_value
+from cassandra.metadata.schema.options import TableOptions, options_as_cql
+from cassandra.metadata.schema.snapshot import NO_NAMES, RowNames
+
+__all__ = ["MaterializedViewMetadata", "TableMetadata", "TableMetadataV3", "incomplete"]
+
+T = TypeVar("T", bound="TableMetadata")
+
+
+def incomplete(what: str, error: BaseException, structure: str) -> str:
+    """A CQL comment in the place of a statement that cannot be made: what is wrong, and what is known."""
+    trace = "".join(traceback.format_exception_only(type(error), error)).strip()
+    lines = [
+        f"Warning: {what} is incomplete because of an error processing metadata.",
+        trace,
+        "Approximate structure, for reference:",
+        "(this should not be used to reproduce this schema)",
+        "",
+        structure,
+    ]
+    return "/*\n" + "\n".join(lines).replace("*/", "* /") + "\n*/"
+
+
+def primary_key_as_cql(partition_key: Sequence[ColumnMetadata], clustering_key: Sequence[ColumnMetadata]) -> str:
+    """``(a, b)`` or ``((a, b), c)``."""
+    partition = ", ".join(protect_names(column.name for column in partition_key))
+    if len(partition_key) != 1:
+        partition = f"({partition})"
+    return f"({', '.join([partition, *protect_names(column.name for column in clustering_key)])})"
+
+
+def _clustering_order(clustering_key: Sequence[ColumnMetadata]) -> list[str]:
+    if not clustering_key:
+        return []
+    order = ", ".join(
+        f"{maybe_escape_name(column.name)} {'DESC' if column.is_reversed else 'ASC'}" for column in clustering_key
+    )
+    return [f"CLUSTERING ORDER BY ({order})"]
+
+
+def _with(clauses: Sequence[str], separator: str) -> str:
+    return f" WITH {separator.join(clauses)}" if clauses else ""
+
+
+class _Columnar:
+    """What a table and a view have in common. `_row` is the server's row, of the columns `_names`."""
+
+    __slots__ = (
+        "_error",
+        "_names",
+        "_options",
+        "_row",
+        "_scylladb",
+        "clustering_key",
+        "columns",
+        "keyspace_name",
+        "name",
+        "partition_key",
+    )
+
+    keyspace_name: str
+    name: str
+    partition_key: list[ColumnMetadata]
+    clustering_key: list[ColumnMetadata]
+    columns: dict[str, ColumnMetadata]
+
+    def _begin(self, keyspace_name: str, name: str, options: MutableMapping[str, Any] | None) -> None:
+        self.keyspace_name = keyspace_name
+        self.name = name
+        self._options = options
+        self._names = NO_NAMES
+        self._row: Sequence[Any] = ()
+        self._error: BaseException | None = None
+        self._scylladb = False
+
+    def take_row(self, names: RowNames, row: Sequence[Any], scylladb: bool = False) -> None:
+        """Take options, extensions and id out of a row of the schema tables, of `scylladb` or of Cassandra."""
+        self._names = names
+        self._row = row
+        self._scylladb = scylladb
+
+    def _of_row(self, name: str) -> Any:
+        return self._names.value(self._row, name)
+
+    @property
+    def options(self) -> MutableMapping[str, Any]:
+        """The options by name, as the server gave them; they may be changed before an export."""
+        if self._options is None:
+            self._options = TableOptions(self._names, self._row)
+        return self._options
+
+    @options.setter
+    def options(self, options: MutableMapping[str, Any]) -> None:
+        self._options = options
+
+    @property
+    def extensions(self) -> dict[str, bytes]:
+        """Extensions of servers and plug-ins: bytes by name."""
+        return dict(self._of_row("extensions") or {})
+
+    @property
+    def id(self) -> uuid.UUID | None:
+        """The table's UUID; None where it is not known."""
+        data = self._of_row("id")
+        return uuid.UUID(bytes=data) if data else None
+
+    @property
+    def primary_key(self) -> list[ColumnMetadata]:
+        """The columns of the partition key, then those of the clustering key."""
+        return [*self.partition_key, *self.clustering_key]
+
+    @property
+    def _exc_info(self) -> tuple[Any, Any, Any] | None:
+        """What went wrong as the metadata was made, as ``sys.exc_info()`` has it; None where nothing did."""
+        error = self._error
+        return (type(error), error, error.__traceback__) if error is not None else None
+
+    def fail(self, error: BaseException) -> None:
+        """Keep what went wrong first: exports are comments from now on."""
+        if self._error is None:
+            self._error = error
+
+    def _known_extensions(self) -> list[str]:
+        # ScyllaDB knows no option of that name: what its extensions say are options of their own.
+        extensions = {} if self._scylladb else self.extensions
+        unknown = {key: value for key, value in extensions.items() if key not in self.options}
+        return [f"extensions = {protect_value(unknown)}"] if unknown else []
+
+    def _where(self) -> str:
+        return f"{maybe_escape_name(self.keyspace_name)}.{maybe_escape_name(self.name)}"
+
+
+class TableMetadata(_Columnar):
+    """A table. Columns are in the order of CREATE TABLE: key columns first, then static ones, then the others, by name.
+
+    `columns`, `indexes`, `triggers`, `views` and `dropped_columns` are mappings by name, `partition_key` and `clustering_key` lists
+    of columns. `options` are the server's, by name. `virtual`: it is computed by the node that is asked, and cannot be recreated.
+    """
+
+    __slots__ = (
+        "dropped_columns",
+        "indexes",
+        "is_compact_storage",
+        "is_cql_compatible",
+        "triggers",
+        "views",
+        "virtual",
+    )
+
+    def __init__(
+        self,
+        keyspace_name: str,
+        name: str,
+        partition_key: list[ColumnMetadata] | None = None,
+        clustering_key: list[ColumnMetadata] | None = None,
+        columns: dict[str, ColumnMetadata] | None = None,
+        triggers: Mapping[str, TriggerMetadata] | None = None,
+        options: dict[str, Any] | None = None,
+        virtual: bool = False,
+    ) -> None:
+        self._begin(keyspace_name, name, options)
+        self.partition_key = partition_key if partition_key is not None else []
+        self.clustering_key = clustering_key if clustering_key is not None else []
+        self.columns = columns if columns is not None else {}
+        self.triggers: Any = triggers if triggers is not None else {}
+        self.indexes: Any = {}
+        self.views: Any = {}
+        self.dropped_columns: Any = {}
+        self.virtual = virtual
+        self.is_compact_storage = False
+        self.is_cql_compatible = True
+
+    def copy(self: T) -> T:
+        """The same table once more, with the same columns."""
+        other = type(self).__new__(type(self))
+        for name in (*_Columnar.__slots__, *TableMetadata.__slots__):
+            setattr(other, name, getattr(self, name))
+        return other
+
+    def export_as_string(self) -> str:
+        """The statements that make the table, its indexes, triggers and views; a comment where the table cannot be made."""
+        if self._error is not None:
+            return incomplete(f"Table {self.keyspace_name}.{self.name}", self._error, self._all_as_cql())
+        if not self.is_cql_compatible:
+            return (
+                f"/*\nWarning: Table {self.keyspace_name}.{self.name} has constructs that CQL does not know.\n"
+                f"Approximate structure, for reference:\n(this should not be used to reproduce this schema)\n\n"
+                f"{self._all_as_cql()}\n*/"
+            )
+        if self.virtual:
+            return (
+                f"/*\nWarning: Table {self.keyspace_name}.{self.name} is a virtual table and cannot be recreated with CQL.\n"
+                f"Structure, for reference:\n{self._all_as_cql()}\n*/"
+            )
+        return self._all_as_cql()
+
+    def _all_as_cql(self) -> str:
+        parts = [self.as_cql_query(formatted=True) + ";"]
+        parts += [index.as_cql_query() + ";" for index in self.indexes.values()]
+        parts += [trigger.as_cql_query() + ";" for trigger in self.triggers.values()]
+        parts += [view.export_as_string() for name, view in self.views.items() if not self._is_of_index(name)]
+        return "\n\n".join(parts)
+
+    def _is_of_index(self, view: str) -> bool:
+        """Whether the view makes up an index: ScyllaDB makes it with the index, and by no other way."""
+        return self._scylladb and view.endswith("_index") and view.removesuffix("_index") in self.indexes
+
+    def as_cql_query(self, formatted: bool = False) -> str:
+        """The CREATE TABLE statement, without a semicolon; a column and an option a line where it is `formatted`."""
+        lines = [column.as_cql() for column in self.columns.values()]
+        if len(self.partition_key) == 1 and not self.clustering_key and self.partition_key[0].name in self.columns:
+            lines[list(self.columns).index(self.partition_key[0].name)] += " PRIMARY KEY"
+        elif self.partition_key:
+            lines.append(f"PRIMARY KEY {primary_key_as_cql(self.partition_key, self.clustering_key)}")
+        body = "(\n    " + ",\n    ".join(lines) + "\n)" if formatted else "(" + ", ".join(lines) + ")"
+        clauses = ["COMPACT STORAGE"] if self.is_compact_storage else []
+        clauses += _clustering_order(self.clustering_key)
+        clauses += options_as_cql(self.options) + self._known_extensions()
+        kind = "VIRTUAL TABLE" if self.virtual else "TABLE"
+        query = f"CREATE {kind} {self._where()} {body}"
+        return query + _with(clauses, "\n    AND " if formatted else " AND ")
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.keyspace_name}.{self.name}>"
+
+
+class TableMetadataV3(TableMetadata):
+    """A table of Cassandra 3.0 and later, or of ScyllaDB: what every table is that the driver has read."""
+
+    __slots__ = ()
+
+
+class MaterializedViewMetadata(_Columnar):
+    """A materialized view of the table `base_table_name`; `where_clause` is CQL, `options` are the server's, by name."""
+
+    __slots__ = ("base_table_name", "include_all_columns", "where_clause")
+
+    def __init__(
+        self,
+        keyspace_name: str,
+        view_name: str,
+        base_table_name: str,
+        include_all_columns: bool,
+        where_clause: str,
+        options: dict[str, Any] | None,
+    ) -> None:
+        self._begin(keyspace_name, view_name, options)
+        self.partition_key = []
+        self.clustering_key = []
+        self.columns = {}
+        self.base_table_name = base_table_name
+        self.include_all_columns = include_all_columns
+        self.where_clause = where_clause
+
+    def as_cql_query(self, formatted: bool = False) -> str:
+        """The CREATE MATERIALIZED VIEW statement, without a semicolon; a clause a line where it is `formatted`."""
+        columns = "*" if self.include_all_columns else ", ".join(protect_names(self.columns))
+        base = f"{maybe_escape_name(self.keyspace_name)}.{maybe_escape_name(self.base_table_name)}"
+        parts = [
+            f"CREATE MATERIALIZED VIEW {self._where()} AS",
+            f"SELECT {columns}",
+            f"FROM {base}",
+            f"WHERE {self.where_clause}",
+            f"PRIMARY KEY {primary_key_as_cql(self.partition_key, self.clustering_key)}",
+        ]
+        clauses = _clustering_order(self.clustering_key) + options_as_cql(self.options, is_view=True)
+        clauses += self._known_extensions()
+        query = ("\n    " if formatted else " ").join(parts)
+        return query + _with(clauses, "\n    AND " if formatted else " AND ")
+
+    def export_as_string(self) -> str:
+        """The formatted statement with its semicolon; a comment where the view's metadata is damaged."""
+        if self._error is not None:
+            return incomplete(f"View {self.keyspace_name}.{self.name}", self._error, self.as_cql_query(formatted=True))
+        return self.as_cql_query(formatted=True) + ";"
+
+    def __repr__(self) -> str:
+        return f"<MaterializedViewMetadata: {self.keyspace_name}.{self.name}>"
+
+
+for _class in (TableMetadata, TableMetadataV3, MaterializedViewMetadata):
+    _class.__module__ = "cassandra.metadata"
+del _class

@@ -1,0 +1,358 @@
+"""Column specifications: what PREPARED and ROWS say of their columns (native_protocol_v5.spec, section 4.2.5.2).
+
+A `ResultMetadata` is made of one block of column specs and is immutable. It keeps the bytes that it was read from: where the next result
+of the same statement brings the same bytes, the metadata and its row plan are used again without parsing (protocol 4 sends them
+with every result).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import cassandra._impl as implementations
+from cassandra.cqltypes.containers import VectorType
+from cassandra.cqltypes.parse import lookup_casstype
+from cassandra.cqltypes.udt import UserType
+from cassandra.errors import ProtocolError
+from cassandra.limits import limits
+from cassandra.protocol.opcodes import RESULT_KIND_ROWS, ROWS_GLOBAL_TABLES_SPEC, ROWS_NO_METADATA
+from cassandra.protocol.primitives import Cursor
+
+if TYPE_CHECKING:
+    from cassandra.protocol.rows import RowPlan
+
+UserTypes = Mapping[str, Mapping[str, Any]]
+
+_KIND_FLAGS_AND_COUNT = struct.Struct(">iii")
+
+# Of a type's name in an error.
+_SHOWN_NAME = 200
+
+# Type nesting is as deep as people write it; a hostile server's is not.
+_MAX_DEPTH = 64
+
+
+class ColumnMetadata(NamedTuple):
+    """A column of a result, or a bind marker."""
+
+    keyspace_name: str
+    table_name: str
+    name: str
+    type: Any
+
+
+ColumnMetadata.__module__ = "cassandra.protocol"
+
+# Option ids of the types that have no value, by the server's class of each.
+_SIMPLE_TYPES: dict[int, str] = {
+    0x0001: "AsciiType",
+    0x0002: "LongType",
+    0x0003: "BytesType",
+    0x0004: "BooleanType",
+    0x0005: "CounterColumnType",
+    0x0006: "DecimalType",
+    0x0007: "DoubleType",
+    0x0008: "FloatType",
+    0x0009: "Int32Type",
+    0x000A: "UTF8Type",  # "text" of the first versions
+    0x000B: "TimestampType",
+    0x000C: "UUIDType",
+    0x000D: "UTF8Type",
+    0x000E: "IntegerType",
+    0x000F: "TimeUUIDType",
+    0x0010: "InetAddressType",
+    0x0011: "SimpleDateType",
+    0x0012: "TimeType",
+    0x0013: "ShortType",
+    0x0014: "ByteType",
+    0x0015: "DurationType",
+}
+
+_simple: dict[int, Any] = {}
+
+
+class TypeReader:
+    """Reads [option]s that describe types; `has_user_types` says whether one was a UDT."""
+
+    __slots__ = ("_depth", "_fields", "_user_types", "cursor", "has_user_types")
+
+    def __init__(self, cursor: Cursor, user_types: UserTypes | None) -> None:
+        self.cursor = cursor
+        self._user_types = user_types or {}
+        self._depth = 0
+        self._fields = 0
+        self.has_user_types = False
+
+    def read(self) -> Any:
+        """The `cassandra.cqltypes` class of the type that follows."""
+        code = self.cursor.short()
+        found = _simple.get(code)
+        if found is not None:
+            return found
+        if code in _SIMPLE_TYPES:
+            return _simple.setdefault(code, lookup_casstype(_SIMPLE_TYPES[code]))
+        composed = _COMPOSED.get(code)
+        if composed is None:
+            raise ProtocolError(f"a column has a type of the unknown code 0x{code:04x}")
+        if self._depth >= _MAX_DEPTH:
+            raise ProtocolError(f"a column's type is nested more than {_MAX_DEPTH} deep")
+        self._depth += 1
+        made = composed(self)
+        self._depth -= 1
+        return made
+
+    def _custom(self) -> Any:
+        name = self.cursor.string()
+        try:
+            made = lookup_casstype(name)
+            if "UserType" in name:
+                # A vector is a custom type, and its element may be a UDT.
+                self.has_user_types = True
+                made = self._with_classes(made)
+            made.codec()  # which a type without its parameters does not have: that is an error of the metadata, not of some row
+        except (ValueError, TypeError, LookupError, OverflowError) as error:
+            shown = name if len(name) <= _SHOWN_NAME else f"{name[:_SHOWN_NAME]}..."
+            said = str(error).replace(name, shown)
+            raise ProtocolError(f"a column has the custom type {shown!r}, which cannot be understood: {said}") from None
+        return made
+
+    def _with_classes(self, kind: Any) -> Any:
+        """`kind`, which a class name was parsed to, with the classes that are registered for the UDTs in it."""
+        subtypes = tuple(self._with_classes(subtype) for subtype in kind.subtypes)
+        if issubclass(kind, UserType):
+            return UserType.make_udt_class(
+                kind.keyspace,
+                kind.typename,
+                kind.fieldnames or (),
+                subtypes,
+                self._registered(kind.keyspace, kind.typename),
+            )
+        if all(new is old for new, old in zip(subtypes, kind.subtypes, strict=True)):
+            return kind
+        if issubclass(kind, VectorType):
+            return VectorType.apply_parameters((*subtypes, kind.vector_size))
+        return kind.__base__.apply_parameters(subtypes, kind.fieldnames)
+
+    def _registered(self, keyspace: str, name: str) -> Any:
+        return self._user_types.get(keyspace, {}).get(name)
+
+    def _list(self) -> Any:
+        return lookup_casstype("ListType").apply_parameters((self.read(),))
+
+    def _set(self) -> Any:
+        return lookup_casstype("SetType").apply_parameters((self.read(),))
+
+    def _map(self) -> Any:
+        key = self.read()
+        return lookup_casstype("MapType").apply_parameters((key, self.read()))
+
+    def _tuple(self) -> Any:
+        count = self._count()
+        return lookup_casstype("TupleType").apply_parameters(tuple(self.read() for _ in range(count)))
+
+    def _udt(self) -> Any:
+        cursor = self.cursor
+        keyspace = cursor.string()
+        name = cursor.string()
+        fields = [(cursor.string(), self.read()) for _ in range(self._count())]
+        self.has_user_types = True
+        return UserType.make_udt_class(
+            keyspace,
+            name,
+            tuple(field for field, _ in fields),
+            tuple(kind for _, kind in fields),
+            self._registered(keyspace, name),
+        )
+
+    def _count(self) -> int:
+        count = self.cursor.short()
+        self._fields += count
+        if self._fields > limits.columns:
+            raise ProtocolError(
+                f"types of more fields than limits.columns ({limits.columns}) allows (see cassandra.limits)"
+            )
+        if count * 2 > len(self.cursor.data) - self.cursor.pos:
+            raise ProtocolError(f"a type of {count} fields is longer than the message")
+        return count
+
+
+_COMPOSED: dict[int, Callable[[TypeReader], Any]] = {
+    0x0000: TypeReader._custom,
+    0x0020: TypeReader._list,
+    0x0021: TypeReader._map,
+    0x0022: TypeReader._set,
+    0x0030: TypeReader._udt,
+    0x0031: TypeReader._tuple,
+}
+
+
+class ResultMetadata:
+    """The columns of a result; immutable.
+
+    columns: `ColumnMetadata` each. names: of them. raw: the bytes of the specs, from the global table spec on. metadata_id: the
+    server's id of this metadata (version 5, or ScyllaDB's extension), None elsewhere. column_plans: decoders to columns that were made of
+    it, by what they were made for (see `cassandra.protocol.columnar.pages`).
+    """
+
+    __slots__ = (
+        "_global",
+        "_head",
+        "_plan",
+        "_skipped_head",
+        "_user_types",
+        "_variants",
+        "_vectors",
+        "column_plans",
+        "columns",
+        "has_user_types",
+        "metadata_id",
+        "names",
+        "raw",
+    )
+
+    columns: tuple[ColumnMetadata, ...]
+    names: tuple[str, ...]
+
+    def __init__(
+        self,
+        columns: Sequence[ColumnMetadata],
+        raw: bytes = b"",
+        is_global: bool = False,
+        metadata_id: bytes | None = None,
+        user_types: UserTypes | None = None,
+        has_user_types: bool = False,
+    ) -> None:
+        self.columns = tuple(columns)
+        self.names = tuple(column.name for column in self.columns)
+        self.raw = raw
+        self.metadata_id = metadata_id
+        self.has_user_types = has_user_types
+        self._global = is_global
+        # What a RESULT that is a last page begins with: <kind><metadata>, as `raw` ends it, and with the No_metadata flag.
+        flags = ROWS_GLOBAL_TABLES_SPEC if is_global else 0
+        self._skipped_head = _KIND_FLAGS_AND_COUNT.pack(RESULT_KIND_ROWS, ROWS_NO_METADATA, len(self.columns))
+        self._head = (
+            _KIND_FLAGS_AND_COUNT.pack(RESULT_KIND_ROWS, flags, len(self.columns)) + raw if raw else self._skipped_head
+        )
+        self._user_types = user_types
+        self._plan: RowPlan | None = None
+        self._variants: dict[str, ResultMetadata] = {}
+        self._vectors = "list"
+        self.column_plans: dict[Any, Any] = {}
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def __repr__(self) -> str:
+        return f"<ResultMetadata of {', '.join(self.names) or 'no columns'}>"
+
+    @property
+    def types(self) -> list[Any]:
+        """The `cassandra.cqltypes` class of each column."""
+        return [column.type for column in self.columns]
+
+    @property
+    def row_plan(self) -> RowPlan:
+        """The decoder of rows of these columns, made at the first use."""
+        plan = self._plan
+        if plan is None:
+            # Two threads may both make one; they are equal, and either may stay.
+            plan = self._plan = implementations.rows.RowPlan(self.names, self.codecs)
+        return plan
+
+    @property
+    def codecs(self) -> list[Any]:
+        """The codec of each column, as rows are read."""
+        return [column.type.codec(vectors=self._vectors) for column in self.columns]
+
+    def rows_at(self, body: bytes, pos: int, user_types: UserTypes | None) -> int:
+        """Where the row count stands if the RESULT at `pos` of `body` is rows with this metadata, byte for byte, or without any; else 0.
+
+        Specs delimit themselves, so equal bytes at the front are equal specs. Classes registered for UDTs count as well: the mapping
+        of them has to be the same object (it is replaced, not changed, when a class is registered). Another page to come, or a changed
+        id, makes other flags, and so no match.
+        """
+        if self.has_user_types and user_types is not self._user_types:
+            return 0
+        head = self._head
+        if body.startswith(head, pos):
+            return pos + len(head)
+        return pos + 12 if body.startswith(self._skipped_head, pos) else 0
+
+    def same_specs(self, body: bytes, pos: int, is_global: bool, count: int, user_types: UserTypes | None) -> bool:
+        """Whether the specs at `pos`, whatever flags stood before them, are those that this was read from."""
+        return (
+            bool(self.raw)
+            and body.startswith(self.raw, pos)
+            and count == len(self.columns)
+            and is_global is self._global
+            and (not self.has_user_types or user_types is self._user_types)
+        )
+
+    def for_user_types(self, user_types: UserTypes | None) -> ResultMetadata:
+        """This, or, where it has UDTs and `user_types` is another mapping, the same columns with the classes of that one."""
+        if not self.has_user_types or user_types is self._user_types or not self.raw:
+            return self
+        return read_columns(Cursor(self.raw), len(self.columns), self._global, user_types, self.metadata_id)
+
+    def with_id(self, metadata_id: bytes | None) -> ResultMetadata:
+        """The same columns and plan under another id."""
+        if metadata_id == self.metadata_id:
+            return self
+        other = ResultMetadata(self.columns, self.raw, self._global, metadata_id, self._user_types, self.has_user_types)
+        other._plan = self._plan
+        other._vectors = self._vectors
+        other.column_plans = self.column_plans
+        return other
+
+    def with_vectors(self, vectors: str) -> ResultMetadata:
+        """The same columns, whose vectors of numbers are read as "list", "array" (array.array) or "numpy"; made once for each."""
+        if vectors == "list":
+            return self
+        variants = self._variants
+        other = variants.get(vectors)
+        if other is None:
+            other = ResultMetadata(
+                self.columns, self.raw, self._global, self.metadata_id, self._user_types, self.has_user_types
+            )
+            other._vectors = vectors
+            other._plan = implementations.rows.RowPlan(self.names, other.codecs)
+            variants[vectors] = other
+        return other
+
+
+ResultMetadata.__module__ = "cassandra.protocol"
+
+NO_COLUMNS = ResultMetadata(())
+
+
+def read_columns(
+    cursor: Cursor,
+    count: int,
+    is_global: bool,
+    user_types: UserTypes | None,
+    metadata_id: bytes | None = None,
+) -> ResultMetadata:
+    """`count` column specs, with one table spec before them (`is_global`) or one in each."""
+    start = cursor.pos
+    data = cursor.data
+    # A spec takes four bytes at least (name and type), so a claimed count is bounded before anything is made of it.
+    if count < 0 or count * 4 > len(data) - start:
+        raise ProtocolError(f"{count} columns are to follow at offset {start} of a body of {len(data)} bytes")
+    if count > limits.columns:
+        raise ProtocolError(
+            f"{count} columns, more than limits.columns ({limits.columns}) allows (see cassandra.limits)"
+        )
+    keyspace = table = ""
+    if is_global:
+        keyspace, table = cursor.string(), cursor.string()
+    types = TypeReader(cursor, user_types)
+    columns = []
+    for _ in range(count):
+        if not is_global:
+            keyspace, table = cursor.string(), cursor.string()
+        name = cursor.string()
+        columns.append(ColumnMetadata(keyspace, table, name, types.read()))
+    return ResultMetadata(columns, data[start : cursor.pos], is_global, metadata_id, user_types, types.has_user_types)

@@ -1,0 +1,1 @@
+"""Pages of rows as columns: Arrow, NumPy, pandas and polars, without a Python object for each value."""

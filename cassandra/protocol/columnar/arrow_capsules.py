@@ -1,0 +1,340 @@
+"""Columns for others to read in place: Arrow's C data interface in PyCapsules (the Arrow PyCapsule interface).
+
+A consumer gets a struct of addresses and, with it, the duty to call its release callback, once, from any thread. Each struct, children too,
+holds what it points to by a number of its own in `_held`, so that a struct that was moved (copied, and the original's callback set to
+NULL) is as good as the original. A capsule that nobody has emptied releases its struct when it goes.
+
+This is the reference, in ctypes; the compiled twin is ``cassandra._accel.arrow_capsules``. One thing ctypes cannot do: a callback that comes while
+an exception is under way (an object dropped by a frame that is being left) loses that exception, and may not get to its end. So with these
+functions pyarrow, where it is there, owns what is handed out (see `cassandra.protocol.columnar.pages`); `RELEASES_SAFELY` says so.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import struct
+from collections.abc import Callable
+from typing import Any
+
+from cassandra.protocol.columnar.layouts import ColumnArray, Layout
+
+RELEASES_SAFELY = False
+
+_NULLABLE = 2  # ARROW_FLAG_NULLABLE
+_EIO = 5
+
+_pointer = ctypes.c_void_p
+
+
+class _Schema(ctypes.Structure):
+    _fields_ = (
+        ("format", _pointer),
+        ("name", _pointer),
+        ("metadata", _pointer),
+        ("flags", ctypes.c_int64),
+        ("n_children", ctypes.c_int64),
+        ("children", _pointer),
+        ("dictionary", _pointer),
+        ("release", _pointer),
+        ("private_data", _pointer),
+    )
+
+
+class _Array(ctypes.Structure):
+    _fields_ = (
+        ("length", ctypes.c_int64),
+        ("null_count", ctypes.c_int64),
+        ("offset", ctypes.c_int64),
+        ("n_buffers", ctypes.c_int64),
+        ("n_children", ctypes.c_int64),
+        ("buffers", _pointer),
+        ("children", _pointer),
+        ("dictionary", _pointer),
+        ("release", _pointer),
+        ("private_data", _pointer),
+    )
+
+
+class _Stream(ctypes.Structure):
+    _fields_ = (
+        ("get_schema", _pointer),
+        ("get_next", _pointer),
+        ("get_last_error", _pointer),
+        ("release", _pointer),
+        ("private_data", _pointer),
+    )
+
+
+class _View(ctypes.Structure):
+    """A Py_buffer."""
+
+    _fields_ = (
+        ("buf", _pointer),
+        ("obj", _pointer),
+        ("len", ctypes.c_ssize_t),
+        ("itemsize", ctypes.c_ssize_t),
+        ("readonly", ctypes.c_int),
+        ("ndim", ctypes.c_int),
+        ("format", _pointer),
+        ("shape", _pointer),
+        ("strides", _pointer),
+        ("suboffsets", _pointer),
+        ("internal", _pointer),
+    )
+
+
+_Release = ctypes.CFUNCTYPE(None, _pointer)
+_Fill = ctypes.CFUNCTYPE(ctypes.c_int, _pointer, _pointer)
+_Text = ctypes.CFUNCTYPE(_pointer, _pointer)
+
+# Functions of our own: the prototypes of ctypes.pythonapi's belong to everybody.
+_new_capsule = ctypes.PYFUNCTYPE(ctypes.py_object, _pointer, ctypes.c_char_p, _pointer)(
+    ("PyCapsule_New", ctypes.pythonapi)
+)
+_capsule_pointer = ctypes.PYFUNCTYPE(_pointer, _pointer, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
+_get_buffer = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, _pointer, ctypes.c_int)(
+    ("PyObject_GetBuffer", ctypes.pythonapi)
+)
+_keep = ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", ctypes.pythonapi))
+_release_buffer = ctypes.PYFUNCTYPE(None, _pointer)(("PyBuffer_Release", ctypes.pythonapi))
+
+# By private_data: what a struct points to, for as long as it was not released.
+_held: dict[int, tuple[Any, ...]] = {}
+_numbers = itertools.count(1)
+
+
+def _hold(*things: Any) -> int:
+    number = next(_numbers)
+    _held[number] = things
+    return number
+
+
+def _text(text: bytes) -> Any:
+    return ctypes.create_string_buffer(text)
+
+
+def _metadata(layout: Layout) -> bytes:
+    """The extension type in the interface's own form: counts and lengths of 32 bits."""
+    pairs = (b"ARROW:extension:name", layout.extension.encode(), b"ARROW:extension:metadata", b"")
+    return struct.pack("=i", 2) + b"".join(struct.pack("=i", len(item)) + item for item in pairs)
+
+
+def _children(kind: Any, count: int) -> tuple[Any, Any]:
+    """`count` structs and the array of their addresses."""
+    children = (kind * count)()
+    size = ctypes.sizeof(kind)
+    first = ctypes.addressof(children)
+    return children, (_pointer * count)(*[first + index * size for index in range(count)])
+
+
+def _fill_schema(schema: Any, layout: Layout, name: str) -> None:
+    children, addresses = _children(_Schema, len(layout.children))
+    for child, child_layout, child_name in zip(children, layout.children, layout.names, strict=True):
+        _fill_schema(child, child_layout, child_name)
+    form, title = _text(layout.format.encode()), _text(name.encode())
+    metadata = _text(_metadata(layout)) if layout.extension else None
+    schema.format = ctypes.addressof(form)
+    schema.name = ctypes.addressof(title)
+    schema.metadata = ctypes.addressof(metadata) if metadata is not None else None
+    schema.flags = _NULLABLE if layout.nullable else 0
+    schema.n_children = len(children)
+    schema.children = ctypes.addressof(addresses)
+    schema.dictionary = None
+    schema.private_data = _hold(form, title, metadata, children, addresses)
+    schema.release = _release_schema_address
+
+
+def _fill_array(array: Any, column: ColumnArray) -> None:
+    children, addresses = _children(_Array, len(column.children))
+    # A column of the type null has no buffers at all.
+    buffers = () if column.layout.format == "n" else column.buffers
+    places = (_pointer * len(buffers))()
+    views: list[Any] = []
+    array.length = column.length
+    array.null_count = column.null_count if buffers else column.length
+    array.offset = 0
+    array.n_buffers = len(buffers)
+    array.n_children = 0
+    array.buffers = ctypes.addressof(places)
+    array.children = ctypes.addressof(addresses)
+    array.dictionary = None
+    array.private_data = _hold(views, places, children, addresses)
+    array.release = _release_array_address
+    try:
+        for index, buffer in enumerate(buffers):
+            if buffer is not None:
+                views.append(_view_of(buffer))
+                places[index] = views[-1].buf
+        for child, child_column in zip(children, column.children, strict=True):
+            array.n_children += 1
+            _fill_array(child, child_column)
+    except BaseException:
+        _release_array(ctypes.addressof(array))
+        raise
+
+
+def _view_of(buffer: Any) -> Any:
+    view = _View()
+    _get_buffer(buffer, ctypes.addressof(view), 0)
+    return view
+
+
+def _releaser(kind: Any) -> Callable[[int], None]:
+    """The release callback of `kind`.
+
+    A consumer's objects may be among the last that the interpreter takes apart, so it has all that it needs in itself: by then there may be
+    nothing left in this module.
+    """
+    held, pointer, prototype, release_buffer, address_of = _held, _pointer, _Release, _release_buffer, ctypes.addressof
+    has_children = kind is not _Stream
+
+    def release(address: int) -> None:
+        released = kind.from_address(address)
+        if not released.release:
+            return
+        if has_children and released.n_children:
+            for child in (pointer * released.n_children).from_address(released.children):
+                child_release = kind.from_address(child).release
+                if child_release:
+                    prototype(child_release)(child)
+        released.release = None
+        for views in held.pop(released.private_data, ((),))[:1]:
+            for view in views if type(views) is list else ():
+                release_buffer(address_of(view))
+
+    return release
+
+
+_release_schema = _releaser(_Schema)
+_release_array = _releaser(_Array)
+_release_stream = _releaser(_Stream)
+
+
+class _Source:
+    """What a stream is made of."""
+
+    def __init__(self, layout: Layout, following: Callable[[], ColumnArray | None]) -> None:
+        self.layout = layout
+        self.following = following
+        self.error = _text(b"")
+
+    def failed(self, error: BaseException) -> int:
+        """Keep the text for get_last_error; an errno."""
+        self.error = _text((str(error) or type(error).__name__).encode("utf-8", "replace"))
+        return _EIO
+
+
+def _source_of(stream: int) -> _Source:
+    source: _Source = _held[_Stream.from_address(stream).private_data][0]
+    return source
+
+
+def _get_schema(stream: int, out: int) -> int:
+    source = _source_of(stream)
+    try:
+        _fill_schema(_Schema.from_address(out), source.layout, "")
+    except Exception as error:
+        return source.failed(error)
+    return 0
+
+
+def _get_next(stream: int, out: int) -> int:
+    source = _source_of(stream)
+    try:
+        column = source.following()
+        if column is None:
+            ctypes.memset(out, 0, ctypes.sizeof(_Array))
+        else:
+            _fill_array(_Array.from_address(out), column)
+    except BaseException as error:  # nothing can go through the C code of who reads
+        return source.failed(error)
+    return 0
+
+
+def _get_last_error(stream: int) -> int:
+    return ctypes.addressof(_source_of(stream).error)
+
+
+def _address(function: Any) -> int:
+    address = ctypes.cast(function, _pointer).value
+    assert address is not None
+    return address
+
+
+def _for_ever(callback: Any) -> Any:
+    """`callback`, with a reference that nobody gives back: it may be called when this module is gone."""
+    _keep(callback)
+    return callback
+
+
+_release_schema_callback = _for_ever(_Release(_release_schema))
+_release_array_callback = _for_ever(_Release(_release_array))
+_release_stream_callback = _for_ever(_Release(_release_stream))
+_get_schema_callback = _Fill(_get_schema)
+_get_next_callback = _Fill(_get_next)
+_get_last_error_callback = _Text(_get_last_error)
+_release_schema_address = _address(_release_schema_callback)
+_release_array_address = _address(_release_array_callback)
+_release_stream_address = _address(_release_stream_callback)
+
+
+def _destructor(name: bytes, kind: Any) -> Any:
+    held, prototype, pointer_of = _held, _Release, _capsule_pointer  # as in _releaser
+
+    def destroy(capsule: int) -> None:
+        address = pointer_of(capsule, name)
+        release = kind.from_address(address).release
+        if release:
+            prototype(release)(address)
+        held.pop(address, None)
+
+    return _for_ever(ctypes.PYFUNCTYPE(None, _pointer)(destroy))
+
+
+_KINDS: dict[Any, tuple[bytes, Any]] = {
+    _Schema: (b"arrow_schema", _destructor(b"arrow_schema", _Schema)),
+    _Array: (b"arrow_array", _destructor(b"arrow_array", _Array)),
+    _Stream: (b"arrow_array_stream", _destructor(b"arrow_array_stream", _Stream)),
+}
+
+
+def _capsule(content: Any) -> Any:
+    """A capsule that owns the struct `content`; by its address, which no number of `_numbers` ever comes near."""
+    name, destructor = _KINDS[type(content)]
+    address = ctypes.addressof(content)
+    _held[address] = (content,)
+    return _new_capsule(address, name, _address(destructor))
+
+
+def schema_capsule(layout: Layout) -> Any:
+    """The Arrow schema of `layout`, an ``arrow_schema`` capsule."""
+    schema = _Schema()
+    _fill_schema(schema, layout, "")
+    return _capsule(schema)
+
+
+def array_capsule(column: ColumnArray) -> Any:
+    """`column` as an ``arrow_array`` capsule; it is kept alive until the consumer releases it."""
+    array = _Array()
+    _fill_array(array, column)
+    return _capsule(array)
+
+
+def stream_capsule(layout: Layout, following: Callable[[], ColumnArray | None]) -> Any:
+    """An ``arrow_array_stream`` of columns of `layout`: `following` gives the next one, None at the end; its errors become the stream's."""
+    stream = _Stream()
+    stream.get_schema = _address(_get_schema_callback)
+    stream.get_next = _address(_get_next_callback)
+    stream.get_last_error = _address(_get_last_error_callback)
+    stream.private_data = _hold(_Source(layout, following))
+    stream.release = _release_stream_address
+    return _capsule(stream)
+
+
+def held_count() -> int:
+    """How many structs were handed out and not yet released."""
+    return len(_held)
+
+
+__all__ = ["RELEASES_SAFELY", "array_capsule", "held_count", "schema_capsule", "stream_capsule"]

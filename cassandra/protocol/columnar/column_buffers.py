@@ -1,0 +1,406 @@
+"""Column plans: the decoder of a page of rows to columns, resolved once for a list of columns.
+
+Theory of operation. A page is rows of [bytes] (native_protocol_v5.spec, section 4.2.5.2). It is first cut into cells, column by column; then
+each column is built from its cells in loops of its own, without a Python object for a value. A type with others inside cuts its cells
+into those of its children, and these are built in the same way, at any depth. A null is a cell of None. Zero bytes where they are no value
+of the type are a null too: a column has no third state.
+
+What goes wrong is found out once more by the row plan, which reads the same bytes and names row, column and place in the value: so both ways
+have the same errors. The compiled twin is ``cassandra._accel.column_buffers``.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from array import array
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from typing import Any
+
+from cassandra.cqltypes import coerce
+from cassandra.cqltypes.codecs.base import begin_page, take
+from cassandra.cqltypes.codecs.big_numbers import WIDE_CONTEXT
+from cassandra.errors import DecodeError
+from cassandra.limits import NullCells
+from cassandra.marshal import uvint_unpack, vints_unpack
+from cassandra.protocol.columnar.layouts import (
+    COLUMN_LIMIT,
+    ColumnArray,
+    Layout,
+    fixed_decimal,
+    fixed_varint,
+    row_layout,
+    too_large,
+)
+from cassandra.protocol.rows import RowPlan, check_row_count
+from cassandra.util.temporal import Time
+
+Cells = list[Any]  # bytes, or None for a null
+
+_nulls = NullCells()
+
+_int32_at = struct.Struct(">i").unpack_from
+_interval = struct.Struct("=iiq").pack
+_LITTLE = sys.byteorder == "little"
+_CODES = {1: "b", 2: "h", 4: "i", 8: "q"}
+_INT32 = range(-(1 << 31), 1 << 31)
+_INT64 = range(-(1 << 63), 1 << 63)
+
+
+class ColumnPlan:
+    """Decodes pages of one list of columns to columns; immutable, and shared by threads.
+
+    names: of the columns. codecs: of their types. layouts: of the columns to make, as many.
+    """
+
+    __slots__ = ("_codecs", "_rows", "layout")
+
+    layout: Layout
+
+    def __init__(self, names: Sequence[str], codecs: Sequence[Any], layouts: Sequence[Layout]) -> None:
+        if not len(names) == len(codecs) == len(layouts):
+            raise ValueError(f"{len(names)} names, {len(codecs)} codecs and {len(layouts)} layouts")
+        self._rows = RowPlan(names, codecs)
+        self._codecs = tuple(codecs)
+        self.layout = row_layout(names, layouts)
+
+    def read(self, body: bytes, offset: int, row_count: int) -> ColumnArray:
+        """The rows at `offset` as a struct of columns; `DecodeError` names row and column."""
+        layouts = self.layout.children
+        check_row_count(len(body), offset, row_count, len(layouts))
+        made: list[ColumnArray] = []
+        columns: list[Cells] = []
+        _nulls.begin()
+        begin_page()
+        try:
+            columns = _cut(body, offset, row_count, len(layouts))
+            for at in range(len(layouts)):
+                made.append(self._build(at, columns[at]))  # noqa: PERF401 - its length says where it failed
+        except MemoryError:
+            raise
+        except Exception as error:
+            raise self._refusal(body, offset, row_count, columns, len(made), error) from error
+        return ColumnArray(self.layout, row_count, 0, (None,), tuple(made))
+
+    def _build(self, column: int, cells: Cells) -> ColumnArray:
+        layout = self.layout.children[column]
+        if layout.kind != "object":
+            return build(layout, cells)
+        return ColumnArray(layout, len(cells), 0, ([*map(self._codecs[column].decode_nullable, cells)],), ())
+
+    def _refusal(
+        self, body: bytes, offset: int, row_count: int, columns: list[Cells], column: int, error: Exception
+    ) -> Exception:
+        self._rows.tuples(body, offset, row_count)  # raises what rows cannot be made of either
+        where = f'column "{self.layout.names[column]}" ({self._codecs[column].cql_name})'
+        for row, cell in enumerate(columns[column]):
+            _nulls.begin()
+            try:
+                self._build(column, [cell])
+            except DecodeError:
+                return DecodeError(f"row {row}, {where}: {error}")
+        return DecodeError(f"{where}: {error}")
+
+
+def _cut(body: bytes, offset: int, row_count: int, column_count: int) -> list[Cells]:
+    """The cells of each column."""
+    cells: Cells = []
+    append = cells.append
+    end = len(body)
+    for _ in range(row_count * column_count):
+        size = _int32_at(body, offset)[0]
+        offset += 4
+        if size < 0:
+            append(None)
+            continue
+        start = offset
+        offset += size
+        append(body[start:offset])
+    # Sizes only ever lead forward, so that the last place tells of all.
+    if offset > end:
+        raise DecodeError("the rows go past the end of the page")
+    return [cells[column::column_count] for column in range(column_count)]
+
+
+def build(layout: Layout, cells: Cells) -> ColumnArray:
+    """The column of `cells`."""
+    if not layout.empty_is_value:
+        cells = [cell or None for cell in cells]
+    null_count = cells.count(None)
+    validity = _bits([cell is not None for cell in cells]) if null_count else None
+    buffers, children = _BUILDERS[layout.kind](layout, cells, null_count)
+    return ColumnArray(layout, len(cells), null_count, (validity, *buffers), children)
+
+
+Built = tuple[tuple[Any, ...], tuple[ColumnArray, ...]]
+
+
+def _bits(flags: list[bool]) -> bytes:
+    """A bitmap with the first flag in the lowest bit."""
+    digits = "".join(["1" if flag else "0" for flag in reversed(flags)]) or "0"
+    return int(digits, 2).to_bytes((len(flags) + 7) // 8, "little")
+
+
+def _native(data: bytes, width: int) -> Any:
+    """Big-endian integers of `width` bytes in the machine's order."""
+    numbers = array(_CODES[width], data)
+    if _LITTLE:
+        numbers.byteswap()
+    return numbers
+
+
+def _fixed(cells: Cells, width: int, null_count: int) -> bytes:
+    """`cells` side by side, zeros for nulls; all have `width` bytes."""
+    if null_count:
+        zeros = bytes(width)
+        cells = [zeros if cell is None else cell for cell in cells]
+    if {*map(len, cells)} - {width}:
+        raise DecodeError(f"takes {width} bytes")
+    return b"".join(cells)
+
+
+def _number(layout: Layout, cells: Cells, null_count: int) -> Built:
+    return (_native(_fixed(cells, layout.width, null_count), layout.width),), ()
+
+
+def _bytes(layout: Layout, cells: Cells, null_count: int) -> Built:
+    return (_fixed(cells, layout.width, null_count),), ()
+
+
+def _date(layout: Layout, cells: Cells, null_count: int) -> Built:
+    # Section 5.5: unsigned, with the epoch at 2^31.
+    days = struct.unpack(f">{len(cells)}I", _fixed(cells, 4, null_count))
+    return (array("i", [day - coerce.DATE_OFFSET for day in days]),), ()
+
+
+def _time(layout: Layout, cells: Cells, null_count: int) -> Built:
+    nanos = _native(_fixed(cells, 8, null_count), 8)
+    if nanos and not (min(nanos) >= 0 and max(nanos) < Time.DAY):
+        raise DecodeError("not within one day")
+    return (nanos,), ()
+
+
+def _boolean(layout: Layout, cells: Cells, null_count: int) -> Built:
+    return (_bits([byte != 0 for byte in _fixed(cells, 1, null_count)]),), ()
+
+
+def _variable(cells: Cells, null_count: int) -> tuple[list[bytes], Any, bytes]:
+    """(cells with b"" for nulls, offsets, data)."""
+    if null_count:
+        cells = [cell or b"" for cell in cells]
+    return cells, array("i", accumulate(map(len, cells), initial=0)), b"".join(cells)
+
+
+def _blob(layout: Layout, cells: Cells, null_count: int) -> Built:
+    return _variable(cells, null_count)[1:], ()
+
+
+def _text(layout: Layout, cells: Cells, null_count: int) -> Built:
+    cells, offsets, data = _variable(cells, null_count)
+    if not data.isascii():
+        if layout.kind == "ascii":
+            raise DecodeError("not ASCII")
+        for cell in cells:
+            cell.decode()
+    return (offsets, data), ()
+
+
+def _shown(show: Callable[[bytes], bytes]) -> Callable[[Layout, Cells, int], Built]:
+    """A builder of text that `show` makes of each cell."""
+
+    def make(layout: Layout, cells: Cells, null_count: int) -> Built:
+        return _variable([None if cell is None else show(cell) for cell in cells], null_count)[1:], ()
+
+    return make
+
+
+def _show_inet(cell: bytes) -> bytes:
+    return coerce.inet_text(cell).encode()
+
+
+def show_varint(cell: bytes) -> bytes:
+    """The digits of a varint, however many (str of an int has a limit, Decimal has none)."""
+    return str(coerce.shown_number(int.from_bytes(cell, "big", signed=True), "varint")).encode()
+
+
+def show_decimal(cell: bytes) -> bytes:
+    """The text of a decimal's value: that of `decimal.Decimal`."""
+    if len(cell) < 5:
+        raise DecodeError("takes at least 5 bytes")
+    made = coerce.decimal_of(int.from_bytes(cell[4:], "big", signed=True), _int32_at(cell)[0])
+    # Not str(), which asks the thread's context for the case of its E.
+    return WIDE_CONTEXT.to_sci_string(made).encode()
+
+
+def _varint64(layout: Layout, cells: Cells, null_count: int) -> Built:
+    return (array("q", [0 if cell is None else fixed_varint(cell) for cell in cells]),), ()
+
+
+def _decimal_fixed(layout: Layout, cells: Cells, null_count: int) -> Built:
+    zeros = bytes(layout.width)
+    if any(cell is not None and len(cell) < 5 for cell in cells):
+        raise DecodeError("takes at least 5 bytes")
+    return (b"".join([zeros if cell is None else fixed_decimal(cell, layout) for cell in cells]),), ()
+
+
+def _durations(cells: Cells) -> list[tuple[int, int, int]]:
+    found = []
+    for cell in cells:
+        parts = (0, 0, 0) if cell is None else vints_unpack(cell)
+        if len(parts) != 3 or parts[0] not in _INT32 or parts[1] not in _INT32 or parts[2] not in _INT64:
+            raise DecodeError("not three numbers in their ranges")
+        found.append(parts)
+    return found
+
+
+def _duration(layout: Layout, cells: Cells, null_count: int) -> Built:
+    return (b"".join([_interval(*parts) for parts in _durations(cells)]),), ()
+
+
+def _duration_parts(layout: Layout, cells: Cells, null_count: int) -> Built:
+    columns = [*zip(*_durations(cells), strict=True)] or [(), (), ()]
+    arrays = [
+        ColumnArray(part, len(cells), 0, (None, array(_CODES[part.width], column)), ())
+        for part, column in zip(layout.children, columns, strict=True)
+    ]
+    return (), tuple(arrays)
+
+
+def _nothing(layout: Layout, cells: Cells, null_count: int) -> Built:
+    if any(cells):
+        raise DecodeError("takes 0 bytes")
+    return (), ()
+
+
+def _items(cell: bytes, offset: int, count: int) -> Cells:
+    """The `count` [bytes] of `cell` from `offset` on, which are all that is in it."""
+    found: Cells = []
+    for _ in range(count):
+        start, size = take(cell, offset)
+        offset = start + max(size, 0)
+        found.append(None if size < 0 else cell[start:offset])
+    if offset != len(cell):
+        raise DecodeError("bytes left over")
+    return found
+
+
+def _collection(cell: bytes, per_element: int) -> Cells:
+    if len(cell) < 4:
+        raise DecodeError("truncated")
+    count = _int32_at(cell)[0] * per_element
+    if not 0 <= count * 4 <= len(cell) - 4:
+        raise DecodeError("a count that the bytes cannot hold")
+    return _items(cell, 4, count)
+
+
+def _list(layout: Layout, cells: Cells, null_count: int) -> Built:
+    items: Cells = []
+    offsets = array("i", [0])
+    for cell in cells:
+        if cell is not None:
+            items += _collection(cell, 1)
+        offsets.append(len(items))
+    return (offsets,), (build(layout.children[0], items),)
+
+
+def _map(layout: Layout, cells: Cells, null_count: int) -> Built:
+    items: Cells = []
+    offsets = array("i", [0])
+    for cell in cells:
+        if cell is not None:
+            items += _collection(cell, 2)
+        offsets.append(len(items) // 2)
+    entries = layout.children[0]
+    keys = build(entries.children[0], items[::2])
+    if keys.null_count:
+        raise DecodeError("a key is null, which a column of maps cannot hold")
+    values = build(entries.children[1], items[1::2])
+    return (offsets,), (ColumnArray(entries, len(items) // 2, 0, (None,), (keys, values)),)
+
+
+def _struct(layout: Layout, cells: Cells, null_count: int) -> Built:
+    count = len(layout.children)
+    fields: list[Cells] = [[] for _ in range(count)]
+    for cell in cells:
+        offset = met = 0
+        end = 0 if cell is None else len(cell)
+        for field in fields:
+            size = -1
+            if offset < end:  # a missing tail is null: the value is older than the type's last fields
+                met += 1
+                start, size = take(cell, offset)
+                offset = start + max(size, 0)
+            field.append(None if size < 0 else cell[start:offset])
+        if offset < end:
+            raise DecodeError("bytes left over")
+        if met < count:
+            _nulls.charge(count - met, layout.cql_name)
+    return (), tuple(build(child, field) for child, field in zip(layout.children, fields, strict=True))
+
+
+def _vector(layout: Layout, cells: Cells, null_count: int) -> Built:
+    child, dimension = layout.children[0], layout.dimension
+    size = child.wire_size
+    if len(cells) * dimension * (child.width or 8) > COLUMN_LIMIT:
+        raise too_large(layout)
+    if null_count:
+        numbers = size >= 0 and child.kind == "number"
+        _nulls.charge(null_count * dimension // (8 if numbers else 1), layout.cql_name)
+    if size >= 0:
+        data = _fixed(cells, size * dimension, null_count)
+        if child.kind == "number":
+            return (), (ColumnArray(child, len(cells) * dimension, 0, (None, _native(data, size)), ()),)
+        items: Cells = (
+            [data[at : at + size] for at in range(0, len(data), size)] if size else [b""] * (len(cells) * dimension)
+        )
+        if null_count:
+            for row, cell in enumerate(cells):
+                if cell is None:
+                    items[row * dimension : (row + 1) * dimension] = [None] * dimension
+        return (), (build(child, items),)
+    items = []
+    for cell in cells:
+        items += [None] * dimension if cell is None else _vector_items(cell, dimension)
+    return (), (build(child, items),)
+
+
+def _vector_items(cell: bytes, dimension: int) -> Cells:
+    if dimension > len(cell):
+        raise DecodeError("truncated")
+    found: Cells = []
+    offset = 0
+    for _ in range(dimension):
+        size, taken = uvint_unpack(cell[offset : offset + 9])
+        start = offset + taken
+        offset = start + size
+        found.append(cell[start:offset])
+    if offset != len(cell):
+        raise DecodeError("bytes left over, or missing")
+    return found
+
+
+_BUILDERS: dict[str, Callable[[Layout, Cells, int], Built]] = {
+    "number": _number,
+    "bytes": _bytes,
+    "date": _date,
+    "time": _time,
+    "boolean": _boolean,
+    "blob": _blob,
+    "text": _text,
+    "ascii": _text,
+    "inet": _shown(_show_inet),
+    "varint": _shown(show_varint),
+    "decimal": _shown(show_decimal),
+    "varint64": _varint64,
+    "decimal_fixed": _decimal_fixed,
+    "duration": _duration,
+    "duration_parts": _duration_parts,
+    "nothing": _nothing,
+    "list": _list,
+    "map": _map,
+    "struct": _struct,
+    "vector": _vector,
+}
+
+__all__ = ["ColumnPlan"]

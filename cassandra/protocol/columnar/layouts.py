@@ -1,0 +1,258 @@
+"""Layouts: how the values of each CQL type lie in a column.
+
+A layout is a tree of the shape of its type. It names the Arrow type that the column has (as a format string of Arrow's C data
+interface), and says what a builder needs to know of the bytes on the wire. It depends on the type and the options alone, never on values: all
+pages of a result have one schema. What both twins of `cassandra.protocol.columnar.column_buffers` build is a tree of `ColumnArray`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+from cassandra.cqltypes.base import _CassandraType
+from cassandra.cqltypes.codecs.big_numbers import check_size
+from cassandra.cqltypes.containers import ListType, MapType, SetType, TupleType, VectorType, _Wrapper
+from cassandra.cqltypes.udt import UserType
+from cassandra.errors import DecodeError
+
+
+class ColumnOptions(NamedTuple):
+    """What a program may choose of a columnar form.
+
+    decimals: "text", or (precision, scale) for Arrow decimals (128 bits to precision 38, 256 to 76); a value that does not fit exactly is a
+    `DecodeError`. varints: "text" or "int64". durations: "interval" (Arrow's month_day_nano) or "struct" of months, days and nanoseconds.
+    """
+
+    decimals: Literal["text"] | tuple[int, int] = "text"
+    varints: Literal["text", "int64"] = "text"
+    durations: Literal["interval", "struct"] = "interval"
+
+    def checked(self) -> ColumnOptions:
+        """This; ValueError for an option that is none."""
+        if self.decimals != "text":
+            if not isinstance(self.decimals, (tuple, list)) or len(self.decimals) != 2:
+                raise ValueError(f"decimals is 'text' or (precision, scale), not {self.decimals!r}")
+            precision, scale = self.decimals
+            if not (isinstance(precision, int) and isinstance(scale, int)) or not 1 <= precision <= 76:
+                raise ValueError(f"decimals has a precision of 1 to 76 and a scale, not {self.decimals!r}")
+            if not -precision <= scale <= precision:
+                raise ValueError(f"decimals has a scale of -{precision} to {precision}, not {scale}")
+        if self.varints not in ("text", "int64"):
+            raise ValueError(f"varints is 'text' or 'int64', not {self.varints!r}")
+        if self.durations not in ("interval", "struct"):
+            raise ValueError(f"durations is 'interval' or 'struct', not {self.durations!r}")
+        decimals = self.decimals if self.decimals == "text" else (int(self.decimals[0]), int(self.decimals[1]))
+        return self._replace(decimals=decimals)
+
+
+DEFAULT_OPTIONS = ColumnOptions()
+
+
+class Layout(NamedTuple):
+    """The column of one type.
+
+    kind: how its values are read (see the builders). format: the Arrow type. width: bytes of a value in the column, where that is fixed.
+    wire_size: bytes of a value that a vector packs without a length, or -1. empty_is_value: zero bytes are a value, not a null.
+    dimension: of a vector. names: of the children. decimal: (precision, scale).
+    """
+
+    kind: str
+    cql_name: str
+    format: str
+    width: int = 0
+    wire_size: int = -1
+    empty_is_value: bool = False
+    dimension: int = 0
+    names: tuple[str, ...] = ()
+    children: tuple[Any, ...] = ()
+    decimal: tuple[int, int] = (0, 0)
+    extension: str = ""
+    nullable: bool = True
+
+
+class ColumnArray(NamedTuple):
+    """A column of values: an Arrow array. It never changes: libraries read as much memory as it says.
+
+    buffers: as Arrow's columnar format has them for the layout, objects with the buffer protocol; None for a validity bitmap that
+    is not needed. A column of the kind "object" has its list of values there.
+    """
+
+    layout: Layout
+    length: int
+    null_count: int
+    buffers: tuple[Any, ...]
+    children: tuple[Any, ...]
+
+
+# By the codec's factory: kind, Arrow format, width in the column.
+_SCALARS: dict[str, tuple[str, str, int]] = {
+    "int8": ("number", "c", 1),
+    "int16": ("number", "s", 2),
+    "int32": ("number", "i", 4),
+    "int64": ("number", "l", 8),
+    "float32": ("number", "f", 4),
+    "float64": ("number", "g", 8),
+    "timestamp": ("number", "tsm:UTC", 8),
+    "date": ("date", "tdD", 4),
+    "time": ("time", "ttn", 8),
+    "boolean": ("boolean", "b", 0),
+    "uuid": ("bytes", "w:16", 16),
+    "text": ("text", "u", 0),
+    "ascii_text": ("ascii", "u", 0),
+    "blob": ("blob", "z", 0),
+    "inet": ("inet", "u", 0),
+    "nothing": ("nothing", "n", 0),
+}
+_DURATION_PARTS = (
+    Layout("part", "int", "i", 4),
+    Layout("part", "int", "i", 4),
+    Layout("part", "bigint", "l", 8),
+)
+
+
+def layout_of(cqltype: Any, options: ColumnOptions = DEFAULT_OPTIONS) -> Layout:
+    """The layout of columns of `cqltype`, a class of `cassandra.cqltypes`.
+
+    Types whose coding is not known here (custom ones, composites, classes with a serialize of their own) are columns of their bytes.
+    """
+    while issubclass(cqltype, _Wrapper):
+        cqltype = cqltype.subtypes[0]
+    codec = cqltype.codec()
+    common = {"cql_name": codec.cql_name, "wire_size": codec.fixed_size, "empty_is_value": bool(codec.empty_is_value)}
+    if not cqltype._overridden():
+        for base, make in _CONTAINERS:
+            if issubclass(cqltype, base):
+                made: Layout = make(cqltype, options, common)
+                return made
+        # Those that inherit the way to make a codec of their factory are the scalars.
+        if cqltype._build.__func__ is _CassandraType.__dict__["_build"].__func__:
+            return _scalar(cqltype._factory, options, common)
+    return Layout("blob", format="z", **common)
+
+
+def object_layout(cqltype: Any) -> Layout:
+    """The layout of a column that holds the values that rows have, as Python objects."""
+    return Layout("object", cqltype.codec().cql_name, "")
+
+
+def row_layout(names: Sequence[str], layouts: Sequence[Layout]) -> Layout:
+    """The layout of rows: a struct of columns."""
+    return Layout("struct", "row", "+s", names=tuple(names), children=tuple(layouts), nullable=False)
+
+
+def _scalar(factory: str, options: ColumnOptions, common: dict[str, Any]) -> Layout:
+    if factory == "decimal_number":
+        if options.decimals == "text":
+            return Layout("decimal", format="u", **common)
+        precision, scale = options.decimals
+        wide = precision > 38
+        form = f"d:{precision},{scale},256" if wide else f"d:{precision},{scale}"
+        return Layout("decimal_fixed", format=form, width=32 if wide else 16, decimal=(precision, scale), **common)
+    if factory == "varint":
+        if options.varints == "text":
+            return Layout("varint", format="u", **common)
+        return Layout("varint64", format="l", width=8, **common)
+    if factory == "duration":
+        if options.durations == "interval":
+            return Layout("duration", format="tin", width=16, **common)
+        return Layout(
+            "duration_parts",
+            format="+s",
+            names=("months", "days", "nanoseconds"),
+            children=_DURATION_PARTS,
+            **common,
+        )
+    kind, form, width = _SCALARS[factory]
+    extension = "arrow.uuid" if factory == "uuid" else ""
+    return Layout(kind, format=form, width=width, extension=extension, **common)
+
+
+def _list(cqltype: Any, options: ColumnOptions, common: dict[str, Any]) -> Layout:
+    return Layout("list", format="+l", names=("item",), children=(layout_of(cqltype.subtypes[0], options),), **common)
+
+
+def _map(cqltype: Any, options: ColumnOptions, common: dict[str, Any]) -> Layout:
+    key, value = (layout_of(subtype, options) for subtype in cqltype.subtypes)
+    entries = Layout(
+        "entries",
+        "entries",
+        "+s",
+        names=("key", "value"),
+        children=(key._replace(nullable=False), value),
+        nullable=False,
+    )
+    return Layout("map", format="+m", names=("entries",), children=(entries,), **common)
+
+
+def _struct(cqltype: Any, options: ColumnOptions, common: dict[str, Any]) -> Layout:
+    fields = tuple(layout_of(subtype, options) for subtype in cqltype.subtypes)
+    names = tuple(cqltype.fieldnames or ()) if issubclass(cqltype, UserType) else ()
+    names = names or tuple(f"f{index}" for index in range(len(fields)))
+    return Layout("struct", format="+s", names=names, children=fields, **common)
+
+
+def _vector(cqltype: Any, options: ColumnOptions, common: dict[str, Any]) -> Layout:
+    dimension = cqltype.vector_size
+    return Layout(
+        "vector",
+        format=f"+w:{dimension}",
+        dimension=dimension,
+        names=("item",),
+        children=(layout_of(cqltype.subtype, options),),
+        **common,
+    )
+
+
+_CONTAINERS: tuple[tuple[type[Any], Any], ...] = (
+    (ListType, _list),
+    (SetType, _list),
+    (MapType, _map),
+    (TupleType, _struct),
+    (VectorType, _vector),
+)
+
+# Arrow's offsets are signed 32 bits, and no page of the protocol is longer: more than that in one buffer is the work of a null of a huge vector.
+COLUMN_LIMIT = (1 << 31) - 1
+
+
+def too_large(layout: Layout) -> DecodeError:
+    """The error of a column whose page does not fit Arrow's 32-bit offsets."""
+    return DecodeError(f"{layout.cql_name}: the page takes more than {COLUMN_LIMIT} bytes as a column")
+
+
+def fixed_decimal(data: bytes, layout: Layout) -> bytes:
+    """The decimal of the body `data` as a native integer of the layout's width and scale; `DecodeError` where it does not fit exactly."""
+    precision, scale = layout.decimal
+    unscaled = int.from_bytes(data[4:], "big", signed=True)
+    shift = scale - int.from_bytes(data[:4], "big", signed=True)
+    rest = 0
+    if unscaled and shift > 0:
+        # Beyond the precision anyway, before a power is made whose exponent came over the wire.
+        unscaled *= 10 ** min(shift, precision)
+    elif unscaled and shift < 0:
+        # Fewer zeros in binary than it should have in decimal, or a rest that has no digit or too many: no division tells that.
+        bits = unscaled.bit_length()
+        if (unscaled & -unscaled).bit_length() <= -shift or not -shift * 3.32 < bits < (precision - shift) * 3.33 + 1:
+            raise _inexact(layout)
+        why = check_size(len(data) - 4)
+        if why:
+            raise DecodeError(why)
+        unscaled, rest = divmod(unscaled, 10**-shift)
+    if rest or abs(unscaled) >= 10**precision:
+        raise _inexact(layout)
+    return unscaled.to_bytes(layout.width, sys.byteorder, signed=True)
+
+
+def _inexact(layout: Layout) -> DecodeError:
+    precision, scale = layout.decimal
+    return DecodeError(f"the value does not fit decimal({precision}, {scale}) without loss")
+
+
+def fixed_varint(data: bytes) -> int:
+    """The varint of the body `data`; `DecodeError` where it takes more than 64 bits."""
+    number = int.from_bytes(data, "big", signed=True)
+    if not -(1 << 63) <= number < 1 << 63:
+        raise DecodeError("the value does not fit 64 bits")
+    return number

@@ -1,0 +1,1 @@
+"""Tables as rows to bind: NumPy arrays, pandas, polars and Arrow tables."""

@@ -1,0 +1,236 @@
+"""Arrow arrays of any nesting as values that codecs take.
+
+`arrow_values` goes down an Arrow array and its CQL type together, and makes the values of each level in one go, from whole child arrays.
+What Python's datetime classes cannot hold (nanoseconds, days and moments beyond the years 1 to 9999) never becomes one of them: it
+stays the number that goes over the wire. A value that does not suit the CQL type stays as it is: binding refuses it, and says where.
+Arrays are known by the names of their classes, so that pyarrow is not imported for it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from cassandra.cqltypes.coerce import DATE_OFFSET
+from cassandra.cqltypes.containers import ListType, MapType, SetType, TupleType, VectorType
+from cassandra.cqltypes.udt import UserType
+from cassandra.protocol.columnar.arrow_cells import bounds, with_nulls
+from cassandra.protocol.columnar.layouts import layout_of
+from cassandra.query.tables.types import (
+    DURATION_PARTS,
+    NANOS,
+    Convert,
+    bare,
+    container_of,
+    element_of,
+    kind_of,
+    map_maker,
+    reader_of,
+    uuid_of,
+    whole_number,
+)
+from cassandra.util.temporal import Duration
+
+__all__ = ["arrow_values"]
+
+_DAY_MILLIS = 86_400_000
+# The letters of `struct` for the layouts of plain numbers, and the arrays of Arrow that lie in memory like them.
+_NUMBERS = {"c": "b", "s": "h", "i": "i", "l": "q", "f": "f", "g": "d"}
+_NUMBER_ARRAYS = {
+    "Int8Array": "b", "Int16Array": "h", "Int32Array": "i", "Int64Array": "q", "FloatArray": "f", "DoubleArray": "d",
+}  # fmt: skip
+# Lists of as many numbers are taken as slices of the memory: shorter ones are made sooner by pyarrow.
+_LONG = 8
+_LISTS = frozenset({"ListArray", "LargeListArray", "FixedSizeListArray"})
+_TEXTS = frozenset({"StringArray", "LargeStringArray", "StringViewArray"})
+_BINARIES = frozenset({"FixedSizeBinaryArray", "BinaryArray", "LargeBinaryArray", "BinaryViewArray"})
+
+
+def arrow_values(array: Any, cqltype: Any) -> list[Any]:
+    """The values of `array`, an array or a chunked array of pyarrow, for bind markers of `cqltype`; None for nulls."""
+    cqltype = bare(cqltype)
+    chunks = getattr(array, "chunks", None)
+    if chunks is None:
+        return _values(array, cqltype)
+    return [value for chunk in chunks for value in _values(chunk, cqltype)]
+
+
+def _values(array: Any, cqltype: Any) -> list[Any]:
+    array, found = _converted(array, bare(cqltype))
+    values: list[Any] = array.to_pylist() if found is None else found
+    return values
+
+
+def _converted(array: Any, cqltype: Any) -> tuple[Any, list[Any] | None]:
+    """(the array under dictionaries and extension types, its values for `cqltype`; None where what pyarrow makes of it will do)."""
+    if hasattr(array, "dictionary_decode"):
+        array = array.dictionary_decode()
+    if hasattr(array, "storage"):
+        array = array.storage
+    base = container_of(cqltype)
+    read = _ARROW_SCALARS.get(kind_of(cqltype)) if base is None else _ARROW_CONTAINERS[base]
+    return array, None if read is None else read(array, cqltype)
+
+
+def _mapped(values: Iterable[Any], convert: Convert) -> list[Any]:
+    return [None if value is None else convert(value) for value in values]
+
+
+def _sliced(array: Any, items: Any, ends: Sequence[int]) -> list[Any]:
+    return with_nulls(array, [items[start:end] for start, end in itertools.pairwise(ends)])
+
+
+def _lists(array: Any, cqltype: Any) -> list[Any] | None:
+    if type(array).__name__ not in _LISTS:
+        return None
+    first, ends = bounds(array)
+    child = array.values.slice(first, ends[-1])
+    element = bare(element_of(cqltype))
+    if ends[-1] >= _LONG * len(array):
+        numbers = _memory(child, element)
+        if numbers is not None:
+            return _sliced(array, numbers, ends)
+    inner, items = _converted(child, element)
+    if items is None and inner is child:
+        return None
+    return _sliced(array, inner.to_pylist() if items is None else items, ends)
+
+
+def _memory(array: Any, cqltype: Any) -> memoryview | None:
+    """The memory of plain numbers, which codecs read as it is; None for all else."""
+    code = _NUMBER_ARRAYS.get(type(array).__name__)
+    if code is None or array.null_count or not len(array):
+        return None
+    layout = layout_of(cqltype)
+    if layout.kind != "number" or _NUMBERS.get(layout.format) != code:
+        return None
+    width = layout.width
+    data = memoryview(array.buffers()[1])
+    return data[array.offset * width : (array.offset + len(array)) * width].cast("B").cast(code)  # type: ignore[call-overload, no-any-return]
+
+
+def _maps(array: Any, cqltype: Any) -> list[Any] | None:
+    if type(array).__name__ == "MapArray":
+        keys, items = array.keys, array.items
+    elif type(array).__name__ in _LISTS and array.type.value_type.num_fields == 2:  # from those that have no maps
+        keys, items = (array.values.field(index) for index in range(2))
+    else:
+        return None
+    first, ends = bounds(array)
+    key, item = cqltype.subtypes
+    pairs = zip(_values(keys.slice(first, ends[-1]), key), _values(items.slice(first, ends[-1]), item), strict=True)
+    return _mapped(_sliced(array, list(pairs), ends), map_maker(key))
+
+
+def _tuples(array: Any, cqltype: Any) -> list[Any] | None:
+    kinds = cqltype.subtypes
+    if type(array).__name__ != "StructArray" or array.type.num_fields > len(kinds):
+        return None
+    fields = [_values(array.field(index), kinds[index]) for index in range(array.type.num_fields)]
+    return with_nulls(array, list(zip(*fields, strict=True)))
+
+
+def _user_types(array: Any, cqltype: Any) -> list[Any] | None:
+    if type(array).__name__ != "StructArray":
+        return None
+    names = [field.name for field in array.type]
+    wanted = list(cqltype.fieldnames)
+    if not set(names) <= set(wanted):
+        return None
+    fields = [
+        _values(array.field(name), kind) if name in names else [None] * len(array)
+        for name, kind in zip(wanted, cqltype.subtypes, strict=True)
+    ]
+    return with_nulls(array, list(zip(*fields, strict=True)))
+
+
+_ARROW_CONTAINERS: dict[Any, Callable[[Any, Any], list[Any] | None]] = {
+    ListType: _lists,
+    SetType: _lists,
+    VectorType: _lists,
+    MapType: _maps,
+    UserType: _user_types,
+    TupleType: _tuples,
+}
+
+
+def _dates(array: Any, cqltype: Any) -> list[Any] | None:
+    """Days as the unsigned numbers that go over the wire."""
+    name = type(array).__name__
+    if name == "Date32Array":
+        return _mapped(array.cast("int32").to_pylist(), lambda day: day + DATE_OFFSET)
+    if name == "Date64Array" or (name == "TimestampArray" and array.type.tz is None):
+        a_day = 86_400 * NANOS["s"] // NANOS["ms" if name == "Date64Array" else array.type.unit]
+        return _mapped(array.cast("int64").to_pylist(), lambda value: value // a_day + DATE_OFFSET)
+    return None
+
+
+def _times(array: Any, cqltype: Any) -> list[Any] | None:
+    if type(array).__name__ not in ("Time64Array", "Time32Array", "DurationArray"):
+        return None
+    return _nanos(array)
+
+
+def _nanos(array: Any) -> list[Any]:
+    numbers = array.cast("int32" if type(array).__name__ == "Time32Array" else "int64").to_pylist()
+    each = NANOS[array.type.unit]
+    return numbers if each == 1 else _mapped(numbers, lambda value: value * each)
+
+
+def _timestamps(array: Any, cqltype: Any) -> list[Any] | None:
+    """Milliseconds, rounded down."""
+    name = type(array).__name__
+    if name == "Date32Array":
+        return _mapped(array.cast("int32").to_pylist(), lambda day: day * _DAY_MILLIS)
+    if name not in ("TimestampArray", "Date64Array"):
+        return None
+    numbers: list[Any] = array.cast("int64").to_pylist()
+    unit = "ms" if name == "Date64Array" else array.type.unit
+    if unit == "ms":
+        return numbers
+    if unit == "s":
+        return _mapped(numbers, lambda value: value * 1000)
+    each = NANOS["ms"] // NANOS[unit]
+    return _mapped(numbers, lambda value: value // each)
+
+
+def _durations(array: Any, cqltype: Any) -> list[Any] | None:
+    name = type(array).__name__
+    if name == "MonthDayNanoIntervalArray":
+        return _mapped(array.to_pylist(), lambda value: Duration(*value))
+    if name == "DurationArray":
+        return _mapped(_nanos(array), lambda value: Duration(0, 0, value))
+    if name == "StructArray" and {field.name for field in array.type} == set(DURATION_PARTS):
+        parts = [array.field(part).to_pylist() for part in DURATION_PARTS]
+        return with_nulls(array, [Duration(*value) for value in zip(*parts, strict=True)])
+    return None
+
+
+def _varints(array: Any, cqltype: Any) -> list[Any] | None:
+    name = type(array).__name__
+    return _mapped(array.to_pylist(), whole_number) if name in _TEXTS else _whole(array, cqltype)
+
+
+def _whole(array: Any, cqltype: Any) -> list[Any] | None:
+    return _mapped(array.to_pylist(), whole_number) if type(array).__name__.startswith("Decimal") else None
+
+
+def _uuids(array: Any, cqltype: Any) -> list[Any] | None:
+    return _mapped(array.to_pylist(), uuid_of) if type(array).__name__ in _BINARIES else None
+
+
+def _opaque(array: Any, cqltype: Any) -> list[Any] | None:
+    return _mapped(array.to_pylist(), reader_of(cqltype)) if type(array).__name__ in _BINARIES else None
+
+
+_ARROW_SCALARS: dict[str, Callable[[Any, Any], list[Any] | None]] = {
+    "date": _dates,
+    "time": _times,
+    "timestamp": _timestamps,
+    "duration": _durations,
+    "varint": _varints,
+    "number": _whole,
+    "uuid": _uuids,
+    "opaque": _opaque,
+}

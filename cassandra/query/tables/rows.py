@@ -1,0 +1,144 @@
+"""Tables as rows to bind: NumPy arrays, pandas and Arrow tables, and all that speak Arrow's C interface.
+
+The columns of a table are found by the names of the bind markers. Each becomes a list of Python values, in which what is missing
+(Arrow's nulls; NaT, NA and None of pandas) is None, which is bound as null. NaN is a value of a float or double, and is missing for any other CQL type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import ModuleType
+from typing import Any
+
+from cassandra.errors import DependencyException
+
+__all__ = ["counted", "rows_of"]
+
+Columns = Sequence[Any]
+
+
+def is_array(rows: Any) -> bool:
+    """Whether it is a NumPy array."""
+    return hasattr(rows, "dtype") and hasattr(rows, "ndim") and hasattr(rows, "tolist")
+
+
+def is_frame(rows: Any) -> bool:
+    """Whether it is a pandas DataFrame."""
+    return hasattr(rows, "iloc") and hasattr(rows, "columns")
+
+
+def is_arrow(rows: Any) -> bool:
+    """Whether it gives itself as Arrow data."""
+    return hasattr(rows, "__arrow_c_stream__") or hasattr(rows, "__arrow_c_array__")
+
+
+def counted(rows: Any) -> tuple[Any, int]:
+    """`rows` as they are now, and how many there are; TypeError for what is not rows. Programs may go on with what they gave."""
+    if isinstance(rows, (str, bytes, bytearray, Mapping)):
+        raise TypeError(f"rows are a table or an iterable of rows, not {type(rows).__name__}: {rows!r}")
+    if not is_array(rows) and not is_frame(rows) and is_arrow(rows):
+        rows = arrow_table(rows)
+        return rows, rows.num_rows
+    if is_array(rows) or is_frame(rows):
+        return rows.copy(), len(rows)
+    if not isinstance(rows, Iterable):
+        raise TypeError(f"rows are a table or an iterable of rows, not {type(rows).__name__}: {rows!r}")
+    found = list(map(snapshot, rows))
+    return found, len(found)
+
+
+def snapshot(row: Any) -> Any:
+    """`row` as it is now, where it is a list or a mapping that a program may go on with."""
+    if type(row) is list:
+        return tuple(row)
+    return dict(row) if isinstance(row, Mapping) else row
+
+
+def rows_of(rows: Any, columns: Columns) -> Iterable[Any]:
+    """`rows` as an iterable of rows for the bind markers `columns`: tables by their columns, everything else as it is.
+
+    Raises ValueError where a table lacks the column of a marker or has one that no marker has, TypeError for what is not rows.
+    """
+    kind = type(rows)
+    if kind is list or kind is tuple:
+        return rows  # type: ignore[no-any-return]
+    if isinstance(rows, (str, bytes, bytearray, Mapping)):
+        raise TypeError(f"rows are a table or an iterable of rows, not {kind.__name__}: {rows!r}")
+    if is_array(rows):
+        return _array_rows(rows, columns)
+    if is_frame(rows):
+        series_values = values_module().series_values
+        return _zipped(columns, list(rows.columns), lambda name, kind: series_values(rows[name], kind))
+    if is_arrow(rows):
+        table = arrow_table(rows)
+        arrow_values = values_module().arrow_values
+        return _zipped(columns, table.schema.names, lambda name, kind: arrow_values(table.column(name), kind))
+    if not isinstance(rows, Iterable):
+        raise TypeError(f"rows are a table or an iterable of rows, not {kind.__name__}: {rows!r}")
+    return rows
+
+
+def values_module() -> ModuleType:
+    """`cassandra.query.tables.values`, imported when the first table is bound: most programs never do that."""
+    from cassandra.query.tables import values as table_values
+
+    return table_values
+
+
+def _zipped(
+    columns: Columns, names: Sequence[Any], values: Callable[[str, Any], Iterable[Any]]
+) -> Iterable[tuple[Any, ...]]:
+    wanted = [column.name for column in columns]
+    missing = [name for name in wanted if name not in names]
+    if missing:
+        raise ValueError(
+            f"the table has no column {', '.join(map(repr, missing))}; it has {', '.join(map(str, names))}"
+        )
+    extra = [name for name in names if name not in wanted]
+    if extra:
+        raise ValueError(
+            f"the table has the column{'s' * (len(extra) > 1)} {', '.join(map(repr, extra))}, "
+            f"but the bind markers are {', '.join(wanted) or 'none'}"
+        )
+    if len(set(names)) < len(names):
+        raise ValueError(f"two columns of the table have the same name: {', '.join(map(str, names))}")
+    return zip(*[values(column.name, column.type) for column in columns], strict=True)
+
+
+# -- NumPy ---------------------------------------------------------------------------------------------------------------
+
+
+def _array_rows(array: Any, columns: Columns) -> Iterable[Any]:
+    array_values = values_module().array_values
+    names = array.dtype.names
+    if names is not None:
+        if array.ndim != 1:
+            raise ValueError(f"a structured array of rows has one dimension, not {array.ndim}")
+        return _zipped(columns, names, lambda name, kind: array_values(array[name], kind))
+    if array.ndim != 2:
+        raise ValueError(
+            f"an array of rows is structured, with one dimension, or has two; this one has {array.ndim} and the type {array.dtype}"
+        )
+    if array.shape[1] != len(columns):
+        raise ValueError(f"an array of {array.shape[1]} columns for {len(columns)} bind markers")
+    if array.shape[0] == 0:
+        return ()
+    return zip(*[array_values(array[:, place], column.type) for place, column in enumerate(columns)], strict=True)
+
+
+# -- Arrow -----------------------------------------------------------------------------------------------------------------
+
+
+def arrow_table(rows: Any) -> Any:
+    """`rows` as a table or record batch of pyarrow; DependencyException where that is missing."""
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise DependencyException(
+            f"rows as {type(rows).__name__} need the package 'pyarrow': pip install turbocql[arrow]"
+        ) from error
+    if isinstance(rows, (pyarrow.Table, pyarrow.RecordBatch)):
+        return rows
+    if hasattr(rows, "__arrow_c_stream__"):
+        return pyarrow.RecordBatchReader.from_stream(rows).read_all()
+    return pyarrow.record_batch(rows)

@@ -1,0 +1,273 @@
+"""Values of tables as what codecs take: NumPy arrays, the columns of pandas and the Python objects in their cells.
+
+What is missing (NaT, NA and None of pandas, NaN for any type but float and double) is None. Cells are what pyarrow, or a result's
+``to_pandas``, makes of nested values: arrays for lists, lists of pairs for maps, dicts for tuples and user-defined types. A value that
+does not suit the CQL type stays as it is: binding refuses it, and says where.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from cassandra.cqltypes.coerce import DATE_OFFSET
+from cassandra.cqltypes.containers import ListType, MapType, SetType, TupleType, VectorType
+from cassandra.cqltypes.udt import UserType
+from cassandra.query.tables import arrow_values as arrow
+from cassandra.query.tables.types import (
+    DURATION_PARTS,
+    NANOS,
+    Convert,
+    bare,
+    container_of,
+    element_of,
+    kind_of,
+    map_maker,
+    reader_of,
+    uuid_of,
+    whole_number,
+)
+from cassandra.util.temporal import Duration
+
+__all__ = ["array_values", "arrow_values", "series_values"]
+
+_FLOATS = frozenset({"float", "double"})
+_WHOLE = frozenset({"tinyint", "smallint", "int", "bigint", "varint", "counter"})
+_NAT = -(1 << 63)
+
+
+def without_nan(values: Iterable[Any], name: str) -> list[Any]:
+    """Floats for a column of the type `name`, which is another: NaN stands for null there, and a whole number for an integer."""
+    whole = name in _WHOLE
+    return [
+        value
+        if type(value) is not float
+        else (None if math.isnan(value) else int(value) if whole and value.is_integer() else value)
+        for value in values
+    ]
+
+
+# -- arrays of NumPy and columns of pandas -------------------------------------------------------------------------------
+
+
+def array_values(array: Any, cqltype: Any) -> list[Any]:
+    """The values of a NumPy array of whatever dimension for bind markers of `cqltype`: what it has of further dimensions is an array."""
+    if array.ndim > 1:
+        # Of arrays, which collections and vectors take; of a masked array also masked ones, which say by themselves what is null.
+        return list(array)
+    cqltype = bare(cqltype)
+    name = cqltype.codec().cql_name
+    letter = array.dtype.kind
+    # As numbers: moments and days that Python's datetime cannot hold are values too.
+    if letter == "M" and name == "date":
+        return _numbers(array, "datetime64[D]", lambda day: day + DATE_OFFSET)
+    if letter == "M" and name == "timestamp":
+        return _numbers(array, "datetime64[ms]", None)
+    if letter == "m" and name == "time":
+        return _numbers(array, "timedelta64[ns]", None)
+    if letter == "m" and name == "duration":
+        return _numbers(array, "timedelta64[ns]", lambda value: Duration(0, 0, value))
+    if letter == "O":
+        return object_values(array.tolist(), cqltype)
+    values: list[Any] = array.tolist()
+    return values if letter != "f" or name in _FLOATS else without_nan(values, name)
+
+
+def _numbers(array: Any, unit: str, convert: Convert | None) -> list[Any]:
+    # Those of a masked array are None already.
+    numbers = array.astype(unit).astype("int64").tolist()
+    if convert is None:
+        return [None if number == _NAT else number for number in numbers]
+    return [None if number is None or number == _NAT else convert(number) for number in numbers]
+
+
+def arrow_values(array: Any, cqltype: Any) -> list[Any]:
+    """The values of an array or a chunked array of pyarrow for bind markers of `cqltype`."""
+    values = arrow.arrow_values(array, cqltype)
+    name = bare(cqltype).codec().cql_name
+    return values if str(array.type) not in ("halffloat", "float", "double") else _without_nan_of(values, name)
+
+
+def series_values(series: Any, cqltype: Any) -> list[Any]:
+    """The values of a column of pandas for bind markers of `cqltype`."""
+    cqltype = bare(cqltype)
+    if hasattr(series.dtype, "pyarrow_dtype"):
+        return arrow_values(series.array.__arrow_array__(), cqltype)
+    if series.dtype.kind in "mM":
+        if getattr(series.dtype, "tz", None) is not None:
+            # Days are those of the zone's own clock, moments are in UTC.
+            is_day = cqltype.codec().cql_name == "date"
+            series = series.dt.tz_localize(None) if is_day else series.dt.tz_convert(None)
+        return array_values(series.to_numpy(), cqltype)
+    values: list[Any] = series.tolist()
+    name = cqltype.codec().cql_name
+    missing = series.isna()
+    if missing.any():
+        keeps_nan = name in _FLOATS
+        values = [
+            value if not gone or (keeps_nan and type(value) is float) else None
+            for value, gone in zip(values, missing.tolist(), strict=True)
+        ]
+    return object_values(values, cqltype) if series.dtype.kind == "O" else _without_nan_of(values, name)
+
+
+def _without_nan_of(values: list[Any], name: str) -> list[Any]:
+    return values if name in _FLOATS else without_nan(values, name)
+
+
+def object_values(values: list[Any], cqltype: Any) -> list[Any]:
+    """The Python objects `values` for bind markers of `cqltype`."""
+    convert = cell_reader(cqltype)
+    name = cqltype.codec().cql_name
+    if convert is not None:
+        values = [None if value is None else convert(value) for value in values]
+    return _without_nan_of(values, name)
+
+
+# -- cells -----------------------------------------------------------------------------------------------------------------
+
+
+def cell_reader(cqltype: Any) -> Convert | None:
+    """What makes values for `cqltype` of the objects in cells; None where they are such values already."""
+    cqltype = bare(cqltype)
+    base = container_of(cqltype)
+    if base is not None:
+        return _CELLS[base](cqltype)
+    return reader_of(cqltype) if kind_of(cqltype) == "opaque" else _SCALAR_CELLS.get(kind_of(cqltype))
+
+
+def _or_none(convert: Convert | None) -> Convert:
+    """`convert` for items that may be missing."""
+    if convert is None:
+        return lambda value: value
+    return lambda value: None if value is None else convert(value)
+
+
+def _list_cells(cqltype: Any) -> Convert:
+    element = element_of(cqltype)
+    each = cell_reader(element)
+    # Arrays of these kinds are looked into; all others, of floats for floats too, codecs take as they are.
+    kinds = "mMO" if bare(element).codec().cql_name in _FLOATS else "mMOf"
+
+    def read(cell: Any) -> Any:
+        letter = getattr(getattr(cell, "dtype", None), "kind", "")
+        if letter and letter in kinds:
+            return array_values(cell, element)
+        if each is None or not isinstance(cell, (list, tuple, set, frozenset)):
+            return cell
+        return [None if item is None else each(item) for item in cell]
+
+    return read
+
+
+def _map_cells(cqltype: Any) -> Convert:
+    key, item = (_or_none(cell_reader(subtype)) for subtype in cqltype.subtypes)
+    made = map_maker(cqltype.subtypes[0])
+
+    def read(cell: Any) -> Any:
+        found: Any = cell
+        if hasattr(cell, "items"):
+            found = cell.items()
+        elif not isinstance(cell, (list, tuple)) or not all(
+            isinstance(pair, tuple) and len(pair) == 2 for pair in cell
+        ):
+            return cell
+        return made([(key(one), item(other)) for one, other in found])
+
+    return read
+
+
+def _tuple_cells(cqltype: Any) -> Convert:
+    each = [_or_none(cell_reader(subtype)) for subtype in cqltype.subtypes]
+
+    def read(cell: Any) -> Any:
+        items = tuple(cell.values()) if isinstance(cell, Mapping) else cell
+        if not isinstance(items, (tuple, list)) or len(items) > len(each):
+            return cell
+        return tuple(convert(value) for convert, value in zip(each, items, strict=False))
+
+    return read
+
+
+def _udt_cells(cqltype: Any) -> Convert:
+    each = {
+        name: _or_none(cell_reader(subtype)) for name, subtype in zip(cqltype.fieldnames, cqltype.subtypes, strict=True)
+    }
+    by_position = _tuple_cells(cqltype)
+
+    def read(cell: Any) -> Any:
+        if not isinstance(cell, Mapping):
+            return by_position(cell) if type(cell) in (tuple, list) else cell
+        return {name: each[name](value) if name in each else value for name, value in cell.items()}
+
+    return read
+
+
+_CELLS: dict[Any, Callable[[Any], Convert]] = {
+    ListType: _list_cells,
+    SetType: _list_cells,
+    VectorType: _list_cells,
+    MapType: _map_cells,
+    UserType: _udt_cells,
+    TupleType: _tuple_cells,
+}
+
+
+def nanoseconds_of(value: Any) -> Any:
+    """The nanoseconds of a timedelta, also one of pandas; `value` itself where it is none."""
+    if not isinstance(value, datetime.timedelta):
+        return value
+    nanos = (value.days * 86_400 + value.seconds) * NANOS["s"] + value.microseconds * NANOS["us"]
+    return nanos + getattr(value, "nanoseconds", 0)
+
+
+def moment_of(value: Any) -> Any:
+    """The milliseconds of a Timestamp of pandas, which has more years than `datetime`; `value` itself where it is none."""
+    if not hasattr(value, "asm8"):
+        return value
+    millis: int = value.asm8.astype("datetime64[ms]").astype("int64").item()
+    return None if millis == _NAT else millis
+
+
+def day_of(value: Any) -> Any:
+    """The day of a Timestamp of pandas, by the clock of its zone, as it goes over the wire; `value` itself where it is none."""
+    if not hasattr(value, "asm8"):
+        return value
+    if value != value:  # NaT
+        return None
+    day: int = value.tz_localize(None).asm8.astype("datetime64[D]").astype("int64").item()
+    return day + DATE_OFFSET
+
+
+def duration_of(value: Any) -> Any:
+    """The Duration of an offset of pandas, an interval of pyarrow, a mapping of its parts or a timedelta; `value` itself where it is none."""
+    if isinstance(value, datetime.timedelta):
+        return Duration(0, 0, nanoseconds_of(value))
+    if type(value).__name__ == "MonthDayNano":
+        return Duration(*value)
+    parts = getattr(value, "kwds", value)
+    if not isinstance(parts, Mapping) or not parts or not set(parts) <= set(DURATION_PARTS):
+        return value
+    return Duration(*[parts.get(part, 0) for part in DURATION_PARTS])
+
+
+def _decimal_to_whole(value: Any) -> Any:
+    return whole_number(value) if isinstance(value, decimal.Decimal) else value
+
+
+def _varint_of(value: Any) -> Any:
+    return whole_number(value) if isinstance(value, (str, decimal.Decimal)) else value
+
+
+_SCALAR_CELLS: dict[str, Convert] = {
+    "uuid": uuid_of,
+    "time": nanoseconds_of,
+    "timestamp": moment_of,
+    "date": day_of,
+    "duration": duration_of,
+    "varint": _varint_of,
+    "number": _decimal_to_whole,
+}
