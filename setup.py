@@ -26,14 +26,18 @@ def extensions() -> list[Extension]:
     must = switched_on("CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST")
     none = switched_on("CASS_DRIVER_NO_EXTENSIONS") or switched_on("CASS_DRIVER_NO_CYTHON")
     if none and must:
-        sys.exit("CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST contradicts CASS_DRIVER_NO_EXTENSIONS / CASS_DRIVER_NO_CYTHON")
+        sys.exit(
+            "CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST contradicts CASS_DRIVER_NO_EXTENSIONS / CASS_DRIVER_NO_CYTHON"
+        )
     if none or sys.implementation.name != "cpython":
         return []
     try:
         from Cython.Build import cythonize
     except ImportError as error:
         if must:
-            sys.exit(f"CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST is set, but Cython cannot be imported: {error}")
+            sys.exit(
+                f"CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST is set, but Cython cannot be imported: {error}"
+            )
         return []
     flags = ["/O2"] if sys.platform == "win32" else ["-O3", "-g0", "-Wno-unreachable-code"]
     link_flags: list[str] = []
@@ -46,7 +50,11 @@ def extensions() -> list[Extension]:
             f"cassandra._accel.{source.stem}",
             [source.as_posix()],
             include_dirs=["cassandra/_accel"],
-            depends=[header.as_posix() for header in sorted(source.parent.glob("*.[ph]*")) if header.suffix != ".py"],
+            depends=[
+                header.as_posix()
+                for header in sorted(source.parent.glob("*.[ph]*"))
+                if header.suffix != ".py"
+            ],
             extra_compile_args=flags,
             extra_link_args=link_flags,
         )
@@ -67,7 +75,9 @@ def extensions() -> list[Extension]:
         },
     )
     for extension in built:
-        extension.optional = not must  # here: cythonize makes new objects, and keeps less than it was given
+        extension.optional = (
+            not must
+        )  # here: cythonize makes new objects, and keeps less than it was given
     return built
 
 

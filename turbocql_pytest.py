@@ -47,7 +47,9 @@ def pytest_load_initial_conftests(parser: pytest.Parser) -> None:
 def _setting(config: pytest.Config, name: str, default: str) -> str:
     try:
         return str(config.getoption(name, None) or config.getini(name) or default)
-    except ValueError:  # no such ini option: the plugin was named in a conftest.py, too late for options
+    except (
+        ValueError
+    ):  # no such ini option: the plugin was named in a conftest.py, too late for options
         return default
 
 
@@ -61,7 +63,9 @@ def cassandra_cluster(pytestconfig: pytest.Config) -> Iterator[LocalCluster]:
     nodes = _setting(pytestconfig, "cassandra_nodes", "1")
     if not nodes.isdigit() or int(nodes) < 1:
         raise pytest.UsageError(f"cassandra_nodes={nodes!r}: expected a number from 1 up")
-    with LocalCluster(int(nodes), _setting(pytestconfig, "cassandra_version", DEFAULT_VERSION)) as cluster:
+    with LocalCluster(
+        int(nodes), _setting(pytestconfig, "cassandra_version", DEFAULT_VERSION)
+    ) as cluster:
         yield cluster
 
 

@@ -41,7 +41,12 @@ def peer_lanes(peer: str, extra: Sequence[str] = ("numpy",)) -> list[Lane]:
         return []
     return [
         Lane(peer, str(python), {}, "api"),
-        Lane(f"{peer}, pure", str(python), {"PYTHONPATH": str(without_compiled_modules(peer, python))}, "api"),
+        Lane(
+            f"{peer}, pure",
+            str(python),
+            {"PYTHONPATH": str(without_compiled_modules(peer, python))},
+            "api",
+        ),
     ]
 
 
@@ -74,7 +79,9 @@ def own_lanes() -> list[Lane]:
 def compare(group: str, targets: dict[str, float], description: str) -> None:
     """Measure `group` ("messages" or "rows") in every lane, print the table and write the JSON."""
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--rounds", type=int, default=3, help="each lane's best of so many processes")
+    parser.add_argument(
+        "--rounds", type=int, default=3, help="each lane's best of so many processes"
+    )
     parser.add_argument("--json", type=Path, help="write the times there, in nanoseconds")
     parser.add_argument("--no-peers", action="store_true", help="measure this driver alone")
     options = parser.parse_args()
@@ -86,11 +93,15 @@ def compare(group: str, targets: dict[str, float], description: str) -> None:
     times: dict[str, Times] = {lane.name: {} for lane in lanes}
     for _ in range(options.rounds):
         for lane in lanes:
-            for case, spent in peers.run(lane.python, WORKER, (group, lane.api), lane.settings).items():
+            for case, spent in peers.run(
+                lane.python, WORKER, (group, lane.api), lane.settings
+            ).items():
                 times[lane.name][case] = min(spent, times[lane.name].get(case, spent))
     print(table(times, targets))
     if options.json:
-        options.json.write_text(json.dumps({"unit": "ns", "targets": targets, "times": times}, indent=2) + "\n")
+        options.json.write_text(
+            json.dumps({"unit": "ns", "targets": targets, "times": times}, indent=2) + "\n"
+        )
 
 
 def table(times: dict[str, Times], targets: dict[str, float]) -> str:
@@ -98,7 +109,11 @@ def table(times: dict[str, Times], targets: dict[str, float]) -> str:
     cases = list(next(iter(times.values())))
     lanes = list(times)
     width = max(map(len, cases))
-    lines = [" " * width + "".join(f"{index:>12}" for index in range(1, len(lanes) + 1)) + f"{'target 1':>12}"]
+    lines = [
+        " " * width
+        + "".join(f"{index:>12}" for index in range(1, len(lanes) + 1))
+        + f"{'target 1':>12}"
+    ]
     for case in cases:
         cells = "".join(f"{times[lane].get(case, float('nan')):>12,.0f}" for lane in lanes)
         target = f"{targets[case]:>12,.0f}" if case in targets else " " * 12

@@ -68,7 +68,9 @@ def main() -> None:
     if hasattr(BatchStatement, "add_many"):
         named = [dict(zip("abcde", ROW))] * ROWS  # noqa: B905
         cases["add_many"] = lambda: BatchStatement(BatchType.UNLOGGED).add_many(insert, rows)
-        cases["add_many of dicts"] = lambda: BatchStatement(BatchType.UNLOGGED).add_many(insert, named)
+        cases["add_many of dicts"] = lambda: BatchStatement(BatchType.UNLOGGED).add_many(
+            insert, named
+        )
     print(json.dumps({name: [least(build), blocks(build)] for name, build in cases.items()}))
     cluster.shutdown()
 

@@ -35,15 +35,39 @@ def cases() -> list[tuple[str, Any, Any, float | None, float | None]]:
         return cqltypes.VectorType.apply_parameters(parameters, None)
 
     ints = [source.randrange(-(2**31), 2**31) for _ in range(1000)]
-    fields = [cqltypes.Int32Type, cqltypes.UTF8Type, cqltypes.LongType, cqltypes.UTF8Type, cqltypes.DoubleType]
+    fields = [
+        cqltypes.Int32Type,
+        cqltypes.UTF8Type,
+        cqltypes.LongType,
+        cqltypes.UTF8Type,
+        cqltypes.DoubleType,
+    ]
     user_type = cqltypes.UserType.make_udt_class("ks", "five", ("a", "b", "c", "d", "e"), fields)
     found: list[tuple[str, Any, Any, float | None, float | None]] = [
         ("vector<float,768> of a list", vector([cqltypes.FloatType, 768]), floats, 2000, 10000),
-        ("vector<float,768> of array.array", vector([cqltypes.FloatType, 768]), array.array("f", floats), -1, None),
+        (
+            "vector<float,768> of array.array",
+            vector([cqltypes.FloatType, 768]),
+            array.array("f", floats),
+            -1,
+            None,
+        ),
         ("list<int> of 1,000", list_of([cqltypes.Int32Type]), ints, 6000, 17500),
         ("list<bigint> of 1,000", list_of([cqltypes.LongType]), ints, None, None),
-        ("list<double> of 1,000", list_of([cqltypes.DoubleType]), [source.random() for _ in range(1000)], None, None),
-        ("list<text> of 1,000", list_of([cqltypes.UTF8Type]), [f"value {n}" for n in range(1000)], 15000, 38000),
+        (
+            "list<double> of 1,000",
+            list_of([cqltypes.DoubleType]),
+            [source.random() for _ in range(1000)],
+            None,
+            None,
+        ),
+        (
+            "list<text> of 1,000",
+            list_of([cqltypes.UTF8Type]),
+            [f"value {n}" for n in range(1000)],
+            15000,
+            38000,
+        ),
         (
             "map<text,int> of 100",
             cqltypes.MapType.apply_parameters([cqltypes.UTF8Type, cqltypes.Int32Type]),
@@ -51,11 +75,29 @@ def cases() -> list[tuple[str, Any, Any, float | None, float | None]]:
             4000,
             9500,
         ),
-        ("set<int> of 1,000", cqltypes.SetType.apply_parameters([cqltypes.Int32Type]), sorted(ints), None, None),
-        ("vector<uuid,768>", vector([cqltypes.UUIDType, 768]), [uuid.uuid4() for _ in range(768)], 20000, None),
+        (
+            "set<int> of 1,000",
+            cqltypes.SetType.apply_parameters([cqltypes.Int32Type]),
+            sorted(ints),
+            None,
+            None,
+        ),
+        (
+            "vector<uuid,768>",
+            vector([cqltypes.UUIDType, 768]),
+            [uuid.uuid4() for _ in range(768)],
+            20000,
+            None,
+        ),
         ("UDT of 5 with 2 nulls", user_type, (1, None, 2**40, "abc", None), 500, 700),
         ("ten nulls in a list<int>", list_of([cqltypes.Int32Type]), [None] * 10, 120, None),
-        ("timestamp", cqltypes.TimestampType, datetime.datetime(2026, 5, 6, 7, 8, 9, 123000), 150, 200),
+        (
+            "timestamp",
+            cqltypes.TimestampType,
+            datetime.datetime(2026, 5, 6, 7, 8, 9, 123000),
+            150,
+            200,
+        ),
         ("date", cqltypes.SimpleDateType, util.Date(20000), 150, 150),
         ("uuid", cqltypes.UUIDType, uuid.UUID(int=2**127 + 12345), 80, 250),
         ("decimal", cqltypes.DecimalType, decimal.Decimal("12345.6789"), 500, 600),
@@ -70,8 +112,20 @@ def cases() -> list[tuple[str, Any, Any, float | None, float | None]]:
     except ImportError:
         return found
     single, double = numpy.array(floats, "f4"), numpy.array(floats)
-    found.insert(2, ("vector<float,768> of NumPy float32", vector([cqltypes.FloatType, 768]), single, -1, None))
-    found.insert(3, ("vector<float,768> of NumPy float64", vector([cqltypes.FloatType, 768]), double, None, None))
+    found.insert(
+        2,
+        ("vector<float,768> of NumPy float32", vector([cqltypes.FloatType, 768]), single, -1, None),
+    )
+    found.insert(
+        3,
+        (
+            "vector<float,768> of NumPy float64",
+            vector([cqltypes.FloatType, 768]),
+            double,
+            None,
+            None,
+        ),
+    )
     return found
 
 
@@ -100,13 +154,19 @@ def arrays() -> dict[str, float]:
         return {}
     body = cqltype.codec().encode([0.5] * 768)
     found = {
-        "vector<float,768> read as array.array": nanoseconds(cqltype.codec(PROTOCOL, "array").decode, body),
+        "vector<float,768> read as array.array": nanoseconds(
+            cqltype.codec(PROTOCOL, "array").decode, body
+        ),
     }
     target = array.array("f", [0.0]) * 768
     into = cqltype.codec().deserialize_into
-    found["vector<float,768> read into a buffer"] = nanoseconds(lambda data: into(data, target), body)
+    found["vector<float,768> read into a buffer"] = nanoseconds(
+        lambda data: into(data, target), body
+    )
     try:
-        found["vector<float,768> read as NumPy"] = nanoseconds(cqltype.codec(PROTOCOL, "numpy").decode, body)
+        found["vector<float,768> read as NumPy"] = nanoseconds(
+            cqltype.codec(PROTOCOL, "numpy").decode, body
+        )
     except ImportError:
         pass
     return found

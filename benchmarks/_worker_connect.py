@@ -40,7 +40,11 @@ def main() -> None:
     second, cluster = once(address, port)
     cluster.shutdown()
     modules = len([name for name in sys.modules if name.startswith("cassandra")])
-    print(json.dumps({"first": first, "second": second, "modules": modules, "version": cassandra.__version__}))
+    print(
+        json.dumps(
+            {"first": first, "second": second, "modules": modules, "version": cassandra.__version__}
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -55,9 +55,15 @@ def string(text: str) -> bytes:
     return struct.pack(">H", len(text)) + text.encode()
 
 
-def rows_body(columns: list[tuple[str, int]], rows: list[list[bytes]], metadata: bool = True) -> bytes:
+def rows_body(
+    columns: list[tuple[str, int]], rows: list[list[bytes]], metadata: bool = True
+) -> bytes:
     """A RESULT of kind Rows (native_protocol_v4.spec, 4.2.5.2)."""
-    specs = string("ks") + string("t") + b"".join(string(name) + struct.pack(">H", code) for name, code in columns)
+    specs = (
+        string("ks")
+        + string("t")
+        + b"".join(string(name) + struct.pack(">H", code) for name, code in columns)
+    )
     head = struct.pack(">iii", 2, 1 if metadata else 4, len(columns)) + (specs if metadata else b"")
     content = b"".join(struct.pack(">i", len(item)) + item for row in rows for item in row)
     return head + struct.pack(">i", len(rows)) + content
@@ -103,7 +109,9 @@ def message_cases() -> dict[str, Callable[[], Any]]:
 
     def bind_and_encode() -> None:
         bound = statement.bind(values)
-        message: Any = ExecuteMessage(b"i" * 16, bound.values, 1, None, 5000, None, 1_700_000_000_000_000)
+        message: Any = ExecuteMessage(
+            b"i" * 16, bound.values, 1, None, 5000, None, 1_700_000_000_000_000
+        )
         message.send_body(BytesIO(), VERSION, *features)
 
     cases["bind + EXECUTE 10 columns"] = bind_and_encode
@@ -181,7 +189,9 @@ def result_cases() -> dict[str, Callable[[], Any]]:
     whole, vectors = decodes(page(5000)), decodes(vector_page(1000))
     cases = {f"5000 x 5, {name}": case for name, case in frames_of(whole, pandas).items()}
     cases["1000 vectors, lists"] = lambda: vectors().parsed_rows
-    cases["1000 vectors, matrix"] = lambda: numpy.array([row[0] for row in vectors().parsed_rows], dtype="f4")
+    cases["1000 vectors, matrix"] = lambda: numpy.array(
+        [row[0] for row in vectors().parsed_rows], dtype="f4"
+    )
     return cases
 
 
@@ -277,7 +287,11 @@ def engine_row_cases() -> dict[str, Callable[[], Any]]:
 
     columns = [("a", 0x0D), ("b", 0x09), ("c", 0x07)]
     row = [[b"text", struct.pack(">i", 1), struct.pack(">d", 1.5)]]
-    small, skipped, large = rows_body(columns, row), rows_body(columns, row, metadata=False), page(5000)
+    small, skipped, large = (
+        rows_body(columns, row),
+        rows_body(columns, row, metadata=False),
+        page(5000),
+    )
     remembered = decode_response(8, 0, small, VERSION).metadata
     large_metadata = decode_response(8, 0, large, VERSION).metadata
 

@@ -32,7 +32,12 @@ def touch(metadata: Any) -> int:
 def connect(address: str, port: int, **settings: Any) -> tuple[Any, Any]:
     """A cluster and a session."""
     cluster = Cluster(
-        [address], port=port, protocol_version=4, compression=False, control_connection_timeout=60, **settings
+        [address],
+        port=port,
+        protocol_version=4,
+        compression=False,
+        control_connection_timeout=60,
+        **settings,
     )
     return cluster, cluster.connect()
 

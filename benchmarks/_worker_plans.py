@@ -50,18 +50,26 @@ def make_hosts(count: int, datacenters: int, racks: int) -> list[Host]:
     return hosts
 
 
-def make_metadata(hosts: list[Host], vnodes: int, options: dict[str, str]) -> tuple[Any, dict[Any, list[str]]]:
+def make_metadata(
+    hosts: list[Host], vnodes: int, options: dict[str, str]
+) -> tuple[Any, dict[Any, list[str]]]:
     """Metadata with one keyspace, and the tokens of each host; the ring is not built yet."""
     rng = random.Random(1)
     metadata: Any = Metadata()
     for host in hosts:
         metadata.add_or_return_host(host)
-    tokens = {host: [str(rng.randrange(-(1 << 63), 1 << 63)) for _ in range(vnodes)] for host in hosts}
+    tokens = {
+        host: [str(rng.randrange(-(1 << 63), 1 << 63)) for _ in range(vnodes)] for host in hosts
+    }
     public: Any = cassandra.metadata
     if hasattr(metadata, "replace_replication"):
-        metadata.replace_replication({"ks": public.ReplicationStrategy.create("NetworkTopologyStrategy", options)})
+        metadata.replace_replication(
+            {"ks": public.ReplicationStrategy.create("NetworkTopologyStrategy", options)}
+        )
     else:
-        metadata.keyspaces["ks"] = public.KeyspaceMetadata("ks", True, "NetworkTopologyStrategy", options)
+        metadata.keyspaces["ks"] = public.KeyspaceMetadata(
+            "ks", True, "NetworkTopologyStrategy", options
+        )
     return metadata, tokens
 
 
@@ -80,9 +88,13 @@ def plans() -> dict[str, float]:
     hosts = make_hosts(24, 2, 3)
     metadata, tokens = make_metadata(hosts, 16, {"dc0": "3", "dc1": "3"})
     metadata.rebuild_token_map(PARTITIONER, tokens)
-    cluster = SimpleNamespace(metadata=metadata, endpoints_resolved=[], get_control_connection_host=lambda: hosts[0])
+    cluster = SimpleNamespace(
+        metadata=metadata, endpoints_resolved=[], get_control_connection_host=lambda: hosts[0]
+    )
     columns = [Column("ks", "t", "id", Int32Type), Column("ks", "t", "v", UTF8Type)]
-    prepared = PreparedStatement(columns, b"id", [0], "INSERT INTO ks.t (id, v) VALUES (?, ?)", "ks", 4, None, None)
+    prepared = PreparedStatement(
+        columns, b"id", [0], "INSERT INTO ks.t (id, v) VALUES (?, ?)", "ks", 4, None, None
+    )
 
     def statements() -> list[Any]:
         return [prepared.bind((number, "value")) for number in range(STATEMENTS)]
@@ -91,11 +103,15 @@ def plans() -> dict[str, float]:
         "first host, RoundRobin": RoundRobinPolicy(),
         "first host, DCAware": DCAwareRoundRobinPolicy("dc0"),
         "first host and token, TokenAware(RoundRobin)": TokenAwarePolicy(RoundRobinPolicy()),
-        "first host and token, TokenAware(DCAware)": TokenAwarePolicy(DCAwareRoundRobinPolicy("dc0")),
+        "first host and token, TokenAware(DCAware)": TokenAwarePolicy(
+            DCAwareRoundRobinPolicy("dc0")
+        ),
     }
     adaptive = getattr(cassandra.policies, "AdaptivePolicy", None)
     if adaptive is not None:
-        policies["first host and token, Adaptive(DCAware)"] = adaptive(DCAwareRoundRobinPolicy("dc0"))
+        policies["first host and token, Adaptive(DCAware)"] = adaptive(
+            DCAwareRoundRobinPolicy("dc0")
+        )
     found = {}
     for name, policy in policies.items():
         policy.populate(cluster, hosts)
@@ -106,7 +122,9 @@ def plans() -> dict[str, float]:
 
         found[name] = best(statements, first_hosts)
 
-    def whole_plans(those: list[Any], policy: Any = policies["first host and token, TokenAware(DCAware)"]) -> None:
+    def whole_plans(
+        those: list[Any], policy: Any = policies["first host and token, TokenAware(DCAware)"]
+    ) -> None:
         for statement in those:
             list(policy.make_query_plan("ks", statement))
 
@@ -123,7 +141,9 @@ def plans() -> dict[str, float]:
 
 def build(hosts: int, vnodes: int) -> float:
     """Seconds from the tokens as texts to the replicas of a key."""
-    metadata, tokens = make_metadata(make_hosts(hosts, 3, 3), vnodes, {"dc0": "3", "dc1": "3", "dc2": "3"})
+    metadata, tokens = make_metadata(
+        make_hosts(hosts, 3, 3), vnodes, {"dc0": "3", "dc1": "3", "dc2": "3"}
+    )
     start = time.perf_counter()
     metadata.rebuild_token_map(PARTITIONER, tokens)
     assert len(metadata.get_replicas("ks", b"key")) == 9

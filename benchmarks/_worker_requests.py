@@ -86,14 +86,18 @@ def blocking(address: str, port: int) -> Figures:
             execute(insert, ROW)
     rows = [ROW] * MANY
     for _ in clock.passes("insert, 100 in flight", MANY):
-        for outcome in execute_concurrent_with_args(session, insert, rows, IN_FLIGHT, results_generator=True):
+        for outcome in execute_concurrent_with_args(
+            session, insert, rows, IN_FLIGHT, results_generator=True
+        ):
             assert outcome.success
     for _ in clock.passes("select of one row, one at a time", ONE_AT_A_TIME):
         for _ in range(ONE_AT_A_TIME):
             assert execute(select, (7,)).one().a == 7
     keys = [(7,)] * MANY
     for _ in clock.passes("select of one row, 100 in flight", MANY):
-        for outcome in execute_concurrent_with_args(session, select, keys, IN_FLIGHT, results_generator=True):
+        for outcome in execute_concurrent_with_args(
+            session, select, keys, IN_FLIGHT, results_generator=True
+        ):
             assert outcome.result_or_exc.one().a == 7
     tuples = session.execution_profile_clone_update(EXEC_PROFILE_DEFAULT, row_factory=tuple_factory)
     for _ in clock.passes("page of 5,000 rows x 5, a row", 5, PAGE_ROWS):
@@ -119,7 +123,9 @@ def blocking(address: str, port: int) -> Figures:
 
     if hasattr(BatchStatement, "add_many"):
         for _ in clock.passes("batch of 50 by add_many, 100 in flight", 200):
-            for outcome in execute_concurrent(session, filled_batches(), IN_FLIGHT, results_generator=True):
+            for outcome in execute_concurrent(
+                session, filled_batches(), IN_FLIGHT, results_generator=True
+            ):
                 assert outcome.success
     try:
         insert_vector = session.prepare(VECTOR_INSERT)
@@ -135,7 +141,9 @@ def blocking(address: str, port: int) -> Figures:
     return clock.figures
 
 
-async def by_workers(start: Callable[[], Awaitable[Any]], count: int, use: Callable[[Any], Any] | None = None) -> None:
+async def by_workers(
+    start: Callable[[], Awaitable[Any]], count: int, use: Callable[[Any], Any] | None = None
+) -> None:
     """`count` requests by `IN_FLIGHT` tasks, each of which awaits one after the other."""
 
     async def work() -> None:
@@ -170,7 +178,9 @@ async def aio(address: str, port: int) -> Figures:
         execution_profiles=profiles,
     ) as cluster:  # fmt: skip
         session = await cluster.connect()
-        insert, select, page, insert_vector = await session.prepare_all([INSERT, SELECT, PAGE, VECTOR_INSERT])
+        insert, select, page, insert_vector = await session.prepare_all(
+            [INSERT, SELECT, PAGE, VECTOR_INSERT]
+        )
         execute = session.execute
         if sys.argv[4:5] == ["calls"]:  # for who counts system calls: so many times 10,000 inserts
             for _ in range(int(sys.argv[5])):
@@ -194,7 +204,9 @@ async def aio(address: str, port: int) -> Figures:
             await by_workers(lambda: execute(select, (7,)), MANY, lambda result: result.one().a)
         for _ in clock.passes("page of 5,000 rows x 5, a row", 5, PAGE_ROWS):
             for _ in range(5):
-                assert len((await execute(page, (7,), execution_profile="tuples")).all()) == PAGE_ROWS
+                assert (
+                    len((await execute(page, (7,), execution_profile="tuples")).all()) == PAGE_ROWS
+                )
 
         def batch() -> Awaitable[Any]:
             made = BatchStatement(BatchType.UNLOGGED)
@@ -241,7 +253,9 @@ async def acsylla(address: str, port: int) -> Figures:
             assert (await session.execute(bound(select, (7,)))).first().as_dict()["a"] == 7
     for _ in clock.passes("select of one row, 100 in flight", MANY):
         await by_workers(
-            lambda: session.execute(bound(select, (7,))), MANY, lambda result: result.first().as_dict()["a"]
+            lambda: session.execute(bound(select, (7,))),
+            MANY,
+            lambda result: result.first().as_dict()["a"],
         )
     for _ in clock.passes("page of 5,000 rows x 5, a row", 5, PAGE_ROWS):
         for _ in range(5):
@@ -278,7 +292,9 @@ async def scyllapy(address: str, port: int) -> Figures:
         for _ in range(ONE_AT_A_TIME):
             assert (await session.execute(select, key)).first()["a"] == 7
     for _ in clock.passes("select of one row, 100 in flight", MANY):
-        await by_workers(lambda: session.execute(select, key), MANY, lambda result: result.first()["a"])
+        await by_workers(
+            lambda: session.execute(select, key), MANY, lambda result: result.first()["a"]
+        )
     for _ in clock.passes("page of 5,000 rows x 5, a row", 5, PAGE_ROWS):
         for _ in range(5):
             assert len((await session.execute(page, key)).all()) == PAGE_ROWS

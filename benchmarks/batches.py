@@ -73,12 +73,16 @@ def report(found: dict[str, Any]) -> list[str]:
     lines = []
     for driver, figures in found.items():
         for case, (time, blocks) in figures["build"].items():
-            lines.append(f"{driver:20} building 100 by {case:32} {time:9.1f} us {blocks:6.2f} blocks a row")
+            lines.append(
+                f"{driver:20} building 100 by {case:32} {time:9.1f} us {blocks:6.2f} blocks a row"
+            )
         for case, time in figures["execute"].items():
             lines.append(f"{driver:20} {case:48} {time:9.1f} us")
     ours = found["turbocql c"]
     many, blocks = ours["build"]["add_many"]
-    others = [figures["build"]["add"][0] for driver, figures in found.items() if driver in peers.PEERS]
+    others = [
+        figures["build"]["add"][0] for driver, figures in found.items() if driver in peers.PEERS
+    ]
     if others:
         ratio = min(others) / many
         lines.append(f"add_many beside the fastest peer's add: {ratio:.0f} times as fast; target {BUILD_TARGET:.0f}: "
@@ -87,18 +91,28 @@ def report(found: dict[str, Any]) -> list[str]:
         f"blocks a row by add_many: {blocks:.2f}; target {BLOCKS_TARGET:.0f}: {verdict(blocks <= BLOCKS_TARGET)}"
     )
     for case, time in ours["execute"].items():
-        lines.append(f"{case}: {time:.1f} us; target {EXECUTE_TARGET:.0f}: {verdict(time <= EXECUTE_TARGET)}")
+        lines.append(
+            f"{case}: {time:.1f} us; target {EXECUTE_TARGET:.0f}: {verdict(time <= EXECUTE_TARGET)}"
+        )
     return lines
 
 
 def main() -> None:
     """Measure, print, write the JSON."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--no-peers", action="store_true", help="leave the other drivers out")
-    parser.add_argument("--json", type=Path, default=peers.cache() / "batches.json", help="where the JSON goes")
+    parser.add_argument(
+        "--json", type=Path, default=peers.cache() / "batches.json", help="where the JSON goes"
+    )
     arguments = parser.parse_args()
     need("geomet", "numpy")
-    drivers = ["turbocql c", "turbocql python", *(() if arguments.no_peers else (*peers.PEERS, "acsylla"))]
+    drivers = [
+        "turbocql c",
+        "turbocql python",
+        *(() if arguments.no_peers else (*peers.PEERS, "acsylla")),
+    ]
     found = measure(drivers)
     arguments.json.parent.mkdir(parents=True, exist_ok=True)
     arguments.json.write_text(json.dumps(found, indent=1))

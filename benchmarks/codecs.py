@@ -65,8 +65,14 @@ def floor(*flags: str) -> float | None:
         source, program = Path(directory) / "floor.c", Path(directory) / "floor"
         source.write_text(FLOOR)
         try:
-            subprocess.run([compiler, "-O3", *flags, str(source), "-o", str(program)], check=True, capture_output=True)
-            return float(subprocess.run([str(program)], check=True, capture_output=True, text=True).stdout)
+            subprocess.run(
+                [compiler, "-O3", *flags, str(source), "-o", str(program)],
+                check=True,
+                capture_output=True,
+            )
+            return float(
+                subprocess.run([str(program)], check=True, capture_output=True, text=True).stdout
+            )
         except (subprocess.CalledProcessError, OSError):
             return None
 
@@ -92,7 +98,11 @@ def measure(with_peers: bool) -> dict[str, Any]:
         for peer in peers.PEERS if with_peers else ():
             runs.setdefault(peer, []).append(peers.run_peer(peer, SCRIPT))
     plain, wide = floor(), floor("-mavx2")
-    return {"drivers": {name: least(results) for name, results in runs.items()}, "floor": plain, "floor_avx2": wide}
+    return {
+        "drivers": {name: least(results) for name, results in runs.items()},
+        "floor": plain,
+        "floor_avx2": wide,
+    }
 
 
 def targets(floor_ns: float) -> dict[str, tuple[float | None, float | None]]:
@@ -115,8 +125,14 @@ def rows(result: dict[str, Any]) -> list[list[str]]:
         for at, what in enumerate(("write", "read")):
             if ours[at] is None:
                 continue
-            times = [result["drivers"][driver]["cases"].get(name, [None, None])[at] for driver in drivers]
-            others = [time for driver, time in zip(drivers, times, strict=True) if driver in peers.PEERS and time]
+            times = [
+                result["drivers"][driver]["cases"].get(name, [None, None])[at] for driver in drivers
+            ]
+            others = [
+                time
+                for driver, time in zip(drivers, times, strict=True)
+                if driver in peers.PEERS and time
+            ]
             target = wanted.get(name, (None, None))[at]
             table.append(
                 [
@@ -134,7 +150,9 @@ def rows(result: dict[str, Any]) -> list[list[str]]:
 def main() -> None:
     """Measure, print the table, write the JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", type=Path, default=peers.cache() / "codecs.json", help="where the JSON goes")
+    parser.add_argument(
+        "--json", type=Path, default=peers.cache() / "codecs.json", help="where the JSON goes"
+    )
     parser.add_argument("--no-peers", action="store_true", help="leave the other drivers out")
     arguments = parser.parse_args()
     result = measure(not arguments.no_peers)

@@ -26,7 +26,9 @@ def best(runs: list[dict[str, Any]], which: str, figure: str) -> float:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--no-peers", action="store_true")
     arguments = parser.parse_args()
@@ -39,16 +41,28 @@ def main() -> int:
             runs.setdefault("turbocql, pure", []).append(peers.run_ours("python", WORKER, place))
             if not arguments.no_peers:
                 try:
-                    runs.setdefault("cassandra-driver", []).append(peers.run_peer("cassandra-driver", WORKER, place))
+                    runs.setdefault("cassandra-driver", []).append(
+                        peers.run_peer("cassandra-driver", WORKER, place)
+                    )
                 except subprocess.CalledProcessError as error:
                     print(f"cassandra-driver cannot be measured: {error}", file=sys.stderr)
                     arguments.no_peers = True
     print(f"{'ms':20}{'first: wall':>14}{'CPU':>8}{'second: wall':>14}{'CPU':>8}")
     for name, found in runs.items():
         if found:
-            figures = [best(found, which, figure) for which in ("first", "second") for figure in ("wall", "cpu")]
-            print(f"{name:20}{figures[0]:14.2f}{figures[1]:8.2f}{figures[2]:14.2f}{figures[3]:8.2f}")
-    missed = {name: limit for name, limit in TARGETS.items() if best(runs["turbocql"], "first", name) > limit}
+            figures = [
+                best(found, which, figure)
+                for which in ("first", "second")
+                for figure in ("wall", "cpu")
+            ]
+            print(
+                f"{name:20}{figures[0]:14.2f}{figures[1]:8.2f}{figures[2]:14.2f}{figures[3]:8.2f}"
+            )
+    missed = {
+        name: limit
+        for name, limit in TARGETS.items()
+        if best(runs["turbocql"], "first", name) > limit
+    }
     print("targets:", TARGETS, "missed:" if missed else "met", ", ".join(missed))
     return 1 if missed else 0
 

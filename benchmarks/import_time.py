@@ -25,7 +25,9 @@ MODULES = ("cassandra", "cassandra.cluster", "cassandra.aio")
 
 def measure(module: str, repeats: int) -> tuple[float, int]:
     """(CPU milliseconds, resident KiB) of the best of `repeats` processes."""
-    environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    environment = {
+        key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"
+    }
     runs = []
     for _ in range(repeats + 1):  # the first one may have to write the bytecode
         done = subprocess.run(
@@ -41,7 +43,9 @@ def measure(module: str, repeats: int) -> tuple[float, int]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--repeats", type=int, default=15)
     parser.add_argument("--json", metavar="FILE")
     args = parser.parse_args()
@@ -49,7 +53,9 @@ def main() -> None:
     for module in MODULES:
         milliseconds, resident = measure(module, args.repeats)
         results[module] = {"cpu_ms": round(milliseconds, 2), "resident_kib": resident}
-        print(f"import {module:<20} {milliseconds:7.1f} ms CPU   {resident / 1024:6.1f} MiB resident")
+        print(
+            f"import {module:<20} {milliseconds:7.1f} ms CPU   {resident / 1024:6.1f} MiB resident"
+        )
     if args.json:
         with open(args.json, "w") as file:
             json.dump(results, file, indent=2)

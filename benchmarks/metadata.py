@@ -60,7 +60,10 @@ def schema_rows(tables: int, in_a_keyspace: int = 100) -> dict[str, list[Row]]:
     for number in range(tables):
         keyspace, table = f"keyspace_{number // in_a_keyspace:03}", f"table_{number:05}"
         if number % in_a_keyspace == 0:
-            replication = {"class": "org.apache.cassandra.locator.SimpleStrategy", "replication_factor": "1"}
+            replication = {
+                "class": "org.apache.cassandra.locator.SimpleStrategy",
+                "replication_factor": "1",
+            }
             found["system_schema.keyspaces"].append(
                 {"keyspace_name": keyspace, "durable_writes": True, "replication": replication}
             )
@@ -68,14 +71,23 @@ def schema_rows(tables: int, in_a_keyspace: int = 100) -> dict[str, list[Row]]:
         found["system_schema.tables"].append({**where, **OPTIONS, "id": uuid.UUID(int=number)})
         found["system_schema.columns"].extend({**where, **column} for column in columns())
         found["system_schema.indexes"].append(
-            {**where, "index_name": f"{table}_b_idx", "kind": "COMPOSITES", "options": {"target": "column_03"}}
+            {
+                **where,
+                "index_name": f"{table}_b_idx",
+                "kind": "COMPOSITES",
+                "options": {"target": "column_03"},
+            }
         )
     return found
 
 
 def columns() -> Iterator[Row]:
     """Ten columns: two of the key."""
-    kinds = [("partition_key", 0, "none"), ("clustering", 0, "desc"), *[("regular", -1, "none")] * 8]
+    kinds = [
+        ("partition_key", 0, "none"),
+        ("clustering", 0, "desc"),
+        *[("regular", -1, "none")] * 8,
+    ]
     for at, ((kind, position, order), cql_type) in enumerate(zip(kinds, TYPES, strict=True)):
         name = f"column_{at:02}"
         yield {
@@ -84,20 +96,30 @@ def columns() -> Iterator[Row]:
         }  # fmt: skip
 
 
-def body(table: str, wanted: Sequence[tuple[str, str]], content: Sequence[Mapping[str, Any]]) -> bytes:
+def body(
+    table: str, wanted: Sequence[tuple[str, str]], content: Sequence[Mapping[str, Any]]
+) -> bytes:
     """A ROWS result of protocol version 4."""
     kinds = [parse_type(kind) for _, kind in wanted]
     names = [name for name, _ in wanted]
     specs = b"".join(string(name) + kind.option(4) for name, kind in zip(names, kinds, strict=True))
-    head = struct.pack(">iii", 2, 0x01, len(names)) + b"".join(map(string, table.split("."))) + specs
-    return head + struct.pack(">i", len(content)) + b"".join(encode_row(kinds, names, row) for row in content)
+    head = (
+        struct.pack(">iii", 2, 0x01, len(names)) + b"".join(map(string, table.split("."))) + specs
+    )
+    return (
+        head
+        + struct.pack(">i", len(content))
+        + b"".join(encode_row(kinds, names, row) for row in content)
+    )
 
 
 def rules(tables: int) -> list[Rule]:
     """What the server answers: each schema table as a whole, or the columns that this driver asks for."""
     content = schema_rows(tables)
     # Some drivers insist on these two.
-    supported = string("CQL_VERSION") + b"\0\x01" + string("3.4.6") + string("COMPRESSION") + b"\0\0"
+    supported = (
+        string("CQL_VERSION") + b"\0\x01" + string("3.4.6") + string("COMPRESSION") + b"\0\0"
+    )
     found: list[Rule] = [(OPTIONS_OPCODE, b"", SUPPORTED, b"\0\x02" + supported)]
     for name, described in {**SCHEMA_TABLES, **SCHEMA_TABLES_OF_5_0}.items():
         rows = content.get(name, [])
@@ -115,13 +137,21 @@ def measure(tables: int, rounds: int, with_peers: bool) -> dict[str, dict[str, f
         for _ in range(rounds):
             for mode in ("time", "memory", "off"):
                 arguments = (address, str(port), mode)
-                results = {f"turbocql {lane}": peers.run_ours(lane, WORKER, arguments) for lane in ("c", "python")}
+                results = {
+                    f"turbocql {lane}": peers.run_ours(lane, WORKER, arguments)
+                    for lane in ("c", "python")
+                }
                 for peer in peers.PEERS if with_peers else ():
                     results[peer] = peers.run_peer(peer, WORKER, arguments)
                 for name, result in results.items():
-                    figures = {f"off_{key}" if mode == "off" else key: value for key, value in result.items()}
+                    figures = {
+                        f"off_{key}" if mode == "off" else key: value
+                        for key, value in result.items()
+                    }
                     known = found.setdefault(name, {})
-                    known.update({key: min(value, known.get(key, value)) for key, value in figures.items()})
+                    known.update(
+                        {key: min(value, known.get(key, value)) for key, value in figures.items()}
+                    )
     for name, figures in found.items():
         if figures["tables"] != tables:
             raise RuntimeError(f"{name} saw {figures['tables']} tables of {tables}")
@@ -142,13 +172,20 @@ LINES = (
 
 def table_of(found: dict[str, dict[str, float]]) -> str:
     """A line for each figure, and how many times a peer's least is ours."""
-    lines = [f"{'':<44}" + "".join(f"{name:>18}" for name in found) + f"{'peer / ours':>14}{'target':>8}"]
+    lines = [
+        f"{'':<44}" + "".join(f"{name:>18}" for name in found) + f"{'peer / ours':>14}{'target':>8}"
+    ]
     ours = found["turbocql c"]
     for key, title, unit in LINES:
         others = [figures[key] for name, figures in found.items() if name in peers.PEERS]
         ratio = f"{min(others) / ours[key]:>14.1f}" if others else f"{'-':>14}"
         target = f"{TARGETS[key]:>8.1f}" if key in TARGETS else ""
-        lines.append(f"{title:<44}" + "".join(f"{one[key] / unit:>18.4f}" for one in found.values()) + ratio + target)
+        lines.append(
+            f"{title:<44}"
+            + "".join(f"{one[key] / unit:>18.4f}" for one in found.values())
+            + ratio
+            + target
+        )
     return "\n".join(lines)
 
 
@@ -165,7 +202,9 @@ def main() -> None:
     print(f"{arguments.tables} tables, least of {arguments.rounds} rounds")
     print(table_of(found))
     if arguments.json:
-        arguments.json.write_text(json.dumps({"tables": arguments.tables, "drivers": found}, indent=1) + "\n")
+        arguments.json.write_text(
+            json.dumps({"tables": arguments.tables, "drivers": found}, indent=1) + "\n"
+        )
 
 
 if __name__ == "__main__":

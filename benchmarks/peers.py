@@ -42,7 +42,9 @@ def environment(peer: str, extra: Sequence[str] = ("numpy",)) -> Path:
     return python
 
 
-def run(python: Path | str, script: Path, arguments: Sequence[str], settings: Mapping[str, str]) -> Any:
+def run(
+    python: Path | str, script: Path, arguments: Sequence[str], settings: Mapping[str, str]
+) -> Any:
     """What `script` prints as JSON on its last line, run by `python` with the environment variables `settings`.
 
     Every driver imports modules compiled to bytecode before, as installed ones are: this tree's are written in the first round.
@@ -67,4 +69,6 @@ def run_peer(peer: str, script: Path, arguments: Sequence[str] = ()) -> Any:
 def run_ours(lane: str, script: Path, arguments: Sequence[str] = ()) -> Any:
     """The same with this tree, in the lane "python" or "c"."""
     cache().mkdir(parents=True, exist_ok=True)
-    return run(sys.executable, script, arguments, {"PYTHONPATH": str(TREE), "CASS_DRIVER_IMPL": lane})
+    return run(
+        sys.executable, script, arguments, {"PYTHONPATH": str(TREE), "CASS_DRIVER_IMPL": lane}
+    )

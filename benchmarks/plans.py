@@ -61,7 +61,11 @@ def table(found: dict[str, Any], hosts: int, vnodes: int) -> list[list[str]]:
     lines = [["case", *drivers, "peer / ours", "target"]]
     for name, ours in found["turbocql c"]["plans"].items():
         times = [found[driver]["plans"].get(name) for driver in drivers]
-        others = [time for driver, time in zip(drivers, times, strict=True) if driver in peers.PEERS and time]
+        others = [
+            time
+            for driver, time in zip(drivers, times, strict=True)
+            if driver in peers.PEERS and time
+        ]
         target, times_faster = TARGETS.get(name), TIMES.get(name)
         said = "" if target is None else f"{target:,.0f} {'met' if ours <= target else 'MISSED'}"
         if times_faster is not None and others:
@@ -76,7 +80,9 @@ def table(found: dict[str, Any], hosts: int, vnodes: int) -> list[list[str]]:
         )
     rings = [found[driver]["ring"] for driver in drivers]
     ours = found["turbocql c"]["ring"]
-    others = [time for driver, time in zip(drivers, rings, strict=True) if driver in peers.PEERS and time]
+    others = [
+        time for driver, time in zip(drivers, rings, strict=True) if driver in peers.PEERS and time
+    ]
     lines.append(
         [
             f"ring of {hosts} x {vnodes}, s",
@@ -90,11 +96,15 @@ def table(found: dict[str, Any], hosts: int, vnodes: int) -> list[list[str]]:
 
 def main() -> None:
     """Measure, print the table, write the JSON."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--no-peers", action="store_true", help="leave the other drivers out")
     parser.add_argument("--hosts", type=int, default=1000, help="of the ring that is built")
     parser.add_argument("--vnodes", type=int, default=256, help="tokens of each of them")
-    parser.add_argument("--json", type=Path, default=peers.cache() / "plans.json", help="where the JSON goes")
+    parser.add_argument(
+        "--json", type=Path, default=peers.cache() / "plans.json", help="where the JSON goes"
+    )
     arguments = parser.parse_args()
     need("geomet")
     drivers = ["turbocql c", "turbocql python", *(() if arguments.no_peers else peers.PEERS)]

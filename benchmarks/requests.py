@@ -84,13 +84,19 @@ def peer_lanes() -> list[Lane]:
 
 
 def environment_of(lane: Lane) -> dict[str, str]:
-    inherited = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "CASS_DRIVER_IMPL")}
+    inherited = {
+        key: value
+        for key, value in os.environ.items()
+        if key not in ("PYTHONPATH", "CASS_DRIVER_IMPL")
+    }
     return {**inherited, **lane.settings}
 
 
 def measure(lane: Lane, address: str, port: int, cases: list[str]) -> Figures:
     command = [lane.python, str(WORKER), lane.face, address, str(port), *cases]
-    done = subprocess.run(command, env=environment_of(lane), cwd=peers.cache(), stdout=subprocess.PIPE, text=True)
+    done = subprocess.run(
+        command, env=environment_of(lane), cwd=peers.cache(), stdout=subprocess.PIPE, text=True
+    )
     if done.returncode:
         print(f"{lane.name} failed with {done.returncode}", file=sys.stderr)
         return {}
@@ -120,8 +126,16 @@ def system_calls(lane: Lane, address: str, port: int) -> float | None:
                 "calls",
                 times,
             ]
-            subprocess.run(command, env=environment_of(lane), cwd=peers.cache(), stdout=subprocess.PIPE, check=True)
-            total = re.search(r"^\s*100\.00\s+\S+\s+(?:\d+\s+)?(\d+)\s.*total$", report.read_text(), re.MULTILINE)
+            subprocess.run(
+                command,
+                env=environment_of(lane),
+                cwd=peers.cache(),
+                stdout=subprocess.PIPE,
+                check=True,
+            )
+            total = re.search(
+                r"^\s*100\.00\s+\S+\s+(?:\d+\s+)?(\d+)\s.*total$", report.read_text(), re.MULTILINE
+            )
             if total is None:
                 return None
             counts.append(int(total[1]))
@@ -133,11 +147,17 @@ def show(lanes: list[Lane], best: dict[str, dict[str, dict[str, Any]]]) -> None:
     print("us of client CPU".ljust(48) + "".join(lane.name.rjust(18) for lane in lanes))
     for case in cases:
         figures = [best[lane.name].get(case) for lane in lanes]
-        print(case.ljust(48) + "".join((f"{found['us']:.2f}" if found else "-").rjust(18) for found in figures))
+        print(
+            case.ljust(48)
+            + "".join((f"{found['us']:.2f}" if found else "-").rjust(18) for found in figures)
+        )
     print("\nrequests a second".ljust(49) + "".join(lane.name.rjust(18) for lane in lanes))
     for case in cases:
         figures = [best[lane.name].get(case) for lane in lanes]
-        print(case.ljust(48) + "".join((f"{found['rate']:,.0f}" if found else "-").rjust(18) for found in figures))
+        print(
+            case.ljust(48)
+            + "".join((f"{found['rate']:,.0f}" if found else "-").rjust(18) for found in figures)
+        )
 
 
 def judge(best: dict[str, dict[str, dict[str, Any]]]) -> None:
@@ -179,7 +199,9 @@ def main() -> None:
         calls = system_calls(lanes[0], address, port)
         if calls is not None:
             verdict = "met" if calls <= MOST_SYSTEM_CALLS else "MISSED"
-            print(f"aio: system calls a request, 100 in flight: {calls:.2f}, target {MOST_SYSTEM_CALLS}: {verdict}")
+            print(
+                f"aio: system calls a request, 100 in flight: {calls:.2f}, target {MOST_SYSTEM_CALLS}: {verdict}"
+            )
 
 
 if __name__ == "__main__":

@@ -39,15 +39,23 @@ PURE = [
 def judged(times: dict[str, Times]) -> list[str]:
     """A line for each target, beside the fastest peer of the same kind."""
     lines = []
-    kinds: list[tuple[str, list[tuple[str, str, tuple[str, ...], float]], Callable[[str], bool]]] = [
+    kinds: list[
+        tuple[str, list[tuple[str, str, tuple[str, ...], float]], Callable[[str], bool]]
+    ] = [
         ("c", COMPILED, lambda name: not name.endswith("pure")),
         ("python", PURE, lambda name: name.endswith("pure")),
     ]
     for impl, targets, is_peer in kinds:
         ours = times[f"turbocql {impl} engine"]
-        theirs = [lane for name, lane in times.items() if not name.startswith("turbocql") and is_peer(name)]
+        theirs = [
+            lane
+            for name, lane in times.items()
+            if not name.startswith("turbocql") and is_peer(name)
+        ]
         for what, case, cases, factor in targets:
-            best = min((lane[name] for lane in theirs for name in cases if name in lane), default=None)
+            best = min(
+                (lane[name] for lane in theirs for name in cases if name in lane), default=None
+            )
             if best is not None:
                 ratio = best / ours[case]
                 verdict = "met" if ratio >= factor else "MISSED"
@@ -58,8 +66,12 @@ def judged(times: dict[str, Times]) -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=3, help="each lane's best of so many processes")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--rounds", type=int, default=3, help="each lane's best of so many processes"
+    )
     parser.add_argument("--json", type=Path, help="write the times there, in nanoseconds")
     parser.add_argument("--no-peers", action="store_true", help="measure this driver alone")
     options = parser.parse_args()
@@ -71,7 +83,9 @@ def main() -> None:
     times: dict[str, Times] = {lane.name: {} for lane in lanes}
     for _ in range(options.rounds):
         for lane in lanes:
-            for case, spent in peers.run(lane.python, WORKER, ("results", lane.api), lane.settings).items():
+            for case, spent in peers.run(
+                lane.python, WORKER, ("results", lane.api), lane.settings
+            ).items():
                 times[lane.name][case] = min(spent, times[lane.name].get(case, spent))
     for name in ("turbocql c engine", *[name for name in times if name != "turbocql c engine"]):
         print(table({name: times[name]}, {}))

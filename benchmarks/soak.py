@@ -30,10 +30,25 @@ from cassandra import aio
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.engine.loop import new_event_loop
-from cassandra.errors import ConnectionException, DriverException, NoHostAvailable, OperationTimedOut
+from cassandra.errors import (
+    ConnectionException,
+    DriverException,
+    NoHostAvailable,
+    OperationTimedOut,
+)
 from cassandra.policies import ConstantReconnectionPolicy, RoundRobinPolicy
 from cassandra.query import BatchStatement
-from cassandra.testing.fake import Answer, ErrorCode, FakeCluster, FakeNode, Request, error, rows, silence, void
+from cassandra.testing.fake import (
+    Answer,
+    ErrorCode,
+    FakeCluster,
+    FakeNode,
+    Request,
+    error,
+    rows,
+    silence,
+    void,
+)
 
 SELECT = "SELECT k, v FROM t WHERE k = ?"
 INSERT = "INSERT INTO t (k, v) VALUES (?, ?)"
@@ -95,7 +110,11 @@ def disturb(nodes: FakeCluster, dice: random.Random) -> None:
     elif kind == "storm":
         for _ in range(200):
             change, about = dice.choice(
-                (("UP", "STATUS_CHANGE"), ("DOWN", "STATUS_CHANGE"), ("NEW_NODE", "TOPOLOGY_CHANGE"))
+                (
+                    ("UP", "STATUS_CHANGE"),
+                    ("DOWN", "STATUS_CHANGE"),
+                    ("NEW_NODE", "TOPOLOGY_CHANGE"),
+                )
             )
             nodes.tell(about, change, dice.choice(nodes.nodes))
     else:
@@ -123,7 +142,12 @@ def serve(seed: int) -> None:
             node.prime_prepare(INSERT, COLUMNS)
             moody = Moody(random.Random(dice.random()))
             for match in (SELECT, INSERT):
-                node.prime(lambda request, text=match: request.opcode in (10, 13) and text in request.queries, moody)  # type: ignore[misc]
+                node.prime(
+                    lambda request, text=match: (
+                        request.opcode in (10, 13) and text in request.queries
+                    ),
+                    moody,
+                )  # type: ignore[misc]
         print(nodes.nodes[0].port, *nodes.contact_points, flush=True)
         threading.Thread(target=wait_for_end, args=(over,), daemon=True).start()
         while not over.wait(dice.uniform(0.2, 2.0)):
@@ -180,7 +204,9 @@ class Soak:
 
     def note(self, failure: BaseException) -> None:
         """An error is counted where such faults cause it; any other one ends the run."""
-        expected = isinstance(failure, (ConnectionException, DriverException, NoHostAvailable, OperationTimedOut))
+        expected = isinstance(
+            failure, (ConnectionException, DriverException, NoHostAvailable, OperationTimedOut)
+        )
         if expected and type(failure) is not DriverException:
             self.outcomes[type(failure).__name__] += 1
         else:
@@ -201,7 +227,9 @@ async def work(soak: Soak, session: aio.Session, select: Any, insert: Any) -> No
         key, kind = dice.randrange(1 << 30), dice.random()
         try:
             if kind < 0.5:
-                soak.check(key, (await asyncio.wait_for(session.execute(select, (key,)), LONGEST)).all())
+                soak.check(
+                    key, (await asyncio.wait_for(session.execute(select, (key,)), LONGEST)).all()
+                )
                 continue
             if kind < 0.55:
                 given_up = asyncio.ensure_future(session.execute(select, (key,)))
@@ -265,7 +293,9 @@ def figures(loops: list[asyncio.AbstractEventLoop]) -> dict[str, float]:
     }
 
 
-def verdict(samples: list[dict[str, float]], after: dict[str, float], before: dict[str, float]) -> list[str]:
+def verdict(
+    samples: list[dict[str, float]], after: dict[str, float], before: dict[str, float]
+) -> list[str]:
     """What has grown: in the second half against the first one (its beginning warms up), or is left over after the end."""
     half = len(samples) // 2
     first, second = samples[half // 2 : half], samples[half + half // 2 :]
@@ -289,11 +319,15 @@ async def run(soak: Soak, interval: float) -> list[dict[str, float]]:
         async with aio.Cluster(soak.addresses, **soak.settings()) as cluster:
             session = await cluster.connect()
             select, insert = await session.prepare(SELECT), await session.prepare(INSERT)
-            workers = [asyncio.ensure_future(work(soak, session, select, insert)) for _ in range(WORKERS)]
+            workers = [
+                asyncio.ensure_future(work(soak, session, select, insert)) for _ in range(WORKERS)
+            ]
             thread = asyncio.ensure_future(asyncio.to_thread(work_blocking, soak, blocking))
             began = time.monotonic()
             while not soak.over:
-                await asyncio.wait([*workers, thread], timeout=interval, return_when=asyncio.FIRST_EXCEPTION)
+                await asyncio.wait(
+                    [*workers, thread], timeout=interval, return_when=asyncio.FIRST_EXCEPTION
+                )
                 sample = figures([loop, blocking.loop_thread.loop])
                 samples.append(sample)
                 print(f"{time.monotonic() - began:6.0f} s", sample, dict(soak.outcomes), flush=True)
@@ -302,9 +336,13 @@ async def run(soak: Soak, interval: float) -> list[dict[str, float]]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--minutes", type=float, default=10.0)
-    parser.add_argument("--interval", type=float, default=10.0, help="seconds between two lines of figures")
+    parser.add_argument(
+        "--interval", type=float, default=10.0, help="seconds between two lines of figures"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()

@@ -11,7 +11,9 @@ from __future__ import annotations
 import os
 
 # Packages here, single modules (cluster.py, cluster.cpython-311-x86_64-linux-gnu.so) in every other driver.
-_OUR_PACKAGES = frozenset({"cluster", "cqltypes", "metadata", "policies", "protocol", "query", "util"})
+_OUR_PACKAGES = frozenset(
+    {"cluster", "cqltypes", "metadata", "policies", "protocol", "query", "util"}
+)
 # Modules that exist only elsewhere.
 _FOREIGN_MODULES = frozenset(
     {"bytesio", "c_shard_info", "ioutils", "numpy_parser", "obj_parser", "parsing", "row_parser"}
@@ -23,7 +25,9 @@ def foreign_files(directory: str) -> list[str]:
     """The names in `directory`, a package directory `cassandra`, that belong to another driver."""
     suspects = _OUR_PACKAGES | _FOREIGN_MODULES
     return sorted(
-        name for name in os.listdir(directory) if name.endswith(_MODULE_SUFFIXES) and name.partition(".")[0] in suspects
+        name
+        for name in os.listdir(directory)
+        if name.endswith(_MODULE_SUFFIXES) and name.partition(".")[0] in suspects
     )
 
 
@@ -45,7 +49,11 @@ def refuse_foreign_files(directory: str) -> None:
     if not names:
         return
     owners = _owners(names)
-    who = " and ".join(owners) if owners else "another distribution that owns the package name 'cassandra'"
+    who = (
+        " and ".join(owners)
+        if owners
+        else "another distribution that owns the package name 'cassandra'"
+    )
     uninstall = " ".join(owners) if owners else "<that distribution>"
     raise ImportError(
         f"{who} is installed in the same place as turbocql, and their files are mixed in {directory} "

@@ -76,7 +76,9 @@ fallback_reason: str | None = None
 def twin(name: str, impl: str) -> ModuleType:
     """The module that implements `name` (a key of `TWINS`) in `impl`, "python" or "c"; ImportError where that fails."""
     if name not in TWINS:
-        raise AttributeError(f"no twin modules are named {name!r}; there are {', '.join(sorted(TWINS))}")
+        raise AttributeError(
+            f"no twin modules are named {name!r}; there are {', '.join(sorted(TWINS))}"
+        )
     if impl == "python":
         return importlib.import_module(TWINS[name])
     try:
@@ -93,7 +95,11 @@ def _missing_compiled() -> list[str]:
 
     They are looked for, not imported: they import modules that may be in the middle of importing this one.
     """
-    return [name for name in (f"cassandra._accel.{twin_name}" for twin_name in TWINS) if not _is_there(name)]
+    return [
+        name
+        for name in (f"cassandra._accel.{twin_name}" for twin_name in TWINS)
+        if not _is_there(name)
+    ]
 
 
 def _is_there(name: str) -> bool:

@@ -42,7 +42,9 @@ def lazy_names(
 def _is_submodule(module: str, name: str) -> bool:
     spec = sys.modules[module].__spec__
     places = (spec.submodule_search_locations if spec is not None else None) or ()
-    return any(os.path.exists(os.path.join(place, end)) for place in places for end in (f"{name}.py", name))
+    return any(
+        os.path.exists(os.path.join(place, end)) for place in places for end in (f"{name}.py", name)
+    )
 
 
 def _reexported(module: str) -> Mapping[str, str]:

@@ -70,7 +70,9 @@ REEXPORTS: dict[str, dict[str, str]] = {
         ),
     },
     "cassandra.encoder": {
-        "cassandra.util": ("Date LineString OrderedMap OrderedMapSerializedKey Point Polygon Time sortedset"),
+        "cassandra.util": (
+            "Date LineString OrderedMap OrderedMapSerializedKey Point Polygon Time sortedset"
+        ),
     },
     "cassandra.metadata": {
         "cassandra": "ConsistencyLevel InvalidRequest SignatureDescriptor Unauthorized",

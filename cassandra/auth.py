@@ -93,7 +93,12 @@ class PlainTextAuthenticator(Authenticator):
         self.password = password
 
     def initial_response(self) -> bytes:
-        return Token(b"\0" + _utf8(self.username, "the user name") + b"\0" + _utf8(self.password, "the password"))
+        return Token(
+            b"\0"
+            + _utf8(self.username, "the user name")
+            + b"\0"
+            + _utf8(self.password, "the password")
+        )
 
     def evaluate_challenge(self, challenge: bytes | None) -> bytes:
         # Some servers open with a challenge that only asks for the mechanism's first token.
@@ -116,7 +121,9 @@ class SaslAuthProvider(AuthProvider):
 class SaslAuthenticator(Authenticator):
     """One connection's SASL exchange through ``pure-sasl``."""
 
-    def __init__(self, host: str, service: str, mechanism: str = "GSSAPI", **sasl_kwargs: Any) -> None:
+    def __init__(
+        self, host: str, service: str, mechanism: str = "GSSAPI", **sasl_kwargs: Any
+    ) -> None:
         self.sasl = _sasl_client()(host, service, mechanism, **sasl_kwargs)
 
     def initial_response(self) -> bytes | None:

@@ -14,7 +14,12 @@ from typing import Any, NamedTuple
 
 from cassandra._lazy import lazy_names
 
-__all__ = ["ExecutionResult", "execute_concurrent", "execute_concurrent_async", "execute_concurrent_with_args"]
+__all__ = [
+    "ExecutionResult",
+    "execute_concurrent",
+    "execute_concurrent_async",
+    "execute_concurrent_with_args",
+]
 
 
 class ExecutionResult(NamedTuple):
@@ -51,7 +56,9 @@ def execute_concurrent_with_args(
     session: Any, statement: Any, parameters: Iterable[Any], *args: Any, **kwargs: Any
 ) -> list[ExecutionResult] | Iterator[ExecutionResult]:
     """`execute_concurrent` of one statement with each of `parameters`."""
-    return execute_concurrent(session, ((statement, values) for values in parameters), *args, **kwargs)
+    return execute_concurrent(
+        session, ((statement, values) for values in parameters), *args, **kwargs
+    )
 
 
 def _options(execution_profile: Any, row_type: Any) -> dict[str, Any]:
@@ -70,7 +77,9 @@ def _options(execution_profile: Any, row_type: Any) -> dict[str, Any]:
 def _submit_of(session: Any) -> Any:
     """`Session.submit_watched`, where no program has put another `execute_async` in the place of the session's own."""
     own = getattr(type(session), "execute_async", None)
-    is_own = getattr(own, "__module__", "") == "cassandra.cluster.session" and "execute_async" not in vars(session)
+    is_own = getattr(
+        own, "__module__", ""
+    ) == "cassandra.cluster.session" and "execute_async" not in vars(session)
     return session.submit_watched if is_own else None
 
 
@@ -98,7 +107,9 @@ class _Run:
         self._row_type = options.get("row_type")
         refuse = getattr(session, "refuse_on_loop", None)
         if refuse is not None:
-            refuse("execute_concurrent()", "execute_concurrent_async, or execute_async with callbacks")
+            refuse(
+                "execute_concurrent()", "execute_concurrent_async, or execute_async with callbacks"
+            )
         self._submit = _submit_of(session)
         self._condition = threading.Condition(threading.Lock())
         self._wants_wake_up = False
@@ -163,8 +174,12 @@ class _Run:
         self._sent = position + 1
         self._under_way += 1
         try:
-            if self._submit is not None:  # rows stay undecoded until somebody reads them, in the reader's thread
-                self._submit(statement, parameters, self._on_done, position, self._profile, self._row_type)
+            if (
+                self._submit is not None
+            ):  # rows stay undecoded until somebody reads them, in the reader's thread
+                self._submit(
+                    statement, parameters, self._on_done, position, self._profile, self._row_type
+                )
                 return True
             future = self._session.execute_async(statement, parameters, **self._options)
             arguments = (future, position)
@@ -181,7 +196,8 @@ class _Run:
     def _on_done(self, future: Any, position: int) -> None:
         error = future.error
         self._complete(
-            position, _outcome(ExecutionResult, (True, future.result()) if error is None else (False, error))
+            position,
+            _outcome(ExecutionResult, (True, future.result()) if error is None else (False, error)),
         )
 
     def _on_success(self, rows: Any, future: Any, position: int) -> None:
@@ -237,7 +253,11 @@ class _UnwatchedRun:
     """One call that nobody waits in: each completion sends the next statement, from whichever thread it comes in."""
 
     def __init__(
-        self, session: Any, statements: list[tuple[Any, Any]], fail_fast: bool, options: dict[str, Any]
+        self,
+        session: Any,
+        statements: list[tuple[Any, Any]],
+        fail_fast: bool,
+        options: dict[str, Any],
     ) -> None:
         self.future: Future[list[ExecutionResult]] = Future()
         self._session = session
@@ -261,7 +281,12 @@ class _UnwatchedRun:
             self._sending = True
         while True:
             with self._lock:
-                if self._room == 0 or self._next == len(self._statements) or self._ended or self.future.cancelled():
+                if (
+                    self._room == 0
+                    or self._next == len(self._statements)
+                    or self._ended
+                    or self.future.cancelled()
+                ):
                     self._sending = False
                     break
                 self._room -= 1
@@ -277,7 +302,10 @@ class _UnwatchedRun:
             future = self._session.execute_async(statement, parameters, **self._options)
             arguments = (future, place)
             future.add_callbacks(
-                callback=self._on_success, callback_args=arguments, errback=self._on_error, errback_args=arguments
+                callback=self._on_success,
+                callback_args=arguments,
+                errback=self._on_error,
+                errback_args=arguments,
             )
         except Exception as error:
             self._on_error(error, None, place)

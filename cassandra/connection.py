@@ -71,9 +71,7 @@ HEADER_DIRECTION_TO_CLIENT = 0x80
 HEADER_DIRECTION_MASK = 0x80
 PROTOCOL_VERSION_MASK = 0x7F
 
-DEFAULT_CQL_VERSION = (
-    "3.0.0"  # section 4.1.1: what every server has; none is asked for unless Cluster.cql_version is set
-)
+DEFAULT_CQL_VERSION = "3.0.0"  # section 4.1.1: what every server has; none is asked for unless Cluster.cql_version is set
 
 _LARGEST_BODY = 256 * 1024 * 1024  # bytes: section 2.4, the limit of an envelope's length
 

@@ -29,11 +29,19 @@ class ConsistencyLevel:
 
 ConsistencyLevel.__module__ = "cassandra"
 ConsistencyLevel.name_to_value = {
-    name: value for name, value in vars(ConsistencyLevel).items() if name.isupper() and isinstance(value, int)
+    name: value
+    for name, value in vars(ConsistencyLevel).items()
+    if name.isupper() and isinstance(value, int)
 }
-ConsistencyLevel.value_to_name = {value: name for name, value in ConsistencyLevel.name_to_value.items()}
+ConsistencyLevel.value_to_name = {
+    value: name for name, value in ConsistencyLevel.name_to_value.items()
+}
 
 
 def consistency_value_to_name(value: int | None) -> str:
     """The name of a level, "Not Set" for None."""
-    return "Not Set" if value is None else ConsistencyLevel.value_to_name.get(value, f"unknown ({value})")
+    return (
+        "Not Set"
+        if value is None
+        else ConsistencyLevel.value_to_name.get(value, f"unknown ({value})")
+    )

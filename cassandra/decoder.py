@@ -1,5 +1,10 @@
 """Row factories, under the import path that programs know."""
 
-from cassandra.query.row_factories import dict_factory, named_tuple_factory, ordered_dict_factory, tuple_factory
+from cassandra.query.row_factories import (
+    dict_factory,
+    named_tuple_factory,
+    ordered_dict_factory,
+    tuple_factory,
+)
 
 __all__ = ["dict_factory", "named_tuple_factory", "ordered_dict_factory", "tuple_factory"]

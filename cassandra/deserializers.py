@@ -25,7 +25,11 @@ class Deserializer:
 
     def from_binary(self, data: bytes | None, protocol_version: int = 5) -> Any:
         """The value of a [bytes]; None for null."""
-        codec = self._codec if protocol_version == self.protocol_version else self.cqltype.codec(protocol_version)
+        codec = (
+            self._codec
+            if protocol_version == self.protocol_version
+            else self.cqltype.codec(protocol_version)
+        )
         return codec.decode_nullable(data)
 
 

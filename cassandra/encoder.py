@@ -170,7 +170,9 @@ class Encoder:
     def cql_encode_map_collection(self, val: Any) -> str:
         """``{key: value, ...}``."""
         encode = self.cql_encode_all_types
-        return "{" + ", ".join([f"{encode(key)}: {encode(item)}" for key, item in val.items()]) + "}"
+        return (
+            "{" + ", ".join([f"{encode(key)}: {encode(item)}" for key, item in val.items()]) + "}"
+        )
 
     def cql_encode_list_collection(self, val: Iterable[Any]) -> str:
         """``[a, b]``."""

@@ -21,7 +21,9 @@ class UnresolvableContactPoints(DriverException):
     """None of the contact points' names could be resolved to an address."""
 
     def __init__(self, contact_points: Sequence[str], msg: str | None = None) -> None:
-        super().__init__(msg or f"no contact point could be resolved: {', '.join(map(str, contact_points))}")
+        super().__init__(
+            msg or f"no contact point could be resolved: {', '.join(map(str, contact_points))}"
+        )
         self.contact_points = list(contact_points)
 
 
@@ -90,7 +92,10 @@ class Unavailable(_ConsistencyError):
         self.required_replicas = required_replicas
         self.alive_replicas = alive_replicas
         super().__init__(
-            summary_message, consistency, required_replicas=required_replicas, alive_replicas=alive_replicas
+            summary_message,
+            consistency,
+            required_replicas=required_replicas,
+            alive_replicas=alive_replicas,
         )
 
 
@@ -124,7 +129,9 @@ class ReadTimeout(Timeout):
 
     data_retrieved: bool | None = None
 
-    def __init__(self, summary_message: str, data_retrieved: bool | None = None, **info: Any) -> None:
+    def __init__(
+        self, summary_message: str, data_retrieved: bool | None = None, **info: Any
+    ) -> None:
         self.data_retrieved = data_retrieved
         super().__init__(summary_message, data_retrieved=data_retrieved, **info)
 
@@ -136,7 +143,9 @@ class WriteTimeout(Timeout):
 
     def __init__(self, summary_message: str, write_type: int | None = None, **info: Any) -> None:
         self.write_type = write_type
-        super().__init__(summary_message, write_type=WriteType.value_to_name.get(write_type, write_type), **info)  # type: ignore[arg-type]
+        super().__init__(
+            summary_message, write_type=WriteType.value_to_name.get(write_type, write_type), **info
+        )  # type: ignore[arg-type]
 
 
 class CoordinationFailure(_ConsistencyError):
@@ -180,7 +189,9 @@ class ReadFailure(CoordinationFailure):
 
     data_retrieved: bool | None = None
 
-    def __init__(self, summary_message: str, data_retrieved: bool | None = None, **info: Any) -> None:
+    def __init__(
+        self, summary_message: str, data_retrieved: bool | None = None, **info: Any
+    ) -> None:
         self.data_retrieved = data_retrieved
         super().__init__(summary_message, data_retrieved=data_retrieved, **info)
 
@@ -192,7 +203,9 @@ class WriteFailure(CoordinationFailure):
 
     def __init__(self, summary_message: str, write_type: int | None = None, **info: Any) -> None:
         self.write_type = write_type
-        super().__init__(summary_message, write_type=WriteType.value_to_name.get(write_type, write_type), **info)  # type: ignore[arg-type]
+        super().__init__(
+            summary_message, write_type=WriteType.value_to_name.get(write_type, write_type), **info
+        )  # type: ignore[arg-type]
 
 
 class FunctionFailure(RequestExecutionException):
@@ -202,7 +215,9 @@ class FunctionFailure(RequestExecutionException):
     function: str | None = None
     arg_types: Sequence[str] | None = None
 
-    def __init__(self, summary_message: str, keyspace: str, function: str, arg_types: Sequence[str]) -> None:
+    def __init__(
+        self, summary_message: str, keyspace: str, function: str, arg_types: Sequence[str]
+    ) -> None:
         self.keyspace = keyspace
         self.function = function
         self.arg_types = arg_types
@@ -354,7 +369,9 @@ class ProtocolVersionUnsupported(ConnectionException):
     """The server does not speak the protocol version that it was asked for."""
 
     def __init__(self, endpoint: Any, startup_version: int) -> None:
-        super().__init__(f"{endpoint} does not support native protocol version {startup_version}", endpoint)
+        super().__init__(
+            f"{endpoint} does not support native protocol version {startup_version}", endpoint
+        )
         self.startup_version = startup_version
 
 

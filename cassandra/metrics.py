@@ -156,7 +156,9 @@ class Metrics:
         engine.observe_failures(self._on_failure)
 
     def _on_failure(self, error: BaseException, decision: int | None) -> None:
-        counter = next((name for kind, name in _COUNTERS if isinstance(error, kind)), "other_errors")
+        counter = next(
+            (name for kind, name in _COUNTERS if isinstance(error, kind)), "other_errors"
+        )
         setattr(self, counter, getattr(self, counter) + 1)
         if decision in (RetryPolicy.RETRY, RetryPolicy.RETRY_NEXT_HOST):
             self.retries += 1
@@ -182,18 +184,30 @@ class Metrics:
     def connected_to(self) -> int:
         """Hosts that a connection is open to."""
         return len(
-            {host for session in self._sessions() for host, pool in list(session.pools.items()) if pool.connections}
+            {
+                host
+                for session in self._sessions()
+                for host, pool in list(session.pools.items())
+                if pool.connections
+            }
         )
 
     @property
     def open_connections(self) -> int:
         """Open connections of all sessions, without the control connection."""
-        return sum(len(pool.connections) for session in self._sessions() for pool in list(session.pools.values()))
+        return sum(
+            len(pool.connections)
+            for session in self._sessions()
+            for pool in list(session.pools.values())
+        )
 
     def get_stats(self) -> dict[str, Any]:
         """All of it as one dict of numbers, with a dict for "request_timer"."""
         names = [*_ALL_COUNTERS, "known_hosts", "connected_to", "open_connections"]
-        return {**{name: getattr(self, name) for name in names}, "request_timer": dict(self.request_timer)}
+        return {
+            **{name: getattr(self, name) for name in names},
+            "request_timer": dict(self.request_timer),
+        }
 
     def set_stats_name(self, stats_name: str) -> None:
         """Name these metrics for `getStats`, instead of ``cassandra-<number>``; ValueError for another cluster's name."""

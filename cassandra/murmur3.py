@@ -58,7 +58,11 @@ def body_and_tail(data: bytes) -> tuple[tuple[int, ...], tuple[int, ...], int]:
     """(signed 64-bit words of the whole 16-byte blocks, signed bytes of the rest, length of `data`)."""
     length = len(data)
     words = length // 16 * 2
-    return unpack_from(f"<{words}q", data), unpack_from(f"<{length - words * 8}b", data, words * 8), length
+    return (
+        unpack_from(f"<{words}q", data),
+        unpack_from(f"<{length - words * 8}b", data, words * 8),
+        length,
+    )
 
 
 def murmur3(data: bytes | bytearray | memoryview) -> int:

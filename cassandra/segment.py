@@ -51,7 +51,9 @@ class SegmentHeader:
 
     __slots__ = ("is_self_contained", "payload_length", "uncompressed_payload_length")
 
-    def __init__(self, payload_length: int, uncompressed_payload_length: int, is_self_contained: bool) -> None:
+    def __init__(
+        self, payload_length: int, uncompressed_payload_length: int, is_self_contained: bool
+    ) -> None:
         self.payload_length = payload_length
         self.uncompressed_payload_length = uncompressed_payload_length
         self.is_self_contained = is_self_contained
@@ -59,7 +61,9 @@ class SegmentHeader:
     @property
     def segment_length(self) -> int:
         """Bytes of the whole segment: header, payload and checksum."""
-        head = segment.HEADER_SIZE if self.uncompressed_payload_length < 0 else segment.LZ4_HEADER_SIZE
+        head = (
+            segment.HEADER_SIZE if self.uncompressed_payload_length < 0 else segment.LZ4_HEADER_SIZE
+        )
         return head + self.payload_length + segment.TRAILER_SIZE
 
 
@@ -125,7 +129,9 @@ class SegmentCodec:
         payload = buffer.read(header.payload_length)
         trailer = buffer.read(CRC32_LENGTH)
         if len(payload) < header.payload_length or len(trailer) < CRC32_LENGTH:
-            raise ProtocolError(f"a segment's payload of {header.payload_length} bytes is cut short")
+            raise ProtocolError(
+                f"a segment's payload of {header.payload_length} bytes is cut short"
+            )
         segment.check_payload(payload, int.from_bytes(trailer, "little"))
         if header.uncompressed_payload_length > 0:
             if self.decompressor is None:

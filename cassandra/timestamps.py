@@ -19,7 +19,10 @@ class MonotonicTimestampGenerator:
     """
 
     def __init__(
-        self, warn_on_drift: bool = True, warning_threshold: float = 1.0, warning_interval: float = 1.0
+        self,
+        warn_on_drift: bool = True,
+        warning_threshold: float = 1.0,
+        warning_interval: float = 1.0,
     ) -> None:
         self.warn_on_drift = warn_on_drift
         self.warning_interval = warning_interval

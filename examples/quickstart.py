@@ -27,7 +27,9 @@ try:
     from cassandra.protocol import SyntaxException
     from cassandra.testing import LocalCluster, LocalClusterError
 except ImportError as missing:
-    sys.exit(f"the driver cannot be imported ({missing}): install it first, by .venv/bin/pip install '.[lz4,local]'")
+    sys.exit(
+        f"the driver cannot be imported ({missing}): install it first, by .venv/bin/pip install '.[lz4,local]'"
+    )
 
 DIMENSION = 384
 TOPICS = [
@@ -135,7 +137,9 @@ def create_schema(session: Session) -> None:
         "CREATE TABLE IF NOT EXISTS texts "
         f"(id int PRIMARY KEY, topic text, title text, embedding vector<float, {DIMENSION}>)"
     )
-    session.execute("CREATE INDEX IF NOT EXISTS texts_by_embedding ON texts (embedding) USING 'sai'")
+    session.execute(
+        "CREATE INDEX IF NOT EXISTS texts_by_embedding ON texts (embedding) USING 'sai'"
+    )
 
 
 def load(session: Session, rows: list[tuple[int, str, str, array[float]]]) -> float:
@@ -143,7 +147,9 @@ def load(session: Session, rows: list[tuple[int, str, str, array[float]]]) -> fl
     insert = session.prepare("INSERT INTO texts (id, topic, title, embedding) VALUES (?, ?, ?, ?)")
     bar = ProgressBar("loading", len(rows))
     started = time.perf_counter()
-    outcomes = execute_concurrent_with_args(session, insert, rows, concurrency=128, results_generator=True)
+    outcomes = execute_concurrent_with_args(
+        session, insert, rows, concurrency=128, results_generator=True
+    )
     for done, _ in enumerate(outcomes, 1):
         bar.update(done)
     return time.perf_counter() - started
@@ -157,7 +163,9 @@ def nearest(session: Session, topic: str, wanted: array[float]) -> list[tuple[st
     rows = session.execute(query, (wanted, wanted)).all()
     strangers = [row.title for row in rows if row.topic != topic]
     if len(rows) != 3 or strangers:
-        raise RuntimeError(f"the nearest neighbours of a text about {topic} should be three others: {rows}")
+        raise RuntimeError(
+            f"the nearest neighbours of a text about {topic} should be three others: {rows}"
+        )
     return [(row.title, row.similarity) for row in rows]
 
 
@@ -172,7 +180,9 @@ async def read_all(contact_points: list[str], port: int) -> int:
         return count
 
 
-def run(contact_points: list[str], port: int, count: int, seed: int, topic: str = "jazz") -> Summary:
+def run(
+    contact_points: list[str], port: int, count: int, seed: int, topic: str = "jazz"
+) -> Summary:
     """All of it, against nodes that are there."""
     texts = Texts(seed)
     rows = texts.rows(count)
@@ -209,13 +219,22 @@ def nodes(args: argparse.Namespace) -> Iterator[tuple[list[str], int]]:
 
 def main(argv: list[str] | None = None) -> int:
     """Parse the command line and run; the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument(
-        "--contact-points", nargs="+", metavar="ADDRESS", help="nodes of a cluster that is there already"
+        "--contact-points",
+        nargs="+",
+        metavar="ADDRESS",
+        help="nodes of a cluster that is there already",
     )
     parser.add_argument("--port", type=int, default=9042, help="their port (default 9042)")
-    parser.add_argument("--version", default="5.0.9", help="the Cassandra version to start (default 5.0.9)")
-    parser.add_argument("--rows", type=int, default=10_000, help="how many rows to load (default 10,000)")
+    parser.add_argument(
+        "--version", default="5.0.9", help="the Cassandra version to start (default 5.0.9)"
+    )
+    parser.add_argument(
+        "--rows", type=int, default=10_000, help="how many rows to load (default 10,000)"
+    )
     parser.add_argument("--seed", type=int, default=7, help="of the data (default 7)")
     parser.add_argument("--keep", action="store_true", help="leave the keyspace there")
     args = parser.parse_args(argv)
@@ -228,9 +247,14 @@ def main(argv: list[str] | None = None) -> int:
         print(f"no node answers: {error}", file=sys.stderr)
         return 1
     except (InvalidRequest, SyntaxException) as error:
-        print(f"the server refuses this ({error}); vectors and SAI need Cassandra 5.0 or later", file=sys.stderr)
+        print(
+            f"the server refuses this ({error}); vectors and SAI need Cassandra 5.0 or later",
+            file=sys.stderr,
+        )
         return 1
-    except LocalClusterError as error:  # Java or Maven is missing, a node did not start: the message says what to do
+    except (
+        LocalClusterError
+    ) as error:  # Java or Maven is missing, a node did not start: the message says what to do
         print(f"no node can be started: {error}", file=sys.stderr)
         return 1
     except (DriverException, RuntimeError, ValueError, OSError) as error:

@@ -32,10 +32,14 @@ def libraries(compiler: str) -> list[str]:
     """The sanitizers' libraries of `compiler`; the process ends with a word about it where there are none."""
     found = []
     for name in ("libasan.so", "libubsan.so"):
-        done = subprocess.run([compiler, f"-print-file-name={name}"], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [compiler, f"-print-file-name={name}"], capture_output=True, text=True, check=False
+        )
         path = done.stdout.strip()
         if done.returncode or not os.path.isabs(path):
-            sys.exit(f"no sanitizer here: {compiler} has no {name}; nothing was tested. GCC on Linux has both.")
+            sys.exit(
+                f"no sanitizer here: {compiler} has no {name}; nothing was tested. GCC on Linux has both."
+            )
         found.append(os.path.realpath(path))
     return found
 
@@ -66,8 +70,12 @@ def copied(folder: Path) -> None:
 
 def main() -> int:
     """Build, and test."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--keep", type=Path, default=None, help="where to build, for another look afterwards")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--keep", type=Path, default=None, help="where to build, for another look afterwards"
+    )
     options, tests = parser.parse_known_args()
     compiler = os.environ.get("CC", "gcc").split()[0]
     if shutil.which(compiler) is None:
@@ -77,15 +85,30 @@ def main() -> int:
         folder = options.keep or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
         copied(folder)
-        switches = {"CASS_DRIVER_SANITIZE": "1", "CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST": "1", "CC": compiler}
+        switches = {
+            "CASS_DRIVER_SANITIZE": "1",
+            "CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST": "1",
+            "CC": compiler,
+        }
         subprocess.run(
             [sys.executable, "setup.py", "-q", "build_ext", "--inplace"],
             cwd=folder,
             env={**os.environ, **switches},
             check=True,
         )
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *(tests or TESTS)]
-        return subprocess.run(command, cwd=folder, env=environment(preloaded), check=False).returncode
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-x",
+            "-p",
+            "no:cacheprovider",
+            *(tests or TESTS),
+        ]
+        return subprocess.run(
+            command, cwd=folder, env=environment(preloaded), check=False
+        ).returncode
 
 
 if __name__ == "__main__":

@@ -18,8 +18,19 @@ from pathlib import Path
 ERROR, READY, OPTIONS, SUPPORTED, STARTUP, QUERY, RESULT = 0x00, 0x02, 0x05, 0x06, 0x01, 0x07, 0x08
 PREPARE, EXECUTE, REGISTER, BATCH = 0x09, 0x0A, 0x0B, 0x0D
 VOID = struct.pack(">i", 1)
-BIGINT, BOOLEAN, DOUBLE, INT, TEXT, TIMESTAMP, UUID, INET = 0x02, 0x04, 0x07, 0x09, 0x0D, 0x0B, 0x0C, 0x10
-VECTOR_768 = "org.apache.cassandra.db.marshal.VectorType(org.apache.cassandra.db.marshal.FloatType , 768)"
+BIGINT, BOOLEAN, DOUBLE, INT, TEXT, TIMESTAMP, UUID, INET = (
+    0x02,
+    0x04,
+    0x07,
+    0x09,
+    0x0D,
+    0x0B,
+    0x0C,
+    0x10,
+)
+VECTOR_768 = (
+    "org.apache.cassandra.db.marshal.VectorType(org.apache.cassandra.db.marshal.FloatType , 768)"
+)
 
 Column = tuple[str, bytes]
 
@@ -42,9 +53,19 @@ def columns_of(columns: Sequence[Column], keyspace: str = "bench", table: str = 
     return string(keyspace) + string(table) + specs
 
 
-def rows(columns: Sequence[Column], values: Sequence[Sequence[bytes | None]], keyspace: str = "bench") -> bytes:
-    head = struct.pack(">iii", 2, 0x01, len(columns)) + columns_of(columns, keyspace) + struct.pack(">i", len(values))
-    cells = (struct.pack(">i", -1) if v is None else struct.pack(">i", len(v)) + v for row in values for v in row)
+def rows(
+    columns: Sequence[Column], values: Sequence[Sequence[bytes | None]], keyspace: str = "bench"
+) -> bytes:
+    head = (
+        struct.pack(">iii", 2, 0x01, len(columns))
+        + columns_of(columns, keyspace)
+        + struct.pack(">i", len(values))
+    )
+    cells = (
+        struct.pack(">i", -1) if v is None else struct.pack(">i", len(v)) + v
+        for row in values
+        for v in row
+    )
     return head + b"".join(cells)
 
 
@@ -77,8 +98,20 @@ LOCAL: list[tuple[str, bytes, bytes]] = [
     ("tokens", SET_OF_TEXT, struct.pack(">ii", 1, 1) + b"0"),
 ]
 
-FIVE = [("a", kind(BIGINT)), ("b", kind(TEXT)), ("c", kind(INT)), ("d", kind(DOUBLE)), ("e", kind(BOOLEAN))]
-PAGE = [("id", kind(UUID)), ("b", kind(TEXT)), ("c", kind(INT)), ("d", kind(DOUBLE)), ("t", kind(TIMESTAMP))]
+FIVE = [
+    ("a", kind(BIGINT)),
+    ("b", kind(TEXT)),
+    ("c", kind(INT)),
+    ("d", kind(DOUBLE)),
+    ("e", kind(BOOLEAN)),
+]
+PAGE = [
+    ("id", kind(UUID)),
+    ("b", kind(TEXT)),
+    ("c", kind(INT)),
+    ("d", kind(DOUBLE)),
+    ("t", kind(TIMESTAMP)),
+]
 FIVE_VALUES = [
     struct.pack(">q", 7),
     b"hello world",
@@ -99,7 +132,9 @@ Rule = tuple[int, bytes, int, bytes]
 
 def canned() -> list[Rule]:
     """(request's opcode, bytes that its body holds, answer's opcode, answer's body), the first one that matches counts."""
-    local = rows([(name, option) for name, option, _ in LOCAL], [[value for _, _, value in LOCAL]], "system")
+    local = rows(
+        [(name, option) for name, option, _ in LOCAL], [[value for _, _, value in LOCAL]], "system"
+    )
     nobody = rows([("peer", kind(INET)), ("host_id", kind(UUID))], [], "system")
     unknown = struct.pack(">i", 0x2200) + string("unconfigured table")
     statements = {
@@ -149,7 +184,10 @@ def running(address: str = "127.0.0.1", first: Sequence[Rule] = ()) -> Iterator[
         rules = Path(folder, "rules")
         rules.write_bytes(script([*first, *canned()]))
         server = subprocess.Popen(
-            [str(binary), str(rules), address, str(port)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [str(binary), str(rules), address, str(port)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         assert server.stdout is not None
         assert server.stdin is not None

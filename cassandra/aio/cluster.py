@@ -35,7 +35,9 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         self._waiting = 0
         self._sessions: list[Session] = []
 
-    async def connect(self, keyspace: str | None = None, wait_for_all_pools: bool = False) -> Session:
+    async def connect(
+        self, keyspace: str | None = None, wait_for_all_pools: bool = False
+    ) -> Session:
         """Connect, where that has not been done, and return a new `Session`.
 
         Ready when the control connection and one pool are, or all pools with `wait_for_all_pools`. Raises NoHostAvailable with
@@ -112,7 +114,9 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         klass: a class that takes the fields as keywords and has them as attributes, or dict. Raises UserTypeDoesNotExist.
         """
         if self._core is None and not self.is_shutdown:
-            raise ConnectionException("the cluster is not connected: register types after connect()")
+            raise ConnectionException(
+                "the cluster is not connected: register types after connect()"
+            )
         fields = await self._connected_core().register_user_type(keyspace, user_type, klass)
         for session in self._sessions:
             session.encode_user_type(klass, fields)
@@ -126,7 +130,9 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         """Read the node list again, now."""
         await self._connected_core().control.refresh_nodes()
 
-    async def _refresh_schema(self, target: Target, max_schema_agreement_wait: float | None) -> None:
+    async def _refresh_schema(
+        self, target: Target, max_schema_agreement_wait: float | None
+    ) -> None:
         await self._connected_core().schema.refresh(target, max_schema_agreement_wait)
 
     def _connected_core(self) -> Core:
@@ -144,7 +150,9 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         connecting = self._connecting
         if connecting is not None:
             connecting.cancel()
-            await asyncio.wait({connecting}, timeout=SHUTDOWN_TIMEOUT)  # it closes what it has opened
+            await asyncio.wait(
+                {connecting}, timeout=SHUTDOWN_TIMEOUT
+            )  # it closes what it has opened
         for session in self._sessions:
             session.is_shutdown = True
         if self._core is not None:

@@ -57,7 +57,9 @@ class ColumnarResult:
             columnar.check_no_options(options)
             return columnar.pandas_of_arrays(pandas, await self.to_numpy())
         chosen: dict[str, Any] = {
-            name: options.pop(name) for name in ("decimals", "varints", "durations") if name in options
+            name: options.pop(name)
+            for name in ("decimals", "varints", "durations")
+            if name in options
         }
         layout, pages = self._columns(chosen)
         return columnar.pandas_of_arrow(pyarrow, layout, [page async for page in pages], options)
@@ -69,7 +71,10 @@ class ColumnarResult:
         message = rows_message(self._message)
         columnar.check_names(message.metadata.names)
         plan = columnar.array_plan(message.metadata)
-        pages = [columnar.arrays_of_page(numpy, page) async for page in self._pages(plan, columnar.array_plan)]
+        pages = [
+            columnar.arrays_of_page(numpy, page)
+            async for page in self._pages(plan, columnar.array_plan)
+        ]
         joined: dict[str, Any] = columnar.joined_arrays(numpy, plan.layout, pages)
         return joined
 
@@ -89,14 +94,20 @@ class ColumnarResult:
             )
         self._check_columns()
         plan = columnar.column_plan(message.metadata)
-        return columnar.ArrowPages(plan.layout, [message.columns(plan)]).__arrow_c_stream__(requested_schema)
+        return columnar.ArrowPages(plan.layout, [message.columns(plan)]).__arrow_c_stream__(
+            requested_schema
+        )
 
     def _columns(self, options: dict[str, Any]) -> tuple[Layout, AsyncIterator[ColumnArray]]:
         columnar = columnar_module()
         self._check_columns()
-        chosen = columnar.ColumnOptions(**options).checked() if options else columnar.DEFAULT_OPTIONS
+        chosen = (
+            columnar.ColumnOptions(**options).checked() if options else columnar.DEFAULT_OPTIONS
+        )
         plan = columnar.column_plan(rows_message(self._message).metadata, chosen)
-        return plan.layout, self._pages(plan, lambda metadata: columnar.column_plan(metadata, chosen))
+        return plan.layout, self._pages(
+            plan, lambda metadata: columnar.column_plan(metadata, chosen)
+        )
 
     def _check_columns(self) -> None:
         if self._begun:

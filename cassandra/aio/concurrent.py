@@ -54,7 +54,9 @@ async def execute_concurrent(
             future.cancel()
 
 
-def _start(session: _Executor, statement: Any, parameters: Any, options: dict[str, Any]) -> asyncio.Future[Any]:
+def _start(
+    session: _Executor, statement: Any, parameters: Any, options: dict[str, Any]
+) -> asyncio.Future[Any]:
     """The execution; a mistake in the call becomes its outcome, as any other error."""
     try:
         future: asyncio.Future[Any] = session.execute(statement, parameters, **options)

@@ -48,7 +48,9 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         """The rows of the page at hand, as the row factory makes them; [] where the result has none."""
         if self._page is None:
             message = self._message
-            self._page = message.decode(self._row_factory) if isinstance(message, ResultMessage) else []
+            self._page = (
+                message.decode(self._row_factory) if isinstance(message, ResultMessage) else []
+            )
         return self._page
 
     def one(self, strict: bool = False) -> T | Any:
@@ -142,7 +144,9 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         """Whether a lightweight transaction was applied. RuntimeError where the result is not one of such a statement."""
         names = self.column_names or []
         if APPLIED not in names:
-            raise RuntimeError(f"was_applied is for lightweight transactions; this result has the columns {names}")
+            raise RuntimeError(
+                f"was_applied is for lightweight transactions; this result has the columns {names}"
+            )
         return applied(self._message.decode(tuple_factory), names.index(APPLIED))
 
     @property

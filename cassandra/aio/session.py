@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from cassandra.aio.concurrent import execute_concurrent
 from cassandra.aio.result import ResultSet
 from cassandra.client.configuration import NOT_SET
-from cassandra.client.execution import Parameters, SessionBase, check_keyspace, list_of_queries, typed_factory
+from cassandra.client.execution import (
+    Parameters,
+    SessionBase,
+    check_keyspace,
+    list_of_queries,
+    typed_factory,
+)
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.engine.request import Request
 from cassandra.engine.schema.agreement import SchemaAgreementScope
@@ -161,7 +167,10 @@ class Session(SessionBase):
         return future
 
     async def prepare(
-        self, query: str, custom_payload: Mapping[str, bytes | None] | None = None, keyspace: str | None = None
+        self,
+        query: str,
+        custom_payload: Mapping[str, bytes | None] | None = None,
+        keyspace: str | None = None,
     ) -> PreparedStatement:
         """Have the servers prepare `query`, with ``?`` or ``:name`` for its parameters. Raises what `execute` raises."""
         list_of_queries([query])
@@ -203,7 +212,9 @@ class Session(SessionBase):
         """
         if row_type is not None:
             typed_factory(row_type)
-        return execute_concurrent(self, statements_and_parameters, concurrency, raise_on_first_error, row_type)
+        return execute_concurrent(
+            self, statements_and_parameters, concurrency, raise_on_first_error, row_type
+        )
 
     async def set_keyspace(self, keyspace: str) -> None:
         """Use `keyspace` for unqualified names from now on; InvalidRequest where it does not exist."""
@@ -212,7 +223,9 @@ class Session(SessionBase):
         await self.execute(f"USE {quoted}")
 
     async def wait_for_schema_agreement(
-        self, wait_time: float | None = None, scope: SchemaAgreementScope | str = SchemaAgreementScope.CLUSTER
+        self,
+        wait_time: float | None = None,
+        scope: SchemaAgreementScope | str = SchemaAgreementScope.CLUSTER,
     ) -> bool:
         """Wait until the connected hosts in `scope` have one schema version; false where that takes too long.
 

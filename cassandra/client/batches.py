@@ -26,7 +26,9 @@ Text = tuple[str | None, str]  # keyspace and query
 
 def texts_of(entries: Sequence[Entry]) -> list[Text]:
     """(keyspace, text) of the statements among `entries` that have to be prepared, each once."""
-    return list({(entry.keyspace, entry.text): None for entry in entries if isinstance(entry, TextRows)})
+    return list(
+        {(entry.keyspace, entry.text): None for entry in entries if isinstance(entry, TextRows)}
+    )
 
 
 def batch_statements(
@@ -46,10 +48,15 @@ def batch_statements(
         elif isinstance(entry, BoundRows):
             statements.append((entry.prepared, entry.block))
         elif isinstance(entry, BoundStatement):
-            statements.append((entry.prepared_statement, entry.block if entry.block is not None else ()))
+            statements.append(
+                (entry.prepared_statement, entry.block if entry.block is not None else ())
+            )
         else:
             statements.append((None, entry))
-    check_kinds(batch.batch_type, {id(prepared): prepared for prepared, _ in statements if prepared is not None})
+    check_kinds(
+        batch.batch_type,
+        {id(prepared): prepared for prepared, _ in statements if prepared is not None},
+    )
     return statements
 
 

@@ -87,7 +87,9 @@ class ColumnarResult:
             columnar.check_no_options(options)
             return columnar.pandas_of_arrays(pandas, self.to_numpy())
         chosen: dict[str, Any] = {
-            name: options.pop(name) for name in ("decimals", "varints", "durations") if name in options
+            name: options.pop(name)
+            for name in ("decimals", "varints", "durations")
+            if name in options
         }
         layout, pages = self._columns(chosen)
         return columnar.pandas_of_arrow(pyarrow, layout, pages, options)
@@ -103,7 +105,9 @@ class ColumnarResult:
         message = rows_message(self._message)
         columnar.check_names(message.metadata.names)
         plan = columnar.array_plan(message.metadata)
-        pages = [columnar.arrays_of_page(numpy, page) for page in self._pages(plan, columnar.array_plan)]
+        pages = [
+            columnar.arrays_of_page(numpy, page) for page in self._pages(plan, columnar.array_plan)
+        ]
         joined: dict[str, Any] = columnar.joined_arrays(numpy, plan.layout, pages)
         return joined
 
@@ -123,9 +127,13 @@ class ColumnarResult:
         """(layout, pages); nothing is fetched before the first page is asked for."""
         columnar = columnar_module()
         self._check_columns()
-        chosen = columnar.ColumnOptions(**options).checked() if options else columnar.DEFAULT_OPTIONS
+        chosen = (
+            columnar.ColumnOptions(**options).checked() if options else columnar.DEFAULT_OPTIONS
+        )
         plan = columnar.column_plan(rows_message(self._message).metadata, chosen)
-        return plan.layout, self._pages(plan, lambda metadata: columnar.column_plan(metadata, chosen))
+        return plan.layout, self._pages(
+            plan, lambda metadata: columnar.column_plan(metadata, chosen)
+        )
 
     def _check_columns(self) -> None:
         if self._iterator is not None or self._is_list:

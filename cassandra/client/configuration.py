@@ -47,12 +47,17 @@ class ConfigMode(enum.Enum):
 class ShardAwareOptions:
     """Settings of shard awareness, for programs that pass them. disable, disable_shardaware_port: whether to go without."""
 
-    def __init__(self, opts: Any = None, disable: bool | None = None, disable_shardaware_port: bool = False) -> None:
+    def __init__(
+        self, opts: Any = None, disable: bool | None = None, disable_shardaware_port: bool = False
+    ) -> None:
         source = opts if isinstance(opts, ShardAwareOptions) else None
         settings = opts if isinstance(opts, Mapping) else {}
         self.disable = settings.get("disable", getattr(source, "disable", disable))
         self.disable_shardaware_port = bool(
-            settings.get("disable_shardaware_port", getattr(source, "disable_shardaware_port", disable_shardaware_port))
+            settings.get(
+                "disable_shardaware_port",
+                getattr(source, "disable_shardaware_port", disable_shardaware_port),
+            )
         )
 
     def __repr__(self) -> str:
@@ -219,12 +224,18 @@ class ClusterBase(PoolSizes):
             self.endpoint_factory = DefaultEndPointFactory()
         # The engine holds the factory: by a proxy, a Cluster that nobody else holds can be collected.
         self.endpoint_factory.configure(weakref.proxy(self))
-        self.endpoints_resolved: list[EndPoint] = [self._endpoint(point) for point in self.contact_points]
+        self.endpoints_resolved: list[EndPoint] = [
+            self._endpoint(point) for point in self.contact_points
+        ]
 
     # -- checks --------------------------------------------------------------------------------------------------------------
 
     def _choose_mode(self, profiles: Any) -> ConfigMode:
-        legacy = [name for name in ("load_balancing_policy", "default_retry_policy") if getattr(self, name) is not None]
+        legacy = [
+            name
+            for name in ("load_balancing_policy", "default_retry_policy")
+            if getattr(self, name) is not None
+        ]
         if profiles is not None and legacy:
             raise ValueError(
                 f"execution_profiles cannot be used together with {' and '.join(legacy)}: "
@@ -238,7 +249,9 @@ class ClusterBase(PoolSizes):
         made = dict(profiles or {})
         for name, profile in made.items():
             if not isinstance(profile, ExecutionProfile):
-                raise TypeError(f"execution_profiles[{name!r}] is no ExecutionProfile, but {profile!r}")
+                raise TypeError(
+                    f"execution_profiles[{name!r}] is no ExecutionProfile, but {profile!r}"
+                )
         if EXEC_PROFILE_DEFAULT not in made:
             made = {
                 EXEC_PROFILE_DEFAULT: ExecutionProfile(
@@ -260,7 +273,11 @@ class ClusterBase(PoolSizes):
                 )
         if self.shard_aware_options is not None:
             self.shard_aware_options = ShardAwareOptions(self.shard_aware_options)
-        if isinstance(self.port, bool) or not isinstance(self.port, (int, str)) or not 1 <= int(self.port) <= 65535:
+        if (
+            isinstance(self.port, bool)
+            or not isinstance(self.port, (int, str))
+            or not 1 <= int(self.port) <= 65535
+        ):
             raise ValueError(f"port must be a number from 1 to 65535, but is {self.port!r}")
         self.port = int(self.port)
         if self.protocol_version is not None:
@@ -282,9 +299,13 @@ class ClusterBase(PoolSizes):
     def _check_schema_settings(self) -> None:
         size, keyspaces = self.schema_metadata_page_size, self.schema_metadata_keyspaces
         if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-            raise ValueError(f"schema_metadata_page_size must be a number of rows from 1 on, but is {size!r}")
+            raise ValueError(
+                f"schema_metadata_page_size must be a number of rows from 1 on, but is {size!r}"
+            )
         if isinstance(keyspaces, str) or not all(isinstance(name, str) for name in keyspaces or ()):
-            raise TypeError(f"schema_metadata_keyspaces must be a list of names, but is {keyspaces!r}")
+            raise TypeError(
+                f"schema_metadata_keyspaces must be a list of names, but is {keyspaces!r}"
+            )
         if keyspaces is not None:
             self.schema_metadata_keyspaces = tuple(keyspaces)
 
@@ -292,7 +313,9 @@ class ClusterBase(PoolSizes):
         if self.compression in (None, True, False):
             return
         if not isinstance(self.compression, str):
-            raise TypeError(f"compression is True, False or an algorithm's name, but is {self.compression!r}")
+            raise TypeError(
+                f"compression is True, False or an algorithm's name, but is {self.compression!r}"
+            )
         if self.compression not in ("lz4", "snappy"):
             raise ValueError(f"compression must be 'lz4' or 'snappy', but is {self.compression!r}")
         if self.compression not in available_compressions():
@@ -345,7 +368,9 @@ class ClusterBase(PoolSizes):
 
     # -- profiles and types ----------------------------------------------------------------------------------------------------
 
-    def add_execution_profile(self, name: Any, profile: ExecutionProfile, pool_wait_timeout: float = 5) -> None:
+    def add_execution_profile(
+        self, name: Any, profile: ExecutionProfile, pool_wait_timeout: float = 5
+    ) -> None:
         """Add a profile to those that `execution_profile=` may name; ValueError where the name is taken.
 
         pool_wait_timeout: accepted for programs that pass it. Connections to hosts that only the new profile's policy wants are
@@ -361,7 +386,9 @@ class ClusterBase(PoolSizes):
         policy = profile.load_balancing_policy
         known = any(policy is other for other in self.profile_manager.policies())
         speculation = profile.speculative_execution_policy
-        speculation_known = any(speculation is other for other in self.profile_manager.speculation_policies())
+        speculation_known = any(
+            speculation is other for other in self.profile_manager.speculation_policies()
+        )
         self.profile_manager.profiles[name] = profile
         if not known:
             policy.check_supported()
@@ -407,7 +434,9 @@ class ClusterBase(PoolSizes):
             self.metrics.attach(core)
 
     def _settings(self) -> Settings:
-        sizes = self._core_connections  # not the cluster: one that nobody else holds can be collected
+        sizes = (
+            self._core_connections
+        )  # not the cluster: one that nobody else holds can be collected
         return Settings(
             connections_per_host=lambda distance: sizes.get(distance, 1),
             endpoints=self.endpoints_resolved,
@@ -417,7 +446,9 @@ class ClusterBase(PoolSizes):
             protocol_version=self.protocol_version,
             allow_beta_protocol_version=self.allow_beta_protocol_version,
             auth_provider=self.auth_provider,
-            compression=bool(self.compression) if not isinstance(self.compression, str) else self.compression,
+            compression=bool(self.compression)
+            if not isinstance(self.compression, str)
+            else self.compression,
             cql_version=self.cql_version,
             startup_options=self._startup_options(),
             ssl_context=self._make_ssl_context(),
@@ -459,7 +490,9 @@ class ClusterBase(PoolSizes):
         options = dict(self.ssl_options)
         context = ssl.SSLContext(options.pop("ssl_version", ssl.PROTOCOL_TLS_CLIENT))
         context.check_hostname = bool(options.pop("check_hostname", False))
-        context.verify_mode = options.pop("cert_reqs", ssl.CERT_REQUIRED if options.get("ca_certs") else ssl.CERT_NONE)
+        context.verify_mode = options.pop(
+            "cert_reqs", ssl.CERT_REQUIRED if options.get("ca_certs") else ssl.CERT_NONE
+        )
         ca_certs = options.pop("ca_certs", None)
         if ca_certs:
             context.load_verify_locations(ca_certs)
@@ -471,7 +504,9 @@ class ClusterBase(PoolSizes):
         if ciphers:
             context.set_ciphers(ciphers)
         if options:
-            raise ValueError(f"ssl_options has unknown settings: {', '.join(sorted(options))}; use ssl_context instead")
+            raise ValueError(
+                f"ssl_options has unknown settings: {', '.join(sorted(options))}; use ssl_context instead"
+            )
         return context
 
 
@@ -496,7 +531,9 @@ def _check_seconds(name: str, value: object, least: float) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"{name} must be a number of seconds or None, but is {value!r}")
     if math.isnan(value) or value == math.inf:
-        raise ValueError(f"{name} must be a number of seconds, but is {value!r}; None is for no limit")
+        raise ValueError(
+            f"{name} must be a number of seconds, but is {value!r}; None is for no limit"
+        )
     if value < least:
         raise ValueError(f"{name} must not be negative, but is {value}")
 
@@ -521,12 +558,16 @@ def _check_ssl_options(options: object, context: ssl.SSLContext | None) -> None:
         )
 
 
-_CALLABLE_SETTINGS = frozenset({"conviction_policy_factory", "timestamp_generator", "connection_class"})
+_CALLABLE_SETTINGS = frozenset(
+    {"conviction_policy_factory", "timestamp_generator", "connection_class"}
+)
 
 
 def _checked_contact_points(contact_points: Any) -> Sequence[Any]:
     if isinstance(contact_points, (str, bytes)):
-        raise TypeError(f"contact_points must be a list of addresses, not a single {contact_points!r}: write [...]")
+        raise TypeError(
+            f"contact_points must be a list of addresses, not a single {contact_points!r}: write [...]"
+        )
     points = list(contact_points) if contact_points is not None else None
     if not points:
         raise ValueError(f"contact_points must name at least one node, but is {contact_points!r}")
@@ -541,7 +582,9 @@ def _check_contact_point(point: Any) -> None:
         return
     address, port = point if isinstance(point, tuple) and len(point) == 2 else (point, None)
     if not isinstance(address, str):
-        raise TypeError(f"a contact point is a name, an address, (address, port) or an EndPoint, but one is {point!r}")
+        raise TypeError(
+            f"a contact point is a name, an address, (address, port) or an EndPoint, but one is {point!r}"
+        )
     if not address.strip():
         raise ValueError(f"a contact point must not be empty, but one is {point!r}")
     if "," in address or address.count(":") == 1 or address.startswith("["):
@@ -549,5 +592,9 @@ def _check_contact_point(point: Any) -> None:
             f"a contact point is one address without its port, but one is {point!r}: write each as an item of the list, "
             "and its port as port=9042 or as a pair (address, 9042)"
         )
-    if port is not None and (isinstance(port, bool) or not isinstance(port, int) or not 1 <= port <= 65535):
-        raise ValueError(f"a contact point's port must be a number from 1 to 65535, but it is {point!r}")
+    if port is not None and (
+        isinstance(port, bool) or not isinstance(port, int) or not 1 <= port <= 65535
+    ):
+        raise ValueError(
+            f"a contact point's port must be a number from 1 to 65535, but it is {point!r}"
+        )

@@ -50,11 +50,13 @@ class DisplayedResult:
         heads = [[*names], [*types]]
         widths = [max(len(row[at]) for row in [*heads, *cells]) for at in range(len(names))]
         lines = [
-            " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in heads
+            " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in heads
         ]
         lines.append("-+-".join("-" * width for width in widths))
         lines += [
-            " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells
+            " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in cells
         ]
         return "\n".join([*lines, note])
 
@@ -70,7 +72,8 @@ class DisplayedResult:
             for name, kind in zip(names, types, strict=True)
         )
         body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(_cut(value))}</td>" for value in row) + "</tr>" for row in rows
+            "<tr>" + "".join(f"<td>{html.escape(_cut(value))}</td>" for value in row) + "</tr>"
+            for row in rows
         )
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{html.escape(note)}</p>"
 
@@ -83,7 +86,12 @@ class DisplayedResult:
             count = message.row_count
             found = _first_rows(message)
             if isinstance(found, DriverException):
-                return list(metadata.names), types, [], f"({count} rows, which cannot be read: {found})"
+                return (
+                    list(metadata.names),
+                    types,
+                    [],
+                    f"({count} rows, which cannot be read: {found})",
+                )
             return list(metadata.names), types, found, self._note(count)
         page = self._page if isinstance(self._page, list) else []
         rows: list[Any] = [list(_values(row)) for row in islice(page, MOST_ROWS)]
@@ -97,7 +105,11 @@ class DisplayedResult:
         return names, [""] * len(names), rows, self._note(len(page))
 
     def _note(self, count: int) -> str:
-        shown = f"the first {MOST_ROWS} of {count} rows" if count > MOST_ROWS else f"{count} row{'s' * (count != 1)}"
+        shown = (
+            f"the first {MOST_ROWS} of {count} rows"
+            if count > MOST_ROWS
+            else f"{count} row{'s' * (count != 1)}"
+        )
         return f"({shown}{', more pages' if self.has_more_pages else ''})"
 
 

@@ -93,7 +93,9 @@ class SessionBase:
             self._default_profile = self._default_profile.clone()
         self._prepared_texts: PreparedTexts = RecentlyUsed(PREPARED_TEXTS)
         self._batch_warnings = OncePerInterval(BATCH_WARNING_INTERVAL)
-        self._request_init_listeners: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = []
+        self._request_init_listeners: list[
+            tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
+        ] = []
 
     @property
     def keyspace(self) -> str | None:
@@ -146,7 +148,9 @@ class SessionBase:
     @default_serial_consistency_level.setter
     def default_serial_consistency_level(self, level: int | None) -> None:
         if level is not None and level not in (8, 9):
-            raise ValueError(f"default_serial_consistency_level must be SERIAL or LOCAL_SERIAL, but is {level!r}")
+            raise ValueError(
+                f"default_serial_consistency_level must be SERIAL or LOCAL_SERIAL, but is {level!r}"
+            )
         self._set_default("default_serial_consistency_level", "serial_consistency_level", level)
 
     # -- profiles ----------------------------------------------------------------------------------------------------------
@@ -173,7 +177,9 @@ class SessionBase:
         """Call ``fn(response_future, *args, **kwargs)`` for each request before it is sent; it may change ``.message``."""
         self._request_init_listeners.append((fn, args, kwargs))
 
-    def remove_request_init_listener(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+    def remove_request_init_listener(
+        self, fn: Callable[..., Any], *args: Any, **kwargs: Any
+    ) -> None:
         """Take back what `add_request_init_listener` was called with."""
         self._request_init_listeners.remove((fn, args, kwargs))
 
@@ -193,9 +199,13 @@ class SessionBase:
             query = target = SimpleStatement(query)
         elif isinstance(query, BatchStatement):
             if parameters:
-                raise ValueError("a batch takes no parameters: they are given to BatchStatement.add")
+                raise ValueError(
+                    "a batch takes no parameters: they are given to BatchStatement.add"
+                )
         elif not isinstance(query, Statement):
-            raise TypeError(f"a query is a str or a statement, not {type(query).__name__}: {query!r}")
+            raise TypeError(
+                f"a query is a str or a statement, not {type(query).__name__}: {query!r}"
+            )
         return target, query
 
     def _wants_preparing(self, query: str | SimpleStatement) -> bool:
@@ -289,7 +299,9 @@ class SessionBase:
         if timeout is not NOT_SET:
             check_timeout(timeout)
         if host is not None and not hasattr(host, "endpoint"):
-            raise TypeError(f"host must be a Host, as Cluster.metadata.all_hosts() gives them, but is {host!r}")
+            raise TypeError(
+                f"host must be a Host, as Cluster.metadata.all_hosts() gives them, but is {host!r}"
+            )
         profile = (
             self._default_profile
             if execution_profile is EXEC_PROFILE_DEFAULT
@@ -298,11 +310,23 @@ class SessionBase:
         if type(query) is PreparedStatement:  # what most requests are
             target = statement = query.bind(parameters)
         else:
-            if parameters is not None and isinstance(query, _TEXTS) and self._wants_preparing(query):
+            if (
+                parameters is not None
+                and isinstance(query, _TEXTS)
+                and self._wants_preparing(query)
+            ):
                 prepared = self._prepared_for(query)
                 if prepared is None:
                     return self._preparing_request(
-                        query, parameters, trace, custom_payload, timeout, profile, paging_state, host, on_done
+                        query,
+                        parameters,
+                        trace,
+                        custom_payload,
+                        timeout,
+                        profile,
+                        paging_state,
+                        host,
+                        on_done,
                     ), profile
                 query, parameters = self._bind_text(query, prepared, parameters), None
             target, statement = self._statement(query, parameters)
@@ -322,8 +346,12 @@ class SessionBase:
             return self._batch_request(
                 target, statement, trace, custom_payload, timeout, profile, host, on_done
             ), profile
-        payload = self._encoded(self._payload(statement, parameters, profile, trace, custom_payload, paging_state))
-        return self._made(Request, target, statement, payload, profile, timeout, host, on_done), profile
+        payload = self._encoded(
+            self._payload(statement, parameters, profile, trace, custom_payload, paging_state)
+        )
+        return self._made(
+            Request, target, statement, payload, profile, timeout, host, on_done
+        ), profile
 
     def _made(
         self,
@@ -358,7 +386,9 @@ class SessionBase:
         """`payload` rendered for the version to expect; or its message, where a listener or a handler may change it."""
         handler = self.client_protocol_handler
         if handler is not ProtocolHandler or self._request_init_listeners:
-            return MessagePayload(message_of(payload), handler, payload, handler is not ProtocolHandler)
+            return MessagePayload(
+                message_of(payload), handler, payload, handler is not ProtocolHandler
+            )
         payload.prerender(self._engine.core.dialect)
         return payload
 
@@ -376,7 +406,9 @@ class SessionBase:
         """The request for a batch, whose texts with bind markers are prepared first where they are not yet."""
         entries = batch.sealed_entries()
         texts = texts_of(entries)
-        found = [self._prepared_texts.get((keyspace or self.keyspace, text)) for keyspace, text in texts]
+        found = [
+            self._prepared_texts.get((keyspace or self.keyspace, text)) for keyspace, text in texts
+        ]
 
         def payload_of(known: Sequence[PreparedStatement | None]) -> AnyPayload:
             statements = batch_statements(batch, entries, dict(zip(texts, known, strict=True)))
@@ -384,10 +416,14 @@ class SessionBase:
             return self._checked(self._encoded(payload), batch)
 
         if None not in found:
-            return self._made(Request, target, batch, payload_of(found), profile, timeout, host, on_done)
+            return self._made(
+                Request, target, batch, payload_of(found), profile, timeout, host, on_done
+            )
         # Until they are prepared, what is known already stands for what is sent.
         unprepared = self._payload(batch, None, profile, trace, custom_payload, None, ())
-        request = self._made(PreparingRequest, target, batch, unprepared, profile, timeout, host, on_done)
+        request = self._made(
+            PreparingRequest, target, batch, unprepared, profile, timeout, host, on_done
+        )
         request.texts = texts
         request.known = self._prepared_texts
         request.bind_to = lambda prepared: (target, payload_of(prepared))
@@ -416,11 +452,15 @@ class SessionBase:
 
         def bind_to(prepared: list[PreparedStatement]) -> tuple[BoundStatement, AnyPayload]:
             bound = self._bind_text(statement, prepared[0], parameters)
-            return bound, self._encoded(self._payload(bound, None, profile, trace, custom_payload, paging_state))
+            return bound, self._encoded(
+                self._payload(bound, None, profile, trace, custom_payload, paging_state)
+            )
 
         # Until it is prepared, the text itself stands for what is sent.
         unprepared = self._payload(statement, None, profile, trace, custom_payload, paging_state)
-        request = self._made(PreparingRequest, statement, statement, unprepared, profile, timeout, host, on_done)
+        request = self._made(
+            PreparingRequest, statement, statement, unprepared, profile, timeout, host, on_done
+        )
         request.texts = [(statement.keyspace, statement.query_string)]
         request.known = self._prepared_texts
         request.bind_to = bind_to
@@ -444,7 +484,9 @@ class SessionBase:
     def request_capacity(self) -> int:
         """How many requests the open connections can have under way at once: what is sent beyond that waits in the driver."""
         pools = list(self._engine.pools.values())
-        return sum(connection.stream_limit for pool in pools for connection in list(pool.connections))
+        return sum(
+            connection.stream_limit for pool in pools for connection in list(pool.connections)
+        )
 
     def get_pools(self) -> list[Any]:
         """The connection pools, one a host."""
@@ -501,9 +543,13 @@ def check_keyspace(keyspace: Any) -> None:
 def check_vector_type(vector_type: str) -> None:
     """ValueError for what is no kind of vector, DependencyException where its package is missing."""
     if vector_type not in VECTOR_TYPES:
-        raise ValueError(f"vectors are read as one of {', '.join(map(repr, VECTOR_TYPES))}, not as {vector_type!r}")
+        raise ValueError(
+            f"vectors are read as one of {', '.join(map(repr, VECTOR_TYPES))}, not as {vector_type!r}"
+        )
     if vector_type == "numpy" and importlib.util.find_spec("numpy") is None:
-        raise DependencyException("vectors as NumPy arrays need the package 'numpy': pip install turbocql[numpy]")
+        raise DependencyException(
+            "vectors as NumPy arrays need the package 'numpy': pip install turbocql[numpy]"
+        )
 
 
 def list_of_queries(queries: Sequence[str]) -> list[str]:
@@ -551,7 +597,9 @@ def message_of(payload: AnyPayload) -> Any:
             if prepared is None:
                 queries.append((False, values, ()))
             else:
-                queries += [(True, prepared.query_id, block.values()) for block in values_of_rows(values)]
+                queries += [
+                    (True, prepared.query_id, block.values()) for block in values_of_rows(values)
+                ]
         message = BatchMessage(
             payload.batch_type,
             queries,

@@ -45,7 +45,9 @@ class PoolSizes:
         }
         defaults = dict.fromkeys(_LOCAL, DEFAULT_MAX_CONNECTIONS_PER_LOCAL_HOST)
         defaults[HostDistance.REMOTE] = DEFAULT_MAX_CONNECTIONS_PER_REMOTE_HOST
-        self._max_connections = {at: max(defaults[at], number) for at, number in self._core_connections.items()}
+        self._max_connections = {
+            at: max(defaults[at], number) for at, number in self._core_connections.items()
+        }
         self._min_requests = dict.fromkeys(_CONNECTED, DEFAULT_MIN_REQUESTS)
         self._max_requests = dict.fromkeys(_CONNECTED, DEFAULT_MAX_REQUESTS)
 
@@ -76,7 +78,9 @@ class PoolSizes:
         _check("max_connections", host_distance, max_connections)
         for distance in _meant(host_distance):
             self._max_connections[distance] = max_connections
-            self._core_connections[distance] = min(self._core_connections[distance], max_connections)
+            self._core_connections[distance] = min(
+                self._core_connections[distance], max_connections
+            )
         self._resize_pools()
 
     def get_min_requests_per_connection(self, host_distance: int) -> int:
@@ -102,7 +106,9 @@ def _meant(distance: int) -> tuple[int, ...]:
 
 def _known(name: str, distance: int) -> int:
     if distance not in _CONNECTED:
-        raise ValueError(f"{name} must be HostDistance.LOCAL_RACK, LOCAL or REMOTE, but is {distance!r}")
+        raise ValueError(
+            f"{name} must be HostDistance.LOCAL_RACK, LOCAL or REMOTE, but is {distance!r}"
+        )
     return distance
 
 

@@ -26,11 +26,15 @@ class SchemaCalls(Generic[R]):
         """Read all keyspaces again, now."""
         return self._refresh_schema(Target(), max_schema_agreement_wait)
 
-    def refresh_keyspace_metadata(self, keyspace: str, max_schema_agreement_wait: float | None = None) -> R:
+    def refresh_keyspace_metadata(
+        self, keyspace: str, max_schema_agreement_wait: float | None = None
+    ) -> R:
         """Read one keyspace with all that is in it again, now."""
         return self._refresh_schema(Target("KEYSPACE", keyspace), max_schema_agreement_wait)
 
-    def refresh_table_metadata(self, keyspace: str, table: str, max_schema_agreement_wait: float | None = None) -> R:
+    def refresh_table_metadata(
+        self, keyspace: str, table: str, max_schema_agreement_wait: float | None = None
+    ) -> R:
         """Read one table again, now."""
         return self._refresh_schema(Target("TABLE", keyspace, table), max_schema_agreement_wait)
 

@@ -27,7 +27,12 @@ from cassandra.engine.profile import (  # noqa: E402
     default_lbp_factory,
 )
 from cassandra.engine.schema.agreement import SchemaAgreementScope  # noqa: E402
-from cassandra.errors import MultipleRowsFound, NoHostAvailable, QueryExhausted, UserTypeDoesNotExist  # noqa: E402
+from cassandra.errors import (
+    MultipleRowsFound,
+    NoHostAvailable,
+    QueryExhausted,
+    UserTypeDoesNotExist,
+)  # noqa: E402
 
 __all__ = [
     "DEFAULT_MAX_CONNECTIONS_PER_LOCAL_HOST",

@@ -166,7 +166,9 @@ class Cluster(ClusterBase, SchemaCalls[None]):
     def _new_session(self, wait_for_all_pools: bool) -> Session:
         core = self._core
         assert core is not None
-        engine = self.run(core.open_session(None, self.profile_manager.distance, wait_for_all_pools))
+        engine = self.run(
+            core.open_session(None, self.profile_manager.distance, wait_for_all_pools)
+        )
         session = Session(self, self.metadata.all_hosts(), engine=engine)
         for klass, fields in self.user_type_fields.items():
             session.encode_user_type(klass, fields)
@@ -205,7 +207,9 @@ class Cluster(ClusterBase, SchemaCalls[None]):
         if core is None:
             if self.is_shutdown:
                 raise self._not_connected()
-            raise ConnectionException("the cluster is not connected: register types after connect()")
+            raise ConnectionException(
+                "the cluster is not connected: register types after connect()"
+            )
         fields = self.run(core.register_user_type(keyspace, user_type, klass))
         for session in list(self.sessions):
             session.encode_user_type(klass, fields)
@@ -243,8 +247,6 @@ class Cluster(ClusterBase, SchemaCalls[None]):
             raise RuntimeError(
                 "Cluster.shutdown() was called in the driver's own event loop thread, which it would wait for"
             )
-        if self._is_over:
-            return
         self.is_shutdown = True
         # Whoever connects holds the lock, perhaps for a long time: its calls are ended, those to come as well.
         while not self._lock.acquire(timeout=CANCEL_INTERVAL):
@@ -295,7 +297,13 @@ class Cluster(ClusterBase, SchemaCalls[None]):
         self.shutdown()
 
     def __repr__(self) -> str:
-        state = "shut down" if self.is_shutdown else "connected" if self._core is not None else "not connected"
+        state = (
+            "shut down"
+            if self.is_shutdown
+            else "connected"
+            if self._core is not None
+            else "not connected"
+        )
         return f"<Cluster: {', '.join(map(str, self.endpoints_resolved))}, {state}>"
 
 

@@ -86,7 +86,9 @@ class ResponseFuture:
         "session",
     )
 
-    def __init__(self, session: Any, query: Any, row_factory: Callable[..., Any], watcher: Any = None) -> None:
+    def __init__(
+        self, session: Any, query: Any, row_factory: Callable[..., Any], watcher: Any = None
+    ) -> None:
         self.session = session
         self.query = query
         self.row_factory = row_factory
@@ -153,7 +155,9 @@ class ResponseFuture:
                 return
             try:
                 outcome = self._rows(response)
-            except BaseException as fault:  # rows that cannot be decoded, or a row factory that fails
+            except (
+                BaseException
+            ) as fault:  # rows that cannot be decoded, or a row factory that fails
                 outcome = failure_of(fault)
                 if self._response is response:
                     self._error = outcome
@@ -167,7 +171,9 @@ class ResponseFuture:
                 return
             try:
                 function(outcome, *args, **kwargs)
-            except BaseException:  # one that ends the loop's thread would take all other requests with it
+            except (
+                BaseException
+            ):  # one that ends the loop's thread would take all other requests with it
                 log.exception("a callback of %r failed", self)
 
     def _rows(self, response: Any) -> Any:
@@ -187,7 +193,9 @@ class ResponseFuture:
         return ResultSet(self, self._response)
 
     def _wait(self) -> None:
-        self.session.refuse_on_loop("ResponseFuture.result()", "add_callbacks, or the session of cassandra.aio")
+        self.session.refuse_on_loop(
+            "ResponseFuture.result()", "add_callbacks, or the session of cassandra.aio"
+        )
         if self._waiter is None:
             with _registering:
                 if self._waiter is None:
@@ -325,7 +333,9 @@ class ResponseFuture:
 
     def _check_complete(self, what: str) -> None:
         if not self._done:
-            raise DriverException(f"{what} cannot be known before the response has come; wait for result() first")
+            raise DriverException(
+                f"{what} cannot be known before the response has come; wait for result() first"
+            )
 
     # -- tracing -------------------------------------------------------------------------------------------------------------
 
@@ -333,11 +343,15 @@ class ResponseFuture:
         """The ids of the traces, one a page; for requests made with trace=True."""
         return list(self._trace_ids)
 
-    def get_query_trace(self, max_wait: float | None = None, query_cl: int | None = None) -> QueryTrace | None:
+    def get_query_trace(
+        self, max_wait: float | None = None, query_cl: int | None = None
+    ) -> QueryTrace | None:
         """The trace of the last page, read from the server; None where tracing was not asked for."""
         return self._trace(self._trace_ids[-1], max_wait, query_cl) if self._trace_ids else None
 
-    def get_all_query_traces(self, max_wait_per: float | None = None, query_cl: int | None = None) -> list[QueryTrace]:
+    def get_all_query_traces(
+        self, max_wait_per: float | None = None, query_cl: int | None = None
+    ) -> list[QueryTrace]:
         """The traces of all pages."""
         return [self._trace(trace_id, max_wait_per, query_cl) for trace_id in self._trace_ids]
 

@@ -81,7 +81,11 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         if self._page is None:
             message = self._message
             assert message is not None
-            self._page = message.decode(self.response_future.row_factory) if message.kind == RESULT_KIND_ROWS else []
+            self._page = (
+                message.decode(self.response_future.row_factory)
+                if message.kind == RESULT_KIND_ROWS
+                else []
+            )
         return self._page
 
     @property
@@ -102,7 +106,9 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             return
         self.response_future.start_fetching_next_page()
         following = self.response_future.result()
-        self._take_page(following._message if following._message is not None else following.current_rows)
+        self._take_page(
+            following._message if following._message is not None else following.current_rows
+        )
 
     # -- all pages -----------------------------------------------------------------------------------------------------------
 
@@ -119,7 +125,9 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
                 try:
                     self.fetch_next_page()
                 except BaseException:
-                    self._iterator = self._rows(page_is_read=True)  # asked again, it goes on where it failed
+                    self._iterator = self._rows(
+                        page_is_read=True
+                    )  # asked again, it goes on where it failed
                     raise
             yield from self.current_rows
             page_is_read = True
@@ -192,9 +200,16 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         first = self.one()
         if isinstance(first, dict) and APPLIED in first:
             return bool(first[APPLIED])
-        if self._message is None and isinstance(first, tuple) and first and isinstance(first[0], bool):
+        if (
+            self._message is None
+            and isinstance(first, tuple)
+            and first
+            and isinstance(first[0], bool)
+        ):
             return first[0]
-        raise RuntimeError(f"was_applied is for lightweight transactions; this result has the columns {names}")
+        raise RuntimeError(
+            f"was_applied is for lightweight transactions; this result has the columns {names}"
+        )
 
     # -- traces ----------------------------------------------------------------------------------------------------------------
 

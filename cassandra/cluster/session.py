@@ -36,7 +36,9 @@ class Session(SessionBase):
 
     cluster: Cluster
 
-    def __init__(self, cluster: Cluster, hosts: Any, keyspace: str | None = None, *, engine: EngineSession) -> None:
+    def __init__(
+        self, cluster: Cluster, hosts: Any, keyspace: str | None = None, *, engine: EngineSession
+    ) -> None:
         super().__init__(cluster, engine)
         self.hosts = hosts
         self.is_shutdown = False
@@ -130,7 +132,9 @@ class Session(SessionBase):
         Mistakes in the call itself, a wrong parameter say, are raised here; all else comes by the future.
         """
         if execute_as is not None:
-            raise NotImplementedError("execute_as is DataStax Enterprise's proxy execution, which is not supported")
+            raise NotImplementedError(
+                "execute_as is DataStax Enterprise's proxy execution, which is not supported"
+            )
         return self._submit(
             ResponseFuture(self, query, self._default_profile.row_factory),
             query,
@@ -173,7 +177,15 @@ class Session(SessionBase):
     ) -> ResponseFuture:
         factory = None if row_type is None else typed_factory(row_type)
         request, profile = self._request(
-            query, parameters, trace, custom_payload, timeout, execution_profile, paging_state, host, future.complete
+            query,
+            parameters,
+            trace,
+            custom_payload,
+            timeout,
+            execution_profile,
+            paging_state,
+            host,
+            future.complete,
         )
         future.row_factory = profile.row_factory if factory is None else factory
         future.query = request.statement
@@ -184,7 +196,9 @@ class Session(SessionBase):
         self._inbox.put(request)
         return future
 
-    def start_next_page(self, future: ResponseFuture, request: Request, paging_state: bytes) -> None:
+    def start_next_page(
+        self, future: ResponseFuture, request: Request, paging_state: bytes
+    ) -> None:
         """Send the request of `future` once more, for the page at `paging_state`."""
         following = request.for_page(paging_state, future.complete)
         future.watch(following)
@@ -208,7 +222,10 @@ class Session(SessionBase):
     # -- preparing -------------------------------------------------------------------------------------------------------------
 
     def prepare(
-        self, query: str, custom_payload: Mapping[str, bytes | None] | None = None, keyspace: str | None = None
+        self,
+        query: str,
+        custom_payload: Mapping[str, bytes | None] | None = None,
+        keyspace: str | None = None,
     ) -> PreparedStatement:
         """Have the servers prepare `query`, with ``?`` or ``:name`` for its parameters.
 
@@ -252,7 +269,9 @@ class Session(SessionBase):
         self.execute(f"USE {quoted}")
 
     def wait_for_schema_agreement(
-        self, wait_time: float | None = None, scope: SchemaAgreementScope | str = SchemaAgreementScope.CLUSTER
+        self,
+        wait_time: float | None = None,
+        scope: SchemaAgreementScope | str = SchemaAgreementScope.CLUSTER,
     ) -> bool:
         """Wait until the connected hosts in `scope` have one schema version; false where that takes too long.
 
@@ -260,7 +279,9 @@ class Session(SessionBase):
         change yet answers for the others. ConnectionException where no host in the scope is connected.
         """
         self.refuse_on_loop("Session.wait_for_schema_agreement()", "the session of cassandra.aio")
-        return self.cluster.run(self._engine.wait_for_schema_agreement(SchemaAgreementScope(scope), wait_time))
+        return self.cluster.run(
+            self._engine.wait_for_schema_agreement(SchemaAgreementScope(scope), wait_time)
+        )
 
     # -- life --------------------------------------------------------------------------------------------------------------------
 

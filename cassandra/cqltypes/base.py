@@ -145,7 +145,11 @@ class _CassandraType(metaclass=CassandraTypeType):
     @classmethod
     def serial_size(cls) -> int | None:
         """The bytes of each value where a vector packs them without a length, else None."""
-        size: int = cls.codec().fixed_size if not cls._overridden() else cls._native_codec(5, "list").fixed_size
+        size: int = (
+            cls.codec().fixed_size
+            if not cls._overridden()
+            else cls._native_codec(5, "list").fixed_size
+        )
         return size if size >= 0 else None
 
     # -- plans ------------------------------------------------------------------------------------------------------------
@@ -161,12 +165,17 @@ class _CassandraType(metaclass=CassandraTypeType):
         key = (protocol_version, vectors)
         plan = plans.by_key.get(key)
         if plan is None:
-            plan = plans.by_key[key] = cls.build_codec(implementations.codecs, protocol_version, vectors)
+            plan = plans.by_key[key] = cls.build_codec(
+                implementations.codecs, protocol_version, vectors
+            )
         return plan
 
     @classmethod
     def build_codec(
-        cls, codecs: ModuleType, protocol_version: int = DEFAULT_PROTOCOL_VERSION, vectors: str = "list"
+        cls,
+        codecs: ModuleType,
+        protocol_version: int = DEFAULT_PROTOCOL_VERSION,
+        vectors: str = "list",
     ) -> Any:
         """A codec of this type made from the factories of `codecs`, one of the twin modules."""
         if cls._overridden():
@@ -235,7 +244,9 @@ class _CassandraType(metaclass=CassandraTypeType):
         """
         subtypes = tuple(subtypes)
         if cls.num_subtypes != "UNKNOWN" and len(subtypes) != cls.num_subtypes:
-            raise ValueError(f"{cls.typename or cls.cassname} takes {cls.num_subtypes} parameters, got {len(subtypes)}")
+            raise ValueError(
+                f"{cls.typename or cls.cassname} takes {cls.num_subtypes} parameters, got {len(subtypes)}"
+            )
         if not subtypes:
             return cls
         fieldnames = None if names is None else tuple(names)
@@ -271,7 +282,9 @@ _CLASS_BYTES = 2000
 _parameterized: Bounded[Any, Any] = Bounded(10_000, 1 << 25)
 
 
-def parameterized(cls: Any, subtypes: tuple[Any, ...], fieldnames: tuple[Any, ...] | None, **attributes: Any) -> Any:
+def parameterized(
+    cls: Any, subtypes: tuple[Any, ...], fieldnames: tuple[Any, ...] | None, **attributes: Any
+) -> Any:
     """The subclass of `cls` with `subtypes` and further class `attributes`, from the cache where it was made before."""
     key = (cls, subtypes, fieldnames, *attributes.values())
     made = _parameterized.get(key)

@@ -17,8 +17,21 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from cassandra.cqltypes.aliases import attributes_by_alias
-from cassandra.cqltypes.codecs.big_numbers import WIDE_CONTEXT, check_size, digits_limit, int_of_digits, to_decimal
-from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError, locate, malformed, refuse_type, refuse_value
+from cassandra.cqltypes.codecs.big_numbers import (
+    WIDE_CONTEXT,
+    check_size,
+    digits_limit,
+    int_of_digits,
+    to_decimal,
+)
+from cassandra.cqltypes.failures import (
+    EncodeTypeError,
+    EncodeValueError,
+    locate,
+    malformed,
+    refuse_type,
+    refuse_value,
+)
 from cassandra.cqltypes.missing import is_missing, is_partly_masked
 from cassandra.errors import DecodeError
 from cassandra.util.temporal import Date, Duration, Time, ms_timestamp_from_datetime
@@ -138,7 +151,12 @@ def _timestamp_of_text(text: str) -> int:
         refuse_value(text, "is not a timestamp of the form YYYY-MM-DD[ HH:MM[:SS[.fff]]][+HHMM]")
     try:
         moment = datetime.datetime(
-            int(match[1]), int(match[2]), int(match[3]), int(match[4] or 0), int(match[5] or 0), int(match[6] or 0)
+            int(match[1]),
+            int(match[2]),
+            int(match[3]),
+            int(match[4] or 0),
+            int(match[5] or 0),
+            int(match[6] or 0),
         )
     except ValueError as error:
         refuse_value(text, f"is not a timestamp: {error}")
@@ -170,7 +188,9 @@ def timestamp_millis(value: Any) -> int:
         except (ValueError, OverflowError):
             refuse_value(value, "is not a number of milliseconds")
     else:
-        millis = member_or_refuse(timestamp_millis, value, "a datetime, a date or a number of milliseconds")
+        millis = member_or_refuse(
+            timestamp_millis, value, "a datetime, a date or a number of milliseconds"
+        )
     if not _INT64_MIN <= millis <= _INT64_MAX:
         refuse_value(value, f"is out of the range of timestamp ({_INT64_MIN} to {_INT64_MAX} ms)")
     return millis
@@ -218,7 +238,9 @@ def time_nanos(value: Any) -> int:
 def duration_parts(value: Any) -> tuple[int, int, int]:
     """(months, days, nanoseconds) of a `Duration`, checked: within int32, int32 and int64, and of one sign."""
     if not isinstance(value, Duration):
-        parts: tuple[int, int, int] = member_or_refuse(duration_parts, value, "a cassandra.util.Duration")
+        parts: tuple[int, int, int] = member_or_refuse(
+            duration_parts, value, "a cassandra.util.Duration"
+        )
         return parts
     try:
         months, days, nanos = map(operator.index, (value.months, value.days, value.nanoseconds))
@@ -252,7 +274,9 @@ def varint_bytes(value: Any) -> bytes:
 def decimal_parts(value: Any) -> tuple[int, int]:
     """(unscaled integer, scale) of a Decimal, an int, a float (exactly its binary value), or a string."""
     if not isinstance(value, decimal.Decimal):
-        if isinstance(value, bool) or not (isinstance(value, (int, float, str)) or hasattr(type(value), "__index__")):
+        if isinstance(value, bool) or not (
+            isinstance(value, (int, float, str)) or hasattr(type(value), "__index__")
+        ):
             parts: tuple[int, int] = member_or_refuse(decimal_parts, value, "a decimal")
             return parts
         if not isinstance(value, (float, str)):
@@ -307,7 +331,9 @@ def text_bytes(value: Any, name: str) -> bytes:
     try:
         return value.encode("ascii" if name == "ascii" else "utf-8")
     except UnicodeEncodeError as error:
-        refuse_value(value, f"cannot be encoded as {name}: character {error.start} is {value[error.start]!r}")
+        refuse_value(
+            value, f"cannot be encoded as {name}: character {error.start} is {value[error.start]!r}"
+        )
 
 
 def blob_bytes(value: Any) -> bytes:
@@ -366,7 +392,9 @@ def elements(value: Any, name: str) -> list[Any] | tuple[Any, ...]:
     try:
         iterator = iter(value)
     except TypeError:
-        items: list[Any] = member_or_refuse(elements, value, f"a collection of elements for {name}", name)
+        items: list[Any] = member_or_refuse(
+            elements, value, f"a collection of elements for {name}", name
+        )
         return items
     return list(iterator)
 
@@ -376,7 +404,9 @@ def pairs(value: Any, name: str) -> tuple[list[Any], list[Any]]:
     try:
         items = value.items()
     except AttributeError:
-        found: tuple[list[Any], list[Any]] = member_or_refuse(pairs, value, f"a mapping for {name}", name)
+        found: tuple[list[Any], list[Any]] = member_or_refuse(
+            pairs, value, f"a mapping for {name}", name
+        )
         return found
     keys: list[Any] = []
     values: list[Any] = []
@@ -409,18 +439,25 @@ def udt_items(value: Any, name: str, fields: tuple[str, ...]) -> list[Any] | tup
         if len(value) == len(fields):
             return tuple(value)
         if len(value) > len(fields):
-            refuse_value(value, f"has {len(value)} fields, {name} takes {len(fields)} ({', '.join(fields)})")
+            refuse_value(
+                value, f"has {len(value)} fields, {name} takes {len(fields)} ({', '.join(fields)})"
+            )
         return [*value, *[None] * (len(fields) - len(value))]
     if isinstance(value, dict) or (hasattr(value, "keys") and hasattr(value, "__getitem__")):
         unknown = [key for key in value.keys() if key not in fields]  # noqa: SIM118 - any mapping, not only dict
         if unknown:
-            refuse_value(value, f"has the key {unknown[0]!r}, which is no field of {name} ({', '.join(fields)})")
+            refuse_value(
+                value,
+                f"has the key {unknown[0]!r}, which is no field of {name} ({', '.join(fields)})",
+            )
         present = set(value.keys())
         return [value[field] if field in present else None for field in fields]
     refuse_missing(value, f"a value of {name}")  # NaT has attributes, all of them NaN
     aliases = attributes_by_alias(value.__class__)
     attributes = [aliases.get(field, field) for field in fields] if aliases else fields
-    if isinstance(value, (str, bytes, int, float, enum.Enum)) or not any(hasattr(value, one) for one in attributes):
+    if isinstance(value, (str, bytes, int, float, enum.Enum)) or not any(
+        hasattr(value, one) for one in attributes
+    ):
         what = f"a value of {name} (an object, mapping or sequence of {', '.join(fields)})"
         items: list[Any] = member_or_refuse(udt_items, value, what, name, fields)
         return items

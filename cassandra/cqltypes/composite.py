@@ -21,7 +21,9 @@ def _part(name: str, at: int, codec: Any, value: Any) -> bytes:
         locate(error, f"part {at} of {name}")
         raise
     if len(body) > _MAX_PART:
-        refuse_value(value, f"takes {len(body)} bytes; a part of a composite has at most {_MAX_PART}")
+        refuse_value(
+            value, f"takes {len(body)} bytes; a part of a composite has at most {_MAX_PART}"
+        )
     return len(body).to_bytes(2, "big") + body + b"\x00"
 
 
@@ -30,7 +32,10 @@ def _take(name: str, data: bytes, at: int) -> tuple[bytes, int]:
     start = at + 2
     size = int.from_bytes(data[at:start], "big")
     if len(data) < start + size + 1:
-        malformed(name, f"truncated: a part claims {size} bytes and an end byte, {max(len(data) - start, 0)} are left")
+        malformed(
+            name,
+            f"truncated: a part claims {size} bytes and an end byte, {max(len(data) - start, 0)} are left",
+        )
     return data[start : start + size], start + size + 1
 
 
@@ -93,7 +98,9 @@ class DynamicCompositeType(_ParameterizedType):
             return name
         aliases = cls.fieldnames or [None] * len(subtypes)
         parts = [
-            f"{alias}=>{subtype.cass_parameterized_type(full=full)}" if alias else subtype.cass_parameterized_type(full)
+            f"{alias}=>{subtype.cass_parameterized_type(full=full)}"
+            if alias
+            else subtype.cass_parameterized_type(full)
             for alias, subtype in zip(aliases, subtypes, strict=False)
         ]
         return f"{name}({', '.join(parts)})"
@@ -106,7 +113,9 @@ class DynamicCompositeType(_ParameterizedType):
             for alias, subtype in zip(cls.fieldnames or (), cls.subtypes, strict=False)
         }
         by_class = {
-            subtype.cass_parameterized_type(full=full): sub_codec(subtype, codecs, protocol_version, vectors)
+            subtype.cass_parameterized_type(full=full): sub_codec(
+                subtype, codecs, protocol_version, vectors
+            )
             for subtype in cls.subtypes
             for full in (False, True)
         }
@@ -117,7 +126,9 @@ class DynamicCompositeType(_ParameterizedType):
             parts = []
             for at, pair in enumerate(coerce.elements(value, name)):
                 if not isinstance(pair, (tuple, list)) or len(pair) != 2 or pair[0] not in by_alias:
-                    refuse_type(pair, f"a pair of an alias ({', '.join(map(str, by_alias))}) and a value")
+                    refuse_type(
+                        pair, f"a pair of an alias ({', '.join(map(str, by_alias))}) and a value"
+                    )
                 parts.append((0x8000 | ord(pair[0])).to_bytes(2, "big"))
                 parts.append(_part(name, at, by_alias[pair[0]], pair[1]))
             return b"".join(parts)

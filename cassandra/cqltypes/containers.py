@@ -56,7 +56,9 @@ class MapType(_ParameterizedType):
     @classmethod
     def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Any:
         _one(cls)
-        key, value = (sub_codec(subtype, codecs, protocol_version, vectors) for subtype in cls.subtypes)
+        key, value = (
+            sub_codec(subtype, codecs, protocol_version, vectors) for subtype in cls.subtypes
+        )
         return codecs.map_of(key, value, empty=cls._empty())
 
 
@@ -91,7 +93,9 @@ class VectorType(_CassandraType):
     def apply_parameters(cls, params: Sequence[Any], names: Sequence[Any] | None = None) -> Any:
         """The vector of (element type, dimension); ValueError for a dimension that is no positive number."""
         if len(params) != 2:
-            raise ValueError(f"vector takes 2 parameters, the element type and the dimension; got {len(params)}")
+            raise ValueError(
+                f"vector takes 2 parameters, the element type and the dimension; got {len(params)}"
+            )
         subtype, size = params
         try:
             dimension = int(getattr(size, "cassname", size))
@@ -100,7 +104,9 @@ class VectorType(_CassandraType):
         if dimension < 1:
             raise ValueError(f"the dimension of a vector is at least 1, not {dimension}")
         title = f"{cls.cassname}({subtype.cass_parameterized_type()}, {dimension})"
-        return parameterized(cls, (subtype,), None, subtype=subtype, vector_size=dimension, _title=title)
+        return parameterized(
+            cls, (subtype,), None, subtype=subtype, vector_size=dimension, _title=title
+        )
 
     @classmethod
     def cass_parameterized_type_with(cls, subtypes: Sequence[Any], full: bool = False) -> str:

@@ -48,7 +48,10 @@ class _Wkb:
         number: int = struct.unpack_from(self._order + "I", self._data, self._at)[0]
         self._at += 4
         if width and number * width > len(self._data) - self._at:
-            malformed(self._name, f"claims {number} items, which {len(self._data) - self._at} bytes cannot hold")
+            malformed(
+                self._name,
+                f"claims {number} items, which {len(self._data) - self._at} bytes cannot hold",
+            )
         return number
 
     def points(self, number: int) -> list[tuple[float, float]]:
@@ -67,7 +70,9 @@ class _Wkb:
 
 def _packed_points(points: tuple[tuple[float, float], ...]) -> bytes:
     try:
-        return struct.pack(f"<{2 * len(points)}d", *[number for point in points for number in point])
+        return struct.pack(
+            f"<{2 * len(points)}d", *[number for point in points for number in point]
+        )
     except struct.error:
         refuse_type(points, "a sequence of pairs of numbers")
 
@@ -92,7 +97,9 @@ def _encode_line(value: Any) -> bytes:
         value = _parsed(LineString, value)
     if not isinstance(value, LineString):
         refuse_type(value, "a cassandra.util.LineString")
-    return struct.pack("<BII", 1, WKBGeometryType.LINESTRING, len(value.coords)) + _packed_points(value.coords)
+    return struct.pack("<BII", 1, WKBGeometryType.LINESTRING, len(value.coords)) + _packed_points(
+        value.coords
+    )
 
 
 def _decode_line(data: bytes) -> LineString:
@@ -162,7 +169,11 @@ def _packed_bound(bound: DateRangeBound | None) -> bytes:
 def _encode_range(value: Any) -> bytes:
     if not isinstance(value, DateRange):
         refuse_type(value, "a cassandra.util.DateRange")
-    single, low, high = _packed_bound(value.value), _packed_bound(value.lower_bound), _packed_bound(value.upper_bound)
+    single, low, high = (
+        _packed_bound(value.value),
+        _packed_bound(value.lower_bound),
+        _packed_bound(value.upper_bound),
+    )
     if value.value is not None:
         kind = BoundKind.SINGLE_VALUE if single else BoundKind.SINGLE_DATE_OPEN
     elif low and high:
@@ -206,7 +217,10 @@ class _PythonType(_CassandraType):
     def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Any:
         encode, decode = cls._coding
         return codecs.from_functions(
-            cls.cassname, lambda value: b"" if value is EMPTY else encode(value), decode, empty=cls._empty()
+            cls.cassname,
+            lambda value: b"" if value is EMPTY else encode(value),
+            decode,
+            empty=cls._empty(),
         )
 
 

@@ -28,7 +28,21 @@ _kinds: set[type] = set()
 
 # Of most values; none of them is asked about any further.
 USUAL = frozenset(
-    {bool, int, float, str, bytes, list, tuple, dict, set, datetime.datetime, datetime.date, decimal.Decimal, uuid.UUID}
+    {
+        bool,
+        int,
+        float,
+        str,
+        bytes,
+        list,
+        tuple,
+        dict,
+        set,
+        datetime.datetime,
+        datetime.date,
+        decimal.Decimal,
+        uuid.UUID,
+    }
 )
 
 

@@ -9,7 +9,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from cassandra.cqltypes.base import _by_cassname, _by_cqlname, apache_cassandra_type_prefix, public, trim_if_startswith
+from cassandra.cqltypes.base import (
+    _by_cassname,
+    _by_cqlname,
+    apache_cassandra_type_prefix,
+    public,
+    trim_if_startswith,
+)
 from cassandra.cqltypes.containers import FrozenType, VectorType, _Wrapper
 from cassandra.cqltypes.custom import mkUnrecognizedType
 from cassandra.cqltypes.scalars import CounterColumnType
@@ -110,7 +116,9 @@ def _resolve(node: _Node) -> Any:
         return base.apply_parameters([_resolve(parameters[0][1]), parameters[1][1][0]])
     subtypes = [_resolve(child) for _, child in parameters]
     fields = [field for field, _ in parameters]
-    return base.apply_parameters(subtypes, fields if any(field is not None for field in fields) else None)
+    return base.apply_parameters(
+        subtypes, fields if any(field is not None for field in fields) else None
+    )
 
 
 def _resolve_udt(base: Any, parameters: list[tuple[str | None, Any]]) -> Any:
@@ -226,7 +234,11 @@ def _without_frozen(types: list[Any]) -> list[Any]:
 
 def cql_types_from_string(cql_type: str) -> list[str]:
     """The names in a CQL type but ``frozen``, one after the other: ``map<text, frozen<a>>`` to ``['map', 'text', 'a']``."""
-    return [token for token in _CQL_TOKEN.findall(cql_type) if token not in ("<", ">", ",", FrozenType.typename)]
+    return [
+        token
+        for token in _CQL_TOKEN.findall(cql_type)
+        if token not in ("<", ">", ",", FrozenType.typename)
+    ]
 
 
 public(

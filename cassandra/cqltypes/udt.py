@@ -43,7 +43,9 @@ class UserType(TupleType):
         """The class of the user-defined type `udt_name`: the same one for the same definition and mapped class."""
         names, types = tuple(field_names), tuple(field_types)
         if len(names) != len(types):
-            raise ValueError(f"{keyspace}.{udt_name} has {len(names)} field names and {len(types)} field types")
+            raise ValueError(
+                f"{keyspace}.{udt_name} has {len(names)} field names and {len(types)} field types"
+            )
         key = (cls, keyspace, udt_name, names, types, mapped_class)
         made = cls._cache.get(key)
         if made is None:
@@ -62,7 +64,11 @@ class UserType(TupleType):
                     "_registered": False,
                 },
             )
-            cost = _CLASS_BYTES + _FIELD_BYTES * len(names) + 3 * (text_size(names) + len(udt_name) + len(keyspace))
+            cost = (
+                _CLASS_BYTES
+                + _FIELD_BYTES * len(names)
+                + 3 * (text_size(names) + len(udt_name) + len(keyspace))
+            )
             made = cls._cache.keep(key, made, cost)
         return made
 
@@ -130,7 +136,9 @@ def make_named_tuple(name: str, names: tuple[str, ...]) -> Any:
     """The named-tuple class of a type's fields; names that no field of one can have go by position (``field_1_``)."""
     title = name if name.isidentifier() and name.isascii() and not iskeyword(name) else "udt"
     fields = [
-        field if field.isidentifier() and not iskeyword(field) and not field.startswith("_") else f"field_{at}_"
+        field
+        if field.isidentifier() and not iskeyword(field) and not field.startswith("_")
+        else f"field_{at}_"
         for at, field in enumerate(names)
     ]
     made: Any = namedtuple(title, fields, rename=True)  # type: ignore[misc]

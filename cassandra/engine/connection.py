@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("cassandra.connection")
 
-WRITE_HIGH_WATER = _exchange.WRITE_HIGH_WATER  # bytes that the transport may hold before senders are held back
+WRITE_HIGH_WATER = (
+    _exchange.WRITE_HIGH_WATER
+)  # bytes that the transport may hold before senders are held back
 EVENT_STREAM = -1
 # Until the handshake is over nothing large has a reason to come: the longest messages are the tokens of a login.
 HANDSHAKE_MAX_BODY = 256 << 10  # bytes
@@ -41,10 +43,16 @@ METADATA_IDS = _exchange.METADATA_IDS
 
 def dialect_of(version: int, features: Any) -> int:
     """What decides how a request is rendered: the version, and the extensions that change a request's form."""
-    return version | METADATA_IDS if version >= 5 or getattr(features, "use_metadata_id", False) else version
+    return (
+        version | METADATA_IDS
+        if version >= 5 or getattr(features, "use_metadata_id", False)
+        else version
+    )
 
 
-def read_answer(connection: Connection, asked: int, text: str | None, opcode: int, flags: int, body: bytes) -> Any:
+def read_answer(
+    connection: Connection, asked: int, text: str | None, opcode: int, flags: int, body: bytes
+) -> Any:
     """The message that answers a request of the engine's own; an ERROR is one, too.
 
     :param asked: the request's opcode.
@@ -122,7 +130,13 @@ class Connection(asyncio.BufferedProtocol):
         "version",
     )
 
-    def __init__(self, endpoint: EndPoint, version: int, loop: asyncio.AbstractEventLoop, sockopts: Any = None) -> None:
+    def __init__(
+        self,
+        endpoint: EndPoint,
+        version: int,
+        loop: asyncio.AbstractEventLoop,
+        sockopts: Any = None,
+    ) -> None:
         self.endpoint = endpoint
         self.version = version
         self.peer_version = version
@@ -203,7 +217,9 @@ class Connection(asyncio.BufferedProtocol):
         """Why nothing can be sent: the connection is closed, or has no free stream."""
         if self.closed:
             return self._shutdown_error()
-        return ConnectionShutdown(f"connection to {self.endpoint} has no free stream", self.endpoint)
+        return ConnectionShutdown(
+            f"connection to {self.endpoint} has no free stream", self.endpoint
+        )
 
     def _flush(self) -> None:
         self.exchange.armed = None
@@ -212,16 +228,24 @@ class Connection(asyncio.BufferedProtocol):
         data = self._writer.take()
         if data:
             self._transport.write(data)
-            if not self.exchange.paused and self.on_room is not None and len(data) >= WRITE_HIGH_WATER:
+            if (
+                not self.exchange.paused
+                and self.on_room is not None
+                and len(data) >= WRITE_HIGH_WATER
+            ):
                 self.on_room(self)
 
-    async def request(self, opcode: int, body: bytes, timeout: float | None, flags: int = 0) -> tuple[int, int, bytes]:
+    async def request(
+        self, opcode: int, body: bytes, timeout: float | None, flags: int = 0
+    ) -> tuple[int, int, bytes]:
         """Send one request and wait for its (opcode, flags, body); TimeoutError after `timeout` seconds."""
         responder = FutureResponder(self._loop.create_future())
         responder.stream = self.send(responder, opcode, flags, body)
         # Not by asyncio.wait_for: before Python 3.12 it swallows a cancellation that comes together with the answer,
         # and a loop over many requests, of pages say, would go on for ever.
-        timer = self._loop.call_later(timeout, responder.on_timeout) if timeout is not None else None
+        timer = (
+            self._loop.call_later(timeout, responder.on_timeout) if timeout is not None else None
+        )
         try:
             return await responder.future
         except (asyncio.TimeoutError, asyncio.CancelledError):
@@ -253,7 +277,11 @@ class Connection(asyncio.BufferedProtocol):
         try:
             envelopes = self._reader.buffer_updated(nbytes)
         except Exception as error:  # every malformed frame ends the connection, with its cause
-            self.close(error if isinstance(error, ProtocolError) else ProtocolError(f"{self.endpoint}: {error}"))
+            self.close(
+                error
+                if isinstance(error, ProtocolError)
+                else ProtocolError(f"{self.endpoint}: {error}")
+            )
             return
         if envelopes:
             self._received = True
@@ -270,7 +298,11 @@ class Connection(asyncio.BufferedProtocol):
             name = OPCODE_NAMES.get(opcode, opcode)
             self.close(ProtocolError(f"{self.endpoint} sent a {name} message as an event"))
         elif stream != EVENT_STREAM:
-            self.close(ProtocolError(f"{self.endpoint} answered on stream {stream}, on which nothing was asked"))
+            self.close(
+                ProtocolError(
+                    f"{self.endpoint} answered on stream {stream}, on which nothing was asked"
+                )
+            )
         elif self.on_event is not None:
             try:
                 self.on_event(opcode, flags, body)
@@ -305,9 +337,13 @@ class Connection(asyncio.BufferedProtocol):
         return False  # close the transport: half-open connections serve nobody here
 
     def connection_lost(self, exc: Exception | None) -> None:
-        error = ConnectionException(f"connection to {self.endpoint} was closed by the server", self.endpoint)
+        error = ConnectionException(
+            f"connection to {self.endpoint} was closed by the server", self.endpoint
+        )
         if exc is not None:
-            error = ConnectionException(f"connection to {self.endpoint} broke: {exc}", self.endpoint)
+            error = ConnectionException(
+                f"connection to {self.endpoint} broke: {exc}", self.endpoint
+            )
             error.__cause__ = exc
         self.close(error)
 
@@ -334,7 +370,10 @@ class Connection(asyncio.BufferedProtocol):
                 try:
                     responder.on_connection_lost(self, cause)
                 except BaseException as fault:
-                    log.exception("a request on %s could not be told that its connection is lost", self.endpoint)
+                    log.exception(
+                        "a request on %s could not be told that its connection is lost",
+                        self.endpoint,
+                    )
                     failure = mishap(fault)
                     request = getattr(responder, "request", None)
                     if request is not None:
@@ -347,7 +386,9 @@ class Connection(asyncio.BufferedProtocol):
             return self.close_error
         if self.close_error is None:
             return ConnectionShutdown(f"connection to {self.endpoint} is closed", self.endpoint)
-        error = ConnectionShutdown(f"connection to {self.endpoint} was closed: {self.close_error}", self.endpoint)
+        error = ConnectionShutdown(
+            f"connection to {self.endpoint} was closed: {self.close_error}", self.endpoint
+        )
         error.__cause__ = self.close_error
         return error
 

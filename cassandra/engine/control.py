@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra.engine.connection import Connection
 from cassandra.engine.endpoint import EndPoint
-from cassandra.engine.topology import LOCAL_QUERY, PEERS_QUERY, PEERS_V2_QUERY, NodeList, is_complete
+from cassandra.engine.topology import (
+    LOCAL_QUERY,
+    PEERS_QUERY,
+    PEERS_V2_QUERY,
+    NodeList,
+    is_complete,
+)
 from cassandra.errors import (
     AuthenticationFailed,
     ConnectionException,
@@ -96,7 +102,9 @@ class ControlConnection:
             except Exception as error:
                 # A name that no resolver takes, system tables of other types: whatever it is, the other hosts may serve.
                 errors[str(endpoint)] = error
-                log.warning("the control connection to %s failed: %r", endpoint, error, exc_info=True)
+                log.warning(
+                    "the control connection to %s failed: %r", endpoint, error, exc_info=True
+                )
         failure = NoHostAvailable("Unable to connect to any servers", errors)
         failure.__cause__ = next(reversed(errors.values()), None)
         raise failure
@@ -137,20 +145,27 @@ class ControlConnection:
 
     async def _register(self, connection: Connection) -> None:
         message = RegisterMessage(list(EVENT_TYPES))
-        await self._core.ask(connection, message.opcode, message.body(connection.version), "REGISTER")
+        await self._core.ask(
+            connection, message.opcode, message.body(connection.version), "REGISTER"
+        )
 
     async def _read_nodes(self, connection: Connection, endpoint: EndPoint) -> NodeList:
         local_rows, peer_rows = await asyncio.gather(
             self._core.query_rows(connection, LOCAL_QUERY), self._read_peers(connection)
         )
         if not local_rows:
-            raise ConnectionException(f"{endpoint} has an empty system.local table: it is not ready", endpoint)
+            raise ConnectionException(
+                f"{endpoint} has an empty system.local table: it is not ready", endpoint
+            )
         local = local_rows[0]
         metadata = self._core.metadata
         metadata.cluster_name = local.get("cluster_name")
         metadata.partitioner = local.get("partitioner")
         peers = [row for row in peer_rows if is_complete(row)]
-        endpoints = [await self._core.endpoint_of_local(endpoint, local), *await self._core.endpoints_of(peers)]
+        endpoints = [
+            await self._core.endpoint_of_local(endpoint, local),
+            *await self._core.endpoints_of(peers),
+        ]
         rows = zip(endpoints, [local, *peers], strict=True)
         return NodeList(rows, metadata.all_hosts(), self._core.make_host)
 
@@ -191,7 +206,9 @@ class ControlConnection:
         if window < 0:
             return
         address, port = args["address"]
-        host = self._core.metadata.get_host(str(address), port) or self._core.metadata.get_host(str(address))
+        host = self._core.metadata.get_host(str(address), port) or self._core.metadata.get_host(
+            str(address)
+        )
         if host is None:
             self._on_topology_change(args)
             return
@@ -200,7 +217,9 @@ class ControlConnection:
         if earlier is not None:
             earlier.cancel()
         act = self._core.on_up_event if args["change_type"] == "UP" else self._core.on_down_event
-        self._rumours[host] = self._core.loop.call_later(_spread(window), self._act_on_rumour, host, act)
+        self._rumours[host] = self._core.loop.call_later(
+            _spread(window), self._act_on_rumour, host, act
+        )
 
     def _act_on_rumour(self, host: Host, act: Callable[[Host], None]) -> None:
         self._rumours.pop(host, None)
@@ -243,14 +262,18 @@ class ControlConnection:
             log.warning("the node list could not be read again: %s", error)
             # A connection that cannot answer this is of no use for events either.
             if self.connection is not None:
-                self.connection.close(ConnectionException(f"the node list could not be read: {error}"))
+                self.connection.close(
+                    ConnectionException(f"the node list could not be read: {error}")
+                )
 
     # -- moving on -----------------------------------------------------------------------------------------------------
 
     def _on_closed(self, connection: Connection, error: Exception | None) -> None:
         if self._closed or connection is not self.connection:
             return
-        log.info("the control connection to %s is gone (%s): it moves on", connection.endpoint, error)
+        log.info(
+            "the control connection to %s is gone (%s): it moves on", connection.endpoint, error
+        )
         self.connection = None
         if self.host is not None and error is not None:
             self._core.on_connection_failure(self.host, error)
@@ -276,10 +299,14 @@ class ControlConnection:
                 delay = _next_delay(self._delays)  # it was gone before it was in use
             except NoHostAvailable as error:
                 delay = _next_delay(self._delays)
-                log.warning("the control connection found no host, next try in %.1f s: %s", delay, error)
+                log.warning(
+                    "the control connection found no host, next try in %.1f s: %s", delay, error
+                )
             except Exception:
                 delay = _next_delay(self._delays)
-                log.exception("the control connection could not be moved, next try in %.1f s", delay)
+                log.exception(
+                    "the control connection could not be moved, next try in %.1f s", delay
+                )
             await self._wait(delay)
 
     async def _wait(self, delay: float) -> None:
@@ -294,11 +321,15 @@ class ControlConnection:
         self._host_is_up.set()
 
     def _candidates(self) -> list[EndPoint]:
-        hosts = [host for host in self._core.metadata.all_hosts() if not self._core.is_ignored(host)]
+        hosts = [
+            host for host in self._core.metadata.all_hosts() if not self._core.is_ignored(host)
+        ]
         random.shuffle(hosts)
         hosts.sort(key=lambda host: host.is_up is not True)
         endpoints = [host.endpoint for host in hosts]
-        return endpoints + [endpoint for endpoint in self._core.settings.endpoints if endpoint not in endpoints]
+        return endpoints + [
+            endpoint for endpoint in self._core.settings.endpoints if endpoint not in endpoints
+        ]
 
     def close(self) -> None:
         """Close for good."""

@@ -47,13 +47,17 @@ from cassandra._impl import bodies, exchange  # isort: skip
 
 log = logging.getLogger("cassandra.cluster")
 
-FOLLOW_DELAY = 0.1  # seconds after an event until the pools follow the distances that it may have changed
+FOLLOW_DELAY = (
+    0.1  # seconds after an event until the pools follow the distances that it may have changed
+)
 
 
 class Core:
     """One cluster's engine, confined to `loop`. `listeners` are load balancing policies, `program_listeners` the program's own ones."""
 
-    def __init__(self, settings: Settings, metadata: Metadata, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, settings: Settings, metadata: Metadata, loop: asyncio.AbstractEventLoop
+    ) -> None:
         self.settings = settings
         self.metadata = metadata
         self.loop = loop
@@ -120,7 +124,11 @@ class Core:
     async def _end_background(self) -> None:
         """Cancel what runs, and wait for its end; what that starts in turn is cancelled too."""
         for _ in range(3):
-            tasks = [task for task in self._background if not task.done() and task is not asyncio.current_task()]
+            tasks = [
+                task
+                for task in self._background
+                if not task.done() and task is not asyncio.current_task()
+            ]
             if not tasks:
                 return
             for task in tasks:
@@ -145,7 +153,9 @@ class Core:
 
     # -- sessions ------------------------------------------------------------------------------------------------------
 
-    async def open_session(self, keyspace: str | None, distance: Any, wait_for_all: bool = False) -> EngineSession:
+    async def open_session(
+        self, keyspace: str | None, distance: Any, wait_for_all: bool = False
+    ) -> EngineSession:
         """A session whose connections use `keyspace`; NoHostAvailable where no pool can be opened."""
         if self.closed:
             raise ConnectionShutdown("the cluster is shut down")
@@ -171,7 +181,9 @@ class Core:
             raise ConnectionShutdown("the cluster is shut down", endpoint)
         return await self.opener.open(endpoint)
 
-    async def ask(self, connection: Connection, opcode: int, body: bytes, what: str, text: str | None = None) -> Any:
+    async def ask(
+        self, connection: Connection, opcode: int, body: bytes, what: str, text: str | None = None
+    ) -> Any:
         """One request of the engine's own.
 
         :param what: was asked, for messages.
@@ -185,7 +197,9 @@ class Core:
             answer_opcode, flags, answer = await connection.request(opcode, body, timeout)
         except asyncio.TimeoutError:
             raise OperationTimedOut(
-                f"{connection.endpoint} did not answer {what} within {timeout} seconds", connection.endpoint, timeout
+                f"{connection.endpoint} did not answer {what} within {timeout} seconds",
+                connection.endpoint,
+                timeout,
             ) from None
         response = read_answer(connection, opcode, text, answer_opcode, flags, answer)
         if isinstance(response, ErrorMessage):
@@ -194,7 +208,9 @@ class Core:
 
     async def query(self, connection: Connection, query: str) -> Any:
         """Execute a text without parameters at consistency ONE; raises what `ask` raises."""
-        body = bodies.query_body(query, QueryParams(consistency=ConsistencyLevel.ONE), connection.version)
+        body = bodies.query_body(
+            query, QueryParams(consistency=ConsistencyLevel.ONE), connection.version
+        )
         return await self.ask(connection, QUERY, body, repr(query), query)
 
     async def query_rows(self, connection: Connection, query: str) -> list[dict[str, Any]]:
@@ -205,7 +221,11 @@ class Core:
     async def query_pages(self, connection: Connection, query: str) -> AsyncIterator[Any]:
         """The result of `query` page by page, as ROWS messages; of `schema_metadata_page_size` rows each."""
         timeout = self.settings.metadata_request_timeout
-        if timeout is not None and connection.features is not None and connection.features.sharding_info is not None:
+        if (
+            timeout is not None
+            and connection.features is not None
+            and connection.features.sharding_info is not None
+        ):
             query = maybe_add_timeout_to_query(query, timeout)
         paging_state: bytes | None = None
         states: set[bytes] = set()
@@ -222,10 +242,14 @@ class Core:
             if paging_state is None:
                 return
             if paging_state in states:
-                raise ProtocolError(f"{connection.endpoint} gives the same page again and again: {query!r} has no end")
+                raise ProtocolError(
+                    f"{connection.endpoint} gives the same page again and again: {query!r} has no end"
+                )
             states.add(paging_state)
 
-    async def wait_for_schema_agreement(self, connection: Connection, max_wait: float | None = None) -> bool:
+    async def wait_for_schema_agreement(
+        self, connection: Connection, max_wait: float | None = None
+    ) -> bool:
         """Wait until all live nodes have one schema version; return False if that takes too long."""
         wait = self.settings.max_schema_agreement_wait if max_wait is None else max_wait
         if wait <= 0:
@@ -237,7 +261,9 @@ class Core:
                 raise ConnectionException("there is no control connection at the moment")
             return await self.query_rows(through, text)
 
-        return await wait_for_agreement(query, self._is_live, lambda: self.closed, wait, self.loop.time)
+        return await wait_for_agreement(
+            query, self._is_live, lambda: self.closed, wait, self.loop.time
+        )
 
     def _is_live(self, host_id: Any) -> bool:
         host = self.metadata.get_host_by_host_id(host_id)
@@ -268,7 +294,9 @@ class Core:
     async def _is_of_one_node(self, endpoint: EndPoint) -> bool:
         if not endpoint.port or is_ip_address(endpoint.address) or endpoint.ssl_options:
             return True
-        resolved = await self.loop.getaddrinfo(endpoint.address, endpoint.port, family=endpoint.socket_family)
+        resolved = await self.loop.getaddrinfo(
+            endpoint.address, endpoint.port, family=endpoint.socket_family
+        )
         return len({info[4][0] for info in resolved}) == 1
 
     async def endpoints_of(self, rows: Sequence[Any]) -> list[EndPoint]:
@@ -300,7 +328,9 @@ class Core:
     def _place_anew(self, host: Host) -> None:
         """`host` is in another data centre or rack: policies sort it in again, as they do with one that comes back."""
         if host.is_up is False:
-            if not self.is_ignored(host):  # it may be wanted only now, and nobody has tried it before
+            if not self.is_ignored(
+                host
+            ):  # it may be wanted only now, and nobody has tried it before
                 self.on_up_event(host)
             return
         if self.listeners:
@@ -314,7 +344,9 @@ class Core:
             reconnector.stop()
         host.set_down()
         for session in self.sessions:
-            session.forget_host(host, ConnectionException(f"{host} has left the cluster", host.endpoint))
+            session.forget_host(
+                host, ConnectionException(f"{host} has left the cluster", host.endpoint)
+            )
         self._tell("on_remove", host)
 
     def _tell(self, event: str, host: Host) -> None:
@@ -409,7 +441,10 @@ class Core:
         if not fields:
             raise UserTypeDoesNotExist(f"there is no user-defined type {keyspace}.{name}")
         # Replaced, never changed: plans remember which mapping they were made with.
-        self.user_types = {**self.user_types, keyspace: {**self.user_types.get(keyspace, {}), name: klass}}
+        self.user_types = {
+            **self.user_types,
+            keyspace: {**self.user_types.get(keyspace, {}), name: klass},
+        }
         names: list[str] = list(fields[0]["field_names"])
         return names
 
@@ -442,7 +477,11 @@ class Core:
 
     def on_reconnection_failure(self, host: Host, error: Exception) -> None:
         """A try to reach `host` again has failed; the next one is to come."""
-        if host.is_up is not False and host.signal_connection_failure(error) and not self._has_pool(host):
+        if (
+            host.is_up is not False
+            and host.signal_connection_failure(error)
+            and not self._has_pool(host)
+        ):
             self._mark_down(host, error)
 
     def _has_pool(self, host: Host) -> bool:
@@ -450,7 +489,10 @@ class Core:
 
     def _is_served(self, host: Host) -> bool:
         """Whether each session that wants connections to `host` has some."""
-        return all(host in session.pools or session.distance(host) == HostDistance.IGNORED for session in self.sessions)
+        return all(
+            host in session.pools or session.distance(host) == HostDistance.IGNORED
+            for session in self.sessions
+        )
 
     def _mark_down(self, host: Host, reason: Any) -> None:
         if host.is_up is not False:
@@ -470,7 +512,9 @@ class Core:
 
     def is_ignored(self, host: Host) -> bool:
         """Whether no policy wants connections to `host` at the moment."""
-        return bool(self.sessions) and all(session.distance(host) == HostDistance.IGNORED for session in self.sessions)
+        return bool(self.sessions) and all(
+            session.distance(host) == HostDistance.IGNORED for session in self.sessions
+        )
 
     def look_again(self) -> None:
         """The cluster may have said unheard that hosts are up: those that are down are tried at once."""
@@ -530,7 +574,11 @@ class Core:
         while True:
             await asyncio.sleep(interval)
             idle_since = self.loop.time() - interval
-            idle = [connection for connection in self._all_connections() if connection.last_activity <= idle_since]
+            idle = [
+                connection
+                for connection in self._all_connections()
+                if connection.last_activity <= idle_since
+            ]
             if idle:
                 await asyncio.gather(*map(self._beat_once, idle))
 
@@ -552,7 +600,8 @@ class Core:
         except asyncio.TimeoutError:
             connection.close(
                 ConnectionException(
-                    f"{connection.endpoint} did not answer a heartbeat within {timeout} s", connection.endpoint
+                    f"{connection.endpoint} did not answer a heartbeat within {timeout} s",
+                    connection.endpoint,
                 )
             )
         except ProtocolError:

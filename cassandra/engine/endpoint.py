@@ -113,7 +113,11 @@ class DefaultEndPoint(EndPoint):
         return self._hash
 
     def __str__(self) -> str:
-        return f"[{self._address}]:{self._port}" if ":" in self._address else f"{self._address}:{self._port}"
+        return (
+            f"[{self._address}]:{self._port}"
+            if ":" in self._address
+            else f"{self._address}:{self._port}"
+        )
 
 
 class SniEndPoint(EndPoint):
@@ -202,7 +206,10 @@ class DefaultEndPointFactory(EndPointFactory):
     def may_block(self) -> bool:
         """Whether `create` may take its time: a translator that asks a name server, or a subclass."""
         translator = getattr(self.cluster, "address_translator", None)
-        return type(self) is not DefaultEndPointFactory or type(translator) not in (type(None), IdentityTranslator)
+        return type(self) is not DefaultEndPointFactory or type(translator) not in (
+            type(None),
+            IdentityTranslator,
+        )
 
     def create(self, row: Mapping[str, Any]) -> EndPoint:
         address = row.get("native_address") or row.get("rpc_address")
@@ -243,7 +250,9 @@ class SniEndPointFactory(EndPointFactory):
         host_id = row.get("host_id")
         if host_id is None:
             raise ValueError(f"a row of the system tables has no host_id: {dict(row)!r}")
-        return self.create_from_sni(f"{host_id}.{self._node_domain}" if self._node_domain else str(host_id))
+        return self.create_from_sni(
+            f"{host_id}.{self._node_domain}" if self._node_domain else str(host_id)
+        )
 
     def create_from_sni(self, sni: str) -> SniEndPoint:
         """The end point of the node that answers to `sni`."""

@@ -41,7 +41,9 @@ __all__ = [
 
 log = logging.getLogger("cassandra.connection")
 
-WRITE_HIGH_WATER = 1 << 20  # bytes that may wait for the end of a loop turn before senders are held back
+WRITE_HIGH_WATER = (
+    1 << 20
+)  # bytes that may wait for the end of a loop turn before senders are held back
 
 # In a dialect: requests name result metadata by its id, as in version 5, on an older version (ScyllaDB's extension).
 METADATA_IDS = 0x100
@@ -119,7 +121,9 @@ class TimerWheel:
         for item in expired:
             try:
                 item.on_timeout()
-            except BaseException as error:  # what one of them raises is no reason to forget the others
+            except (
+                BaseException
+            ) as error:  # what one of them raises is no reason to forget the others
                 log.exception("the end of a time limit could not be processed")
                 item.fail(mishap(error))
 
@@ -131,9 +135,21 @@ class Exchange:
     when its answer has come, also where nobody waits for that any more: such an orphan keeps its stream until then.
     """
 
-    __slots__ = ("_call_soon", "_flush", "_responders", "_streams", "armed", "closed", "orphans", "paused", "writer")
+    __slots__ = (
+        "_call_soon",
+        "_flush",
+        "_responders",
+        "_streams",
+        "armed",
+        "closed",
+        "orphans",
+        "paused",
+        "writer",
+    )
 
-    def __init__(self, writer: Any, call_soon: Callable[..., Any], flush: Callable[[], None]) -> None:
+    def __init__(
+        self, writer: Any, call_soon: Callable[..., Any], flush: Callable[[], None]
+    ) -> None:
         self.writer = writer
         self.armed: Any = None  # the handle of the flush that is to come
         self.closed = False
@@ -292,7 +308,11 @@ class Attempt:
 
     def __repr__(self) -> str:
         latency = "under way" if self.latency is None else f"{self.latency * 1000:.1f} ms"
-        failed = f", {type(self.error).__name__}: {self.error}, {self.decision}" if self.error is not None else ""
+        failed = (
+            f", {type(self.error).__name__}: {self.error}, {self.decision}"
+            if self.error is not None
+            else ""
+        )
         return f"<Attempt: {self.host}, {latency}{failed}>"
 
 
@@ -456,13 +476,13 @@ class RequestBase:
         self._speculation_handle: Any = None
         self._retry_handle: Any = None
         self._timer_slot = -1
-        self._waits = (
-            0  # preparing again, delayed retries, waiting for room: of what comes back without an attempt under way
-        )
+        self._waits = 0  # preparing again, delayed retries, waiting for room: of what comes back without an attempt under way
 
     # -- of the subclass ----------------------------------------------------------------------------------------------
 
-    def on_other_answer(self, attempt: Attempt, connection: Any, opcode: int, flags: int, body: bytes) -> None:
+    def on_other_answer(
+        self, attempt: Attempt, connection: Any, opcode: int, flags: int, body: bytes
+    ) -> None:
         """An answer that is neither that of a write nor rows with known columns."""
         raise NotImplementedError
 
@@ -502,7 +522,9 @@ class RequestBase:
             self.try_next_host()
             if self.speculative_policy is not None and self.statement.is_idempotent:
                 self.start_speculation()
-        except BaseException as error:  # a policy's or the driver's own fault: never dressed up as NoHostAvailable
+        except (
+            BaseException
+        ) as error:  # a policy's or the driver's own fault: never dressed up as NoHostAvailable
             self.fail(mishap(error))
 
     def finish(self, response: Any) -> None:
@@ -579,7 +601,9 @@ class RequestBase:
 
     # -- answers ------------------------------------------------------------------------------------------------------
 
-    def on_answer(self, attempt: Attempt, connection: Any, opcode: int, flags: int, body: bytes) -> None:
+    def on_answer(
+        self, attempt: Attempt, connection: Any, opcode: int, flags: int, body: bytes
+    ) -> None:
         """An attempt was answered."""
         if self.done:
             return
@@ -602,7 +626,9 @@ class RequestBase:
         if metadata is None:
             return None
         pos = metadata.rows_at(body, 0, self.session.core.user_types)
-        if not pos or len(body) < pos + 4 or body[pos] & 0x80:  # a row count that is negative is not read here
+        if (
+            not pos or len(body) < pos + 4 or body[pos] & 0x80
+        ):  # a row count that is negative is not read here
             return None
         return rows_result(metadata.with_vectors(self.vector_type), body, pos)
 

@@ -88,7 +88,9 @@ class Opener:
         if not lower:
             raise error
         if self.version == version:  # else another connection has found out already
-            log.info("%s does not speak protocol version %d: %d is tried", error.endpoint, version, lower)
+            log.info(
+                "%s does not speak protocol version %d: %d is tried", error.endpoint, version, lower
+            )
             self.version = lower
 
     async def _open_in_time(self, endpoint: EndPoint, version: int) -> Connection:
@@ -105,7 +107,9 @@ class Opener:
             connection.close(error)
             raise error from cause
         except OSError as cause:
-            error = ConnectionException(f"{endpoint} cannot be connected to: {_reason(cause)}", endpoint)
+            error = ConnectionException(
+                f"{endpoint} cannot be connected to: {_reason(cause)}", endpoint
+            )
             connection.close(error)
             raise error from cause
         except BaseException as cause:
@@ -134,19 +138,25 @@ class Opener:
             connecting = self._connect_to_address(connection, addresses[~later], port, tls)
             try:
                 # One that does not answer at all must not take the time of the others.
-                await asyncio.wait_for(connecting, (deadline - self._loop.time()) / (later + 1) if later else None)
+                await asyncio.wait_for(
+                    connecting, (deadline - self._loop.time()) / (later + 1) if later else None
+                )
                 return
             except (OSError, asyncio.TimeoutError) as error:
                 if not later:
                     raise
                 log.debug("%s of %s cannot be connected to: %r", addresses[~later], endpoint, error)
 
-    async def _connect_to_address(self, connection: Connection, address: str, port: int, tls: dict[str, Any]) -> None:
+    async def _connect_to_address(
+        self, connection: Connection, address: str, port: int, tls: dict[str, Any]
+    ) -> None:
         if tls["ssl"] is None:
             await self._loop.create_connection(lambda: connection, address, port)
             return
         # In two steps: a peer that accepts, and then says nothing to a TLS client, is another fault than one that does not.
-        sock = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
+        sock = socket.socket(
+            socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM
+        )
         try:
             sock.setblocking(False)
             await self._loop.sock_connect(sock, (address, port))
@@ -160,13 +170,17 @@ class Opener:
         """The IP addresses that `address` stands for."""
         if is_ip_address(address):
             return [address]
-        found = await self._loop.getaddrinfo(address, port, family=endpoint.socket_family, type=socket.SOCK_STREAM)
+        found = await self._loop.getaddrinfo(
+            address, port, family=endpoint.socket_family, type=socket.SOCK_STREAM
+        )
         return list(dict.fromkeys(str(info[4][0]) for info in found))
 
     async def in_thread(self, function: Any, *args: Any) -> Any:
         """Run what a program has given, and may block (a ticket server, reverse DNS), outside the loop."""
         if self._executor is None:
-            self._executor = ThreadPoolExecutor(max_workers=2, thread_name_prefix="cassandra-blocking")
+            self._executor = ThreadPoolExecutor(
+                max_workers=2, thread_name_prefix="cassandra-blocking"
+            )
         self._in_threads += 1
         try:
             return await self._loop.run_in_executor(self._executor, function, *args)
@@ -177,7 +191,9 @@ class Opener:
 class _Handshake:
     """One connection's way from connected to ready."""
 
-    def __init__(self, opener: Opener, settings: Settings, endpoint: EndPoint, connection: Connection) -> None:
+    def __init__(
+        self, opener: Opener, settings: Settings, endpoint: EndPoint, connection: Connection
+    ) -> None:
         self._opener = opener
         self._settings = settings
         self._endpoint = endpoint
@@ -207,9 +223,13 @@ class _Handshake:
                     answer = await self._perform(action)
                     send = answer or send
             if send is None:
-                raise ProtocolError(f"the handshake with {self._endpoint} came to no end: {actions!r}")
+                raise ProtocolError(
+                    f"the handshake with {self._endpoint} came to no end: {actions!r}"
+                )
             opcode, flags, body = await self._exchange(send)
-            actions = self._protocol.receive(send.stream, opcode, flags, body, self._connection.peer_version)
+            actions = self._protocol.receive(
+                send.stream, opcode, flags, body, self._connection.peer_version
+            )
 
     async def _exchange(self, send: Send) -> tuple[int, int, bytes]:
         responder = FutureResponder(asyncio.get_running_loop().create_future())

@@ -137,9 +137,7 @@ class _Call(Generic[T]):
         if self.future.done():
             if not task.cancelled():
                 task.exception()
-        elif (
-            task.cancelled()
-        ):  # by nobody but the end of the cluster: whoever waits here cancels after it has stopped waiting
+        elif task.cancelled():  # by nobody but the end of the cluster: whoever waits here cancels after it has stopped waiting
             self.future.set_exception(ConnectionShutdown(ENDED))
         elif (error := task.exception()) is not None:
             self.future.set_exception(error)
@@ -165,7 +163,9 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 class LoopThread:
     """A daemon thread that runs one event loop, from `start` until `stop`."""
 
-    def __init__(self, name: str, make_loop: Callable[[], asyncio.AbstractEventLoop] = new_event_loop) -> None:
+    def __init__(
+        self, name: str, make_loop: Callable[[], asyncio.AbstractEventLoop] = new_event_loop
+    ) -> None:
         self.loop = make_loop()
         self.inbox = Inbox(self.loop)
         self._calls: set[_Call[Any]] = set()
@@ -195,7 +195,9 @@ class LoopThread:
         """
         if self.is_current():
             coroutine.close()
-            raise RuntimeError("a blocking call was made from the driver's own event loop; use the asynchronous form")
+            raise RuntimeError(
+                "a blocking call was made from the driver's own event loop; use the asynchronous form"
+            )
         call = _Call(coroutine, self._calls)
         self.inbox.put(call)
         try:
@@ -285,7 +287,9 @@ class LoopThread:
         except BaseException:
             # A program's listener or policy called sys.exit(), say. Loops let that through, and everybody who waits would wait for ever.
             log.exception("the driver's event loop was to be ended by an exception: it goes on")
-            return self._stopped  # the loop forgets that it was to stop where that came in the same turn
+            return (
+                self._stopped
+            )  # the loop forgets that it was to stop where that came in the same turn
         return True
 
     def _run_out(self, coroutine: Coroutine[Any, Any, Any]) -> None:

@@ -24,7 +24,9 @@ def failure_of(error: BaseException) -> Exception:
     """
     if isinstance(error, Exception) and not isinstance(error, (StopIteration, StopAsyncIteration)):
         return error
-    failure = RuntimeError(f"code that was called on the driver's event loop raised {type(error).__name__}: {error}")
+    failure = RuntimeError(
+        f"code that was called on the driver's event loop raised {type(error).__name__}: {error}"
+    )
     failure.__cause__ = error
     return failure
 

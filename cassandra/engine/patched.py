@@ -26,7 +26,9 @@ def refuse_green_threads() -> None:
 
 def _gevent_has_threads() -> bool:
     monkey: Any = sys.modules.get("gevent.monkey")
-    return monkey is not None and any(monkey.is_module_patched(name) for name in ("thread", "_thread", "threading"))
+    return monkey is not None and any(
+        monkey.is_module_patched(name) for name in ("thread", "_thread", "threading")
+    )
 
 
 def _eventlet_has_threads() -> bool:

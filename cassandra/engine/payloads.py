@@ -45,9 +45,7 @@ class PayloadMethods:
     __slots__ = ()
 
     opcode: int
-    decodes = (
-        False  # whether each answer is decoded as a whole and checked: a VOID or ROWS is none, or a handler reads it
-    )
+    decodes = False  # whether each answer is decoded as a whole and checked: a VOID or ROWS is none, or a handler reads it
 
     # Of those that have them:
     body: bytes | None
@@ -63,7 +61,9 @@ class PayloadMethods:
     def with_extras(self, connection: Any, body: bytes) -> tuple[int, int, bytes]:
         """(opcode, flags, body) where tracing or a custom payload is wanted."""
         # A beta version was opted in to, or there would be no connection of it.
-        flags, extras = request_extras(connection.version, self.tracing, self.custom_payload, allow_beta=True)
+        flags, extras = request_extras(
+            connection.version, self.tracing, self.custom_payload, allow_beta=True
+        )
         return self.opcode, flags, extras + body
 
     @property
@@ -112,7 +112,11 @@ class Payload(PayloadMethods, QueryParams):
     __slots__ = ("_dialect", "body", "custom_payload", "tracing")
 
     def __init__(
-        self, tracing: bool, custom_payload: Mapping[str, bytes | None] | None, consistency: int = 0, **params: Any
+        self,
+        tracing: bool,
+        custom_payload: Mapping[str, bytes | None] | None,
+        consistency: int = 0,
+        **params: Any,
     ) -> None:
         QueryParams.__init__(self, consistency, **params)
         if custom_payload is not None:
@@ -259,7 +263,11 @@ class BatchPayload(Payload):
         # By the ids that were sent: another request may have prepared one again meanwhile, under another id.
         prepared = (prepared for prepared, _ in self.statements if prepared is not None)
         return next(
-            (one for one, sent in zip(prepared, self._ids or self._current_ids(), strict=True) if sent == query_id),
+            (
+                one
+                for one, sent in zip(prepared, self._ids or self._current_ids(), strict=True)
+                if sent == query_id
+            ),
             None,
         )
 
@@ -280,7 +288,9 @@ class PreparePayload(Payload):
     opcode = PREPARE
     decodes = True
 
-    def __init__(self, query: str, keyspace: str | None, custom_payload: Mapping[str, bytes | None] | None) -> None:
+    def __init__(
+        self, query: str, keyspace: str | None, custom_payload: Mapping[str, bytes | None] | None
+    ) -> None:
         super().__init__(False, custom_payload, keyspace=keyspace)
         self.query = query
 
@@ -299,7 +309,9 @@ class MessagePayload(Payload):
 
     __slots__ = ("decodes", "handler", "inner", "message", "opcode")
 
-    def __init__(self, message: Any, handler: Any, inner: Payload | ExecutePayload, decodes: bool) -> None:
+    def __init__(
+        self, message: Any, handler: Any, inner: Payload | ExecutePayload, decodes: bool
+    ) -> None:
         super().__init__(inner.tracing, inner.custom_payload, inner.consistency)
         self.message = message
         self.handler = handler
@@ -325,7 +337,11 @@ class MessagePayload(Payload):
             message.result_metadata_id = prepared.result_metadata_id
         elif isinstance(getattr(message, "queries", None), list):
             message.queries = [
-                (is_prepared, prepared.query_id if is_prepared and query == old_id else query, values)
+                (
+                    is_prepared,
+                    prepared.query_id if is_prepared and query == old_id else query,
+                    values,
+                )
                 for is_prepared, query, values in message.queries
             ]
 

@@ -83,7 +83,9 @@ class HostPool:
         self._on_failure = on_failure
         self._spawn = spawn
         self._new_schedule = new_schedule
-        self._delays: Iterator[float] | None = None  # between the tries to open what is missing while others are open
+        self._delays: Iterator[float] | None = (
+            None  # between the tries to open what is missing while others are open
+        )
         self._next_try: asyncio.TimerHandle | None = None
         self._filling: asyncio.Task[None] | None = None
         self._waiters: deque[Waiter] = deque()
@@ -115,13 +117,21 @@ class HostPool:
         missing = self.size - len(self.connections)
         if self.closed or missing <= 0:
             return
-        results = await asyncio.gather(*(self._open_one() for _ in range(missing)), return_exceptions=True)
+        results = await asyncio.gather(
+            *(self._open_one() for _ in range(missing)), return_exceptions=True
+        )
         errors = [result for result in results if isinstance(result, BaseException)]
         if not self.connections and not self.closed:
             # Without an error what was opened is gone already. A pool with nothing open and nothing under way would stay so.
-            raise errors[0] if errors else ConnectionShutdown(f"{self.host} closes connections at once", self.host)
+            raise (
+                errors[0]
+                if errors
+                else ConnectionShutdown(f"{self.host} closes connections at once", self.host)
+            )
         if len(self.connections) < self.size:  # also where one was lost while others were opened
-            log.debug("%r lacks a connection: %s", self, errors[0] if errors else "it was lost at once")
+            log.debug(
+                "%r lacks a connection: %s", self, errors[0] if errors else "it was lost at once"
+            )
             self._fill_later()
         else:
             self._delays = None
@@ -145,7 +155,9 @@ class HostPool:
         self._adopt(await self._open(self.host))
 
     def _adopt(self, connection: Connection) -> None:
-        if connection.closed:  # while whoever has opened it was not looking: nobody else tells of it
+        if (
+            connection.closed
+        ):  # while whoever has opened it was not looking: nobody else tells of it
             raise connection.refusal()
         if self.closed or len(self.connections) >= self.size:
             connection.close()
@@ -166,11 +178,18 @@ class HostPool:
                     waiter.on_room(self.host, connection)
                 except BaseException as error:  # those behind it wait for the same room
                     waiter.fail(mishap(error))
-        if self._closing and connection in self._closing and connection.in_flight == connection.orphans:
+        if (
+            self._closing
+            and connection in self._closing
+            and connection.in_flight == connection.orphans
+        ):
             connection.close()
 
     def _on_orphan(self, connection: Connection) -> None:
-        if connection.orphans > ORPHAN_SHARE * connection.stream_limit and connection in self.connections:
+        if (
+            connection.orphans > ORPHAN_SHARE * connection.stream_limit
+            and connection in self.connections
+        ):
             self._replace(connection)
 
     def _replace(self, connection: Connection) -> None:
@@ -275,4 +294,6 @@ class HostPool:
         }
 
     def __repr__(self) -> str:
-        return f"<HostPool of {self.host}: {len(self.connections)} open, {self.in_flight} in flight>"
+        return (
+            f"<HostPool of {self.host}: {len(self.connections)} open, {self.in_flight} in flight>"
+        )

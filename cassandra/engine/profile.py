@@ -56,8 +56,12 @@ class ExecutionProfile:
         continuous_paging_options: Any = None,
     ) -> None:
         if continuous_paging_options is not None:
-            raise ValueError("continuous paging is not supported: it is DataStax Enterprise's own; leave it None")
-        if serial_consistency_level is not None and not ConsistencyLevel.is_serial(serial_consistency_level):
+            raise ValueError(
+                "continuous paging is not supported: it is DataStax Enterprise's own; leave it None"
+            )
+        if serial_consistency_level is not None and not ConsistencyLevel.is_serial(
+            serial_consistency_level
+        ):
             raise ValueError(
                 f"serial_consistency_level must be SERIAL or LOCAL_SERIAL, but is {serial_consistency_level!r}"
             )
@@ -67,7 +71,9 @@ class ExecutionProfile:
         self.serial_consistency_level = serial_consistency_level
         self.request_timeout = request_timeout
         self.row_factory = row_factory
-        self.speculative_execution_policy = speculative_execution_policy or NoSpeculativeExecutionPolicy()
+        self.speculative_execution_policy = (
+            speculative_execution_policy or NoSpeculativeExecutionPolicy()
+        )
 
     def clone(self, **changes: Any) -> ExecutionProfile:
         """A copy with some settings changed; ValueError for what is no setting."""
@@ -75,7 +81,9 @@ class ExecutionProfile:
         copy.__dict__.update(self.__dict__)
         for name, value in changes.items():
             if name not in self.__dict__:
-                raise ValueError(f"an execution profile has no setting {name!r}; it has {', '.join(self.__dict__)}")
+                raise ValueError(
+                    f"an execution profile has no setting {name!r}; it has {', '.join(self.__dict__)}"
+                )
             setattr(copy, name, value)
         return copy
 
@@ -93,13 +101,17 @@ class ProfileManager:
 
     def policies(self) -> list[Any]:
         """The distinct load balancing policies."""
-        found = {id(profile.load_balancing_policy): profile.load_balancing_policy for profile in self.profiles.values()}
+        found = {
+            id(profile.load_balancing_policy): profile.load_balancing_policy
+            for profile in self.profiles.values()
+        }
         return list(found.values())
 
     def speculation_policies(self) -> list[Any]:
         """The distinct policies of speculative executions."""
         found = {
-            id(one.speculative_execution_policy): one.speculative_execution_policy for one in self.profiles.values()
+            id(one.speculative_execution_policy): one.speculative_execution_policy
+            for one in self.profiles.values()
         }
         return list(found.values())
 

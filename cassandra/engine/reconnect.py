@@ -43,7 +43,9 @@ class Reconnector:
                 self._hurry.clear()
                 if await self._try():
                     return
-            log.warning("host %s is given up: the reconnection policy's schedule is at its end", self.host)
+            log.warning(
+                "host %s is given up: the reconnection policy's schedule is at its end", self.host
+            )
             self._core.give_up(self.host)
         except asyncio.CancelledError:
             raise
@@ -57,7 +59,11 @@ class Reconnector:
         try:
             connection = await self._core.open_connection(self.host.endpoint)
         except AuthenticationFailed as error:
-            log.error("host %s does not accept the credentials, it is not tried again: %s", self.host, error)
+            log.error(
+                "host %s does not accept the credentials, it is not tried again: %s",
+                self.host,
+                error,
+            )
             self._core.give_up(self.host)
             return True
         except (DriverException, OSError, asyncio.TimeoutError) as error:

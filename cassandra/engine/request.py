@@ -82,14 +82,18 @@ class Request(RequestBase):
         if self.done:
             return
         self._timer_slot = -1
-        if self.response is not None:  # a change of the schema: only the nodes' agreement takes longer
+        if (
+            self.response is not None
+        ):  # a change of the schema: only the nodes' agreement takes longer
             self.finish(self.response)
             return
         last = self.attempts[-1] if self.attempts else None
         connection = last.connection if last is not None else None
         errors: dict[Any, Any] = dict(self.errors)
         if last is not None and last.host not in errors:
-            errors[str(last.host.endpoint)] = "no answer within the client's time; see Session.execute(timeout=...)"
+            errors[str(last.host.endpoint)] = (
+                "no answer within the client's time; see Session.execute(timeout=...)"
+            )
         elif not errors:
             errors["(no host)"] = "no connection had room for the request within the client's time"
         error = OperationTimedOut(
@@ -153,7 +157,9 @@ class Request(RequestBase):
         if self.done:
             return
         if connection is None or connection.closed:
-            self.on_attempt_failed(attempt, ConnectionException(f"connection to {attempt.host} was closed"))
+            self.on_attempt_failed(
+                attempt, ConnectionException(f"connection to {attempt.host} was closed")
+            )
         else:
             self.send(attempt, connection)
 
@@ -173,7 +179,9 @@ class Request(RequestBase):
 
     # -- answers -------------------------------------------------------------------------------------------------------
 
-    def on_other_answer(self, attempt: Attempt, connection: Connection, opcode: int, flags: int, body: bytes) -> None:
+    def on_other_answer(
+        self, attempt: Attempt, connection: Connection, opcode: int, flags: int, body: bytes
+    ) -> None:
         try:
             response = self.session.decode(self, attempt, connection, opcode, flags, body)
         except Exception as error:
@@ -231,10 +239,14 @@ class Request(RequestBase):
         attempt.error = error
         self._ask_and_apply(attempt, error, _ask_request_error, None)
 
-    def _ask_and_apply(self, attempt: Attempt, error: Exception, ask: Callable[..., Any], message: Any) -> None:
+    def _ask_and_apply(
+        self, attempt: Attempt, error: Exception, ask: Callable[..., Any], message: Any
+    ) -> None:
         try:
             self._apply(attempt, error, ask(self, message, error))
-        except BaseException as fault:  # of the policy, or of what it decided: the request must come to its end
+        except (
+            BaseException
+        ) as fault:  # of the policy, or of what it decided: the request must come to its end
             self.fail(mishap(fault))
 
     def _apply(self, attempt: Attempt, error: Exception, decision: Any) -> None:
@@ -292,7 +304,8 @@ class Request(RequestBase):
         if prepared is None or prepared in attempt.reprepared:
             if prepared is not None:
                 _say_where(
-                    error, f" (by {attempt.host}, which has just prepared {query_head(prepared.query_string, 200)})"
+                    error,
+                    f" (by {attempt.host}, which has just prepared {query_head(prepared.query_string, 200)})",
                 )
             self.fail(error)
             return

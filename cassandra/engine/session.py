@@ -10,8 +10,17 @@ from cassandra.engine.connection import METADATA_IDS, Connection
 from cassandra.engine.mishaps import failure_of
 from cassandra.engine.payloads import MessagePayload
 from cassandra.engine.pool import HostPool
-from cassandra.engine.schema.agreement import LOCAL_VERSION_QUERY, SchemaAgreementScope, wait_for_one_version
-from cassandra.errors import ConnectionException, ConnectionShutdown, DriverException, NoHostAvailable
+from cassandra.engine.schema.agreement import (
+    LOCAL_VERSION_QUERY,
+    SchemaAgreementScope,
+    wait_for_one_version,
+)
+from cassandra.errors import (
+    ConnectionException,
+    ConnectionShutdown,
+    DriverException,
+    NoHostAvailable,
+)
 from cassandra.policies.balancing import HostDistance
 from cassandra.protocol.expected import check_answer
 from cassandra.protocol.messages.decode import decode_response
@@ -64,7 +73,9 @@ class EngineSession:
         # The same by id(host), which is quicker to look up than a host: plans mostly give the very objects.
         self.pools_by_id: dict[int, HostPool] = {}
         self.closed = False
-        self.delayed: set[Ending] = set()  # retries that are put off: no pool knows their requests meanwhile
+        self.delayed: set[Ending] = (
+            set()
+        )  # retries that are put off: no pool knows their requests meanwhile
         self._pool_errors: dict[Any, Exception] = {}
         self._opening: dict[Any, asyncio.Task[None]] = {}
         self._background: set[asyncio.Task[Any]] = set()
@@ -160,10 +171,17 @@ class EngineSession:
             wanted = self._wanted(host)
             pool = self.pools.get(host)
             if pool is not None and not wanted:
-                if pool.in_flight:  # what is under way may come to its end; plans have the host no more
+                if (
+                    pool.in_flight
+                ):  # what is under way may come to its end; plans have the host no more
                     self.core.follow_distances_soon()
                 else:
-                    self.remove_pool(host, ConnectionException(f"{host} is ignored by the load balancing policies now"))
+                    self.remove_pool(
+                        host,
+                        ConnectionException(
+                            f"{host} is ignored by the load balancing policies now"
+                        ),
+                    )
             elif pool is not None:
                 pool.distance = self.distance(host)
                 self._resize(pool)
@@ -212,22 +230,44 @@ class EngineSession:
     # -- answers -------------------------------------------------------------------------------------------------------
 
     def decode(
-        self, request: Request, attempt: Any, connection: Connection, opcode: int, flags: int, body: bytes
+        self,
+        request: Request,
+        attempt: Any,
+        connection: Connection,
+        opcode: int,
+        flags: int,
+        body: bytes,
     ) -> Any:
         """The message that answers `request`; ProtocolError for what is none, or no answer to it."""
         payload = request.payload
         cached = attempt.columns
         if payload.decodes and isinstance(payload, MessagePayload):
             response = payload.handler.decode_message(
-                connection.version, connection.features, self.core.user_types, 0, flags, opcode, body, None, cached
+                connection.version,
+                connection.features,
+                self.core.user_types,
+                0,
+                flags,
+                opcode,
+                body,
+                None,
+                cached,
             )
             if not isinstance(response, ResultMessage):
                 if opcode != RESULT:  # else it is what the program makes of one
-                    check_answer(payload.opcode, payload.statement_text(), opcode, None, connection.endpoint)
+                    check_answer(
+                        payload.opcode, payload.statement_text(), opcode, None, connection.endpoint
+                    )
                 return response
         else:
             response = decode_response(
-                opcode, flags, body, connection.version, connection.features, self.core.user_types, cached
+                opcode,
+                flags,
+                body,
+                connection.version,
+                connection.features,
+                self.core.user_types,
+                cached,
             )
         kind = response.kind if opcode == RESULT else None
         check_answer(payload.opcode, payload.statement_text(), opcode, kind, connection.endpoint)
@@ -237,18 +277,24 @@ class EngineSession:
             response.metadata = response.metadata.with_vectors(request.vector_type)
         return response
 
-    def _remember_columns(self, request: Request, connection: Connection, response: Any, cached: Any) -> None:
+    def _remember_columns(
+        self, request: Request, connection: Connection, response: Any, cached: Any
+    ) -> None:
         """Where a result came with other columns than are remembered for its statement, remember these.
 
         Where ids travel the server says so by a new one; what a conditional statement sends without one is for that answer alone.
         Elsewhere there is no id, and the last columns are remembered because the same bytes need not be parsed again.
         """
         metadata_id = response.result_metadata_id
-        if metadata_id is not None or (response.metadata is not cached and not connection.dialect & METADATA_IDS):
+        if metadata_id is not None or (
+            response.metadata is not cached and not connection.dialect & METADATA_IDS
+        ):
             for prepared in request.payload.prepared_statements():
                 prepared.update_result_metadata(response.metadata, metadata_id)
 
-    def take_keyspace(self, keyspace: str, connection: Connection, request: Request, response: Any) -> None:
+    def take_keyspace(
+        self, keyspace: str, connection: Connection, request: Request, response: Any
+    ) -> None:
         """The server has switched `connection` to `keyspace`: switch the others before the request completes.
 
         A connection that cannot be switched is closed: no later request must run in the wrong keyspace.
@@ -264,10 +310,16 @@ class EngineSession:
             for connection in pool.connections
             if connection.keyspace != keyspace
         ]
-        results = await asyncio.gather(*(self._use(other, keyspace) for other in others), return_exceptions=True)
+        results = await asyncio.gather(
+            *(self._use(other, keyspace) for other in others), return_exceptions=True
+        )
         for other, result in zip(others, results, strict=True):
             if isinstance(result, Exception):
-                other.close(ConnectionException(f"{other.endpoint} could not use keyspace {keyspace!r}: {result}"))
+                other.close(
+                    ConnectionException(
+                        f"{other.endpoint} could not use keyspace {keyspace!r}: {result}"
+                    )
+                )
         request.finish(response)
 
     async def _use(self, connection: Connection, keyspace: str) -> None:
@@ -275,7 +327,9 @@ class EngineSession:
         await self.core.query(connection, f"USE {quoted}")  # answered by SET_KEYSPACE, or an error
         connection.keyspace = keyspace
 
-    def on_schema_change(self, event: Any, connection: Connection, request: Request, response: Any) -> None:
+    def on_schema_change(
+        self, event: Any, connection: Connection, request: Request, response: Any
+    ) -> None:
         """A DDL statement was executed: the request completes when the nodes agree on the schema, or the wait is over.
 
         What was changed is then read again, before whoever waits for the request can look at the metadata. The change itself
@@ -285,7 +339,9 @@ class EngineSession:
         request.response = response
         self.see_through(request, self._agree(event, connection, request, response))
 
-    async def _agree(self, event: Any, connection: Connection, request: Request, response: Any) -> None:
+    async def _agree(
+        self, event: Any, connection: Connection, request: Request, response: Any
+    ) -> None:
         agreed = False
         try:
             agreed = await self.core.wait_for_schema_agreement(connection)
@@ -296,10 +352,14 @@ class EngineSession:
             response.is_schema_agreed = agreed
             request.finish(response)
 
-    async def wait_for_schema_agreement(self, scope: SchemaAgreementScope, max_wait: float | None) -> bool:
+    async def wait_for_schema_agreement(
+        self, scope: SchemaAgreementScope, max_wait: float | None
+    ) -> bool:
         """Ask each host in `scope` that a pool is open to for its schema version, until all give one; false after `max_wait` seconds."""
         wait = self.core.settings.max_schema_agreement_wait if max_wait is None else max_wait
-        return await wait_for_one_version(lambda: self._schema_versions(scope), wait, self.core.loop.time)
+        return await wait_for_one_version(
+            lambda: self._schema_versions(scope), wait, self.core.loop.time
+        )
 
     async def _schema_versions(self, scope: SchemaAgreementScope) -> set[Any]:
         """The distinct versions; an exception stands for the version of a host that has not given one."""
@@ -312,7 +372,9 @@ class EngineSession:
         if self.closed:
             raise self.closed_error()
         connections = [
-            pool.connections[0] for pool in self.pools.values() if pool.connections and pool.distance <= farthest
+            pool.connections[0]
+            for pool in self.pools.values()
+            if pool.connections and pool.distance <= farthest
         ]
         if not connections:
             raise ConnectionException(f"no host in the scope {scope.value!r} is connected")

@@ -25,7 +25,9 @@ class ShardAwarePortGenerator:
 
     def __init__(self, start_port: int, end_port: int) -> None:
         if not 0 < start_port <= end_port <= 65535:
-            raise ValueError(f"ports must be from 1 to 65535 and in order, but are {start_port!r} and {end_port!r}")
+            raise ValueError(
+                f"ports must be from 1 to 65535 and in order, but are {start_port!r} and {end_port!r}"
+            )
         self.start_port = start_port
         self.end_port = end_port
 
@@ -40,6 +42,8 @@ class ShardAwarePortGenerator:
         yield from ports[:begin]
 
 
-DefaultShardAwarePortGenerator = ShardAwarePortGenerator(DEFAULT_LOCAL_PORT_LOW, DEFAULT_LOCAL_PORT_HIGH)
+DefaultShardAwarePortGenerator = ShardAwarePortGenerator(
+    DEFAULT_LOCAL_PORT_LOW, DEFAULT_LOCAL_PORT_HIGH
+)
 
 ShardAwarePortGenerator.__module__ = "cassandra.connection"

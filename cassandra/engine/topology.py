@@ -34,11 +34,17 @@ _COLUMNS = {
 
 def is_complete(row: Row) -> bool:
     """Whether a peer's row says enough to use it: a node that is joining or gone leaves half a row behind."""
-    missing = [column for column in ("host_id", "data_center", "rack", "tokens") if not row.get(column)]
+    missing = [
+        column for column in ("host_id", "data_center", "rack", "tokens") if not row.get(column)
+    ]
     address = row.get("native_address") or row.get("rpc_address")
     if not missing and address:
         return True
-    log.debug("a row of the peers table is incomplete and ignored: %s lacks %s", row.get("peer"), missing or "address")
+    log.debug(
+        "a row of the peers table is incomplete and ignored: %s lacks %s",
+        row.get("peer"),
+        missing or "address",
+    )
     return False
 
 
@@ -66,7 +72,10 @@ class NodeList:
     __slots__ = ("added", "hosts", "local", "relocated", "removed")
 
     def __init__(
-        self, rows: Iterable[tuple[EndPoint, Row]], known: Sequence[Host], make_host: Callable[[EndPoint], Host]
+        self,
+        rows: Iterable[tuple[EndPoint, Row]],
+        known: Sequence[Host],
+        make_host: Callable[[EndPoint], Host],
     ) -> None:
         by_id = {host.host_id: host for host in known if host.host_id is not None}
         by_endpoint = {host.endpoint: host for host in known}
@@ -77,12 +86,20 @@ class NodeList:
         for endpoint, row in rows:
             host_id = row.get("host_id")
             if host_id in seen or endpoint in seen:
-                log.warning("two rows of the system tables describe %s (host_id %s): one is ignored", endpoint, host_id)
+                log.warning(
+                    "two rows of the system tables describe %s (host_id %s): one is ignored",
+                    endpoint,
+                    host_id,
+                )
                 continue
             seen.update((host_id, endpoint))
-            host = (by_id.get(host_id) if host_id is not None else None) or by_endpoint.get(endpoint)
+            host = (by_id.get(host_id) if host_id is not None else None) or by_endpoint.get(
+                endpoint
+            )
             # A node that has another address now is another host to its pools; so is another node under the same address.
-            replaced = host is not None and None not in (host_id, host.host_id) and host.host_id != host_id
+            replaced = (
+                host is not None and None not in (host_id, host.host_id) and host.host_id != host_id
+            )
             if host is None or host.endpoint != endpoint or replaced:
                 host = make_host(endpoint)
                 self.added.append(host)

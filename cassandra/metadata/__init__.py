@@ -54,7 +54,11 @@ if TYPE_CHECKING:
         protect_names,
         protect_value,
     )
-    from cassandra.metadata.schema.tables import MaterializedViewMetadata, TableMetadata, TableMetadataV3
+    from cassandra.metadata.schema.tables import (
+        MaterializedViewMetadata,
+        TableMetadata,
+        TableMetadataV3,
+    )
 
 __all__ = [
     "MAX_LONG",
@@ -116,7 +120,8 @@ _HOME = {
     ),
     "KeyspaceMetadata": "cassandra.metadata.schema.keyspaces",
     **dict.fromkeys(
-        ("MaterializedViewMetadata", "TableMetadata", "TableMetadataV3"), "cassandra.metadata.schema.tables"
+        ("MaterializedViewMetadata", "TableMetadata", "TableMetadataV3"),
+        "cassandra.metadata.schema.tables",
     ),
     **dict.fromkeys(
         (
@@ -132,7 +137,9 @@ _HOME = {
         ),
         "cassandra.metadata.schema.names",
     ),
-    **dict.fromkeys(("NO_VALID_REPLICA", "group_keys_by_replica"), "cassandra.metadata.placement.key_groups"),
+    **dict.fromkeys(
+        ("NO_VALID_REPLICA", "group_keys_by_replica"), "cassandra.metadata.placement.key_groups"
+    ),
 }
 
 

@@ -22,7 +22,11 @@ TableReplicas = Callable[[str, str, bytes], Sequence[Host] | None]
 class Metadata:
     """The cluster's name, partitioner and hosts. Readable from any thread; the engine alone replaces the snapshot."""
 
-    __slots__ = ("__dict__", "__weakref__", "placement_version")  # a slot, because each plan reads it
+    __slots__ = (
+        "__dict__",
+        "__weakref__",
+        "placement_version",
+    )  # a slot, because each plan reads it
 
     token_metadata_enabled: bool = True
     """Whether tokens are used at all: without them there is no token map, and no host is known as a replica."""
@@ -35,7 +39,9 @@ class Metadata:
         self.placement_version = 0  # counts the changes of all that decides where partitions are
         self._hosts: MappingProxyType[Any, Host] = MappingProxyType({})
         self._replication: Mapping[str, ReplicationStrategy | None] = MappingProxyType({})
-        self.view: View | None = None  # of the hosts that own tokens; swapped when one of them changes
+        self.view: View | None = (
+            None  # of the hosts that own tokens; swapped when one of them changes
+        )
         self._table_replicas: TableReplicas | None = None
         self._routing: Routing | None = None
         self._token_map: tuple[View, TokenMap] | None = None
@@ -152,7 +158,9 @@ class Metadata:
         self.partitioner = partitioner
         for host, tokens in token_map.items():
             host.tokens = tuple(tokens)
-        self.replace_hosts(list({**self._hosts, **{host.endpoint: host for host in token_map}}.values()))
+        self.replace_hosts(
+            list({**self._hosts, **{host.endpoint: host for host in token_map}}.values())
+        )
 
     # -- schema --------------------------------------------------------------------------------------------------------
 

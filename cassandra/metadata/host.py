@@ -52,7 +52,9 @@ class Host:
         self.endpoint = endpoint
         self._hash = hash(endpoint)  # asked for several times a request
         self._given_up = False
-        self.conviction_policy = conviction_policy_factory(self) if conviction_policy_factory is not None else None
+        self.conviction_policy = (
+            conviction_policy_factory(self) if conviction_policy_factory is not None else None
+        )
         self.host_id = host_id
         self._datacenter = datacenter
         self._rack = rack
@@ -115,7 +117,9 @@ class Host:
 
     def signal_connection_failure(self, connection_exc: BaseException) -> bool:
         """Tell the conviction policy of a failure; true where the node counts as down now."""
-        return self.conviction_policy is None or bool(self.conviction_policy.add_failure(connection_exc))
+        return self.conviction_policy is None or bool(
+            self.conviction_policy.add_failure(connection_exc)
+        )
 
     def __eq__(self, other: object) -> bool:
         if self is other:

@@ -18,7 +18,12 @@ from math import exp, log
 from typing import TYPE_CHECKING, Any
 
 from cassandra._impl import plans
-from cassandra.policies.balancing import DCAwareRoundRobinPolicy, Engine, HostDistance, LoadBalancingPolicy
+from cassandra.policies.balancing import (
+    DCAwareRoundRobinPolicy,
+    Engine,
+    HostDistance,
+    LoadBalancingPolicy,
+)
 from cassandra.policies.token_aware import TokenAwarePolicy, keeps_order
 
 if TYPE_CHECKING:
@@ -112,7 +117,9 @@ class AdaptivePolicy(TokenAwarePolicy):
     def _make_planner(self) -> Planner | None:
         if self._demoted:
             return None  # each plan looks at who is demoted
-        return plans.Planner(self._metadata, self._routers, self._child_policy, True, self._in_flight)
+        return plans.Planner(
+            self._metadata, self._routers, self._child_policy, True, self._in_flight
+        )
 
     def _plan_slowly(self, working_keyspace: str | None, query: Any) -> Iterator[Host]:
         child = self._child_policy
@@ -123,9 +130,13 @@ class AdaptivePolicy(TokenAwarePolicy):
         router = self._router_of(keyspace)
         fixed = keeps_order(query)
         if router is not None and not self._demoted:
-            return router.plan(key, not fixed, child, working_keyspace, query, None if fixed else self._in_flight)
+            return router.plan(
+                key, not fixed, child, working_keyspace, query, None if fixed else self._in_flight
+            )
         replicas, nearest = (
-            router.route(key, not fixed) if router is not None else self._ranked_by_asking(keyspace, key, query)
+            router.route(key, not fixed)
+            if router is not None
+            else self._ranked_by_asking(keyspace, key, query)
         )
         if nearest > 1 and not fixed:
             replicas = self._best_first(replicas, nearest)
@@ -141,13 +152,17 @@ class AdaptivePolicy(TokenAwarePolicy):
             return (second, first, *replicas[2:])
         return replicas
 
-    def _demoted_behind(self, replicas: tuple[Host, ...], nearest: int) -> tuple[tuple[Host, ...], int]:
+    def _demoted_behind(
+        self, replicas: tuple[Host, ...], nearest: int
+    ) -> tuple[tuple[Host, ...], int]:
         """The demoted replicas behind the others at the shortest distance; how many these are."""
         now = self._time()
         if now >= self._next_judgement:
             self._judge(now)
         demoted = self._demoted
-        first = [host for host in replicas[:nearest] if host not in demoted and host.is_up is not False]
+        first = [
+            host for host in replicas[:nearest] if host not in demoted and host.is_up is not False
+        ]
         if not first or len(first) == nearest:
             return replicas, nearest
         behind = [host for host in replicas[:nearest] if host not in first]

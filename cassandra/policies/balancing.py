@@ -74,7 +74,9 @@ class LoadBalancingPolicy(HostStateListener):
         """Called once before the first plan, with the hosts known so far."""
         raise NotImplementedError
 
-    def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
+    def make_query_plan(
+        self, working_keyspace: str | None = None, query: Any = None
+    ) -> Iterator[Host]:
         """The hosts to try for one request, the best first."""
         raise NotImplementedError
 
@@ -111,7 +113,9 @@ class RoundRobinPolicy(LoadBalancingPolicy):
     def distance(self, host: Host) -> int:
         return HostDistance.LOCAL
 
-    def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
+    def make_query_plan(
+        self, working_keyspace: str | None = None, query: Any = None
+    ) -> Iterator[Host]:
         return plans.rotated((self._live_hosts,), next(self._position))
 
     def on_up(self, host: Host) -> None:
@@ -133,7 +137,9 @@ class _TieredRoundRobin(LoadBalancingPolicy):
 
     def __init__(self, used_hosts_per_remote_dc: int = 0) -> None:
         if used_hosts_per_remote_dc < 0:
-            raise ValueError(f"used_hosts_per_remote_dc must not be negative, but is {used_hosts_per_remote_dc}")
+            raise ValueError(
+                f"used_hosts_per_remote_dc must not be negative, but is {used_hosts_per_remote_dc}"
+            )
         self.used_hosts_per_remote_dc = used_hosts_per_remote_dc
         self._hosts: tuple[Host, ...] = ()
         self._position = itertools.count(random.randrange(1 << 16))
@@ -164,7 +170,9 @@ class _TieredRoundRobin(LoadBalancingPolicy):
             ordered = [tuple(tiers[tier]) for tier in sorted(tiers)]
             made = self._tiers = (*ordered, *map(tuple, remote.values()))
             if self._hosts is not hosts:
-                self._tiers = None  # an event came meanwhile, in the engine's thread: these serve once
+                self._tiers = (
+                    None  # an event came meanwhile, in the engine's thread: these serve once
+                )
         return made
 
     def distance(self, host: Host) -> int:
@@ -174,7 +182,9 @@ class _TieredRoundRobin(LoadBalancingPolicy):
         used = any(host in tier_hosts for tier_hosts in self._by_tier())
         return HostDistance.REMOTE if used else HostDistance.IGNORED
 
-    def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
+    def make_query_plan(
+        self, working_keyspace: str | None = None, query: Any = None
+    ) -> Iterator[Host]:
         return plans.rotated(self._by_tier(), next(self._position))
 
     def on_up(self, host: Host) -> None:
@@ -217,7 +227,9 @@ class DCAwareRoundRobinPolicy(_TieredRoundRobin):
             self._adopt_datacenter(host)
 
     def _adopt_datacenter(self, host: Host) -> None:
-        known_here = not self._contact_addresses or str(host.endpoint.address) in self._contact_addresses
+        known_here = (
+            not self._contact_addresses or str(host.endpoint.address) in self._contact_addresses
+        )
         if not self.local_dc and host.datacenter and known_here:
             self.local_dc = host.datacenter
             self._tiers = None
@@ -236,7 +248,9 @@ class RackAwareRoundRobinPolicy(_TieredRoundRobin):
 
     def __init__(self, local_dc: str, local_rack: str, used_hosts_per_remote_dc: int = 0) -> None:
         if not local_dc or not local_rack:
-            raise ValueError(f"local_dc and local_rack must be given, but are {local_dc!r} and {local_rack!r}")
+            raise ValueError(
+                f"local_dc and local_rack must be given, but are {local_dc!r} and {local_rack!r}"
+            )
         super().__init__(used_hosts_per_remote_dc)
         self.local_dc = local_dc
         self.local_rack = local_rack
@@ -262,7 +276,9 @@ class WrapperPolicy(LoadBalancingPolicy):
     def populate(self, cluster: Any, hosts: Iterable[Host]) -> None:
         self._child_policy.populate(cluster, hosts)
 
-    def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
+    def make_query_plan(
+        self, working_keyspace: str | None = None, query: Any = None
+    ) -> Iterator[Host]:
         return self._child_policy.make_query_plan(working_keyspace, query)
 
     def check_supported(self) -> None:
@@ -324,7 +340,9 @@ def _addresses_of(name: str) -> list[str]:
 class HostFilterPolicy(WrapperPolicy):
     """The child policy's plan without the hosts for which `predicate` is false; those are ignored."""
 
-    def __init__(self, child_policy: LoadBalancingPolicy, predicate: Callable[[Host], bool]) -> None:
+    def __init__(
+        self, child_policy: LoadBalancingPolicy, predicate: Callable[[Host], bool]
+    ) -> None:
         super().__init__(child_policy)
         self._predicate = predicate
 
@@ -336,7 +354,9 @@ class HostFilterPolicy(WrapperPolicy):
     def distance(self, host: Host) -> int:
         return self._child_policy.distance(host) if self._predicate(host) else HostDistance.IGNORED
 
-    def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
+    def make_query_plan(
+        self, working_keyspace: str | None = None, query: Any = None
+    ) -> Iterator[Host]:
         plan = self._child_policy.make_query_plan(working_keyspace, query)
         return (host for host in plan if self._predicate(host))
 
@@ -352,7 +372,9 @@ class DefaultLoadBalancingPolicy(WrapperPolicy):
         self._metadata = cluster.metadata
         super().populate(cluster, hosts)
 
-    def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
+    def make_query_plan(
+        self, working_keyspace: str | None = None, query: Any = None
+    ) -> Iterator[Host]:
         target = getattr(query, "target_host", None)
         plan = self._child_policy.make_query_plan(working_keyspace, query)
         if not target or self._metadata is None:

@@ -117,7 +117,9 @@ class PercentileSpeculativeExecutionPolicy(SpeculativeExecutionPolicy):
         if delay is None:
             return NoSpeculativeExecutionPlan()
         delay = max(delay, self.min_delay)
-        return ConstantSpeculativeExecutionPolicy(delay, self.max_attempts).new_plan(keyspace, statement)
+        return ConstantSpeculativeExecutionPolicy(delay, self.max_attempts).new_plan(
+            keyspace, statement
+        )
 
 
 for _class in (LatencyTracker, PercentileSpeculativeExecutionPolicy):

@@ -126,10 +126,14 @@ class Planner:
             return None
         if query.consistency_level in _SERIAL or query.is_lwt():
             return router.plan(key, False, self._child, working_keyspace, query)
-        return router.plan(key, self._shuffle, self._child, working_keyspace, query, self._in_flight)
+        return router.plan(
+            key, self._shuffle, self._child, working_keyspace, query, self._in_flight
+        )
 
 
-def replica_plan(replicas: Sequence[Any], child: Any, working_keyspace: Any, query: Any) -> Iterator[Any]:
+def replica_plan(
+    replicas: Sequence[Any], child: Any, working_keyspace: Any, query: Any
+) -> Iterator[Any]:
     """The replicas that are not down, then what ``child.make_query_plan(working_keyspace, query)`` gives beside them."""
     tried = set()
     for host in replicas:
@@ -158,7 +162,9 @@ def _rotated_tiers(tiers: Sequence[Sequence[Any]], start: int) -> Iterator[Any]:
             yield hosts[place % size]
 
 
-def make_query_plan(policy: Any, working_keyspace: str | None = None, query: Any = None) -> Iterator[Any]:
+def make_query_plan(
+    policy: Any, working_keyspace: str | None = None, query: Any = None
+) -> Iterator[Any]:
     """The hosts to try for one request, the best first: the replicas of the statement's partition, then the child policy's plan."""
     planner = policy._planner
     if query is not None and planner is not None:

@@ -53,14 +53,18 @@ class ExponentialReconnectionPolicy(ReconnectionPolicy):
         if base_delay < 0 or max_delay < 0:
             raise ValueError(f"delays must not be negative, but are {base_delay} and {max_delay}")
         if max_delay < base_delay:
-            raise ValueError(f"max_delay ({max_delay}) must not be less than base_delay ({base_delay})")
+            raise ValueError(
+                f"max_delay ({max_delay}) must not be less than base_delay ({base_delay})"
+            )
         _check_attempts(max_attempts)
         self.base_delay = base_delay
         self.max_delay = max_delay
         self.max_attempts = max_attempts
 
     def new_schedule(self) -> Iterator[float]:
-        attempts = itertools.count() if self.max_attempts is None else iter(range(self.max_attempts))
+        attempts = (
+            itertools.count() if self.max_attempts is None else iter(range(self.max_attempts))
+        )
         for attempt in attempts:
             # Beyond 2 ** 64 the limit has long been reached, and floats would overflow.
             delay = min(self.base_delay * 2.0 ** min(attempt, 64), self.max_delay)

@@ -60,14 +60,25 @@ class RetryPolicy:
         return self.RETHROW, None
 
     def on_unavailable(
-        self, query: Any, consistency: int, required_replicas: int, alive_replicas: int, retry_num: int
+        self,
+        query: Any,
+        consistency: int,
+        required_replicas: int,
+        alive_replicas: int,
+        retry_num: int,
     ) -> Decision:
         """Once on the next host: this coordinator may be cut off from the replicas."""
         return (self.RETRY_NEXT_HOST, None) if retry_num == 0 else (self.RETHROW, None)
 
-    def on_request_error(self, query: Any, consistency: int, error: Exception, retry_num: int) -> Decision:
+    def on_request_error(
+        self, query: Any, consistency: int, error: Exception, retry_num: int
+    ) -> Decision:
         """An idempotent request goes to the next host, each other one fails: it may have been executed."""
-        return (self.RETRY_NEXT_HOST, None) if getattr(query, "is_idempotent", False) else (self.RETHROW, None)
+        return (
+            (self.RETRY_NEXT_HOST, None)
+            if getattr(query, "is_idempotent", False)
+            else (self.RETHROW, None)
+        )
 
 
 class FallthroughRetryPolicy(RetryPolicy):
@@ -137,10 +148,17 @@ class DowngradingConsistencyRetryPolicy(RetryPolicy):
             return (self.IGNORE, None) if received_responses > 0 else (self.RETHROW, None)
         if write_type == WriteType.UNLOGGED_BATCH:
             return self._with(received_responses)
-        return (self.RETRY, consistency) if write_type == WriteType.BATCH_LOG else (self.RETHROW, None)
+        return (
+            (self.RETRY, consistency) if write_type == WriteType.BATCH_LOG else (self.RETHROW, None)
+        )
 
     def on_unavailable(
-        self, query: Any, consistency: int, required_replicas: int, alive_replicas: int, retry_num: int
+        self,
+        query: Any,
+        consistency: int,
+        required_replicas: int,
+        alive_replicas: int,
+        retry_num: int,
     ) -> Decision:
         if retry_num:
             return self.RETHROW, None
@@ -153,7 +171,12 @@ class ExponentialBackoffRetryPolicy(RetryPolicy):
     """Tries up to `max_num_retries` times, waiting longer each time: from `min_interval` up to `max_interval` seconds."""
 
     def __init__(
-        self, max_num_retries: float, min_interval: float = 0.1, max_interval: float = 10.0, *args: Any, **kwargs: Any
+        self,
+        max_num_retries: float,
+        min_interval: float = 0.1,
+        max_interval: float = 10.0,
+        *args: Any,
+        **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         self.max_num_retries = max_num_retries
@@ -197,11 +220,18 @@ class ExponentialBackoffRetryPolicy(RetryPolicy):
         return self.RETHROW, None
 
     def on_unavailable(
-        self, query: Any, consistency: int, required_replicas: int, alive_replicas: int, retry_num: int
+        self,
+        query: Any,
+        consistency: int,
+        required_replicas: int,
+        alive_replicas: int,
+        retry_num: int,
     ) -> Decision:
         return self._again(self.RETRY_NEXT_HOST, None, retry_num)
 
-    def on_request_error(self, query: Any, consistency: int, error: Exception, retry_num: int) -> Decision:
+    def on_request_error(
+        self, query: Any, consistency: int, error: Exception, retry_num: int
+    ) -> Decision:
         if getattr(query, "is_idempotent", False):
             return self._again(self.RETRY_NEXT_HOST, None, retry_num)
         return self.RETHROW, None

@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING, Any
 from cassandra._impl import plans
 from cassandra.consistency import ConsistencyLevel
 from cassandra.metadata.cluster_metadata import Metadata
-from cassandra.policies.balancing import HostDistance, LoadBalancingPolicy, WrapperPolicy, distances_follow_events
+from cassandra.policies.balancing import (
+    HostDistance,
+    LoadBalancingPolicy,
+    WrapperPolicy,
+    distances_follow_events,
+)
 
 if TYPE_CHECKING:
     from cassandra.policies.plans import Planner, Router
@@ -39,7 +44,9 @@ class TokenAwarePolicy(WrapperPolicy):
     the child policy's plan.
     """
 
-    __slots__ = ("_planner",)  # which each plan reads; all else is in the dictionary of the instance
+    __slots__ = (
+        "_planner",
+    )  # which each plan reads; all else is in the dictionary of the instance
 
     def __init__(self, child_policy: LoadBalancingPolicy, shuffle_replicas: bool = True) -> None:
         super().__init__(child_policy)
@@ -65,7 +72,9 @@ class TokenAwarePolicy(WrapperPolicy):
         self._metadata = cluster.metadata
         super().populate(cluster, hosts)
         # A stand-in for the metadata has get_replicas, and need not have more.
-        self._has_routing = isinstance(self._metadata, Metadata) and distances_follow_events(self._child_policy)
+        self._has_routing = isinstance(self._metadata, Metadata) and distances_follow_events(
+            self._child_policy
+        )
         self._forget_routers()
 
     # Of the pair of modules: a frame of Python would take as long as the plan.
@@ -112,14 +121,19 @@ class TokenAwarePolicy(WrapperPolicy):
         routers[keyspace] = router
         planner = self._make_planner()
         version = routing.placement_version
-        if self._routers is routers and version == self._placement_version == self._metadata.placement_version:
+        if (
+            self._routers is routers
+            and version == self._placement_version == self._metadata.placement_version
+        ):
             self._planner = planner
         if self._routers is not routers or self._planner is not planner:
             self._forget_routers()  # an event came meanwhile: this router serves one plan
         return router
 
     def _make_planner(self) -> Planner | None:
-        return plans.Planner(self._metadata, self._routers, self._child_policy, self._shuffle_replicas)
+        return plans.Planner(
+            self._metadata, self._routers, self._child_policy, self._shuffle_replicas
+        )
 
     def _ranked_by_asking(self, keyspace: str | None, key: bytes, query: Any) -> Ranked:
         """The replicas of the statement's partition that are not ignored, with everything looked up anew."""

@@ -46,7 +46,9 @@ class ValuesBlock:
         return self.count
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ValuesBlock) and other.count == self.count and other.data == self.data
+        return (
+            isinstance(other, ValuesBlock) and other.count == self.count and other.data == self.data
+        )
 
     def __hash__(self) -> int:
         return hash((self.count, self.data))
@@ -89,7 +91,9 @@ class ValuesBlock:
         parts = []
         for index in indexes:
             if not 0 <= index < len(spans):
-                raise ValueError(f"routing key index {index}, where a block has {len(spans)} values")
+                raise ValueError(
+                    f"routing key index {index}, where a block has {len(spans)} values"
+                )
             pos, size = spans[index]
             if size < 0:
                 return None
@@ -158,7 +162,9 @@ def composite_key(parts: Sequence[bytes]) -> bytes | None:
     joined = []
     for part in parts:
         if len(part) > 0xFFFF:
-            raise ValueError(f"a partition key column of {len(part)} bytes; one of several has 65535 at most")
+            raise ValueError(
+                f"a partition key column of {len(part)} bytes; one of several has 65535 at most"
+            )
         joined.append(len(part).to_bytes(2, "big") + part + b"\x00")
     return b"".join(joined)
 
@@ -171,15 +177,23 @@ class BindPlan:
 
     __slots__ = ("_encoders", "_kinds", "_names", "_positions", "columns", "routing_key_indexes")
 
-    def __init__(self, columns: Sequence[Any], routing_key_indexes: Sequence[int] | None = None) -> None:
+    def __init__(
+        self, columns: Sequence[Any], routing_key_indexes: Sequence[int] | None = None
+    ) -> None:
         self.columns = tuple(columns)
         self.routing_key_indexes = tuple(routing_key_indexes) if routing_key_indexes else None
         for index in self.routing_key_indexes or ():
             if not 0 <= index < len(self.columns):
-                raise ValueError(f"routing key index {index}, where there are {len(self.columns)} bind markers")
-        encoders: list[Callable[[Any], bytes]] = [column.type.codec().encode for column in self.columns]
+                raise ValueError(
+                    f"routing key index {index}, where there are {len(self.columns)} bind markers"
+                )
+        encoders: list[Callable[[Any], bytes]] = [
+            column.type.codec().encode for column in self.columns
+        ]
         self._encoders = tuple(encoders)
-        self._kinds: tuple[str, ...] = tuple(column.type.codec().cql_name for column in self.columns)
+        self._kinds: tuple[str, ...] = tuple(
+            column.type.codec().cql_name for column in self.columns
+        )
         self._names = tuple(column.name for column in self.columns)
         positions: dict[str, tuple[int, ...]] = {}
         for position, name in enumerate(self._names):
@@ -256,7 +270,9 @@ class BindPlan:
         if kind is not tuple and kind is not list:
             row = values_of(row, self._names, version, key)
         if key and len(row) <= max(key):
-            refuse_missing(self._names, next(place for place in key if place >= len(row)), key, version)
+            refuse_missing(
+                self._names, next(place for place in key if place >= len(row)), key, version
+            )
         return self.bind(row, version)
 
     def bind_into(self, block: RowsBlock, row: Any, version: int) -> None:

@@ -130,14 +130,18 @@ def _add_value(parts: list[bytes], value: Any, version: int) -> None:
     elif isinstance(value, (bytes, bytearray, memoryview)):
         _add_value(parts, bytes(value), version)
     else:
-        raise TypeError(f"a value is {value!r} ({type(value).__name__}); it has to be bytes, None or UNSET_VALUE")
+        raise TypeError(
+            f"a value is {value!r} ({type(value).__name__}); it has to be bytes, None or UNSET_VALUE"
+        )
 
 
 def _add_values(parts: list[bytes], values: Any, names: Sequence[str] | None, version: int) -> None:
     """Append <n>[name_1]<value_1>... of a block or sequence of values."""
     kind = type(values)
     if kind is not list and kind is not tuple:
-        has_unset: bool | None = getattr(values, "has_unset", None)  # a block of either implementation has it
+        has_unset: bool | None = getattr(
+            values, "has_unset", None
+        )  # a block of either implementation has it
         if has_unset is None:
             values = tuple(values)
         elif names is None:
@@ -152,7 +156,9 @@ def _add_values(parts: list[bytes], values: Any, names: Sequence[str] | None, ve
         _add_named_values(parts, values, names, version)
         return
     count = len(values)
-    parts.append(_SHORTS[count] if count < _KEPT_SHORTS else _short(count, "values in one statement"))
+    parts.append(
+        _SHORTS[count] if count < _KEPT_SHORTS else _short(count, "values in one statement")
+    )
     lengths = _LENGTHS
     # `parts.append` at each place: since 3.11 that is a fifth cheaper here than a method kept in a variable.
     for value in values:
@@ -168,7 +174,9 @@ def _add_values(parts: list[bytes], values: Any, names: Sequence[str] | None, ve
             _add_value(parts, value, version)
 
 
-def _add_named_values(parts: list[bytes], values: Sequence[Any], names: Sequence[str], version: int) -> None:
+def _add_named_values(
+    parts: list[bytes], values: Sequence[Any], names: Sequence[str], version: int
+) -> None:
     parts.append(_short(len(values), "values in one statement"))
     if len(names) != len(values):
         raise ValueError(f"{len(values)} values and {len(names)} names for them")
@@ -256,7 +264,9 @@ def execute_head(query_id: bytes, result_metadata_id: bytes | None) -> bytes:
     head = _short(len(query_id), "bytes of a statement's id") + query_id
     if result_metadata_id is not None:
         result_metadata_id = _bytes_of(result_metadata_id, "a result metadata id")
-        head += _short(len(result_metadata_id), "bytes of a result metadata id") + result_metadata_id
+        head += (
+            _short(len(result_metadata_id), "bytes of a result metadata id") + result_metadata_id
+        )
     return head
 
 
@@ -303,7 +313,10 @@ def _add_rows(parts: list[bytes], head: bytes, block: RowsBlock, version: int) -
 
 
 def batch_body(
-    batch_type: int, statements: Sequence[tuple[bool | int, bytes | str, Any]], params: QueryParams, version: int
+    batch_type: int,
+    statements: Sequence[tuple[bool | int, bytes | str, Any]],
+    params: QueryParams,
+    version: int,
 ) -> bytes:
     """The body of a BATCH.
 
@@ -326,7 +339,9 @@ def batch_body(
             last, kind = statement, prepared
         if isinstance(values, RowsBlock):
             if not prepared:
-                raise TypeError(f"rows for the text {statement!r}; they have to be for a prepared statement")
+                raise TypeError(
+                    f"rows for the text {statement!r}; they have to be for a prepared statement"
+                )
             count += values.count - 1
             _add_rows(parts, head, values, version)
             continue

@@ -115,7 +115,9 @@ class TypeReader:
         except (ValueError, TypeError, LookupError, OverflowError) as error:
             shown = name if len(name) <= _SHOWN_NAME else f"{name[:_SHOWN_NAME]}..."
             said = str(error).replace(name, shown)
-            raise ProtocolError(f"a column has the custom type {shown!r}, which cannot be understood: {said}") from None
+            raise ProtocolError(
+                f"a column has the custom type {shown!r}, which cannot be understood: {said}"
+            ) from None
         return made
 
     def _with_classes(self, kind: Any) -> Any:
@@ -150,7 +152,9 @@ class TypeReader:
 
     def _tuple(self) -> Any:
         count = self._count()
-        return lookup_casstype("TupleType").apply_parameters(tuple(self.read() for _ in range(count)))
+        return lookup_casstype("TupleType").apply_parameters(
+            tuple(self.read() for _ in range(count))
+        )
 
     def _udt(self) -> Any:
         cursor = self.cursor
@@ -232,9 +236,13 @@ class ResultMetadata:
         self._global = is_global
         # What a RESULT that is a last page begins with: <kind><metadata>, as `raw` ends it, and with the No_metadata flag.
         flags = ROWS_GLOBAL_TABLES_SPEC if is_global else 0
-        self._skipped_head = _KIND_FLAGS_AND_COUNT.pack(RESULT_KIND_ROWS, ROWS_NO_METADATA, len(self.columns))
+        self._skipped_head = _KIND_FLAGS_AND_COUNT.pack(
+            RESULT_KIND_ROWS, ROWS_NO_METADATA, len(self.columns)
+        )
         self._head = (
-            _KIND_FLAGS_AND_COUNT.pack(RESULT_KIND_ROWS, flags, len(self.columns)) + raw if raw else self._skipped_head
+            _KIND_FLAGS_AND_COUNT.pack(RESULT_KIND_ROWS, flags, len(self.columns)) + raw
+            if raw
+            else self._skipped_head
         )
         self._user_types = user_types
         self._plan: RowPlan | None = None
@@ -281,7 +289,9 @@ class ResultMetadata:
             return pos + len(head)
         return pos + 12 if body.startswith(self._skipped_head, pos) else 0
 
-    def same_specs(self, body: bytes, pos: int, is_global: bool, count: int, user_types: UserTypes | None) -> bool:
+    def same_specs(
+        self, body: bytes, pos: int, is_global: bool, count: int, user_types: UserTypes | None
+    ) -> bool:
         """Whether the specs at `pos`, whatever flags stood before them, are those that this was read from."""
         return (
             bool(self.raw)
@@ -295,13 +305,17 @@ class ResultMetadata:
         """This, or, where it has UDTs and `user_types` is another mapping, the same columns with the classes of that one."""
         if not self.has_user_types or user_types is self._user_types or not self.raw:
             return self
-        return read_columns(Cursor(self.raw), len(self.columns), self._global, user_types, self.metadata_id)
+        return read_columns(
+            Cursor(self.raw), len(self.columns), self._global, user_types, self.metadata_id
+        )
 
     def with_id(self, metadata_id: bytes | None) -> ResultMetadata:
         """The same columns and plan under another id."""
         if metadata_id == self.metadata_id:
             return self
-        other = ResultMetadata(self.columns, self.raw, self._global, metadata_id, self._user_types, self.has_user_types)
+        other = ResultMetadata(
+            self.columns, self.raw, self._global, metadata_id, self._user_types, self.has_user_types
+        )
         other._plan = self._plan
         other._vectors = self._vectors
         other.column_plans = self.column_plans
@@ -315,7 +329,12 @@ class ResultMetadata:
         other = variants.get(vectors)
         if other is None:
             other = ResultMetadata(
-                self.columns, self.raw, self._global, self.metadata_id, self._user_types, self.has_user_types
+                self.columns,
+                self.raw,
+                self._global,
+                self.metadata_id,
+                self._user_types,
+                self.has_user_types,
             )
             other._vectors = vectors
             other._plan = implementations.rows.RowPlan(self.names, other.codecs)
@@ -340,7 +359,9 @@ def read_columns(
     data = cursor.data
     # A spec takes four bytes at least (name and type), so a claimed count is bounded before anything is made of it.
     if count < 0 or count * 4 > len(data) - start:
-        raise ProtocolError(f"{count} columns are to follow at offset {start} of a body of {len(data)} bytes")
+        raise ProtocolError(
+            f"{count} columns are to follow at offset {start} of a body of {len(data)} bytes"
+        )
     if count > limits.columns:
         raise ProtocolError(
             f"{count} columns, more than limits.columns ({limits.columns}) allows (see cassandra.limits)"
@@ -355,4 +376,6 @@ def read_columns(
             keyspace, table = cursor.string(), cursor.string()
         name = cursor.string()
         columns.append(ColumnMetadata(keyspace, table, name, types.read()))
-    return ResultMetadata(columns, data[start : cursor.pos], is_global, metadata_id, user_types, types.has_user_types)
+    return ResultMetadata(
+        columns, data[start : cursor.pos], is_global, metadata_id, user_types, types.has_user_types
+    )

@@ -35,9 +35,13 @@ class BodyCompression(NamedTuple):
 
 def _check_size(claimed: int, compressed: int, ratio: int, limit: int) -> None:
     if claimed > limit:
-        raise ProtocolError(f"a compressed body claims {claimed} bytes, more than the limit of {limit}")
+        raise ProtocolError(
+            f"a compressed body claims {claimed} bytes, more than the limit of {limit}"
+        )
     if claimed > compressed * ratio + ratio:
-        raise ProtocolError(f"a compressed body of {compressed} bytes claims {claimed} bytes, more than it can hold")
+        raise ProtocolError(
+            f"a compressed body of {compressed} bytes claims {claimed} bytes, more than it can hold"
+        )
 
 
 def _make_lz4() -> BodyCompression:
@@ -55,14 +59,20 @@ def _make_lz4() -> BodyCompression:
         try:
             plain: bytes = decompress(data, uncompressed_size=size)
         except (block.LZ4BlockError, ValueError, OverflowError) as error:
-            raise ProtocolError(f"an LZ4 block of {len(data)} bytes cannot be decompressed: {error}") from None
+            raise ProtocolError(
+                f"an LZ4 block of {len(data)} bytes cannot be decompressed: {error}"
+            ) from None
         if len(plain) != size:
-            raise ProtocolError(f"an LZ4 block holds {len(plain)} bytes where its header says {size}")
+            raise ProtocolError(
+                f"an LZ4 block holds {len(plain)} bytes where its header says {size}"
+            )
         return plain
 
     def decompress_body(data: bytes, limit: int) -> bytes:
         if len(data) < 4:
-            raise ProtocolError(f"a compressed body of {len(data)} bytes has no room for its length")
+            raise ProtocolError(
+                f"a compressed body of {len(data)} bytes has no room for its length"
+            )
         size: int = _uint32.unpack_from(data)[0]
         _check_size(size, len(data) - 4, _LZ4_RATIO, limit)
         return inflate(memoryview(data)[4:], size) if size else b""
@@ -96,9 +106,13 @@ def _make_snappy() -> BodyCompression:
         try:
             plain = bytes(snappy.uncompress(data))
         except Exception as error:  # the package's error class differs between its releases
-            raise ProtocolError(f"a Snappy block of {len(data)} bytes cannot be decompressed: {error}") from None
+            raise ProtocolError(
+                f"a Snappy block of {len(data)} bytes cannot be decompressed: {error}"
+            ) from None
         if len(plain) != size:
-            raise ProtocolError(f"a Snappy block holds {len(plain)} bytes where its header says {size}")
+            raise ProtocolError(
+                f"a Snappy block holds {len(plain)} bytes where its header says {size}"
+            )
         return plain
 
     return BodyCompression("snappy", compress_body, decompress_body, None, None)
@@ -117,7 +131,9 @@ def compression(algorithm: str) -> BodyCompression:
     if found is not None:
         return found
     if algorithm not in _FACTORIES:
-        raise ValueError(f"compression {algorithm!r} is not known; there are {', '.join(sorted(_FACTORIES))}")
+        raise ValueError(
+            f"compression {algorithm!r} is not known; there are {', '.join(sorted(_FACTORIES))}"
+        )
     factory, package = _FACTORIES[algorithm]
     try:
         found = factory()

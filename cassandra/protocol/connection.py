@@ -21,12 +21,21 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from cassandra.errors import AuthenticationFailed, ConnectionException, DriverException, ProtocolError
+from cassandra.errors import (
+    AuthenticationFailed,
+    ConnectionException,
+    DriverException,
+    ProtocolError,
+)
 from cassandra.protocol import opcodes
 from cassandra.protocol.compression import compression, first_available
 from cassandra.protocol.extras import standing_flags
 from cassandra.protocol.features import ProtocolFeatures
-from cassandra.protocol.messages.control import DEFAULT_CQL_VERSION, AuthResponseMessage, StartupMessage
+from cassandra.protocol.messages.control import (
+    DEFAULT_CQL_VERSION,
+    AuthResponseMessage,
+    StartupMessage,
+)
 from cassandra.protocol.messages.decode import decode_response
 from cassandra.protocol.messages.errors import BadCredentials, ErrorMessage, ProtocolException
 from cassandra.protocol.streams import MAX_STREAMS, StreamIds
@@ -118,14 +127,18 @@ class State(enum.Enum):
 
 
 # Cassandra's words for a version that it does not speak; ScyllaDB's are alike. There is no code of its own for it.
-_VERSION_REFUSED = re.compile(r"(unsupported|invalid|beta).{0,40}version|USE_BETA flag", re.IGNORECASE)
+_VERSION_REFUSED = re.compile(
+    r"(unsupported|invalid|beta).{0,40}version|USE_BETA flag", re.IGNORECASE
+)
 _VERSION_OFFERED = re.compile(r"(\d+)/v\d+(-beta)?")
 
 
 def offered_versions(options: Mapping[str, Sequence[str]] | str) -> tuple[int, ...]:
     """The versions in PROTOCOL_VERSIONS of SUPPORTED, or in an error's text, that are no betas; highest first."""
     text = options if isinstance(options, str) else " ".join(options.get("PROTOCOL_VERSIONS", ()))
-    return tuple(sorted({int(m[1]) for m in _VERSION_OFFERED.finditer(text) if not m[2]}, reverse=True))
+    return tuple(
+        sorted({int(m[1]) for m in _VERSION_OFFERED.finditer(text) if not m[2]}, reverse=True)
+    )
 
 
 class ProtocolConnection:
@@ -178,13 +191,19 @@ class ProtocolConnection:
         self.state = State.AUTH_SENT
         return [self._send(opcodes.AUTH_RESPONSE, AuthResponseMessage(token).body(self.version))]
 
-    def receive(self, stream: int, opcode: int, flags: int, body: bytes, version: int | None = None) -> list[Action]:
+    def receive(
+        self, stream: int, opcode: int, flags: int, body: bytes, version: int | None = None
+    ) -> list[Action]:
         """What came in one envelope, during the handshake. The connection is of no more use after `VersionRefused` or `Failed`."""
         if self.state in (State.NEW, State.READY, State.CLOSED):
-            raise RuntimeError(f"the handshake does not wait for a message: it is {self.state.value}")
+            raise RuntimeError(
+                f"the handshake does not wait for a message: it is {self.state.value}"
+            )
         try:
             if stream != self._stream:
-                raise ProtocolError(f"an answer on stream {stream}, where only stream {self._stream} has a request")
+                raise ProtocolError(
+                    f"an answer on stream {stream}, where only stream {self._stream} has a request"
+                )
             message = decode_response(opcode, flags, body, version or self.version)
             if isinstance(message, ErrorMessage):
                 return self._error(message, version or self.version)
@@ -218,21 +237,33 @@ class ProtocolConnection:
             options["COMPRESSION"] = self.compression
         self.state = State.STARTUP_SENT
         cql_version = self._choose_cql_version(message.cql_versions)
-        startup: Action = self._send(opcodes.STARTUP, StartupMessage(cql_version, options).body(self.version))
+        startup: Action = self._send(
+            opcodes.STARTUP, StartupMessage(cql_version, options).body(self.version)
+        )
         # Already the answer to STARTUP may be compressed (section 2.3.2); STARTUP itself never is, which `FrameWriter` sees to.
-        return [SetCompression(self.compression), startup] if self.compression is not None else [startup]
+        return (
+            [SetCompression(self.compression), startup]
+            if self.compression is not None
+            else [startup]
+        )
 
     def _choose_cql_version(self, offered: Sequence[str]) -> str:
         wanted = self._cql_version
         if wanted is not None and offered and wanted not in offered:
-            raise ConnectionException(f"CQL version {wanted} is not among the server's: {', '.join(offered)}")
+            raise ConnectionException(
+                f"CQL version {wanted} is not among the server's: {', '.join(offered)}"
+            )
         return wanted or (offered[0] if offered else DEFAULT_CQL_VERSION)
 
     def _choose_compression(self, offered: Sequence[str]) -> str | None:
         wanted = self._wanted_compression
         if not wanted:
             return None
-        usable = [name for name in offered if name != "snappy" or not ProtocolVersion.uses_segments(self.version)]
+        usable = [
+            name
+            for name in offered
+            if name != "snappy" or not ProtocolVersion.uses_segments(self.version)
+        ]
         if wanted is True:
             return first_available(usable)
         compression(wanted)  # DependencyException where the package is absent
@@ -271,8 +302,12 @@ class ProtocolConnection:
             self.state = State.CLOSED
             return [VersionRefused(version, message.message, offered_versions(message.message))]
         if isinstance(message, BadCredentials) or waited_for_auth:
-            return self._fail(AuthenticationFailed(f"the server refused the login: {message.summary_msg()}"))
-        return self._fail(ConnectionException(f"the server refused the connection: {message.summary_msg()}"))
+            return self._fail(
+                AuthenticationFailed(f"the server refused the login: {message.summary_msg()}")
+            )
+        return self._fail(
+            ConnectionException(f"the server refused the connection: {message.summary_msg()}")
+        )
 
 
 def _refuses_version(message: ErrorMessage, version: int, asked: int) -> bool:
@@ -282,7 +317,10 @@ def _refuses_version(message: ErrorMessage, version: int, asked: int) -> bool:
     """
     if version != asked:
         return True
-    return isinstance(message, ProtocolException) and _VERSION_REFUSED.search(message.message) is not None
+    return (
+        isinstance(message, ProtocolException)
+        and _VERSION_REFUSED.search(message.message) is not None
+    )
 
 
 _TABLE: dict[tuple[State, int], Callable[[ProtocolConnection, Any], list[Action]]] = {

@@ -46,12 +46,17 @@ _SCHEMA = _DATA | {_SCHEMA_CHANGE}
 # What a statement does, by its first word. Words that are not here may change the schema, and never the keyspace.
 _STATEMENTS: dict[str, frozenset[Answer]] = {
     "USE": frozenset({_SET_KEYSPACE}),
-    **dict.fromkeys(("SELECT", "INSERT", "UPDATE", "DELETE", "BEGIN", "APPLY", "LIST", "DESCRIBE", "DESC"), _DATA),
+    **dict.fromkeys(
+        ("SELECT", "INSERT", "UPDATE", "DELETE", "BEGIN", "APPLY", "LIST", "DESCRIBE", "DESC"),
+        _DATA,
+    ),
 }
 
 ALLOWED: dict[int, frozenset[Answer]] = {
     opcodes.STARTUP: frozenset({(opcodes.READY, None), (opcodes.AUTHENTICATE, None)}),
-    opcodes.AUTH_RESPONSE: frozenset({(opcodes.AUTH_CHALLENGE, None), (opcodes.AUTH_SUCCESS, None)}),
+    opcodes.AUTH_RESPONSE: frozenset(
+        {(opcodes.AUTH_CHALLENGE, None), (opcodes.AUTH_SUCCESS, None)}
+    ),
     opcodes.OPTIONS: frozenset({(opcodes.SUPPORTED, None)}),
     opcodes.REGISTER: frozenset({(opcodes.READY, None)}),
     opcodes.PREPARE: frozenset({(RESULT, RESULT_KIND_PREPARED)}),
@@ -62,7 +67,9 @@ ALLOWED: dict[int, frozenset[Answer]] = {
 }
 
 # The first word behind blanks and comments; one character class at a time, so that no text takes long.
-_FIRST_WORD = re.compile(r"(?:\s|--[^\n]*(?:\n|\Z)|//[^\n]*(?:\n|\Z)|/\*(?:[^*]|\*(?!/))*\*/)*(\w*)")
+_FIRST_WORD = re.compile(
+    r"(?:\s|--[^\n]*(?:\n|\Z)|//[^\n]*(?:\n|\Z)|/\*(?:[^*]|\*(?!/))*\*/)*(\w*)"
+)
 
 
 def first_word(text: str) -> str:
@@ -89,7 +96,9 @@ def is_allowed(request: int, text: str | None, opcode: int, kind: int | None) ->
     return answer in _STATEMENTS.get(first_word(text), _SCHEMA)
 
 
-def check_answer(request: int, text: str | None, opcode: int, kind: int | None, endpoint: object) -> None:
+def check_answer(
+    request: int, text: str | None, opcode: int, kind: int | None, endpoint: object
+) -> None:
     """Check an answer by the parameters of `is_allowed`.
 
     :param endpoint: of the node that gave it.
@@ -103,4 +112,6 @@ def check_answer(request: int, text: str | None, opcode: int, kind: int | None, 
     answer = OPCODE_NAMES.get(opcode, str(opcode))
     if kind is not None:
         answer += f" ({_RESULT_KINDS.get(kind, kind)})"
-    raise ProtocolError(f"{endpoint} answered {asked} with {answer}, which the protocol does not allow")
+    raise ProtocolError(
+        f"{endpoint} answered {asked} with {answer}, which the protocol does not allow"
+    )

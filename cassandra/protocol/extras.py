@@ -53,7 +53,9 @@ def check_payload(payload: Payload) -> None:
             _value_size(key, value)
 
 
-def request_extras(version: int, tracing: bool, payload: Payload | None, allow_beta: bool) -> tuple[int, bytes]:
+def request_extras(
+    version: int, tracing: bool, payload: Payload | None, allow_beta: bool
+) -> tuple[int, bytes]:
     """(flags, what stands in front of a request's body) for tracing and a custom payload.
 
     :raises UnsupportedOperation: for a payload before version 4.
@@ -72,9 +74,13 @@ def request_extras(version: int, tracing: bool, payload: Payload | None, allow_b
 
 def _check_size(payload: object) -> None:
     if not isinstance(payload, Mapping):
-        raise TypeError(f"a custom payload is a mapping of str to bytes, not {type(payload).__name__}")
+        raise TypeError(
+            f"a custom payload is a mapping of str to bytes, not {type(payload).__name__}"
+        )
     if len(payload) > MOST:
-        raise ValueError(f"a custom payload of {len(payload)} entries; the protocol has room for {MOST}")
+        raise ValueError(
+            f"a custom payload of {len(payload)} entries; the protocol has room for {MOST}"
+        )
 
 
 def _key(key: object) -> bytes:
@@ -95,5 +101,7 @@ def _value_size(key: str, value: object) -> int:
         )
     size = value.nbytes if isinstance(value, memoryview) else len(value)
     if size > LONGEST_VALUE:
-        raise ValueError(f"custom payload {key[:40]!r} has {size} bytes; the protocol has room for {LONGEST_VALUE}")
+        raise ValueError(
+            f"custom payload {key[:40]!r} has {size} bytes; the protocol has room for {LONGEST_VALUE}"
+        )
     return size

@@ -84,7 +84,9 @@ class ProtocolFeatures:
         self.use_metadata_id = use_metadata_id
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__ if getattr(self, name))
+        shown = ", ".join(
+            f"{name}={getattr(self, name)!r}" for name in self.__slots__ if getattr(self, name)
+        )
         return f"ProtocolFeatures({shown})"
 
     @staticmethod
@@ -92,7 +94,9 @@ class ProtocolFeatures:
         """The features that a SUPPORTED message's options offer."""
         shard_id, sharding_info = _sharding(supported)
         return ProtocolFeatures(
-            rate_limit_error=_number(_settings(supported, RATE_LIMIT_ERROR_EXTENSION).get("ERROR_CODE")),
+            rate_limit_error=_number(
+                _settings(supported, RATE_LIMIT_ERROR_EXTENSION).get("ERROR_CODE")
+            ),
             shard_id=shard_id,
             sharding_info=sharding_info,
             tablets_routing_v1=TABLETS_ROUTING_V1 in supported,

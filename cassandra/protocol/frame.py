@@ -115,7 +115,9 @@ class FrameReader:
 
     def _use_segment_compression(self) -> None:
         if self._compression is not None and self._compression.decompress_segment is None:
-            raise ValueError(f"segments cannot be compressed with {self._compression.name}; protocol 5 has lz4 only")
+            raise ValueError(
+                f"segments cannot be compressed with {self._compression.name}; protocol 5 has lz4 only"
+            )
         self._lz4 = self._compression is not None
         self._need = 0
 
@@ -258,7 +260,11 @@ class FrameReader:
         while end - pos >= ENVELOPE_HEADER_SIZE:
             first, flags, stream, opcode, length = _unpack(view, pos)
             version = first & 0x7F
-            if version != self._version or first != version | self._direction or not 0 <= length <= self._max_body:
+            if (
+                version != self._version
+                or first != version | self._direction
+                or not 0 <= length <= self._max_body
+            ):
                 self._check_header(bytes(view[pos : pos + ENVELOPE_HEADER_SIZE]))
             start = pos + ENVELOPE_HEADER_SIZE
             pos = start + length
@@ -311,14 +317,19 @@ class FrameReader:
 
     def _decompress(self, body: bytes) -> bytes:
         if self._compression is None:
-            raise ProtocolError("a compressed body came over a connection that has agreed on no compression")
+            raise ProtocolError(
+                "a compressed body came over a connection that has agreed on no compression"
+            )
         return self._compression.decompress_body(body, self._max_body)
 
     def _check_header(self, head: bytes) -> None:
         """Raise what is wrong with an envelope's header, if anything is."""
         first, _flags, _stream, opcode, length = _unpack(head)
         version = first & 0x7F
-        if first & HEADER_DIRECTION_TO_CLIENT != self._direction or version not in _READABLE_VERSIONS:
+        if (
+            first & HEADER_DIRECTION_TO_CLIENT != self._direction
+            or version not in _READABLE_VERSIONS
+        ):
             raise ProtocolError(
                 f"the peer does not speak the native protocol, or not a version that is known here: its message begins {head!r}"
             )
@@ -329,7 +340,9 @@ class FrameReader:
                 f"({OPCODE_NAMES.get(opcode, opcode)})"
             )
         if not 0 <= length <= self._max_body:
-            raise ProtocolError(f"a message claims a body of {length} bytes; the limit is {self._max_body}")
+            raise ProtocolError(
+                f"a message claims a body of {length} bytes; the limit is {self._max_body}"
+            )
 
 
 class FrameWriter:
@@ -371,7 +384,9 @@ class FrameWriter:
 
     def _check_compression(self) -> None:
         if self._compression is not None and self._compression.compress_segment is None:
-            raise ValueError(f"segments cannot be compressed with {self._compression.name}; protocol 5 has lz4 only")
+            raise ValueError(
+                f"segments cannot be compressed with {self._compression.name}; protocol 5 has lz4 only"
+            )
 
     def add(self, stream: int, opcode: int, flags: int, body: bytes) -> None:
         """Queue one envelope; ValueError, with nothing queued, for a body above the limit or a stream that is no signed 16 bits."""

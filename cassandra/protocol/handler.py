@@ -40,7 +40,9 @@ class ProtocolHandlerBase:
 
         compressor: applied to the body before version 5, where segments compress. Raises `UnsupportedOperation` for what the version cannot carry.
         """
-        opcode, flags, body = encode_request(msg, protocol_version, protocol_features, allow_beta_protocol_version)
+        opcode, flags, body = encode_request(
+            msg, protocol_version, protocol_features, allow_beta_protocol_version
+        )
         if compressor is not None and body and not ProtocolVersion.uses_segments(protocol_version):
             body = compressor(body)
             flags |= COMPRESSED_FLAG
@@ -66,13 +68,17 @@ class ProtocolHandlerBase:
         """
         if flags & COMPRESSED_FLAG and not ProtocolVersion.uses_segments(protocol_version):
             if decompressor is None:
-                raise ProtocolError("a compressed body came over a connection that has agreed on no compression")
+                raise ProtocolError(
+                    "a compressed body came over a connection that has agreed on no compression"
+                )
             body = decompressor(body)
             flags &= ~COMPRESSED_FLAG
         cached = result_metadata
         if cached is not None and not isinstance(cached, ResultMetadata):
             cached = ResultMetadata(cached) if cached else None
-        message = decode_response(opcode, flags, body, protocol_version, protocol_features, user_type_map, cached)
+        message = decode_response(
+            opcode, flags, body, protocol_version, protocol_features, user_type_map, cached
+        )
         message.stream_id = stream_id
         return cls._adapt(message)
 
@@ -116,24 +122,40 @@ class LazyResultMessage(ResultMessage):
     """ROWS whose tuples are made while they are walked."""
 
     def decode(self, row_factory: Callable[..., Any]) -> Any:
-        return row_factory(self.column_names, self.parsed_rows) if self.kind == RESULT_KIND_ROWS else []
+        return (
+            row_factory(self.column_names, self.parsed_rows)
+            if self.kind == RESULT_KIND_ROWS
+            else []
+        )
 
     @property
     def parsed_rows(self) -> Any:
-        return self.metadata.row_plan.iterate(*self.rows_body) if self.kind == RESULT_KIND_ROWS else None
+        return (
+            self.metadata.row_plan.iterate(*self.rows_body)
+            if self.kind == RESULT_KIND_ROWS
+            else None
+        )
 
 
 class NumpyResultMessage(ResultMessage):
     """ROWS by columns."""
 
     def decode(self, row_factory: Callable[..., Any]) -> Any:
-        return row_factory(self.column_names, self.parsed_rows) if self.kind == RESULT_KIND_ROWS else []
+        return (
+            row_factory(self.column_names, self.parsed_rows)
+            if self.kind == RESULT_KIND_ROWS
+            else []
+        )
 
     @property
     def parsed_rows(self) -> Any:
-        from cassandra.protocol.columnar.pages import page_arrays  # most programs never read results by columns
+        from cassandra.protocol.columnar.pages import (
+            page_arrays,
+        )  # most programs never read results by columns
 
-        return [page_arrays(self.metadata, *self.rows_body)] if self.kind == RESULT_KIND_ROWS else None
+        return (
+            [page_arrays(self.metadata, *self.rows_body)] if self.kind == RESULT_KIND_ROWS else None
+        )
 
 
 def _as_rows_class(message: Any, kind: type[ResultMessage]) -> Any:
@@ -147,7 +169,11 @@ def cython_protocol_handler(colparser: Callable[[ResultMessage], Any]) -> type[P
 
     class ParsingResult(ResultMessage):
         def decode(self, row_factory: Callable[..., Any]) -> Any:
-            return row_factory(self.column_names, self.parsed_rows) if self.kind == RESULT_KIND_ROWS else []
+            return (
+                row_factory(self.column_names, self.parsed_rows)
+                if self.kind == RESULT_KIND_ROWS
+                else []
+            )
 
         @property
         def parsed_rows(self) -> Any:

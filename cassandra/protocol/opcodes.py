@@ -22,7 +22,11 @@ AUTH_RESPONSE = 0x0F
 AUTH_SUCCESS = 0x10
 REVISE_REQUEST = 0xFF
 
-OPCODE_NAMES = {value: name for name, value in list(globals().items()) if name.isupper() and isinstance(value, int)}
+OPCODE_NAMES = {
+    value: name
+    for name, value in list(globals().items())
+    if name.isupper() and isinstance(value, int)
+}
 
 # Envelope flags, section 2.4.1.2.
 COMPRESSED_FLAG = 0x01

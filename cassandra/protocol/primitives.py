@@ -59,7 +59,9 @@ class Cursor:
         pos = self.pos
         end = pos + size
         if size < 0 or end > len(self.data):
-            raise ProtocolError(f"{size} bytes are to follow at offset {pos} of a body of {len(self.data)} bytes")
+            raise ProtocolError(
+                f"{size} bytes are to follow at offset {pos} of a body of {len(self.data)} bytes"
+            )
         self.pos = end
         return self.data[pos:end]
 
@@ -72,7 +74,9 @@ class Cursor:
         try:
             value: int = _uint16_at(self.data, pos)[0]
         except struct.error:
-            raise ProtocolError(f"a [short] is to follow at offset {pos} of {len(self.data)} bytes") from None
+            raise ProtocolError(
+                f"a [short] is to follow at offset {pos} of {len(self.data)} bytes"
+            ) from None
         return value
 
     def int32(self) -> int:
@@ -81,7 +85,9 @@ class Cursor:
         try:
             value: int = _int32_at(self.data, pos)[0]
         except struct.error:
-            raise ProtocolError(f"an [int] is to follow at offset {pos} of {len(self.data)} bytes") from None
+            raise ProtocolError(
+                f"an [int] is to follow at offset {pos} of {len(self.data)} bytes"
+            ) from None
         return value
 
     def int64(self) -> int:
@@ -95,7 +101,9 @@ class Cursor:
         try:
             return raw.decode()
         except UnicodeDecodeError as error:
-            raise ProtocolError(f"text that is not UTF-8 before offset {self.pos}: {error}") from None
+            raise ProtocolError(
+                f"text that is not UTF-8 before offset {self.pos}: {error}"
+            ) from None
 
     def string(self) -> str:
         return self._text(self.take(self.short()))
@@ -115,7 +123,9 @@ class Cursor:
         # Each item takes two bytes at least, so a claimed count is bounded by what is there before anything is made of it.
         count = self.short()
         if count * 2 > len(self.data) - self.pos:
-            raise ProtocolError(f"{count} items are to follow at offset {self.pos} of {len(self.data)} bytes")
+            raise ProtocolError(
+                f"{count} items are to follow at offset {self.pos} of {len(self.data)} bytes"
+            )
         return [item() for _ in range(count)]
 
     def string_list(self) -> list[str]:

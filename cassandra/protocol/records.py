@@ -35,10 +35,16 @@ def is_record(values: object) -> bool:
     kind: Any = type(values)
     if declared_fields(kind) is not None:
         return True
-    return not hasattr(kind, "__len__") and kind.__module__ not in _SCALAR_MODULES and not isinstance(values, type)
+    return (
+        not hasattr(kind, "__len__")
+        and kind.__module__ not in _SCALAR_MODULES
+        and not isinstance(values, type)
+    )
 
 
-def values_of(row: Any, names: Sequence[str], version: int, key: Sequence[int] | None = None) -> tuple[Any, ...]:
+def values_of(
+    row: Any, names: Sequence[str], version: int, key: Sequence[int] | None = None
+) -> tuple[Any, ...]:
     """The values of `row` for the bind markers called `names`, in their order; what it does not have is UNSET_VALUE.
 
     A mapping and an instance of a dataclass or attrs class give values by name, and must have no names that no marker has
@@ -87,17 +93,25 @@ def check_names(given: Iterable[str], names: Sequence[str], what: str, plural: s
         refuse_unknown(unknown, names, what + plural * (len(unknown) > 1))
 
 
-def refuse_unknown(unknown: Sequence[Any], names: Sequence[str], what: str = "values for") -> NoReturn:
+def refuse_unknown(
+    unknown: Sequence[Any], names: Sequence[str], what: str = "values for"
+) -> NoReturn:
     """Raise the ValueError for names that no marker has."""
-    raise ValueError(f"{what} {', '.join(map(repr, unknown))}, but the bind markers are {', '.join(names) or 'none'}")
+    raise ValueError(
+        f"{what} {', '.join(map(repr, unknown))}, but the bind markers are {', '.join(names) or 'none'}"
+    )
 
 
-def refuse_missing(names: Sequence[str], place: int, key: Sequence[int] | None, version: int) -> None:
+def refuse_missing(
+    names: Sequence[str], place: int, key: Sequence[int] | None, version: int
+) -> None:
     """Raise for the marker at `place` that has no value, where it must not be left out."""
     if key and place in key:
         raise ValueError(f"the partition key needs a value for {names[place]!r}")
     if version < 4:
-        raise KeyError(f"no value for column {names[place]!r}, which protocol version {version} cannot leave unset")
+        raise KeyError(
+            f"no value for column {names[place]!r}, which protocol version {version} cannot leave unset"
+        )
 
 
 def _refuse(row: Any, why: str = "") -> NoReturn:

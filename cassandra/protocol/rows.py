@@ -57,7 +57,9 @@ class RowPlan:
     def ordered_dicts(self, body: bytes, offset: int, row_count: int) -> list[Any]:
         """The rows as `OrderedDict`s by column name."""
         names = self.names
-        return self._rows(body, offset, row_count, lambda row: OrderedDict(zip(names, row, strict=True)))
+        return self._rows(
+            body, offset, row_count, lambda row: OrderedDict(zip(names, row, strict=True))
+        )
 
     def columns(self, body: bytes, offset: int, row_count: int) -> list[list[Any]]:
         """The page by columns: a list of values for each."""
@@ -83,12 +85,20 @@ class RowPlan:
         try:
             for decode, empty in self._columns:
                 size, data, pos = _field(body, pos)
-                values.append(None if size < 0 else decode(data) if size or empty is _EMPTY_IS_VALUE else empty)
+                values.append(
+                    None
+                    if size < 0
+                    else decode(data)
+                    if size or empty is _EMPTY_IS_VALUE
+                    else empty
+                )
         except Exception as error:
             raise self._error(row, len(values), error) from error
         return values, pos
 
-    def _rows(self, body: bytes, offset: int, row_count: int, make: Callable[[list[Any]], Any]) -> list[Any]:
+    def _rows(
+        self, body: bytes, offset: int, row_count: int, make: Callable[[list[Any]], Any]
+    ) -> list[Any]:
         columns = self._columns
         check_row_count(len(body), offset, row_count, len(columns))
         begin_page()
@@ -110,7 +120,9 @@ class RowPlan:
                         row.append(decode(body[start:pos]))
                     else:
                         pos = start
-                        row.append(None if size < 0 else decode(b"") if empty is _EMPTY_IS_VALUE else empty)
+                        row.append(
+                            None if size < 0 else decode(b"") if empty is _EMPTY_IS_VALUE else empty
+                        )
                 rows.append(make(row))
         except Exception as error:
             raise self._error(len(rows), len(row), error) from error
@@ -121,7 +133,9 @@ class RowPlan:
             error = DecodeError("its length goes past the end of the page")
         if column >= len(self.names):
             return DecodeError(f"row {row}: {error}")
-        return DecodeError(f'row {row}, column "{self.names[column]}" ({self._codecs[column].cql_name}): {error}')
+        return DecodeError(
+            f'row {row}, column "{self.names[column]}" ({self._codecs[column].cql_name}): {error}'
+        )
 
 
 _EMPTY_IS_VALUE = object()
@@ -150,14 +164,18 @@ def shared_columns(
     """
     check_row_count(len(body), offset, row_count, len(readers))
     columns: list[list[Any]] = [[] for _ in readers]
-    before: list[tuple[int, bytes]] = [(-1, b"")] * len(readers)  # before the first row there is null
+    before: list[tuple[int, bytes]] = [(-1, b"")] * len(
+        readers
+    )  # before the first row there is null
     values: list[Any] = [None] * len(readers)
     for row in range(row_count):
         for at, read in enumerate(readers):
             try:
                 size, data, offset = _field(body, offset)
             except struct.error:
-                raise DecodeError(f"row {row}, column {at}: its length goes past the end of the page") from None
+                raise DecodeError(
+                    f"row {row}, column {at}: its length goes past the end of the page"
+                ) from None
             except DecodeError as error:
                 raise DecodeError(f"row {row}, column {at}: {error}") from None
             known = (max(size, -1), data)
@@ -176,7 +194,12 @@ def _empty_of(codec: Any) -> Any:
 
 def check_row_count(size: int, offset: int, row_count: int, column_count: int) -> None:
     """Refuse a row count that the body cannot hold, before anything is made for it: a column takes four bytes at least."""
-    if offset < 0 or row_count < 0 or row_count * column_count * 4 > size - offset or (row_count and not column_count):
+    if (
+        offset < 0
+        or row_count < 0
+        or row_count * column_count * 4 > size - offset
+        or (row_count and not column_count)
+    ):
         raise DecodeError(
             f"{row_count} rows of {column_count} columns are to follow at offset {offset} of a body of {size} bytes"
         )

@@ -88,14 +88,18 @@ def encode_lz4_segment(payload: bytes, self_contained: bool, algorithm: BodyComp
     )
 
 
-def decode_header(data: bytes | bytearray | memoryview, offset: int, lz4: bool) -> tuple[int, int, bool]:
+def decode_header(
+    data: bytes | bytearray | memoryview, offset: int, lz4: bool
+) -> tuple[int, int, bool]:
     """(payload bytes on the wire, uncompressed bytes or 0 where stored as is, self-contained); `CrcException` on damage."""
     length = 5 if lz4 else 3
     head = int.from_bytes(data[offset : offset + length], "little")
     expected = int.from_bytes(data[offset + length : offset + length + 3], "little")
     found = crc24(head, length)
     if found != expected:
-        raise CrcException(f"the header of a segment has the CRC24 {found:06x}, its checksum says {expected:06x}")
+        raise CrcException(
+            f"the header of a segment has the CRC24 {found:06x}, its checksum says {expected:06x}"
+        )
     if lz4:
         return head & MAX_PAYLOAD, (head >> 17) & MAX_PAYLOAD, bool(head & _LZ4_SELF_CONTAINED)
     return head & MAX_PAYLOAD, 0, bool(head & _SELF_CONTAINED)
@@ -125,7 +129,9 @@ def encode_envelopes(envelopes: Sequence[bytes], algorithm: BodyCompression | No
             waiting, size = [], 0
         if len(envelope) > MAX_PAYLOAD:
             starts = range(0, len(envelope), MAX_PAYLOAD)
-            parts.extend(_encode(envelope[start : start + MAX_PAYLOAD], False, algorithm) for start in starts)
+            parts.extend(
+                _encode(envelope[start : start + MAX_PAYLOAD], False, algorithm) for start in starts
+            )
         else:
             waiting.append(envelope)
             size += len(envelope)

@@ -115,7 +115,16 @@ class BatchStatement(Statement):
     one thread at a time.
     """
 
-    __slots__ = ("_count", "_entries", "_named_by", "_open", "_reserved", "_routed_by", "_session", "batch_type")
+    __slots__ = (
+        "_count",
+        "_entries",
+        "_named_by",
+        "_open",
+        "_reserved",
+        "_routed_by",
+        "_session",
+        "batch_type",
+    )
 
     def __init__(
         self,
@@ -170,7 +179,9 @@ class BatchStatement(Statement):
         """The serialized partition key of the first statement that has one."""
         if self._routing_key is None and self._routed_by is not None:
             rows = self._routed_by
-            self._routing_key = rows.block.row(0).routing_key(rows.prepared.routing_key_indexes or ())
+            self._routing_key = rows.block.row(0).routing_key(
+                rows.prepared.routing_key_indexes or ()
+            )
         key: bytes | None = _routing_key_of(self)
         return key
 
@@ -228,7 +239,9 @@ class BatchStatement(Statement):
         if self._reserved > self._count:
             rows.block.reserve(self._reserved - self._count)
         try:
-            statement.plan.bind_into(rows.block, () if parameters is None else parameters, statement.protocol_version)
+            statement.plan.bind_into(
+                rows.block, () if parameters is None else parameters, statement.protocol_version
+            )
         except (TypeError, ValueError, KeyError) as error:
             name_statement(error, statement.query_string)
             raise
@@ -240,7 +253,9 @@ class BatchStatement(Statement):
             parameters = None
         if isinstance(statement, BoundStatement):
             if parameters:
-                raise ValueError(f"a bound statement takes no further parameters, but got {parameters!r}")
+                raise ValueError(
+                    f"a bound statement takes no further parameters, but got {parameters!r}"
+                )
             self._entries.append(statement)
         elif isinstance(statement, (str, SimpleStatement)):
             text = statement if isinstance(statement, str) else statement.query_string
@@ -248,11 +263,15 @@ class BatchStatement(Statement):
                 self._add_to_text(statement, text, parameters)
                 return
             if parameters is not None:
-                encoder: Encoder | None = self._session.encoder if self._session is not None else None
+                encoder: Encoder | None = (
+                    self._session.encoder if self._session is not None else None
+                )
                 text = bind_params(text, parameters, encoder)
             self._entries.append(text)
         else:
-            raise TypeError(f"a batch holds queries and prepared statements, not {type(statement).__name__}")
+            raise TypeError(
+                f"a batch holds queries and prepared statements, not {type(statement).__name__}"
+            )
         self._open = None
         self._adopt(statement)
 
@@ -277,8 +296,12 @@ class BatchStatement(Statement):
         if rows.prepared.custom_payload:
             self.custom_payload = {**(self.custom_payload or {}), **rows.prepared.custom_payload}
 
-    def _append_text(self, statement: str | SimpleStatement, text: str, rows: Any, count: int) -> TextRows:
-        entry = TextRows(text, None if isinstance(statement, str) else statement.keyspace, rows, count)
+    def _append_text(
+        self, statement: str | SimpleStatement, text: str, rows: Any, count: int
+    ) -> TextRows:
+        entry = TextRows(
+            text, None if isinstance(statement, str) else statement.keyspace, rows, count
+        )
         self._entries.append(entry)
         self._open = None
         self._adopt(statement)
@@ -287,7 +310,12 @@ class BatchStatement(Statement):
     def route_by(self, rows: BoundRows) -> None:
         """Let the first of `rows` decide where the batch goes, where nothing else does yet."""
         prepared = rows.prepared
-        if self._routing_key is None and self._routed_by is None and prepared.routing_key_indexes and rows.block.count:
+        if (
+            self._routing_key is None
+            and self._routed_by is None
+            and prepared.routing_key_indexes
+            and rows.block.count
+        ):
             self._routed_by = rows
             self.keyspace = self._named_by = prepared.table_keyspace
             self.table = prepared.table
@@ -298,7 +326,9 @@ class BatchStatement(Statement):
             self.add(statement, values)
         return self
 
-    def add_many(self, statement: str | SimpleStatement | PreparedStatement, rows: Any) -> BatchStatement:
+    def add_many(
+        self, statement: str | SimpleStatement | PreparedStatement, rows: Any
+    ) -> BatchStatement:
         """Append `statement` once for each of `rows`, which are bound all at once into one buffer; returns self.
 
         statement: a prepared statement, or a text with bind markers, which is prepared when the batch is executed (errors in the
@@ -324,7 +354,9 @@ class BatchStatement(Statement):
             )
         text = statement if isinstance(statement, str) else statement.query_string
         if parameters_of(text) is not MarkerKind.MARKERS:
-            raise ValueError(f"rows are added for a text with bind markers (? or :name), not {query_head(text)}")
+            raise ValueError(
+                f"rows are added for a text with bind markers (? or :name), not {query_head(text)}"
+            )
         rows, count = counted(rows)
         self._check_room(count)
         if count:
@@ -364,7 +396,11 @@ class BatchStatement(Statement):
     def _adopt(self, statement: str | Statement) -> None:
         if isinstance(statement, str):
             return
-        if self._routing_key is None and self._routed_by is None and statement.routing_key is not None:
+        if (
+            self._routing_key is None
+            and self._routed_by is None
+            and statement.routing_key is not None
+        ):
             self._routing_key = statement.routing_key
             self.keyspace = statement.keyspace
             self._named_by = statement.keyspace if isinstance(statement, BoundStatement) else None
@@ -388,7 +424,9 @@ class BatchStatement(Statement):
 
     def __str__(self) -> str:
         level = ConsistencyLevel.value_to_name.get(self.consistency_level, "Not Set")  # type: ignore[arg-type]
-        return f"<BatchStatement type={self.batch_type}, statements={len(self)}, consistency={level}>"
+        return (
+            f"<BatchStatement type={self.batch_type}, statements={len(self)}, consistency={level}>"
+        )
 
     __repr__ = __str__
 

@@ -38,7 +38,9 @@ class BoundStatement(Statement):
         prepared = self.prepared_statement = prepared_statement
         self.block = None
         self.retry_policy = retry_policy if retry_policy is not None else prepared.retry_policy
-        self.consistency_level = consistency_level if consistency_level is not None else prepared.consistency_level
+        self.consistency_level = (
+            consistency_level if consistency_level is not None else prepared.consistency_level
+        )
         self._routing_key = routing_key
         self._serial_consistency_level = None
         if serial_consistency_level is None:
@@ -47,7 +49,9 @@ class BoundStatement(Statement):
             self.serial_consistency_level = serial_consistency_level
         self.fetch_size = fetch_size if fetch_size is not FETCH_SIZE_UNSET else prepared.fetch_size
         self.keyspace = keyspace if keyspace is not None else prepared.table_keyspace
-        self.custom_payload = custom_payload if custom_payload is not None else prepared.custom_payload
+        self.custom_payload = (
+            custom_payload if custom_payload is not None else prepared.custom_payload
+        )
         self.is_idempotent = prepared.is_idempotent
         self.table = prepared.table
         self.vector_type = prepared.vector_type

@@ -55,7 +55,13 @@ def parameters_of(query: str) -> Parameters:
     :raises ValueError: it has both kinds.
     """
     size = len(query)
-    return _of_short(query) if size <= _SHORT else _of_long(query) if size <= _LONG else _scanned(query)
+    return (
+        _of_short(query)
+        if size <= _SHORT
+        else _of_long(query)
+        if size <= _LONG
+        else _scanned(query)
+    )
 
 
 def _scanned(query: str) -> Parameters:

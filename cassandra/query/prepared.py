@@ -75,14 +75,21 @@ class PreparedStatement:
         self.vector_type: str | None = None
         self._is_lwt = is_lwt
         # One attribute for both, so that a reader never sees the id of one version with the columns of another.
-        self.result_metadata_and_id: tuple[Any, bytes | None] = (result_metadata, result_metadata_id)
+        self.result_metadata_and_id: tuple[Any, bytes | None] = (
+            result_metadata,
+            result_metadata_id,
+        )
         # Where its table is: not always in the keyspace that it was prepared in.
         self.table: str | None = column_metadata[0].table_name if column_metadata else None
-        self.table_keyspace: str | None = column_metadata[0].keyspace_name if column_metadata else keyspace
+        self.table_keyspace: str | None = (
+            column_metadata[0].keyspace_name if column_metadata else keyspace
+        )
         self.needed_values = max(routing_key_indexes) + 1 if routing_key_indexes else 0
         self.plan = bind_plans.BindPlan(column_metadata, routing_key_indexes)
         # Whether it is known to change a counter: one of its bind markers is for one.
-        self.changes_counters = any(column.type.codec().cql_name == "counter" for column in column_metadata)
+        self.changes_counters = any(
+            column.type.codec().cql_name == "counter" for column in column_metadata
+        )
 
     def require_key(self, named: Mapping[str, Any], listed: Sequence[Any]) -> None:
         """ValueError that names the columns of the partition key for which neither `named` nor `listed` has a value."""
@@ -107,7 +114,9 @@ class PreparedStatement:
         """The id of these columns (protocol v5)."""
         return self.result_metadata_and_id[1]
 
-    def update_result_metadata(self, result_metadata: Any, result_metadata_id: bytes | None) -> None:
+    def update_result_metadata(
+        self, result_metadata: Any, result_metadata_id: bytes | None
+    ) -> None:
         """Take over what the server says that the result's columns are now."""
         self.result_metadata_and_id = (result_metadata, result_metadata_id)
 

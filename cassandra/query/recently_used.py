@@ -54,7 +54,9 @@ class RecentlyUsed(Generic[K, V]):
                 self.held += cost
             self._entries[key] = value
             self._entries.move_to_end(key)
-            while len(self._entries) > self.size or (self.held > self.most_bytes and len(self._entries) > 1):
+            while len(self._entries) > self.size or (
+                self.held > self.most_bytes and len(self._entries) > 1
+            ):
                 self.held -= text_size(self._entries.popitem(last=False)[0])
 
     def __len__(self) -> int:

@@ -9,7 +9,13 @@ from cassandra._impl import bind
 from cassandra.consistency import ConsistencyLevel
 from cassandra.encoder import Encoder
 
-__all__ = ["FETCH_SIZE_UNSET", "HostTargetingStatement", "SimpleStatement", "Statement", "bind_params"]
+__all__ = [
+    "FETCH_SIZE_UNSET",
+    "HostTargetingStatement",
+    "SimpleStatement",
+    "Statement",
+    "bind_params",
+]
 
 
 class _FetchSizeUnset:
@@ -104,7 +110,9 @@ class Statement:
     def serial_consistency_level(self, level: int | None) -> None:
         if level is not None and not ConsistencyLevel.is_serial(level):
             shown = ConsistencyLevel.value_to_name.get(level, level)
-            raise ValueError(f"serial_consistency_level must be SERIAL or LOCAL_SERIAL, but is {shown}")
+            raise ValueError(
+                f"serial_consistency_level must be SERIAL or LOCAL_SERIAL, but is {shown}"
+            )
         self._serial_consistency_level = level
 
     @serial_consistency_level.deleter
@@ -144,7 +152,9 @@ class SimpleStatement(Statement):
             is_idempotent,
         )
         if not isinstance(query_string, str):
-            raise TypeError(f"a query is a str, not {type(query_string).__name__}: {query_string!r}")
+            raise TypeError(
+                f"a query is a str, not {type(query_string).__name__}: {query_string!r}"
+            )
         self._query_string = query_string
 
     @property
@@ -188,20 +198,26 @@ class InterpolatedText(str):
         return text
 
 
-def bind_params(query: str, params: Sequence[Any] | Mapping[str, Any], encoder: Encoder | None = None) -> str:
+def bind_params(
+    query: str, params: Sequence[Any] | Mapping[str, Any], encoder: Encoder | None = None
+) -> str:
     """`query` with its ``%s`` or ``%(name)s`` replaced by CQL literals of `params`.
 
     Raises TypeError or ValueError that names the query's head where the placeholders and the parameters do not match.
     """
     encode: Callable[[Any], str] = (encoder or _DEFAULT_ENCODER).cql_encode_all_types
     if isinstance(params, (str, bytes)):
-        raise TypeError(f"parameters are a sequence or a mapping, not {type(params).__name__}: {params!r}")
+        raise TypeError(
+            f"parameters are a sequence or a mapping, not {type(params).__name__}: {params!r}"
+        )
     values: Any
     if isinstance(params, Mapping):
         values = {name: encode(value) for name, value in params.items()}
         given = f"names {', '.join(map(repr, values))}"
     elif not isinstance(params, Iterable):
-        raise TypeError(f"parameters are a sequence or a mapping, not {type(params).__name__}: {params!r}")
+        raise TypeError(
+            f"parameters are a sequence or a mapping, not {type(params).__name__}: {params!r}"
+        )
     else:
         values = tuple(map(encode, params))
         given = f"{len(values)} parameter{'s' * (len(values) != 1)}"

@@ -46,7 +46,10 @@ class QueryTrace:
         self._session = session
 
     def populate(
-        self, max_wait: float | None = 2.0, wait_for_complete: bool = True, query_cl: int | None = None
+        self,
+        max_wait: float | None = 2.0,
+        wait_for_complete: bool = True,
+        query_cl: int | None = None,
     ) -> None:
         """Read the trace; the servers write it in the background, so this asks until it is there.
 
@@ -59,21 +62,34 @@ class QueryTrace:
         try:
             while not self._read_session(level, wait_for_complete, deadline):
                 if deadline is not None and time.monotonic() + wait > deadline:
-                    raise TraceUnavailable(f"trace {self.trace_id} was not complete within {max_wait} seconds")
+                    raise TraceUnavailable(
+                        f"trace {self.trace_id} was not complete within {max_wait} seconds"
+                    )
                 time.sleep(wait)
                 wait *= 2
             self._read_events(level, deadline)
         except OperationTimedOut as error:
             if deadline is None:
                 raise
-            raise TraceUnavailable(f"trace {self.trace_id} could not be read within {max_wait} seconds") from error
+            raise TraceUnavailable(
+                f"trace {self.trace_id} could not be read within {max_wait} seconds"
+            ) from error
 
-    def _select(self, table: str, columns: str, level: int, deadline: float | None) -> list[tuple[Any, ...]]:
-        limit = {} if deadline is None else {"timeout": max(deadline - time.monotonic(), _LEAST_TIMEOUT)}
-        statement = SimpleStatement(
-            f"SELECT {columns} FROM system_traces.{table} WHERE session_id = %s", consistency_level=level
+    def _select(
+        self, table: str, columns: str, level: int, deadline: float | None
+    ) -> list[tuple[Any, ...]]:
+        limit = (
+            {}
+            if deadline is None
+            else {"timeout": max(deadline - time.monotonic(), _LEAST_TIMEOUT)}
         )
-        result = self._session.execute_async(statement, (self.trace_id,), trace=False, **limit).result()
+        statement = SimpleStatement(
+            f"SELECT {columns} FROM system_traces.{table} WHERE session_id = %s",
+            consistency_level=level,
+        )
+        result = self._session.execute_async(
+            statement, (self.trace_id,), trace=False, **limit
+        ).result()
         rows: list[tuple[Any, ...]] = result.all_tuples()
         return rows
 
@@ -81,12 +97,21 @@ class QueryTrace:
         rows = self._select("sessions", _SESSION_COLUMNS, level, deadline)
         if not rows or (wait_for_complete and rows[0][0] is None):
             return False
-        duration, self.request_type, self.started_at, self.coordinator, self.parameters, self.client = rows[0]
+        (
+            duration,
+            self.request_type,
+            self.started_at,
+            self.coordinator,
+            self.parameters,
+            self.client,
+        ) = rows[0]
         self.duration = datetime.timedelta(microseconds=duration) if duration is not None else None
         return True
 
     def _read_events(self, level: int, deadline: float | None) -> None:
-        self.events = [TraceEvent(*row) for row in self._select("events", _EVENT_COLUMNS, level, deadline)]
+        self.events = [
+            TraceEvent(*row) for row in self._select("events", _EVENT_COLUMNS, level, deadline)
+        ]
 
     def __str__(self) -> str:
         return (
@@ -99,12 +124,19 @@ class TraceEvent:
     """One step of a traced request, on one node."""
 
     def __init__(
-        self, description: str, timeuuid: uuid.UUID, source: str, source_elapsed: int | None, thread_name: str
+        self,
+        description: str,
+        timeuuid: uuid.UUID,
+        source: str,
+        source_elapsed: int | None,
+        thread_name: str,
     ) -> None:
         self.description = description
         self.datetime = datetime_from_uuid1(timeuuid)
         self.source = source
-        self.source_elapsed = datetime.timedelta(microseconds=source_elapsed) if source_elapsed is not None else None
+        self.source_elapsed = (
+            datetime.timedelta(microseconds=source_elapsed) if source_elapsed is not None else None
+        )
         self.thread_name = thread_name
 
     def __str__(self) -> str:

@@ -73,7 +73,9 @@ class TypedRows:
         self._kind = _kind_of(row_type)
         self.row_type = row_type
         self._fields = self._kind.fields(row_type)
-        self._plans: Bounded[Any, Callable[[Iterable[Any]], list[Any]]] = Bounded(MOST_PLANS, 1 << 24)
+        self._plans: Bounded[Any, Callable[[Iterable[Any]], list[Any]]] = Bounded(
+            MOST_PLANS, 1 << 24
+        )
 
     def rows_of(self, metadata: Any, rows: Sequence[tuple[Any, ...]]) -> list[Any]:
         """`rows`, tuples of the columns of `metadata`, as instances of the class.
@@ -85,7 +87,9 @@ class TypedRows:
         plan = self._plans.get(key)
         if plan is None:
             plan = self._planned([(column.name, column.type) for column in metadata.columns])
-            plan = self._plans.keep(key, plan, 2000 + 500 * len(metadata.columns) + 3 * text_size(key))
+            plan = self._plans.keep(
+                key, plan, 2000 + 500 * len(metadata.columns) + 3 * text_size(key)
+            )
         left = iter(rows)  # taken one by one: where it stands is the row that fails
         try:
             return plan(left)
@@ -117,7 +121,9 @@ def _plan(
     for name in names:
         if name not in by_name:
             known = ", ".join(by_name) or "none"
-            raise TypeError(f'column "{name}" has no field in {name_of_class}, whose fields are {known}')
+            raise TypeError(
+                f'column "{name}" has no field in {name_of_class}, whose fields are {known}'
+            )
         if names.count(name) > 1:
             raise TypeError(f'two columns are named "{name}": {name_of_class} can take one')
     missing = [field.name for field in fields if field.required and field.name not in names]
@@ -130,7 +136,12 @@ def _plan(
         if cql_type is None:
             continue
         try:
-            convert = _fit(cql_type, by_name[name].annotation, f'column "{name}"', f"field {name!r} of {name_of_class}")
+            convert = _fit(
+                cql_type,
+                by_name[name].annotation,
+                f'column "{name}"',
+                f"field {name!r} of {name_of_class}",
+            )
         except TypeError:
             if kind.maker is not _model_maker:
                 raise
@@ -143,7 +154,9 @@ def _plan(
     return lambda rows: make(map(_converted(converts), rows))
 
 
-def _converted(converts: Sequence[tuple[int, Convert, str]]) -> Callable[[Sequence[Any]], list[Any]]:
+def _converted(
+    converts: Sequence[tuple[int, Convert, str]],
+) -> Callable[[Sequence[Any]], list[Any]]:
     def convert_row(row: Sequence[Any]) -> list[Any]:
         values = list(row)
         done = 0
@@ -175,7 +188,9 @@ def _hints(cls: Any) -> dict[str, Any]:
             return _hints_of_fields(cls)
         return typing.get_type_hints(cls)
     except NameError as error:
-        raise TypeError(f"an annotation of {cls.__qualname__} names what is not there: {error}") from error
+        raise TypeError(
+            f"an annotation of {cls.__qualname__} names what is not there: {error}"
+        ) from error
 
 
 def _hints_of_fields(cls: Any) -> dict[str, Any]:
@@ -183,7 +198,9 @@ def _hints_of_fields(cls: Any) -> dict[str, Any]:
     fields = {field.name for field in dataclasses.fields(cls)}
     hints: dict[str, Any] = {}
     for base in reversed(cls.__mro__):
-        said = {name: hint for name, hint in inspect.get_annotations(base).items() if name in fields}
+        said = {
+            name: hint for name, hint in inspect.get_annotations(base).items() if name in fields
+        }
         if said:
             hints |= typing.get_type_hints(
                 type(base.__name__, (), {"__annotations__": said, "__module__": base.__module__})
@@ -191,7 +208,9 @@ def _hints_of_fields(cls: Any) -> dict[str, Any]:
     return hints
 
 
-def _by_call(cls: Any, fields: Sequence[Field], names: Sequence[str]) -> Callable[[Iterable[Any]], list[Any]]:
+def _by_call(
+    cls: Any, fields: Sequence[Field], names: Sequence[str]
+) -> Callable[[Iterable[Any]], list[Any]]:
     """By position where the columns are the first fields in their order, after a change of order where they are in another; else by name."""
     leading = _positional(cls)[: len(names)]
     if list(names) == leading:
@@ -208,14 +227,22 @@ def _positional(cls: Any) -> list[str]:
         parameters = inspect.signature(cls).parameters.values()
     except (TypeError, ValueError):
         return []
-    return [one.name for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    return [
+        one.name
+        for one in parameters
+        if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
+    ]
 
 
 def _dataclass_fields(cls: Any) -> list[Field]:
     hints = _hints(cls)
     nothing = dataclasses.MISSING
     # Those for __init__ alone (InitVar) are parameters as well; `dataclasses.fields` leaves them out.
-    fields = [one for one in cls.__dataclass_fields__.values() if one.init and not _is_of_class(hints.get(one.name))]
+    fields = [
+        one
+        for one in cls.__dataclass_fields__.values()
+        if one.init and not _is_of_class(hints.get(one.name))
+    ]
     return [
         Field(
             field.name,
@@ -232,14 +259,18 @@ def _is_of_class(hint: Any) -> bool:
 
 def _named_tuple_fields(cls: Any) -> list[Field]:
     hints = _hints(cls)
-    return [Field(name, hints.get(name, Any), name not in cls._field_defaults) for name in cls._fields]
+    return [
+        Field(name, hints.get(name, Any), name not in cls._field_defaults) for name in cls._fields
+    ]
 
 
 def _typed_dict_fields(cls: Any) -> list[Field]:
     return [Field(name, hint, name in cls.__required_keys__) for name, hint in _hints(cls).items()]
 
 
-def _dict_maker(cls: Any, fields: Sequence[Field], names: Sequence[str]) -> Callable[[Iterable[Any]], list[Any]]:
+def _dict_maker(
+    cls: Any, fields: Sequence[Field], names: Sequence[str]
+) -> Callable[[Iterable[Any]], list[Any]]:
     return lambda rows: [dict(zip(names, row, strict=True)) for row in rows]
 
 
@@ -264,7 +295,8 @@ def _struct_fields(cls: Any) -> list[Field]:
 
 def _model_fields(cls: Any) -> list[Field]:
     return [
-        Field(_alias_of(name, field), field.annotation, field.is_required()) for name, field in cls.model_fields.items()
+        Field(_alias_of(name, field), field.annotation, field.is_required())
+        for name, field in cls.model_fields.items()
     ]
 
 
@@ -273,18 +305,28 @@ def _alias_of(name: str, field: Any) -> str:
     return alias if isinstance(alias, str) else name
 
 
-def _model_maker(cls: Any, fields: Sequence[Field], names: Sequence[str]) -> Callable[[Iterable[Any]], list[Any]]:
+def _model_maker(
+    cls: Any, fields: Sequence[Field], names: Sequence[str]
+) -> Callable[[Iterable[Any]], list[Any]]:
     validate = cls.model_validate
     return lambda rows: [validate(dict(zip(names, row, strict=True))) for row in rows]
 
 
 _KINDS = (
     Kind(dataclasses.is_dataclass, _dataclass_fields, _by_call),
-    Kind(lambda cls: issubclass(cls, tuple) and hasattr(cls, "_fields"), _named_tuple_fields, _by_call),
+    Kind(
+        lambda cls: issubclass(cls, tuple) and hasattr(cls, "_fields"),
+        _named_tuple_fields,
+        _by_call,
+    ),
     Kind(typing.is_typeddict, _typed_dict_fields, _dict_maker),
     Kind(lambda cls: hasattr(cls, "__attrs_attrs__"), _attrs_fields, _by_call),
     Kind(lambda cls: hasattr(cls, "__struct_fields__"), _struct_fields, _by_call),
-    Kind(lambda cls: hasattr(cls, "model_validate") and hasattr(cls, "model_fields"), _model_fields, _model_maker),
+    Kind(
+        lambda cls: hasattr(cls, "model_validate") and hasattr(cls, "model_fields"),
+        _model_fields,
+        _model_maker,
+    ),
 )
 
 
@@ -299,7 +341,9 @@ def _kind_of(cls: Any) -> Kind:
 
 
 def _is_row_class(cls: Any) -> bool:
-    return (isinstance(cls, type) or typing.is_typeddict(cls)) and any(kind.is_one(cls) for kind in _KINDS)
+    return (isinstance(cls, type) or typing.is_typeddict(cls)) and any(
+        kind.is_one(cls) for kind in _KINDS
+    )
 
 
 # -- CQL types and annotations -----------------------------------------------------------------------------------------
@@ -333,7 +377,9 @@ _UNIONS = (typing.Union, types.UnionType)
 
 
 def _mismatch(cql_type: Any, annotation: Any, column: str, field: str) -> TypeError:
-    shown = getattr(annotation, "__qualname__", None) if typing.get_origin(annotation) is None else None
+    shown = (
+        getattr(annotation, "__qualname__", None) if typing.get_origin(annotation) is None else None
+    )
     return TypeError(
         f"{column} is of type {cql_type.cql_parameterized_type()}, but {field} is annotated {shown or annotation}"
     )
@@ -447,14 +493,18 @@ def _member_of(kind: type[enum.Enum], value: Any) -> enum.Enum:
     except ValueError as error:
         known = ", ".join(repr(member.value) for member in itertools.islice(kind, _SHOWN_MEMBERS))
         more = ", ..." if len(kind) > _SHOWN_MEMBERS else ""
-        raise _Misfit(f"{value!r} is the value of no member of {kind.__qualname__} ({known}{more})") from error
+        raise _Misfit(
+            f"{value!r} is the value of no member of {kind.__qualname__} ({known}{more})"
+        ) from error
 
 
 def _refuse(cql_type: Any, annotation: Any, column: str, field: str) -> Convert | None:
     raise _mismatch(cql_type, annotation, column, field)
 
 
-def _fit_list(cql_type: Any, annotation: Any, origin: Any, arguments: Any, column: str, field: str) -> Convert | None:
+def _fit_list(
+    cql_type: Any, annotation: Any, origin: Any, arguments: Any, column: str, field: str
+) -> Convert | None:
     if origin is tuple and (not arguments or arguments[-1:] == (...,)):
         element = _fit(cql_type.subtypes[0], arguments[0], column, field) if arguments else None
         return tuple if element is None else partial(_mapped, tuple, element)
@@ -464,7 +514,9 @@ def _fit_list(cql_type: Any, annotation: Any, origin: Any, arguments: Any, colum
     return list if element is None else partial(_mapped, list, element)
 
 
-def _fit_set(cql_type: Any, annotation: Any, origin: Any, arguments: Any, column: str, field: str) -> Convert | None:
+def _fit_set(
+    cql_type: Any, annotation: Any, origin: Any, arguments: Any, column: str, field: str
+) -> Convert | None:
     if origin not in _SETS:
         return _refuse(cql_type, annotation, column, field)
     made: Callable[[Any], Any] = frozenset if origin is frozenset else set
@@ -474,7 +526,9 @@ def _fit_set(cql_type: Any, annotation: Any, origin: Any, arguments: Any, column
     return partial(_mapped, made, element)
 
 
-def _fit_map(cql_type: Any, annotation: Any, origin: Any, arguments: Any, column: str, field: str) -> Convert | None:
+def _fit_map(
+    cql_type: Any, annotation: Any, origin: Any, arguments: Any, column: str, field: str
+) -> Convert | None:
     if origin not in _MAPS:
         return _refuse(cql_type, annotation, column, field)
     key = value_of = None
@@ -487,7 +541,9 @@ def _fit_map(cql_type: Any, annotation: Any, origin: Any, arguments: Any, column
     return lambda items: {first(k): second(v) for k, v in items.items()}
 
 
-def _fit_tuple(cql_type: Any, annotation: Any, origin: Any, arguments: Any, column: str, field: str) -> Convert | None:
+def _fit_tuple(
+    cql_type: Any, annotation: Any, origin: Any, arguments: Any, column: str, field: str
+) -> Convert | None:
     if origin is not tuple and origin not in _LISTS[1:]:
         return _refuse(cql_type, annotation, column, field)
     kinds = cql_type.subtypes
@@ -495,18 +551,28 @@ def _fit_tuple(cql_type: Any, annotation: Any, origin: Any, arguments: Any, colu
         arguments = (arguments[0] if arguments else Any,) * len(kinds)
     if len(arguments) != len(kinds):
         return _refuse(cql_type, annotation, column, field)
-    converts = [_fit(kind, argument, column, field) for kind, argument in zip(kinds, arguments, strict=True)]
+    converts = [
+        _fit(kind, argument, column, field) for kind, argument in zip(kinds, arguments, strict=True)
+    ]
     if not any(converts):
         return None
     each = [convert or _same for convert in converts]
     return lambda value: tuple(convert(one) for convert, one in zip(each, value, strict=True))
 
 
-def _fit_vector(cql_type: Any, annotation: Any, origin: Any, arguments: Any, column: str, field: str) -> Convert | None:
+def _fit_vector(
+    cql_type: Any, annotation: Any, origin: Any, arguments: Any, column: str, field: str
+) -> Convert | None:
     # As arrays vectors are of a class that the session or the statement chooses.
     if origin is tuple or origin in _LISTS:
-        return _fit_list(cql_type, annotation, origin, arguments, column, field) if origin is tuple else None
-    if getattr(annotation, "__module__", "") in ("numpy", "array") or getattr(origin, "__module__", "") in (
+        return (
+            _fit_list(cql_type, annotation, origin, arguments, column, field)
+            if origin is tuple
+            else None
+        )
+    if getattr(annotation, "__module__", "") in ("numpy", "array") or getattr(
+        origin, "__module__", ""
+    ) in (
         "numpy",
         "array",
     ):
@@ -516,17 +582,33 @@ def _fit_vector(cql_type: Any, annotation: Any, origin: Any, arguments: Any, col
 
 def _fit_udt(cql_type: Any, annotation: Any, column: str, field: str) -> Convert | None:
     names = list(cql_type.fieldnames)
-    if annotation is dict or typing.get_origin(annotation) in (dict, _ABCS.Mapping) or annotation is _ABCS.Mapping:
-        return lambda value: dict(zip(names, value, strict=True)) if isinstance(value, tuple) else dict(value)
+    if (
+        annotation is dict
+        or typing.get_origin(annotation) in (dict, _ABCS.Mapping)
+        or annotation is _ABCS.Mapping
+    ):
+        return lambda value: (
+            dict(zip(names, value, strict=True)) if isinstance(value, tuple) else dict(value)
+        )
     if annotation is tuple:
         return None
     if not _is_row_class(annotation):
         registered = cql_type.mapped_class
-        if registered is not None and isinstance(annotation, type) and issubclass(registered, annotation):
+        if (
+            registered is not None
+            and isinstance(annotation, type)
+            and issubclass(registered, annotation)
+        ):
             return None
         return _refuse(cql_type, annotation, column, field)
     kind = _kind_of(annotation)
-    plan = _plan(annotation, kind, kind.fields(annotation), list(zip(names, cql_type.subtypes, strict=True)), "field")
+    plan = _plan(
+        annotation,
+        kind,
+        kind.fields(annotation),
+        list(zip(names, cql_type.subtypes, strict=True)),
+        "field",
+    )
 
     is_class = isinstance(annotation, type) and not typing.is_typeddict(annotation)
 

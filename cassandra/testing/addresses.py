@@ -114,7 +114,9 @@ def _explain(address: str, port: int, error: OSError) -> LocalClusterError:
         )
         return MissingRequirement(f"this machine has no address {address}: {hint}")
     if error.errno == errno.EACCES:
-        return LocalClusterError(f"listening on {address}:{port} is not permitted: use a port above 1023")
+        return LocalClusterError(
+            f"listening on {address}:{port} is not permitted: use a port above 1023"
+        )
     return LocalClusterError(
         f"no loopback addresses are free for the cluster: {address}:{port} is taken ({error.strerror}). "
         "Something that listens on all addresses of the port blocks them all: stop it, or pass another port="

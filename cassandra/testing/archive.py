@@ -52,7 +52,11 @@ _WARM_UP = (
 
 
 def ensure_archive(
-    version: CassandraVersion, java: JavaRuntime, jars: str, progress: Progress, watch: Callable[[], None]
+    version: CassandraVersion,
+    java: JavaRuntime,
+    jars: str,
+    progress: Progress,
+    watch: Callable[[], None],
 ) -> list[str]:
     """The flags that make Java use the archive, which is made first if need be; no flags where there is none to use."""
     if java.major < 13:  # -XX:ArchiveClassesAtExit came with 13
@@ -85,13 +89,21 @@ def _make(
     watch: Callable[[], None],
 ) -> None:
     subnet = claim_subnet(1, _PORTS)
-    progress.begin(f"preparing a class-data archive for Cassandra {version} on Java {java.version} (once)")
-    for stale in glob.glob(f"{glob.escape(archive)}-work-*"):  # of one that was killed; the lock is ours
+    progress.begin(
+        f"preparing a class-data archive for Cassandra {version} on Java {java.version} (once)"
+    )
+    for stale in glob.glob(
+        f"{glob.escape(archive)}-work-*"
+    ):  # of one that was killed; the lock is ours
         shutil.rmtree(stale, ignore_errors=True)
-    work = tempfile.mkdtemp(prefix=f"{os.path.basename(archive)}-work-", dir=os.path.dirname(archive))
+    work = tempfile.mkdtemp(
+        prefix=f"{os.path.basename(archive)}-work-", dir=os.path.dirname(archive)
+    )
     try:
         # The base archive keeps its final place: the one on top of it remembers the name.
-        if not os.path.exists(os.path.join(java.home, "lib", "server", "classes.jsa")) and not os.path.exists(bottom):
+        if not os.path.exists(
+            os.path.join(java.home, "lib", "server", "classes.jsa")
+        ) and not os.path.exists(bottom):
             _dump_base(java, work, bottom)
         made = os.path.join(work, "classes.jsa")
         flags = [*_WITH_AGENT, f"-XX:ArchiveClassesAtExit={made}"]
@@ -105,7 +117,11 @@ def _make(
         progress.done("not possible, going on without,")
         with open(note, "w", encoding="utf-8") as stream:
             stream.write(f"{error}\n")
-    except (NotReady, ProbeError, OSError):  # a machine that is busy or full now; next time is another time
+    except (
+        NotReady,
+        ProbeError,
+        OSError,
+    ):  # a machine that is busy or full now; next time is another time
         progress.done("did not work this time, going on without,")
     except BaseException:
         progress.abandon()
@@ -119,9 +135,17 @@ def _make(
 
 def _dump_base(java: JavaRuntime, work: str, bottom: str) -> None:
     made = os.path.join(work, "base.jsa")
-    command = [java.executable, "-Xshare:dump", "-XX:+UseSerialGC", f"-Xmx{_HEAP}", f"-XX:SharedArchiveFile={made}"]
+    command = [
+        java.executable,
+        "-Xshare:dump",
+        "-XX:+UseSerialGC",
+        f"-Xmx{_HEAP}",
+        f"-XX:SharedArchiveFile={made}",
+    ]
     with Supervisor() as supervisor:
-        supervisor.run(command, cwd=work, output=os.path.join(work, "base.log"), timeout=_DUMP_TIMEOUT_S)
+        supervisor.run(
+            command, cwd=work, output=os.path.join(work, "base.log"), timeout=_DUMP_TIMEOUT_S
+        )
     os.rename(made, bottom)
 
 

@@ -42,7 +42,9 @@ def version_directory(version: CassandraVersion) -> str:
     return cache_directory("cassandra", str(version))
 
 
-def ensure_jars(version: CassandraVersion, java: JavaRuntime, progress: Progress, watch: Callable[[], None]) -> str:
+def ensure_jars(
+    version: CassandraVersion, java: JavaRuntime, progress: Progress, watch: Callable[[], None]
+) -> str:
     """The directory with the version's jars, fetched first if need be (some 70 MB).
 
     `watch` is called now and then, and may raise to give up. Raises MissingRequirement where Maven is needed and
@@ -74,10 +76,17 @@ def _maven(version: CassandraVersion) -> str:
 
 
 def _fetch(
-    version: CassandraVersion, jars: str, java: JavaRuntime, progress: Progress, watch: Callable[[], None]
+    version: CassandraVersion,
+    jars: str,
+    java: JavaRuntime,
+    progress: Progress,
+    watch: Callable[[], None],
 ) -> None:
     maven = _maven(version)
-    with tempfile.TemporaryDirectory(prefix="fetch-", dir=os.path.dirname(jars)) as work, Supervisor() as supervisor:
+    with (
+        tempfile.TemporaryDirectory(prefix="fetch-", dir=os.path.dirname(jars)) as work,
+        Supervisor() as supervisor,
+    ):
         supervisor.cleanup(work)  # should we be killed
         with open(os.path.join(work, "pom.xml"), "w", encoding="utf-8") as stream:
             stream.write(_POM.format(version=version))
@@ -92,11 +101,16 @@ def _fetch(
         def follow() -> None:
             watch()
             if os.path.exists(log):
-                count = sum("Downloaded from" in line and ".jar (" in line for line in read_text(log).splitlines())
+                count = sum(
+                    "Downloaded from" in line and ".jar (" in line
+                    for line in read_text(log).splitlines()
+                )
                 progress.update(f"{count} jars")
 
         try:
-            supervisor.run(command, cwd=work, output=log, timeout=_TIMEOUT_S, env=environment, watch=follow)
+            supervisor.run(
+                command, cwd=work, output=log, timeout=_TIMEOUT_S, env=environment, watch=follow
+            )
         except CommandFailed as error:
             progress.abandon()
             raise CommandFailed(

@@ -53,7 +53,9 @@ def _show(state: dict[str, Any], as_json: bool) -> None:
         print(f"{label + ':':<16}{value}")
     for node in state["nodes"]:
         place = f"{node['datacenter']}/{node['rack']}"
-        print(f"  node {node['number']:<3} {node['address']:<15} {place:<16} {node['state']:<15} pid {node['pid']}")
+        print(
+            f"  node {node['number']:<3} {node['address']:<15} {place:<16} {node['state']:<15} pid {node['pid']}"
+        )
 
 
 def _datacenters(values: list[str]) -> dict[str, int]:
@@ -71,7 +73,9 @@ def _yaml_keys(values: list[str]) -> dict[str, Any]:
     for value in values:
         key, separator, text = value.partition("=")
         if not key or not separator:
-            raise LocalClusterError(f"--config {value}: expected KEY=VALUE, as in --config num_tokens=16")
+            raise LocalClusterError(
+                f"--config {value}: expected KEY=VALUE, as in --config num_tokens=16"
+            )
         try:
             keys[key] = json.loads(text)
         except json.JSONDecodeError:
@@ -82,12 +86,16 @@ def _yaml_keys(values: list[str]) -> dict[str, Any]:
 def _options(given: argparse.Namespace) -> dict[str, Any]:
     """The arguments of LocalCluster."""
     if given.dc and given.nodes is not None:
-        raise LocalClusterError("-n and --dc exclude each other: --dc NAME=NODES says how many nodes there are")
+        raise LocalClusterError(
+            "-n and --dc exclude each other: --dc NAME=NODES says how many nodes there are"
+        )
     racks: Any = given.racks
     if racks is not None:
         racks = int(racks) if racks.isdigit() else racks.split(",")
     return {
-        "nodes": _datacenters(given.dc) if given.dc else (1 if given.nodes is None else given.nodes),
+        "nodes": _datacenters(given.dc)
+        if given.dc
+        else (1 if given.nodes is None else given.nodes),
         "version": given.version,
         "racks": racks,
         "authentication": given.auth,
@@ -112,7 +120,14 @@ def _start(given: argparse.Namespace) -> None:
         )
     reading, writing = os.pipe()
     process = subprocess.Popen(
-        [sys.executable, "-m", "cassandra.testing.background", given.name, json.dumps(options), str(writing)],
+        [
+            sys.executable,
+            "-m",
+            "cassandra.testing.background",
+            given.name,
+            json.dumps(options),
+            str(writing),
+        ],
         stdin=subprocess.DEVNULL,
         stdout=sys.stderr,
         pass_fds=(writing,),
@@ -127,7 +142,9 @@ def _start(given: argparse.Namespace) -> None:
         process.wait()
         raise
     reply: dict[str, Any] = (
-        json.loads(text) if text else {"error": f"it ended with status {process.wait()} and said nothing"}
+        json.loads(text)
+        if text
+        else {"error": f"it ended with status {process.wait()} and said nothing"}
     )
     if "error" in reply:
         process.wait()
@@ -162,7 +179,10 @@ def _status(given: argparse.Namespace) -> None:
         if entry.running:
             states.append(entry.ask("status"))
         elif entry.read() is not None and _bury(entry):
-            print(f"{entry.name}: ended unexpectedly, its nodes with it; its log is {entry.log_path}", file=sys.stderr)
+            print(
+                f"{entry.name}: ended unexpectedly, its nodes with it; its log is {entry.log_path}",
+                file=sys.stderr,
+            )
     if given.name and not states:
         raise LocalClusterError(f"no cluster named {given.name!r} is running")
     if given.json:
@@ -214,17 +234,33 @@ def _seconds(text: str) -> float:
 
 
 def _start_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-n", "--nodes", type=_positive, metavar="N", help="how many nodes (default: 1)")
     parser.add_argument(
-        "--version", default=DEFAULT_VERSION, help="of Cassandra: 5.0.9, 4.1, ... (default: %(default)s)"
+        "-n", "--nodes", type=_positive, metavar="N", help="how many nodes (default: 1)"
     )
     parser.add_argument(
-        "--dc", action="append", default=[], metavar="NAME=N", help="a data centre with N nodes; once for each"
+        "--version",
+        default=DEFAULT_VERSION,
+        help="of Cassandra: 5.0.9, 4.1, ... (default: %(default)s)",
     )
-    parser.add_argument("--racks", metavar="N|A,B", help="racks in each data centre: how many, or their names")
-    parser.add_argument("--auth", action="store_true", help="log-ins by password (cassandra / cassandra)")
     parser.add_argument(
-        "--tls", nargs="?", const="required", choices=["required", "optional", "mutual"], help="default: required"
+        "--dc",
+        action="append",
+        default=[],
+        metavar="NAME=N",
+        help="a data centre with N nodes; once for each",
+    )
+    parser.add_argument(
+        "--racks", metavar="N|A,B", help="racks in each data centre: how many, or their names"
+    )
+    parser.add_argument(
+        "--auth", action="store_true", help="log-ins by password (cassandra / cassandra)"
+    )
+    parser.add_argument(
+        "--tls",
+        nargs="?",
+        const="required",
+        choices=["required", "optional", "mutual"],
+        help="default: required",
     )
     parser.add_argument(
         "--config",
@@ -233,13 +269,20 @@ def _start_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         help="a key of cassandra.yaml; VALUE in JSON or as it is",
     )
-    parser.add_argument("--heap", default="512M", help="the most heap of each node (default: %(default)s)")
+    parser.add_argument(
+        "--heap", default="512M", help="the most heap of each node (default: %(default)s)"
+    )
     parser.add_argument("--directory", help="where the nodes live (default: a temporary directory)")
     parser.add_argument("--keep", action="store_true", help="leave data and logs when it stops")
-    parser.add_argument("--port", type=_positive, default=9042, help="the native transport's (default: %(default)s)")
+    parser.add_argument(
+        "--port", type=_positive, default=9042, help="the native transport's (default: %(default)s)"
+    )
     parser.add_argument("--java", metavar="PATH", help="a Java 17 program or home directory")
     parser.add_argument(
-        "--timeout", type=_seconds, default=180.0, help="seconds until the nodes must be ready (default: %(default)s)"
+        "--timeout",
+        type=_seconds,
+        default=180.0,
+        help="seconds until the nodes must be ready (default: %(default)s)",
     )
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
     parser.add_argument("--json", action="store_true", help="print the state as JSON")
@@ -259,8 +302,14 @@ def _parser() -> argparse.ArgumentParser:
     ) -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
         command.set_defaults(run=run)
-        anywhere = "which cluster (default: all)" if name == "status" else "which cluster (default: %(default)s)"
-        command.add_argument("--name", default=None if name == "status" else "default", help=anywhere)
+        anywhere = (
+            "which cluster (default: all)"
+            if name == "status"
+            else "which cluster (default: %(default)s)"
+        )
+        command.add_argument(
+            "--name", default=None if name == "status" else "default", help=anywhere
+        )
         if node:
             command.add_argument("node", type=_positive, metavar="NODE", help="its number, from 1")
         return command
@@ -280,7 +329,9 @@ def _parser() -> argparse.ArgumentParser:
     adding.add_argument("--rack", help="its rack (default: that of the data centre's last node)")
     nodetool = add("nodetool", _nodetool, "run nodetool against a node", node=True)
     nodetool.add_argument(
-        "arguments", nargs=argparse.REMAINDER, help="what follows goes to nodetool: status, ring, ..."
+        "arguments",
+        nargs=argparse.REMAINDER,
+        help="what follows goes to nodetool: status, ring, ...",
     )
     add("logs", _logs, "print a node's log", node=True)
     return parser

@@ -48,7 +48,10 @@ _BASE: dict[str, Any] = {
     "sasi_indexes_enabled": True,
     "transient_replication_enabled": True,
 }
-_ONLY_5_0: dict[str, Any] = {"dynamic_data_masking_enabled": True, "storage_compatibility_mode": "NONE"}
+_ONLY_5_0: dict[str, Any] = {
+    "dynamic_data_masking_enabled": True,
+    "storage_compatibility_mode": "NONE",
+}
 # 4.1 brought units into the values and another order into the names (CASSANDRA-15234); 4.0 knows the old ones only.
 _NAMES_OF_4_0: dict[str, tuple[str, Any]] = {
     "commitlog_sync_period": ("commitlog_sync_period_in_ms", 10000),

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-__all__ = ["CommandFailed", "LocalClusterError", "MissingRequirement", "NodeFailed", "NotReady", "StartCancelled"]
+__all__ = [
+    "CommandFailed",
+    "LocalClusterError",
+    "MissingRequirement",
+    "NodeFailed",
+    "NotReady",
+    "StartCancelled",
+]
 
 
 class LocalClusterError(Exception):

@@ -47,7 +47,11 @@ class JavaRuntime(NamedTuple):
 
 def inspect_java(executable: str, source: str) -> JavaRuntime:
     """Run it and read its version. Raises OSError or ValueError, saying why it cannot be used."""
-    environment = {key: value for key, value in os.environ.items() if key not in ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS")}
+    environment = {
+        key: value
+        for key, value in os.environ.items()
+        if key not in ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS")
+    }
     try:
         done = subprocess.run(
             [executable, "-XshowSettings:properties", "-version"],
@@ -64,7 +68,9 @@ def inspect_java(executable: str, source: str) -> JavaRuntime:
     properties = dict(_PROPERTY.findall(text))
     version = properties.get("java.version", "")
     if done.returncode != 0 or not version:
-        raise ValueError(f"is not a Java runtime (status {done.returncode}: {text.strip()[:200]!r})")
+        raise ValueError(
+            f"is not a Java runtime (status {done.returncode}: {text.strip()[:200]!r})"
+        )
     # "17.0.9", "21-ea", "1.8.0_392"
     numbers = [int(number) for number in re.findall(r"\d+", version)[:2]]
     major = numbers[1] if numbers[0] == 1 and len(numbers) > 1 else numbers[0]
@@ -98,11 +104,15 @@ def find_java(version: CassandraVersion, explicit: str | None = None) -> JavaRun
     wanted = acceptable(version)
     names = " or ".join(map(str, wanted))
     refused = []
-    for source, program in [("the argument java=", _executable(explicit))] if explicit else _candidates():
+    for source, program in (
+        [("the argument java=", _executable(explicit))] if explicit else _candidates()
+    ):
         try:
             runtime = inspect_java(program, source)
         except (OSError, ValueError) as error:
-            refused.append(f"{source}: {program}: {error.strerror if isinstance(error, OSError) else error}")
+            refused.append(
+                f"{source}: {program}: {error.strerror if isinstance(error, OSError) else error}"
+            )
             continue
         if runtime.major in wanted:
             return runtime

@@ -119,7 +119,9 @@ def daemon_command(
     jars = sorted(glob.glob(os.path.join(jars_directory, "*.jar")))
     agents = [jar for jar in jars if os.path.basename(jar).startswith("jamm-")]
     if not agents:
-        raise LocalClusterError(f"{jars_directory} holds no jamm-*.jar: remove the directory, and it is fetched again")
+        raise LocalClusterError(
+            f"{jars_directory} holds no jamm-*.jar: remove the directory, and it is fetched again"
+        )
     properties = {
         **_PROPERTIES,
         "jmx.local.port": str(jmx_port),
@@ -167,7 +169,9 @@ def nodetool_command(
         f"-Djava.io.tmpdir={directory}/tmp",
         f"-Duser.home={directory}",
         f"-Djava.naming.factory.url.pkgs={PACKAGE}",
-        *_class_path([*sorted(glob.glob(os.path.join(jars_directory, "*.jar"))), f"{directory}/tools"]),
+        *_class_path(
+            [*sorted(glob.glob(os.path.join(jars_directory, "*.jar"))), f"{directory}/tools"]
+        ),
         "org.apache.cassandra.tools.NodeTool",
         "-h",
         "127.0.0.1",

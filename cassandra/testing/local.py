@@ -104,7 +104,9 @@ class LocalCluster:
         self._authentication = authentication
         self._tls_mode = check_tls_mode(tls)
         self._config = dict(config or {})
-        settings_of.render_yaml(self._config)  # complain about a value here rather than at the start
+        settings_of.render_yaml(
+            self._config
+        )  # complain about a value here rather than at the start
         self._heap = heap
         self._given_directory = None if directory is None else os.path.abspath(os.fspath(directory))
         self._keep = keep
@@ -194,9 +196,13 @@ class LocalCluster:
                 self._java = find_java(self._version, self._wanted_java)
                 self._jars = ensure_jars(self._version, self._java, self._progress, self._watch)
                 if self._class_archive:
-                    self._archive = ensure_archive(self._version, self._java, self._jars, self._progress, self._watch)
+                    self._archive = ensure_archive(
+                        self._version, self._java, self._jars, self._progress, self._watch
+                    )
                 count = len(self._places)
-                self._progress.begin(f"starting {count} node{'s' if count > 1 else ''} of Cassandra {self._version}")
+                self._progress.begin(
+                    f"starting {count} node{'s' if count > 1 else ''} of Cassandra {self._version}"
+                )
                 self._prepare()
                 for node in self._nodes.values():
                     if node.state != "decommissioned":
@@ -207,7 +213,9 @@ class LocalCluster:
                 self._stop_all(graceful=False)
                 raise
             first, last = self.contact_points[0], self.contact_points[-1]
-            self._progress.done(f"ready on {first if first == last else f'{first} to {last}'}, port {self._port},")
+            self._progress.done(
+                f"ready on {first if first == last else f'{first} to {last}'}, port {self._port},"
+            )
             return self
 
     def stop(self, n: int | None = None) -> None:
@@ -286,11 +294,17 @@ class LocalCluster:
             if (taken := subnet.taken(number, self._ports())) is not None:
                 raise taken
             node = LocalNode(
-                number, place, subnet.address(number), subnet.jmx_port(number), self._node_directory(number)
+                number,
+                place,
+                subnet.address(number),
+                subnet.jmx_port(number),
+                self._node_directory(number),
             )
             if not self._keep:
                 supervisor.cleanup(node.directory)
-            self._progress.begin(f"adding node {number} ({node.address}, {place.datacenter}/{place.rack})")
+            self._progress.begin(
+                f"adding node {number} ({node.address}, {place.datacenter}/{place.rack})"
+            )
             self._nodes[number] = node
             try:
                 self._launch(node, bootstrap=True)
@@ -312,7 +326,9 @@ class LocalCluster:
             if not node.running:
                 raise LocalClusterError(f"cannot decommission node {n}: it is {node.state}")
             if sum(other.running for other in self._nodes.values()) == 1:
-                raise LocalClusterError(f"cannot decommission node {n}: it is the last one that runs")
+                raise LocalClusterError(
+                    f"cannot decommission node {n}: it is the last one that runs"
+                )
             self._progress.begin(f"decommissioning node {n}")
             try:
                 # By force: the server's own keyspaces may want more replicas than are left.
@@ -342,10 +358,18 @@ class LocalCluster:
             if os.path.exists(output):
                 os.remove(output)
             command = nodetool_command(
-                java.executable, self._jars, directory=node.directory, jmx_port=node.jmx_port, arguments=arguments
+                java.executable,
+                self._jars,
+                directory=node.directory,
+                jmx_port=node.jmx_port,
+                arguments=arguments,
             )
         return supervisor.run(
-            command, cwd=node.directory, output=output, timeout=_NODETOOL_TIMEOUT_S, watch=self._watch
+            command,
+            cwd=node.directory,
+            output=output,
+            timeout=_NODETOOL_TIMEOUT_S,
+            watch=self._watch,
         )
 
     def logs(self, n: int) -> str:
@@ -358,7 +382,10 @@ class LocalCluster:
         return self.start()
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.stop()
 
@@ -375,12 +402,19 @@ class LocalCluster:
             raise
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         await asyncio.shield(asyncio.to_thread(self.stop))
 
     def __repr__(self) -> str:
-        state = f"{len(self.contact_points)} nodes on port {self._port}" if self.running else "not started"
+        state = (
+            f"{len(self.contact_points)} nodes on port {self._port}"
+            if self.running
+            else "not started"
+        )
         return f"<LocalCluster {self._version}, {state}>"
 
     # Parts
@@ -400,7 +434,9 @@ class LocalCluster:
         try:
             return self._nodes[n]
         except KeyError:
-            raise LocalClusterError(f"no node {n}: the nodes are {', '.join(map(str, self._nodes))}") from None
+            raise LocalClusterError(
+                f"no node {n}: the nodes are {', '.join(map(str, self._nodes))}"
+            ) from None
 
     def _ports(self) -> tuple[int, int]:
         return (self._port, int(self._config.get("storage_port") or 7000))
@@ -411,7 +447,11 @@ class LocalCluster:
     def _prepare(self) -> None:
         """Directory, addresses, supervisor, nodes, certificates."""
         earlier = self._open_directory()
-        count = max((number for number, _, _ in earlier["nodes"]), default=0) if earlier else len(self._places)
+        count = (
+            max((number for number, _, _ in earlier["nodes"]), default=0)
+            if earlier
+            else len(self._places)
+        )
         subnet = claim_subnet(count, self._ports(), wanted=earlier["subnet"] if earlier else None)
         try:
             self._supervisor = Supervisor(keep=[subnet.lock.fileno()])
@@ -422,23 +462,40 @@ class LocalCluster:
             if self._made_directory:
                 self._supervisor.cleanup(self._directory)
             else:
-                for name in (_STATE_FILE, _TLS_DIRECTORY, *(f"node{number}" for number in range(1, count + 1))):
+                for name in (
+                    _STATE_FILE,
+                    _TLS_DIRECTORY,
+                    *(f"node{number}" for number in range(1, count + 1)),
+                ):
                     self._supervisor.cleanup(os.path.join(self._directory, name))
-        listed = earlier["nodes"] if earlier else [(n, place, "new") for n, place in enumerate(self._places, 1)]
+        listed = (
+            earlier["nodes"]
+            if earlier
+            else [(n, place, "new") for n, place in enumerate(self._places, 1)]
+        )
         for number, place, state in listed:
             node = LocalNode(
-                number, Place(*place), subnet.address(number), subnet.jmx_port(number), self._node_directory(number)
+                number,
+                Place(*place),
+                subnet.address(number),
+                subnet.jmx_port(number),
+                self._node_directory(number),
             )
             node.state = state
             self._nodes[number] = node
         if self._tls_mode is not None:
-            self._tls = TlsMaterial.make(os.path.join(self._directory, _TLS_DIRECTORY), self._tls_mode)
+            self._tls = TlsMaterial.make(
+                os.path.join(self._directory, _TLS_DIRECTORY), self._tls_mode
+            )
         self._remember()
 
     def _open_directory(self) -> dict[str, Any] | None:
         """Make the directory, or open the one of an earlier cluster: its state, or None for a new one."""
         if self._given_directory is None:
-            self._directory, self._made_directory = os.path.realpath(tempfile.mkdtemp(prefix="turbocql-")), True
+            self._directory, self._made_directory = (
+                os.path.realpath(tempfile.mkdtemp(prefix="turbocql-")),
+                True,
+            )
             return None
         self._made_directory = not os.path.exists(self._given_directory)
         os.makedirs(self._given_directory, exist_ok=True)
@@ -469,7 +526,11 @@ class LocalCluster:
             "places": self._places,
             "subnet": self._subnet.number,
             "nodes": [
-                (node.number, node.place, node.state if node.state == "decommissioned" else "stopped")
+                (
+                    node.number,
+                    node.place,
+                    node.state if node.state == "decommissioned" else "stopped",
+                )
                 for node in self._nodes.values()
             ],
         }
@@ -527,7 +588,13 @@ class LocalCluster:
             _SUPERUSER if self._authentication else None,
             None if self._tls is None else self._tls.client_context(),
         )
-        await_ready(self.nodes, login, timeout=self._timeout, watch=self._watch, report=self._progress.update)
+        await_ready(
+            self.nodes,
+            login,
+            timeout=self._timeout,
+            watch=self._watch,
+            report=self._progress.update,
+        )
 
     def _stop_all(self, graceful: bool) -> None:
         supervisor = self._supervisor

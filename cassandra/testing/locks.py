@@ -49,7 +49,9 @@ class FileLock:
         try:
             found = os.fstat(descriptor)
             if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
-                raise OSError(f"{self.path} cannot be a lock: it is not a file, or has another name as well")
+                raise OSError(
+                    f"{self.path} cannot be a lock: it is not a file, or has another name as well"
+                )
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(descriptor)
@@ -84,6 +86,9 @@ class FileLock:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.release()

@@ -29,9 +29,20 @@ class LocalNode:
     """
 
     __module__ = "cassandra.testing"
-    __slots__ = ("_supervisor", "address", "directory", "jmx_port", "number", "pid", "place", "state")
+    __slots__ = (
+        "_supervisor",
+        "address",
+        "directory",
+        "jmx_port",
+        "number",
+        "pid",
+        "place",
+        "state",
+    )
 
-    def __init__(self, number: int, place: Place, address: str, jmx_port: int, directory: str) -> None:
+    def __init__(
+        self, number: int, place: Place, address: str, jmx_port: int, directory: str
+    ) -> None:
         self.number = number
         self.place = place
         self.address = address
@@ -101,7 +112,9 @@ class LocalNode:
         self.state = "stopped"
         log = self.log()
         how = f"was ended by signal {-code}" if code < 0 else f"ended with status {code}"
-        raise NodeFailed(f"node {self.number} ({self.address}) {how}. The end of its log:\n{tail(log)}", log=log)
+        raise NodeFailed(
+            f"node {self.number} ({self.address}) {how}. The end of its log:\n{tail(log)}", log=log
+        )
 
     def pause(self) -> None:
         """SIGSTOP: its sockets stay open, and nothing answers."""
@@ -143,4 +156,6 @@ class LocalNode:
         return self._supervisor.wait(self.pid, timeout) is not None
 
     def __repr__(self) -> str:
-        return f"<LocalNode {self.number} {self.address} {self.datacenter}/{self.rack} {self.state}>"
+        return (
+            f"<LocalNode {self.number} {self.address} {self.datacenter}/{self.rack} {self.state}>"
+        )

@@ -17,7 +17,9 @@ def cache_directory(*parts: str) -> str:
     if not base:
         xdg = os.environ.get("XDG_CACHE_HOME", "")
         # The XDG specification: a relative path is invalid and to be ignored.
-        base = os.path.join(xdg if os.path.isabs(xdg) else os.path.expanduser("~/.cache"), "turbocql")
+        base = os.path.join(
+            xdg if os.path.isabs(xdg) else os.path.expanduser("~/.cache"), "turbocql"
+        )
     path = os.path.join(os.path.abspath(base), *parts)
     try:
         os.makedirs(path, exist_ok=True)

@@ -66,7 +66,9 @@ class Probe:
     def view(self) -> NodeView:
         """What this node says of itself and of its peers. A peer of which it does not know all yet is left out."""
         local = self.query("SELECT schema_version FROM system.local")
-        peers = self.query("SELECT rpc_address, schema_version, tokens, data_center, rack, host_id FROM system.peers")
+        peers = self.query(
+            "SELECT rpc_address, schema_version, tokens, data_center, rack, host_id FROM system.peers"
+        )
         known = {}
         for row in peers:
             address = row["rpc_address"]
@@ -122,7 +124,10 @@ class Probe:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 

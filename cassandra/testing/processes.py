@@ -22,7 +22,14 @@ _SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "supervisor.p
 _POLL_S = 0.03
 _CLOSE_TIMEOUT_S = 60.0
 # These would change, or print something from, every Java process that we start.
-_UNWANTED_VARIABLES = ("CLASSPATH", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "JVM_OPTS", "MAVEN_OPTS")
+_UNWANTED_VARIABLES = (
+    "CLASSPATH",
+    "JAVA_TOOL_OPTIONS",
+    "JDK_JAVA_OPTIONS",
+    "_JAVA_OPTIONS",
+    "JVM_OPTS",
+    "MAVEN_OPTS",
+)
 
 
 def read_text(path: str) -> str:
@@ -74,11 +81,17 @@ class Supervisor:
         """The supervisor's own process id."""
         return self._process.pid
 
-    def spawn(self, argv: Sequence[str], *, cwd: str, output: str, env: Mapping[str, str] | None = None) -> int:
+    def spawn(
+        self, argv: Sequence[str], *, cwd: str, output: str, env: Mapping[str, str] | None = None
+    ) -> int:
         """Start a process in a session of its own; both its outputs are appended to the file `output`. Returns its id."""
-        variables = {key: value for key, value in os.environ.items() if key not in _UNWANTED_VARIABLES}
+        variables = {
+            key: value for key, value in os.environ.items() if key not in _UNWANTED_VARIABLES
+        }
         variables.update(env or {})
-        pid: int = self._ask(command="spawn", argv=list(argv), cwd=cwd, env=variables, output=output)
+        pid: int = self._ask(
+            command="spawn", argv=list(argv), cwd=cwd, env=variables, output=output
+        )
         return pid
 
     def signal(self, pid: int, number: int) -> bool:
@@ -133,9 +146,13 @@ class Supervisor:
         text = read_text(output)
         name = os.path.basename(argv[0])
         if code is None:
-            raise CommandFailed(f"{name} did not end within {timeout:.0f} s:\n{tail(text)}", code=None, output=text)
+            raise CommandFailed(
+                f"{name} did not end within {timeout:.0f} s:\n{tail(text)}", code=None, output=text
+            )
         if code != 0:
-            raise CommandFailed(f"{name} ended with status {code}:\n{tail(text)}", code=code, output=text)
+            raise CommandFailed(
+                f"{name} ended with status {code}:\n{tail(text)}", code=code, output=text
+            )
         return text
 
     def close(self) -> None:
@@ -177,6 +194,9 @@ class Supervisor:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()

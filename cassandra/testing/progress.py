@@ -38,7 +38,9 @@ class Progress:
         if not self._live or not self._step or now - self._drawn < _REDRAW_S:
             return
         self._drawn = now
-        self._write(f"\r\x1b[Kturbocql: {self._step} {f'({detail}) ' if detail else ''}{now - self._began:.0f} s")
+        self._write(
+            f"\r\x1b[Kturbocql: {self._step} {f'({detail}) ' if detail else ''}{now - self._began:.0f} s"
+        )
 
     def done(self, result: str = "done") -> None:
         """The step is over."""

@@ -27,7 +27,9 @@ class Login:
 
     __slots__ = ("credentials", "port", "tls")
 
-    def __init__(self, port: int, credentials: tuple[str, str] | None, tls: ssl.SSLContext | None) -> None:
+    def __init__(
+        self, port: int, credentials: tuple[str, str] | None, tls: ssl.SSLContext | None
+    ) -> None:
         self.port = port
         self.credentials = credentials
         self.tls = tls
@@ -36,25 +38,33 @@ class Login:
         return Probe(node.address, self.port, credentials=self.credentials, tls=self.tls)
 
 
-def _lacks(node: LocalNode, view: NodeView, running: Collection[LocalNode], members: Collection[str]) -> str | None:
+def _lacks(
+    node: LocalNode, view: NodeView, running: Collection[LocalNode], members: Collection[str]
+) -> str | None:
     """What this node's view of the cluster still lacks."""
     if view.schema_version is None:
         return "has no schema version yet"
-    unseen = sorted(other.address for other in running if other is not node and other.address not in view.peers)
+    unseen = sorted(
+        other.address for other in running if other is not node and other.address not in view.peers
+    )
     if unseen:
         return f"does not see {', '.join(unseen)}"
     extra = sorted(set(view.peers) - set(members))
     if extra:
         return f"still lists {', '.join(extra)}"
     differing = sorted(
-        other.address for other in running if other is not node and view.peers[other.address] != view.schema_version
+        other.address
+        for other in running
+        if other is not node and view.peers[other.address] != view.schema_version
     )
     if differing:
         return f"has another schema version than {', '.join(differing)}"
     return None
 
 
-def _look(nodes: Sequence[LocalNode], members: Collection[str], login: Login, everybody: bool) -> dict[int, str]:
+def _look(
+    nodes: Sequence[LocalNode], members: Collection[str], login: Login, everybody: bool
+) -> dict[int, str]:
     """Node number -> what it lacks. Empty: ready. Probes are opened anew each time: a node may restart under us."""
     missing: dict[int, str] = {}
     versions = set()

@@ -52,7 +52,9 @@ class Entry:
 
     def __init__(self, name: str) -> None:
         if not _NAME.fullmatch(name):
-            raise ValueError(f"not a name for a cluster: {name!r} (letters, digits, '_', '-' and '.', 64 at most)")
+            raise ValueError(
+                f"not a name for a cluster: {name!r} (letters, digits, '_', '-' and '.', 64 at most)"
+            )
         self.name = name
         self.directory = cache_directory("clusters")
         self.lock = FileLock(self._path("lock"))
@@ -125,14 +127,18 @@ class Entry:
             try:
                 with _inside(self.directory):
                     connection.connect(f"{self.name}.sock")
-                connection.sendall(json.dumps({"command": command, "arguments": arguments}).encode() + b"\n")
+                connection.sendall(
+                    json.dumps({"command": command, "arguments": arguments}).encode() + b"\n"
+                )
                 line = receive_line(connection)
             except OSError as error:
                 raise LocalClusterError(
                     f"the cluster {self.name!r} takes no commands ({error}): it is just starting or stopping; its log is {self.log_path}"
                 ) from error
         if not line:
-            raise LocalClusterError(f"the cluster {self.name!r} ended before it answered; its log is {self.log_path}")
+            raise LocalClusterError(
+                f"the cluster {self.name!r} ended before it answered; its log is {self.log_path}"
+            )
         reply = json.loads(line)
         if "error" in reply:
             raise LocalClusterError(reply["error"])
@@ -141,5 +147,9 @@ class Entry:
 
 def all_entries() -> list[Entry]:
     """Every name that has a state."""
-    names = sorted(name[: -len(".json")] for name in os.listdir(cache_directory("clusters")) if name.endswith(".json"))
+    names = sorted(
+        name[: -len(".json")]
+        for name in os.listdir(cache_directory("clusters"))
+        if name.endswith(".json")
+    )
     return [Entry(name) for name in names]

@@ -153,12 +153,18 @@ class _Cryptography:
             .not_valid_before(now - datetime.timedelta(days=1))
             .not_valid_after(now + datetime.timedelta(days=_DAYS))
             .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
-            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+            .add_extension(
+                x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False
+            )
         )
         chain = None
         if authority:
             usage = x509.KeyUsage(True, False, False, False, False, True, True, False, False)
-            certificate = builder.issuer_name(subject).add_extension(usage, critical=True).sign(key, hashes.SHA256())
+            certificate = (
+                builder.issuer_name(subject)
+                .add_extension(usage, critical=True)
+                .sign(key, hashes.SHA256())
+            )
         else:
             with open(os.path.join(self.directory, "ca.pem"), "rb") as stream:
                 issuer = x509.load_pem_x509_certificate(stream.read())
@@ -175,11 +181,18 @@ class _Cryptography:
         _write(
             f"{path}.key",
             key.private_bytes(
-                serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+                serialization.Encoding.PEM,
+                serialization.PrivateFormat.PKCS8,
+                serialization.NoEncryption(),
             ),
         )
         encryption = serialization.BestAvailableEncryption(_STORE_PASSWORD.encode())
-        _write(f"{path}.p12", pkcs12.serialize_key_and_certificates(name.encode(), key, certificate, chain, encryption))
+        _write(
+            f"{path}.p12",
+            pkcs12.serialize_key_and_certificates(
+                name.encode(), key, certificate, chain, encryption
+            ),
+        )
         _write(f"{path}.pem", certificate.public_bytes(serialization.Encoding.PEM))
 
 
@@ -193,7 +206,9 @@ class _OpenSSL:
     def authority(self) -> None:
         """ca.pem, ca.key and the trust store ca.p12."""
         extensions = "basicConstraints=critical,CA:TRUE\nkeyUsage=critical,digitalSignature,keyCertSign,cRLSign\n"
-        self._make("ca", f"[v3]\n{extensions}subjectKeyIdentifier=hash\n", ["-signkey", "ca.key"], [])
+        self._make(
+            "ca", f"[v3]\n{extensions}subjectKeyIdentifier=hash\n", ["-signkey", "ca.key"], []
+        )
 
     def issue(self, name: str, address: str | None) -> None:
         """NAME.pem, NAME.key and the key store NAME.p12; with `address`, a server's."""
@@ -205,14 +220,37 @@ class _OpenSSL:
 
     def _make(self, name: str, extensions: str, signing: list[str], chain: list[str]) -> None:
         settings, request, made = f"{name}.cnf", f"{name}.csr", f"{name}.pem.new"
-        text = f"[req]\ndistinguished_name=dn\nprompt=no\n[dn]\nCN=local cluster {name}\n{extensions}"
+        text = (
+            f"[req]\ndistinguished_name=dn\nprompt=no\n[dn]\nCN=local cluster {name}\n{extensions}"
+        )
         _write(os.path.join(self.directory, settings), text.encode())
         self._run("ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", f"{name}.sec1")
         self._run("pkcs8", "-topk8", "-nocrypt", "-in", f"{name}.sec1", "-out", f"{name}.key")
         self._run("req", "-new", "-key", f"{name}.key", "-config", settings, "-out", request)
-        common = ["-days", str(_DAYS), "-sha256", "-extfile", settings, "-extensions", "v3", "-out", made]
+        common = [
+            "-days",
+            str(_DAYS),
+            "-sha256",
+            "-extfile",
+            settings,
+            "-extensions",
+            "v3",
+            "-out",
+            made,
+        ]
         self._run("x509", "-req", "-in", request, *signing, *common)
-        store = ["-export", "-inkey", f"{name}.key", "-in", made, *chain, "-name", name, "-out", f"{name}.p12"]
+        store = [
+            "-export",
+            "-inkey",
+            f"{name}.key",
+            "-in",
+            made,
+            *chain,
+            "-name",
+            name,
+            "-out",
+            f"{name}.p12",
+        ]
         self._run("pkcs12", *store, "-passout", f"pass:{_STORE_PASSWORD}")
         os.rename(os.path.join(self.directory, made), os.path.join(self.directory, f"{name}.pem"))
 
@@ -229,4 +267,6 @@ class _OpenSSL:
         )
         if done.returncode != 0:
             text = done.stdout.decode(errors="replace")
-            raise CommandFailed(f"openssl {arguments[0]} failed:\n{text}", code=done.returncode, output=text)
+            raise CommandFailed(
+                f"openssl {arguments[0]} failed:\n{text}", code=done.returncode, output=text
+            )

@@ -33,7 +33,9 @@ def _counts(nodes: NodeCounts, datacenters: Sequence[str] | None) -> dict[str, i
     else:
         names = list(datacenters or [f"dc{index}" for index in range(1, len(nodes) + 1)])
         if len(names) != len(nodes):
-            raise ValueError(f"{len(nodes)} counts of nodes, but {len(names)} names of data centres")
+            raise ValueError(
+                f"{len(nodes)} counts of nodes, but {len(names)} names of data centres"
+            )
         counts = dict(zip(names, nodes, strict=True))
     for name, count in counts.items():
         if not isinstance(count, int) or isinstance(count, bool) or count < 1:
@@ -55,10 +57,14 @@ def _rack_names(racks: RackNames, datacenter: str) -> list[str]:
     return names
 
 
-def lay_out(nodes: NodeCounts, datacenters: Sequence[str] | None = None, racks: RackNames = None) -> list[Place]:
+def lay_out(
+    nodes: NodeCounts, datacenters: Sequence[str] | None = None, racks: RackNames = None
+) -> list[Place]:
     """The place of each node, in the order of their numbers: a data centre after the other, racks in turn."""
     if isinstance(racks, Mapping) and (unknown := set(racks) - set(_counts(nodes, datacenters))):
-        raise ValueError(f"racks= names data centres that have no nodes: {', '.join(sorted(unknown))}")
+        raise ValueError(
+            f"racks= names data centres that have no nodes: {', '.join(sorted(unknown))}"
+        )
     places = []
     for datacenter, count in _counts(nodes, datacenters).items():
         names = _rack_names(racks, datacenter)

@@ -37,7 +37,9 @@ def parse_version(text: str) -> CassandraVersion:
     """
     match = _VERSION.fullmatch(text.strip()) if isinstance(text, str) else None
     if match is None:
-        raise ValueError(f"not a version of Cassandra: {text!r} (expected something like '5.0.9' or '4.1')")
+        raise ValueError(
+            f"not a version of Cassandra: {text!r} (expected something like '5.0.9' or '4.1')"
+        )
     line = (int(match[1]), int(match[2]))
     if line not in _NEWEST:
         known = ", ".join(f"{major}.{minor}.x" for major, minor in _NEWEST)

@@ -48,7 +48,14 @@ _HEADER = struct.Struct(">BBhBi")
 _LONGEST_BODY = 256 * 1024 * 1024  # 2.5
 _KIND_ROWS = 0x0002  # 4.2.5
 _FLAG_GLOBAL_TABLE, _FLAG_MORE_PAGES, _FLAG_NO_METADATA = 0x0001, 0x0002, 0x0004  # 4.2.5.2
-_TYPE_CUSTOM, _TYPE_LIST, _TYPE_MAP, _TYPE_SET, _TYPE_UDT, _TYPE_TUPLE = 0x0000, 0x0020, 0x0021, 0x0022, 0x0030, 0x0031
+_TYPE_CUSTOM, _TYPE_LIST, _TYPE_MAP, _TYPE_SET, _TYPE_UDT, _TYPE_TUPLE = (
+    0x0000,
+    0x0020,
+    0x0021,
+    0x0022,
+    0x0030,
+    0x0031,
+)
 
 
 class WireError(Exception):
@@ -74,7 +81,9 @@ def decode_header(data: bytes) -> Header:
     """2: the nine bytes in front of a response."""
     header = Header._make(_HEADER.unpack(data))
     if header.version != _RESPONSE_VERSION:
-        raise WireError(f"expected a version 4 response, got a first byte of 0x{header.version:02x}")
+        raise WireError(
+            f"expected a version 4 response, got a first byte of 0x{header.version:02x}"
+        )
     if not 0 <= header.length <= _LONGEST_BODY:
         raise WireError(f"a body of {header.length} bytes")
     return header
@@ -115,7 +124,9 @@ class Reader:
         """The next `count` bytes."""
         end = self._position + count
         if count < 0 or end > len(self._data):
-            raise WireError(f"{count} bytes wanted at {self._position} of a body of {len(self._data)}")
+            raise WireError(
+                f"{count} bytes wanted at {self._position} of a body of {len(self._data)}"
+            )
         data = self._data[self._position : end]
         self._position = end
         return data

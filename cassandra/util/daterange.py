@@ -29,7 +29,9 @@ class DateRangePrecision:
     def to_int(cls, precision: str) -> int:
         """The number that stands for `precision` on the wire; ValueError where it is none."""
         if precision.upper() not in cls.PRECISIONS:
-            raise ValueError(f"{precision!r} is no precision; there are {', '.join(cls.PRECISIONS)}")
+            raise ValueError(
+                f"{precision!r} is no precision; there are {', '.join(cls.PRECISIONS)}"
+            )
         return cls.PRECISIONS.index(precision.upper())
 
     @classmethod
@@ -71,7 +73,9 @@ class DateRangeBound:
         elif isinstance(value, datetime.datetime):
             self.milliseconds = ms_timestamp_from_datetime(value)
         elif isinstance(value, datetime.date):
-            self.milliseconds = ms_timestamp_from_datetime(datetime.datetime(value.year, value.month, value.day))
+            self.milliseconds = ms_timestamp_from_datetime(
+                datetime.datetime(value.year, value.month, value.day)
+            )
         elif isinstance(value, int):
             self.milliseconds = value
         else:
@@ -110,7 +114,9 @@ class DateRangeBound:
         except OverflowError:
             return f"{self.milliseconds}ms"
         shown = moment.strftime(_FORMATS[self.precision])
-        return f"{shown}.{self.milliseconds % 1000:03d}Z" if self.precision == "MILLISECOND" else shown
+        return (
+            f"{shown}.{self.milliseconds % 1000:03d}Z" if self.precision == "MILLISECOND" else shown
+        )
 
     def __repr__(self) -> str:
         return f"DateRangeBound(milliseconds={self.milliseconds!r}, precision={self.precision!r})"
@@ -139,7 +145,11 @@ class DateRange:
         self.value = None if value is None else DateRangeBound.from_value(value)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, DateRange) and (self.lower_bound, self.upper_bound, self.value) == (
+        return isinstance(other, DateRange) and (
+            self.lower_bound,
+            self.upper_bound,
+            self.value,
+        ) == (
             other.lower_bound,
             other.upper_bound,
             other.value,
@@ -149,7 +159,11 @@ class DateRange:
         return hash((self.lower_bound, self.upper_bound, self.value))
 
     def __str__(self) -> str:
-        return str(self.value) if self.value is not None else f"[{self.lower_bound} TO {self.upper_bound}]"
+        return (
+            str(self.value)
+            if self.value is not None
+            else f"[{self.lower_bound} TO {self.upper_bound}]"
+        )
 
     def __repr__(self) -> str:
         return f"DateRange(lower_bound={self.lower_bound!r}, upper_bound={self.upper_bound!r}, value={self.value!r})"

@@ -44,7 +44,9 @@ def _made(make: Callable[[Any], Any], found: Mapping[str, Any], shown: object) -
     try:
         return make(found["coordinates"])
     except (KeyError, IndexError, TypeError, ValueError) as error:
-        raise ValueError(f"{shown!r} does not hold the coordinates of a {found['type']}: {error!r}") from None
+        raise ValueError(
+            f"{shown!r} does not hold the coordinates of a {found['type']}: {error!r}"
+        ) from None
 
 
 def _listing(points: Iterable[Coordinates]) -> str:
@@ -70,7 +72,11 @@ class Point:
         return hash((self.x, self.y))
 
     def __str__(self) -> str:
-        return "POINT EMPTY" if math.isnan(self.x) or math.isnan(self.y) else f"POINT ({self.x!r} {self.y!r})"
+        return (
+            "POINT EMPTY"
+            if math.isnan(self.x) or math.isnan(self.y)
+            else f"POINT ({self.x!r} {self.y!r})"
+        )
 
     def __repr__(self) -> str:
         return f"Point({self.x!r}, {self.y!r})"
@@ -165,7 +171,10 @@ class Polygon:
         self.interiors = tuple(_LinearRing(ring) for ring in interiors or ())
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Polygon) and (self.exterior, self.interiors) == (other.exterior, other.interiors)
+        return isinstance(other, Polygon) and (self.exterior, self.interiors) == (
+            other.exterior,
+            other.interiors,
+        )
 
     def __hash__(self) -> int:
         return hash((self.exterior, self.interiors))
@@ -197,7 +206,9 @@ class Polygon:
 
 
 _NUMBER = r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
-_DISTANCE = re.compile(rf"\s*DISTANCE\s*\(\s*\(\s*{_NUMBER}\s+{_NUMBER}\s*\)\s*{_NUMBER}\s*\)\s*", re.IGNORECASE)
+_DISTANCE = re.compile(
+    rf"\s*DISTANCE\s*\(\s*\(\s*{_NUMBER}\s+{_NUMBER}\s*\)\s*{_NUMBER}\s*\)\s*", re.IGNORECASE
+)
 
 
 class Distance:
@@ -215,7 +226,11 @@ class Distance:
         self.radius = radius
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Distance) and (self.x, self.y, self.radius) == (other.x, other.y, other.radius)
+        return isinstance(other, Distance) and (self.x, self.y, self.radius) == (
+            other.x,
+            other.y,
+            other.radius,
+        )
 
     def __hash__(self) -> int:
         return hash((self.x, self.y, self.radius))

@@ -11,7 +11,9 @@ from weakref import WeakSet
 
 is_little_endian = sys.byteorder == "little"
 
-_VERSION = re.compile(r"([0-9]+)(?:\.([0-9]+))?(?:\.([0-9]+))?(?:\.([0-9]+))?(?:[-~+]([0-9A-Za-z.\-+~_]+))?")
+_VERSION = re.compile(
+    r"([0-9]+)(?:\.([0-9]+))?(?:\.([0-9]+))?(?:\.([0-9]+))?(?:[-~+]([0-9A-Za-z.\-+~_]+))?"
+)
 
 
 @functools.total_ordering
@@ -32,9 +34,13 @@ class Version:
     def __init__(self, version: str) -> None:
         match = _VERSION.fullmatch(version.strip())
         if match is None:
-            raise ValueError(f"{version!r} is not a version (major[.minor[.patch[.build]]][-prerelease])")
+            raise ValueError(
+                f"{version!r} is not a version (major[.minor[.patch[.build]]][-prerelease])"
+            )
         self._version = version
-        self.major, self.minor, self.patch, self.build = (int(match[part] or 0) for part in (1, 2, 3, 4))
+        self.major, self.minor, self.patch, self.build = (
+            int(match[part] or 0) for part in (1, 2, 3, 4)
+        )
         self.prerelease = match[5] or ""
         # Numbers within a prerelease count as numbers: beta2 before beta10.
         parts = tuple(
@@ -69,7 +75,9 @@ def list_contents_to_tuple(to_convert: Any) -> Any:
     return tuple(tuple(item) if isinstance(item, list) else item for item in to_convert)
 
 
-def maybe_add_timeout_to_query(stmt: str, metadata_request_timeout: datetime.timedelta | None) -> str:
+def maybe_add_timeout_to_query(
+    stmt: str, metadata_request_timeout: datetime.timedelta | None
+) -> str:
     """`stmt` with ScyllaDB's ``USING TIMEOUT`` where a timeout is given."""
     if metadata_request_timeout is None:
         return stmt

@@ -33,12 +33,16 @@ class OrderedMap(Mapping[Any, Any]):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if len(args) > 1:
-            raise TypeError(f"OrderedMap takes at most 1 positional argument, {len(args)} were given")
+            raise TypeError(
+                f"OrderedMap takes at most 1 positional argument, {len(args)} were given"
+            )
         self._keys = []
         self._values = []
         self._index = {}
         for source in (*args, kwargs):
-            pairs: Iterable[tuple[Any, Any]] = source.items() if hasattr(source, "items") else source
+            pairs: Iterable[tuple[Any, Any]] = (
+                source.items() if hasattr(source, "items") else source
+            )
             for key, value in pairs:
                 self._insert(key, value)
 
@@ -102,7 +106,8 @@ class OrderedMap(Mapping[Any, Any]):
         if isinstance(other, Mapping):
             try:
                 return len(self) == len(other) and all(
-                    key in other and other[key] == value for key, value in zip(self._keys, self._values, strict=True)
+                    key in other and other[key] == value
+                    for key, value in zip(self._keys, self._values, strict=True)
                 )
             except TypeError:
                 return False
@@ -111,11 +116,15 @@ class OrderedMap(Mapping[Any, Any]):
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        pairs = ", ".join(f"({key!r}, {value!r})" for key, value in zip(self._keys, self._values, strict=True))
+        pairs = ", ".join(
+            f"({key!r}, {value!r})" for key, value in zip(self._keys, self._values, strict=True)
+        )
         return f"{type(self).__name__}([{pairs}])"
 
     def __str__(self) -> str:
-        pairs = ", ".join(f"{key!r}: {value!r}" for key, value in zip(self._keys, self._values, strict=True))
+        pairs = ", ".join(
+            f"{key!r}: {value!r}" for key, value in zip(self._keys, self._values, strict=True)
+        )
         return f"{{{pairs}}}"
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -145,7 +154,9 @@ class OrderedMapSerializedKey(OrderedMap):
         self._encode_key = cass_type.codec(protocol_version).encode
 
     @classmethod
-    def _of(cls, keys: list[Any], values: list[Any], encode_key: Callable[[Any], bytes] | None) -> Any:
+    def _of(
+        cls, keys: list[Any], values: list[Any], encode_key: Callable[[Any], bytes] | None
+    ) -> Any:
         """The map of two lists of one length, which it keeps."""
         made = cls.__new__(cls)
         made._keys = keys

@@ -108,7 +108,9 @@ class SortedSet:
                 place = bisect_left(items, item)
                 if place < len(items) and items[place] == item:
                     return True, place
-                if (place == len(items) or item < items[place]) and (place == 0 or items[place - 1] < item):
+                if (place == len(items) or item < items[place]) and (
+                    place == 0 or items[place - 1] < item
+                ):
                     return False, place
             except TypeError:
                 pass
@@ -126,7 +128,9 @@ class SortedSet:
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, SortedSet):
-            return self._items == other._items or (len(self) == len(other) and all(item in other for item in self))
+            return self._items == other._items or (
+                len(self) == len(other) and all(item in other for item in self)
+            )
         if isinstance(other, (set, frozenset)):
             return len(self) == len(other) and all(_in(item, other) for item in self)
         if isinstance(other, Collection) and not isinstance(other, (str, bytes)):

@@ -50,7 +50,11 @@ def datetime_from_timestamp(timestamp: float) -> datetime.datetime:
     if isinstance(timestamp, int):
         return DATETIME_EPOC + _timedelta(seconds=timestamp)
     whole = int(timestamp // 1)
-    return DATETIME_EPOC + _timedelta(seconds=whole) + _timedelta(microseconds=round((timestamp - whole) * 1_000_000))
+    return (
+        DATETIME_EPOC
+        + _timedelta(seconds=whole)
+        + _timedelta(microseconds=round((timestamp - whole) * 1_000_000))
+    )
 
 
 def utc_datetime_from_ms_timestamp(timestamp: int) -> datetime.datetime:
@@ -65,7 +69,11 @@ def ms_timestamp_from_datetime(dt: datetime.datetime) -> int:
     millis = ((days * 24 + dt.hour) * 60 + dt.minute) * 60_000 + dt.second * 1000
     if not offset:
         return millis + dt.microsecond // 1000
-    micros = dt.microsecond - (offset.days * _DAY_SECONDS + offset.seconds) * 1_000_000 - offset.microseconds
+    micros = (
+        dt.microsecond
+        - (offset.days * _DAY_SECONDS + offset.seconds) * 1_000_000
+        - offset.microseconds
+    )
     return millis + micros // 1000
 
 
@@ -125,7 +133,9 @@ class Time:
 
     def _from_timestamp(self, nanoseconds: int) -> None:
         if not 0 <= nanoseconds < Time.DAY:
-            raise ValueError(f"a time of day is 0 to {Time.DAY - 1} nanoseconds since midnight, not {nanoseconds}")
+            raise ValueError(
+                f"a time of day is 0 to {Time.DAY - 1} nanoseconds since midnight, not {nanoseconds}"
+            )
         self.nanosecond_time = int(nanoseconds)
 
     def _from_time(self, value: datetime.time) -> None:
@@ -142,9 +152,13 @@ class Time:
             raise ValueError(f"{text!r} is not a time of day of the form HH:MM:SS[.nnnnnnnnn]")
         hour, minute, second = int(match[1]), int(match[2]), int(match[3])
         if hour > 23 or minute > 59 or second > 59:
-            raise ValueError(f"{text!r} is not a time of day: hour, minute or second is out of range")
+            raise ValueError(
+                f"{text!r} is not a time of day: hour, minute or second is out of range"
+            )
         nanoseconds = int((match[4] or "").ljust(9, "0"))
-        self.nanosecond_time = hour * Time.HOUR + minute * Time.MINUTE + second * Time.SECOND + nanoseconds
+        self.nanosecond_time = (
+            hour * Time.HOUR + minute * Time.MINUTE + second * Time.SECOND + nanoseconds
+        )
 
     def __hash__(self) -> int:
         return hash(self.nanosecond_time)
@@ -307,7 +321,11 @@ class Duration:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Duration):
             return NotImplemented
-        return (self.months, self.days, self.nanoseconds) == (other.months, other.days, other.nanoseconds)
+        return (self.months, self.days, self.nanoseconds) == (
+            other.months,
+            other.days,
+            other.nanoseconds,
+        )
 
     def __hash__(self) -> int:
         return hash((self.months, self.days, self.nanoseconds))

@@ -31,7 +31,9 @@ def replay(impls: list[str]) -> int:
 
 def main() -> None:
     """Run, and print what was done."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seconds", type=float, default=60.0, help="for all parts together")
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--grow", action="store_true")

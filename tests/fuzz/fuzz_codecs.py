@@ -21,7 +21,15 @@ from cassandra._impl import twin
 from cassandra.errors import DecodeError
 from tests.fuzz.kept import Shapes, keep, lines, numbers
 from tests.unit.cqltypes.test_parity import TYPES, mutated
-from tests.unit.cqltypes.test_wire import ADDRESS, CONTAINERS, SCALARS, list_of, map_of, tuple_of, vector_of
+from tests.unit.cqltypes.test_wire import (
+    ADDRESS,
+    CONTAINERS,
+    SCALARS,
+    list_of,
+    map_of,
+    tuple_of,
+    vector_of,
+)
 
 NESTED = [
     list_of(map_of(t.UTF8Type, list_of(t.Int32Type))),
@@ -29,7 +37,9 @@ NESTED = [
     vector_of(vector_of(t.UTF8Type, 2), 2),
     vector_of(t.FloatType, 16),
     tuple_of(t.DurationType, t.InetAddressType, t.IntegerType, list_of(t.TimestampType)),
-    t.UserType.make_udt_class("ks", "deep", ["a", "b"], [list_of(ADDRESS), map_of(t.UUIDType, t.BytesType)]),
+    t.UserType.make_udt_class(
+        "ks", "deep", ["a", "b"], [list_of(ADDRESS), map_of(t.UUIDType, t.BytesType)]
+    ),
 ]
 
 
@@ -55,7 +65,9 @@ def outcome(codec: Any, data: bytes) -> tuple[str, str, Any]:
     return "value", repr(value), value
 
 
-def fuzz(count: int, seed: int, parity: bool, seconds: float | None = None, grow: bool = False) -> dict[str, int]:
+def fuzz(
+    count: int, seed: int, parity: bool, seconds: float | None = None, grow: bool = False
+) -> dict[str, int]:
     """Decode `count` mutated inputs; how many were values, errors and written again."""
     source = random.Random(seed)
     types = [*TYPES, *NESTED]
@@ -63,7 +75,9 @@ def fuzz(count: int, seed: int, parity: bool, seconds: float | None = None, grow
     slow = [cqltype.build_codec(twin("codecs", "python")) for cqltype in types]
     bodies = corpus()
     # Most inputs start from a body of the type itself: those get deepest.
-    own = [[body for body in bodies if outcome(codec, body)[0] == "value"] or bodies for codec in fast]
+    own = [
+        [body for body in bodies if outcome(codec, body)[0] == "value"] or bodies for codec in fast
+    ]
     seen = {"value": 0, "error": 0, "rewritten": 0}
     shapes = Shapes("codecs", grow)
     for _ in numbers(count, seconds):
@@ -76,7 +90,9 @@ def fuzz(count: int, seed: int, parity: bool, seconds: float | None = None, grow
             seen[kind] += 1
             shapes.see(shown if kind == "error" else type(value).__name__, data)
             if parity and (kind, shown) != outcome(slow[at], data)[:2]:
-                raise AssertionError(f"the implementations differ: {shown} and {outcome(slow[at], data)[1]}")
+                raise AssertionError(
+                    f"the implementations differ: {shown} and {outcome(slow[at], data)[1]}"
+                )
             if kind == "value" and value is not None:
                 rewrite(fast[at], value)
                 seen["rewritten"] += 1
@@ -91,7 +107,9 @@ def replay(parity: bool) -> int:
     """Each body of the corpus, read as every type; how many bodies."""
     kept = lines("codecs")
     for cqltype in [*TYPES, *NESTED]:
-        fast, slow = (cqltype.build_codec(twin("codecs", impl)) for impl in ("c", "python" if parity else "c"))
+        fast, slow = (
+            cqltype.build_codec(twin("codecs", impl)) for impl in ("c", "python" if parity else "c")
+        )
         for (data,) in kept:
             body = bytes.fromhex(data)
             kind, shown, value = outcome(fast, body)
@@ -119,12 +137,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=20261120)
-    parser.add_argument("--no-parity", action="store_true", help="the compiled implementation alone")
+    parser.add_argument(
+        "--no-parity", action="store_true", help="the compiled implementation alone"
+    )
     arguments = parser.parse_args()
     start = time.monotonic()
     seen = fuzz(arguments.count, arguments.seed, not arguments.no_parity)
     resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    print(f"{arguments.count} inputs, {seen}, {time.monotonic() - start:.0f} s, at most {resident} MB resident")
+    print(
+        f"{arguments.count} inputs, {seen}, {time.monotonic() - start:.0f} s, at most {resident} MB resident"
+    )
     return 0 if resident < 1500 else 1
 
 

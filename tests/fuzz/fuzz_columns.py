@@ -61,9 +61,18 @@ def fuzz(count: int, seed: int, parity: bool, seconds: float | None = None) -> d
     """Read `count` mutated pages; how many were columns and errors."""
     source = random.Random(seed)
     kinds = [*TYPES, *NESTED]
-    choices = [ColumnOptions(), ColumnOptions(decimals=(38, 3), varints="int64", durations="struct")]
-    fast = [[column_plan(Twins("c"), [kind, t.Int32Type], options) for kind in kinds] for options in choices]
-    slow = [[column_plan(Twins("python"), [kind, t.Int32Type], options) for kind in kinds] for options in choices]
+    choices = [
+        ColumnOptions(),
+        ColumnOptions(decimals=(38, 3), varints="int64", durations="struct"),
+    ]
+    fast = [
+        [column_plan(Twins("c"), [kind, t.Int32Type], options) for kind in kinds]
+        for options in choices
+    ]
+    slow = [
+        [column_plan(Twins("python"), [kind, t.Int32Type], options) for kind in kinds]
+        for options in choices
+    ]
     own = bodies_of(kinds)
     seen = {"columns": 0, "error": 0}
     for number in numbers(count, seconds):
@@ -86,14 +95,19 @@ def fuzz(count: int, seed: int, parity: bool, seconds: float | None = None) -> d
         except Exception:
             for cell in cells:
                 keep("codecs", cell.hex())
-            print(f"finding: {kinds[at]} {choices[option]} of {rows} rows {page.hex()} (seed {seed})", file=sys.stderr)
+            print(
+                f"finding: {kinds[at]} {choices[option]} of {rows} rows {page.hex()} (seed {seed})",
+                file=sys.stderr,
+            )
             raise
     return seen
 
 
 def alike(one: tuple[str, Any], other: tuple[str, Any]) -> None:
     """AssertionError where two outcomes are not the same."""
-    same = one[0] == other[0] and (one[1] == other[1] if one[0] == "error" else dumped(one[1]) == dumped(other[1]))
+    same = one[0] == other[0] and (
+        one[1] == other[1] if one[0] == "error" else dumped(one[1]) == dumped(other[1])
+    )
     assert same, f"the implementations differ: {one[1]} and {other[1]}"
 
 
@@ -101,7 +115,9 @@ def replay(parity: bool) -> int:
     """Each body of the corpus as a cell of every type; how many bodies."""
     bodies = [bytes.fromhex(data) for (data,) in lines("codecs")]
     for kind in [*TYPES, *NESTED]:
-        fast, slow = (column_plan(Twins(impl), [kind]) for impl in ("c", "python" if parity else "c"))
+        fast, slow = (
+            column_plan(Twins(impl), [kind]) for impl in ("c", "python" if parity else "c")
+        )
         for body in bodies:
             page = value(body) + value(None)
             alike(outcome(fast, page, 2), outcome(slow, page, 2))
@@ -119,15 +135,21 @@ def check(columns: Any) -> None:
 
 def main() -> int:
     """Run, and print what was seen."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--count", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=20261121)
-    parser.add_argument("--no-parity", action="store_true", help="the compiled implementation alone")
+    parser.add_argument(
+        "--no-parity", action="store_true", help="the compiled implementation alone"
+    )
     arguments = parser.parse_args()
     start = time.monotonic()
     seen = fuzz(arguments.count, arguments.seed, not arguments.no_parity)
     resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    print(f"{arguments.count} pages, {seen}, {time.monotonic() - start:.0f} s, at most {resident} MB resident")
+    print(
+        f"{arguments.count} pages, {seen}, {time.monotonic() - start:.0f} s, at most {resident} MB resident"
+    )
     return 0 if resident < 1500 else 1
 
 

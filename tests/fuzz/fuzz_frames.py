@@ -22,12 +22,24 @@ from cassandra._impl import twin
 from cassandra.errors import DecodeError, ProtocolError
 from cassandra.protocol.messages.decode import decode_response
 from cassandra.protocol.messages.results import ResultMessage
-from cassandra.query.row_factories import dict_factory, named_tuple_factory, ordered_dict_factory, tuple_factory
+from cassandra.query.row_factories import (
+    dict_factory,
+    named_tuple_factory,
+    ordered_dict_factory,
+    tuple_factory,
+)
 from tests.fuzz.kept import Shapes, keep, lines, numbers
 from tests.unit.protocol.test_responses import WHOLE
 from tests.unit.protocol.wire import envelope, int32, short, string, value
 
-SETTINGS: list[tuple[int, str | None]] = [(3, None), (4, None), (4, "lz4"), (4, "snappy"), (5, None), (5, "lz4")]
+SETTINGS: list[tuple[int, str | None]] = [
+    (3, None),
+    (4, None),
+    (4, "lz4"),
+    (4, "snappy"),
+    (5, None),
+    (5, "lz4"),
+]
 # A reader may hold one body of this size, so that a forged length costs little; the limit itself is part of what is tested.
 MAX_BODY = 1 << 20
 MAX_RESIDENT_MB = 1500
@@ -44,7 +56,10 @@ CUSTOM_TYPES = [
         f"{MARSHAL}MapType({MARSHAL}UTF8Type,{MARSHAL}ListType({MARSHAL}IntegerType))",
         int32(1) + value(b"k") + value(int32(0)),
     ),
-    (f"{MARSHAL}TupleType({MARSHAL}DecimalType,{MARSHAL}DurationType)", value(bytes(5)) + value(bytes(3))),
+    (
+        f"{MARSHAL}TupleType({MARSHAL}DecimalType,{MARSHAL}DurationType)",
+        value(bytes(5)) + value(bytes(3)),
+    ),
 ]
 FACTORIES = [tuple_factory, named_tuple_factory, dict_factory, ordered_dict_factory]
 
@@ -71,7 +86,10 @@ def streams() -> list[tuple[int, str | None, bytes]]:
 
 def resegmented(lz4: bool, source: random.Random) -> bytes:
     """Damaged envelopes in segments whose checksums are right, so that what is behind the checksums gets its share."""
-    plain = b"".join(envelope(0x85, 0, stream, 8, b"ab" * size) for stream, size in enumerate((0, 3, 40, 700, 90)))
+    plain = b"".join(
+        envelope(0x85, 0, stream, 8, b"ab" * size)
+        for stream, size in enumerate((0, 3, 40, 700, 90))
+    )
     plain = mutate(plain, source) if source.random() < 0.8 else plain
     segment = twin("segment", "python")
     out = []
@@ -91,7 +109,9 @@ def resegmented(lz4: bool, source: random.Random) -> bytes:
             head = len(stored) | size << 17 | alone << 34
         else:
             head |= alone << 17
-        out.append(head.to_bytes(length, "little") + segment.crc24(head, length).to_bytes(3, "little"))
+        out.append(
+            head.to_bytes(length, "little") + segment.crc24(head, length).to_bytes(3, "little")
+        )
         out.append(stored + segment.crc32(stored).to_bytes(4, "little"))
     return b"".join(out)
 
@@ -145,7 +165,9 @@ def read(frame: Any, version: int, algorithm: str | None, data: bytes, step: int
     return out
 
 
-def run_frames(frames: list[Any], count: int, source: random.Random, seconds: float | None = None) -> int:
+def run_frames(
+    frames: list[Any], count: int, source: random.Random, seconds: float | None = None
+) -> int:
     """Damaged streams; how many."""
     healthy = streams()
     done = 0
@@ -159,30 +181,43 @@ def run_frames(frames: list[Any], count: int, source: random.Random, seconds: fl
         outcomes = [read(frame, version, algorithm, damaged, step) for frame in frames]
         if outcomes[0] != outcomes[-1]:
             keep("frames", version, algorithm, step, damaged.hex())
-            sys.exit(f"the implementations differ: v{version} {algorithm} step {step}: {damaged.hex()}")
+            sys.exit(
+                f"the implementations differ: v{version} {algorithm} step {step}: {damaged.hex()}"
+            )
     return done + 1
 
 
-def run_messages(count: int, source: random.Random, seconds: float | None = None, grow: bool = False) -> int:
+def run_messages(
+    count: int, source: random.Random, seconds: float | None = None, grow: bool = False
+) -> int:
     """Damaged messages; how many."""
     shapes = Shapes("messages", grow)
     done = 0
-    whole = [*WHOLE, *((8, custom_type(name, data), 4) for name, data in CUSTOM_TYPES for _ in range(3))]
+    whole = [
+        *WHOLE,
+        *((8, custom_type(name, data), 4) for name, data in CUSTOM_TYPES for _ in range(3)),
+    ]
     user_types = [None, {}, {"ks": {"pair": dict}}]
     for done in numbers(count, seconds):  # noqa: B007 - how many there were
         opcode, body, version = source.choice(whole)
         damaged = mutate(body, source)
         flags = source.choice((0, 0, 0, 2, 4, 8, 14))
         try:
-            said = read_message(opcode, flags, damaged, version, source.choice(user_types), source.choice(FACTORIES))
+            said = read_message(
+                opcode, flags, damaged, version, source.choice(user_types), source.choice(FACTORIES)
+            )
             shapes.see(said, damaged, opcode, flags, version)
         except Exception as error:
             keep("messages", opcode, flags, version, damaged.hex())
-            sys.exit(f"{type(error).__name__} from opcode {opcode} flags {flags} v{version}: {damaged.hex()}: {error}")
+            sys.exit(
+                f"{type(error).__name__} from opcode {opcode} flags {flags} v{version}: {damaged.hex()}: {error}"
+            )
     return done + 1
 
 
-def read_message(opcode: int, flags: int, body: bytes, version: int, user_types: Any, factory: Any) -> str:
+def read_message(
+    opcode: int, flags: int, body: bytes, version: int, user_types: Any, factory: Any
+) -> str:
     """What became of a message; errors other than those that say what is wrong with it go out."""
     try:
         message = decode_response(opcode, flags, body, version, None, user_types)
@@ -193,20 +228,36 @@ def read_message(opcode: int, flags: int, body: bytes, version: int, user_types:
     return type(message).__name__
 
 
-def run_rows(impls: list[str], count: int, source: random.Random, seconds: float | None = None) -> int:
+def run_rows(
+    impls: list[str], count: int, source: random.Random, seconds: float | None = None
+) -> int:
     """Damaged pages; how many."""
     done = 0
     plans = []
     for impl in impls:
         codecs = twin("codecs", impl)
-        kinds = [codecs.int32(), codecs.text(), codecs.list_of(codecs.int64()), codecs.uuid(), codecs.timestamp()]
+        kinds = [
+            codecs.int32(),
+            codecs.text(),
+            codecs.list_of(codecs.int64()),
+            codecs.uuid(),
+            codecs.timestamp(),
+        ]
         plans.append(twin("rows", impl).RowPlan(["a", "b", "c", "d", "e"], kinds))
-    row = value(int32(1)) + value(b"text") + value(int32(2) + value(bytes(8)) * 2) + value(bytes(16)) + value(bytes(8))
+    row = (
+        value(int32(1))
+        + value(b"text")
+        + value(int32(2) + value(bytes(8)) * 2)
+        + value(bytes(16))
+        + value(bytes(8))
+    )
     page = (row + value(None) * 5) * 4
     for done in numbers(count, seconds):  # noqa: B007 - how many there were
         damaged = mutate(page, source)
         row_count = source.choice((8, 8, 8, 9, 2**31 - 1))
-        method = source.choice(("tuples", "named_tuples", "dicts", "ordered_dicts", "columns", "iterate"))
+        method = source.choice(
+            ("tuples", "named_tuples", "dicts", "ordered_dicts", "columns", "iterate")
+        )
         outcomes: list[Any] = []
         for plan in plans:
             try:
@@ -216,7 +267,9 @@ def run_rows(impls: list[str], count: int, source: random.Random, seconds: float
                 outcomes.append(DecodeError)
         if repr(outcomes[0]) != repr(outcomes[-1]):
             keep("rows", method, row_count, damaged.hex())
-            sys.exit(f"the implementations differ in {method} of {row_count} rows: {damaged.hex()}\n{outcomes}")
+            sys.exit(
+                f"the implementations differ in {method} of {row_count} rows: {damaged.hex()}\n{outcomes}"
+            )
     return done + 1
 
 
@@ -226,24 +279,40 @@ def replay(impls: list[str]) -> int:
     kept_frames, kept_messages = lines("frames"), lines("messages")
     for version, algorithm, step, data in kept_frames:
         name = None if algorithm == "None" else algorithm
-        outcomes = [read(frame, int(version), name, bytes.fromhex(data), int(step)) for frame in frames]
+        outcomes = [
+            read(frame, int(version), name, bytes.fromhex(data), int(step)) for frame in frames
+        ]
         assert outcomes[0] == outcomes[-1], data
     for opcode, flags, version, data in kept_messages:
         for user_types in (None, {"ks": {"pair": dict}}):
-            read_message(int(opcode), int(flags), bytes.fromhex(data), int(version), user_types, tuple_factory)
+            read_message(
+                int(opcode),
+                int(flags),
+                bytes.fromhex(data),
+                int(version),
+                user_types,
+                tuple_factory,
+            )
     return len(kept_frames) + len(kept_messages)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=100_000, help="mutations of each of the three kinds")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--count", type=int, default=100_000, help="mutations of each of the three kinds"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--impl", choices=("c", "python", "both"), default="both")
     options = parser.parse_args()
     impls = ["python", "c"] if options.impl == "both" else [options.impl]
     source = random.Random(options.seed)
     runs: list[tuple[str, Callable[[], object]]] = [
-        ("frames", lambda: run_frames([twin("frame", impl) for impl in impls], options.count, source)),
+        (
+            "frames",
+            lambda: run_frames([twin("frame", impl) for impl in impls], options.count, source),
+        ),
         ("messages", lambda: run_messages(options.count, source)),
         ("rows", lambda: run_rows(impls, options.count, source)),
     ]

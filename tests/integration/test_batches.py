@@ -51,7 +51,9 @@ def roomy() -> Iterator[LocalCluster]:
 
 def connect(local: LocalCluster) -> Cluster:
     profile = ExecutionProfile(
-        load_balancing_policy=RoundRobinPolicy(), request_timeout=30, consistency_level=ConsistencyLevel.QUORUM
+        load_balancing_policy=RoundRobinPolicy(),
+        request_timeout=30,
+        consistency_level=ConsistencyLevel.QUORUM,
     )
     return Cluster(
         local.contact_points,
@@ -77,7 +79,9 @@ def session(roomy: LocalCluster) -> Iterator[Session]:
 
 
 def create_table(session: Session) -> None:
-    session.execute("CREATE TABLE t (k int, c int, v text, x double, PRIMARY KEY (k, c))", timeout=60)
+    session.execute(
+        "CREATE TABLE t (k int, c int, v text, x double, PRIMARY KEY (k, c))", timeout=60
+    )
 
 
 def found(session: Session) -> list[tuple[Any, ...]]:
@@ -106,7 +110,9 @@ def mixed_batch(insert: Any) -> BatchStatement:
     batch.add("INSERT INTO t (k, c, v) VALUES (3, 0, 'a % and a ?')")
     batch.add("INSERT INTO t (k, c, v) VALUES (?, 0, ?)", (4, "prepared 100% on the way"))
     batch.add(SimpleStatement("INSERT INTO t (k, c, v) VALUES (:k, 0, :v)"), {"k": 5, "v": "named"})
-    batch.add_many("INSERT INTO t (k, c, v) VALUES (?, 0, ?)", [(6, "many"), {"k": 7, "v": "by name"}])
+    batch.add_many(
+        "INSERT INTO t (k, c, v) VALUES (?, 0, ?)", [(6, "many"), {"k": 7, "v": "by name"}]
+    )
     return batch
 
 
@@ -146,7 +152,8 @@ def test_the_asyncio_face(session: Session, roomy: LocalCluster) -> None:
 def tables() -> list[tuple[str, Any]]:
     nan = float("nan")
     structured = numpy.array(
-        [(1, 0, "a", 0.5), (2, 0, "b", nan)], dtype=[("k", "i4"), ("c", "i4"), ("v", "U5"), ("x", "f8")]
+        [(1, 0, "a", 0.5), (2, 0, "b", nan)],
+        dtype=[("k", "i4"), ("c", "i4"), ("v", "U5"), ("x", "f8")],
     )
     frame = pandas.DataFrame({"v": ["a", None], "k": [1, 2], "x": [0.5, nan], "c": [0, 0]})
     arrow = pyarrow.table({"k": [1, 2], "c": [0, 0], "v": ["a", "b"], "x": [0.5, None]})
@@ -183,7 +190,11 @@ def test_single_statements_by_attribute(session: Session) -> None:
 def test_a_table_that_is_dropped_and_created_again(session: Session) -> None:
     """The servers forget what was prepared for it; the batch prepares it again and goes on."""
     insert, delete = session.prepare_all([INSERT, "DELETE FROM t WHERE k = ? AND c = ?"])
-    batch = BatchStatement().add_many(insert, [(i, 0, str(i), None) for i in range(10)]).add(delete, (100, 0))
+    batch = (
+        BatchStatement()
+        .add_many(insert, [(i, 0, str(i), None) for i in range(10)])
+        .add(delete, (100, 0))
+    )
     batch.add("INSERT INTO t (k, c, v) VALUES (?, ?, ?)", (10, 0, "10"))
     session.execute(batch)
     for _ in range(2):
@@ -205,7 +216,9 @@ def test_a_table_that_comes_back_with_other_types(session: Session) -> None:
 def test_what_the_server_refuses_names_the_batch(session: Session) -> None:
     insert = session.prepare(INSERT)
     rows = [(i, 0, "x" * 100_000, None) for i in range(35)]
-    with pytest.raises(InvalidRequest, match=r"(?s)Batch too large.*a batch of 35 that begins with 'INSERT INTO t"):
+    with pytest.raises(
+        InvalidRequest, match=r"(?s)Batch too large.*a batch of 35 that begins with 'INSERT INTO t"
+    ):
         session.execute(BatchStatement().add_many(insert, rows), timeout=60)
     assert found(session) == []
 
@@ -214,14 +227,21 @@ def test_counters(session: Session) -> None:
     session.execute("CREATE TABLE n (k int PRIMARY KEY, hits counter)", timeout=60)
     count = session.prepare("UPDATE n SET hits = hits + ? WHERE k = ?")
     for batch_type in (BatchType.COUNTER, BatchType.UNLOGGED):
-        session.execute(BatchStatement(batch_type).add_many(count, [(1, 7), (2, 7), (5, 8)]), timeout=30)
-    assert sorted(tuple(row) for row in session.execute("SELECT k, hits FROM n")) == [(7, 6), (8, 10)]
+        session.execute(
+            BatchStatement(batch_type).add_many(count, [(1, 7), (2, 7), (5, 8)]), timeout=30
+        )
+    assert sorted(tuple(row) for row in session.execute("SELECT k, hits FROM n")) == [
+        (7, 6),
+        (8, 10),
+    ]
     with pytest.raises(ValueError, match="logged batch cannot"):
         session.execute(BatchStatement().add(count, (1, 7)))
     with pytest.raises(ValueError, match="changes no counter"):
         session.execute(BatchStatement(BatchType.COUNTER).add(session.prepare(INSERT), (1, 1)))
     # What cannot be known before is the server's to refuse.
-    with pytest.raises(InvalidRequest, match=r"(?is)counter.*a batch of 1 that begins with 'DELETE FROM t"):
+    with pytest.raises(
+        InvalidRequest, match=r"(?is)counter.*a batch of 1 that begins with 'DELETE FROM t"
+    ):
         session.execute(BatchStatement(BatchType.COUNTER).add("DELETE FROM t WHERE k = 1"))
 
 

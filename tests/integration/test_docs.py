@@ -27,7 +27,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def python_blocks(name: str) -> list[str]:
     """The Python code blocks of a document."""
-    found = re.findall(r"\.\. code-block:: python\n\n((?:(?:   .*)?\n)+)", (ROOT / name).read_text())
+    found = re.findall(
+        r"\.\. code-block:: python\n\n((?:(?:   .*)?\n)+)", (ROOT / name).read_text()
+    )
     return [textwrap.dedent(block) for block in found]
 
 
@@ -37,7 +39,9 @@ def shop(node: LocalCluster) -> Iterator[Session]:
     with connect(node) as cluster, cluster.connect() as session:
         create_keyspace(session, "shop")
         session.set_keyspace("shop")
-        session.execute("CREATE TABLE IF NOT EXISTS orders (id int PRIMARY KEY, customer text, total double)")
+        session.execute(
+            "CREATE TABLE IF NOT EXISTS orders (id int PRIMARY KEY, customer text, total double)"
+        )
         yield session
         session.execute("DROP KEYSPACE shop")
 
@@ -57,12 +61,16 @@ async def _finish(coroutine: Any) -> None:
     await coroutine
 
 
-def test_the_readmes_blocking_example(node: LocalCluster, shop: Session, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_readmes_blocking_example(
+    node: LocalCluster, shop: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
     run_block(python_blocks("README.rst")[0], node, {})
     assert capsys.readouterr().out == "1 ada\n"
 
 
-def test_the_readmes_asyncio_example(node: LocalCluster, shop: Session, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_readmes_asyncio_example(
+    node: LocalCluster, shop: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
     shop.execute("INSERT INTO orders (id, customer, total) VALUES (1, 'ada', 12.5)")
     run_block(python_blocks("README.rst")[1], node, {})
     assert capsys.readouterr().out == "1 ada\n"
@@ -90,7 +98,9 @@ def test_the_readmes_pytest_example(tmp_path: Path) -> None:
     assert "1 passed" in done.stdout, done.stdout + done.stderr
 
 
-def test_getting_started(node: LocalCluster, shop: Session, capsys: pytest.CaptureFixture[str]) -> None:
+def test_getting_started(
+    node: LocalCluster, shop: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
     blocks = python_blocks("docs/getting-started.rst")
     names: dict[str, Any] = {}
     run_block(blocks[0], node, names)
@@ -102,14 +112,19 @@ def test_getting_started(node: LocalCluster, shop: Session, capsys: pytest.Captu
         run_block(blocks[4], node, names)
         assert shop.execute("SELECT total FROM orders WHERE id = 19").one().total == 3.5
         run_block(blocks[5], node, names)
-        assert (names["session"].default_vector_type, names["insert"].vector_type) == ("numpy", "list")
+        assert (names["session"].default_vector_type, names["insert"].vector_type) == (
+            "numpy",
+            "list",
+        )
         run_block(blocks[6], node, {**names, "rows": [(i, float(i)) for i in range(500, 600)]})
         assert shop.execute("SELECT total FROM orders WHERE id = 599").one().total == 599.0
     finally:
         names["cluster"].shutdown()
 
 
-def test_schema_metadata(node: LocalCluster, shop: Session, capsys: pytest.CaptureFixture[str]) -> None:
+def test_schema_metadata(
+    node: LocalCluster, shop: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
     run_block(python_blocks("docs/metadata.rst")[0], node, {})
     shop.execute("ALTER TABLE orders DROP paid")
     assert capsys.readouterr().out.splitlines() == [
@@ -119,7 +134,9 @@ def test_schema_metadata(node: LocalCluster, shop: Session, capsys: pytest.Captu
     ]
 
 
-def test_asyncio_guide(node: LocalCluster, shop: Session, capsys: pytest.CaptureFixture[str]) -> None:
+def test_asyncio_guide(
+    node: LocalCluster, shop: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
     shop.execute("TRUNCATE orders")
     run_block(python_blocks("docs/asyncio.rst")[0], node, {})
     assert len(capsys.readouterr().out.splitlines()) == 100
@@ -138,7 +155,9 @@ def test_routing(node: LocalCluster, shop: Session, capsys: pytest.CaptureFixtur
     assert (total, replica) == ("12.5", f"{node.contact_points[0]} dc1 rack1 up")
 
 
-def test_results_guide(node: LocalCluster, shop: Session, capsys: pytest.CaptureFixture[str]) -> None:
+def test_results_guide(
+    node: LocalCluster, shop: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
     for name in ("pyarrow", "pandas", "polars", "numpy", "duckdb"):
         pytest.importorskip(name)
     names: dict[str, Any] = {"session": shop}
@@ -161,13 +180,19 @@ def test_results_guide(node: LocalCluster, shop: Session, capsys: pytest.Capture
 
 
 def test_batches(node: LocalCluster, shop: Session) -> None:
-    shop.execute("TRUNCATE orders")  # what other examples left there would stay where these leave a value unset
+    shop.execute(
+        "TRUNCATE orders"
+    )  # what other examples left there would stay where these leave a value unset
     blocks = python_blocks("docs/batches.rst")
     names: dict[str, Any] = {"__name__": "__main__"}
     for block in blocks:
         run_block(block, node, names)
     names["cluster"].shutdown()
-    found = {row.id: (row.customer, row.total) for row in shop.execute("SELECT * FROM orders") if 31 <= row.id <= 39}
+    found = {
+        row.id: (row.customer, row.total)
+        for row in shop.execute("SELECT * FROM orders")
+        if 31 <= row.id <= 39
+    }
     assert math.isnan(found.pop(39)[1])
     assert found == {
         31: ("ada", 12.5),

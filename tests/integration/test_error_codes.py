@@ -17,7 +17,13 @@ from cassandra import (
     WriteTimeout,
     WriteType,
 )
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, ResponseFuture, Session
+from cassandra.cluster import (
+    EXEC_PROFILE_DEFAULT,
+    Cluster,
+    ExecutionProfile,
+    ResponseFuture,
+    Session,
+)
 from cassandra.policies import FallthroughRetryPolicy, WhiteListRoundRobinPolicy
 from cassandra.protocol import OverloadedErrorMessage, TruncateError
 from cassandra.query import SimpleStatement
@@ -63,7 +69,9 @@ def session(impatient: LocalCluster, request: pytest.FixtureRequest) -> Iterator
     ) as cluster:
         session = cluster.connect()
         create_keyspace(session, "errors", replicas=2)
-        session.execute("CREATE TABLE IF NOT EXISTS errors.t (k int, c int, v text, PRIMARY KEY (k, c))")
+        session.execute(
+            "CREATE TABLE IF NOT EXISTS errors.t (k int, c int, v text, PRIMARY KEY (k, c))"
+        )
         yield session
 
 
@@ -72,7 +80,9 @@ def version(session: Session) -> int:
     return asked
 
 
-def test_a_replica_that_hangs_makes_reads_and_writes_time_out(impatient: LocalCluster, session: Session) -> None:
+def test_a_replica_that_hangs_makes_reads_and_writes_time_out(
+    impatient: LocalCluster, session: Session
+) -> None:
     impatient.pause(2)
     try:
         with pytest.raises(WriteTimeout) as write:
@@ -94,7 +104,9 @@ def test_a_replica_that_hangs_makes_reads_and_writes_time_out(impatient: LocalCl
 def test_too_many_tombstones_make_a_read_fail(session: Session) -> None:
     for i in range(20):
         session.execute(f"DELETE v FROM errors.t WHERE k = 2 AND c = {i}")
-    if version(session) == 3:  # which has no code for failures: the server calls it a time-out there
+    if (
+        version(session) == 3
+    ):  # which has no code for failures: the server calls it a time-out there
         with pytest.raises(ReadTimeout):
             session.execute("SELECT * FROM errors.t WHERE k = 2")
         return
@@ -110,7 +122,9 @@ def test_too_many_tombstones_make_a_read_fail(session: Session) -> None:
 
 def test_a_write_that_is_too_large_is_refused(session: Session) -> None:
     with pytest.raises(InvalidRequest, match=r"oversized mutation|exceeds allowed maximum"):
-        session.execute("INSERT INTO errors.t (k, c, v) VALUES (%s, %s, %s)", (3, 3, "x" * (5 << 20)))
+        session.execute(
+            "INSERT INTO errors.t (k, c, v) VALUES (%s, %s, %s)", (3, 3, "x" * (5 << 20))
+        )
     assert session.execute("SELECT key FROM system.local", timeout=10).one().key == "local"
 
 
@@ -132,7 +146,11 @@ def test_a_coordinator_that_knows_of_too_few_replicas(session: Session) -> None:
     create_keyspace(session, "three", replicas=3)
     session.execute("CREATE TABLE IF NOT EXISTS three.t (k int PRIMARY KEY)")
     with pytest.raises(Unavailable) as caught:
-        session.execute(SimpleStatement("SELECT * FROM three.t WHERE k = 1", consistency_level=ConsistencyLevel.ALL))
+        session.execute(
+            SimpleStatement(
+                "SELECT * FROM three.t WHERE k = 1", consistency_level=ConsistencyLevel.ALL
+            )
+        )
     assert (caught.value.required_replicas, caught.value.alive_replicas) == (3, 2)
 
 
@@ -144,7 +162,10 @@ class ThrowOnOverload:
 
 
 def test_an_overloaded_node() -> None:
-    limits = {"native_transport_rate_limiting_enabled": True, "native_transport_max_requests_per_second": 200}
+    limits = {
+        "native_transport_rate_limiting_enabled": True,
+        "native_transport_max_requests_per_second": 200,
+    }
     with LocalCluster(1, "5.0.9", config=limits) as local:
         profile = ExecutionProfile(retry_policy=FallthroughRetryPolicy())
         with Cluster(

@@ -115,7 +115,11 @@ def batches(session: Session) -> None:
         batch.add("INSERT INTO rows (id, k) VALUES (%s, %s)", (10_010, "text"))
         session.execute(batch)
     rows = session.execute("SELECT id, k FROM rows WHERE id IN (10000, 10009, 10010)").all()
-    assert sorted(tuple(row) for row in rows) == [(10000, "prepared"), (10009, "prepared"), (10010, "text")]
+    assert sorted(tuple(row) for row in rows) == [
+        (10000, "prepared"),
+        (10009, "prepared"),
+        (10010, "text"),
+    ]
 
 
 def transactions(session: Session) -> None:
@@ -125,7 +129,9 @@ def transactions(session: Session) -> None:
     assert not again.was_applied
     for factory in (tuple_factory, dict_factory):
         session.row_factory = factory
-        assert not session.execute("INSERT INTO rows (id, k) VALUES (20000, 'b') IF NOT EXISTS").was_applied
+        assert not session.execute(
+            "INSERT INTO rows (id, k) VALUES (20000, 'b') IF NOT EXISTS"
+        ).was_applied
 
 
 @pytest.mark.parametrize("version", [4, 5])
@@ -147,12 +153,19 @@ def check_version_3(cluster: Cluster) -> None:
     with cluster.connect() as session:
         name = new_keyspace_name()
         create_keyspace(session, name)
-        session.execute(f"CREATE TABLE {name}.t (k int PRIMARY KEY, v list<text>, n smallint, d date)")
+        session.execute(
+            f"CREATE TABLE {name}.t (k int PRIMARY KEY, v list<text>, n smallint, d date)"
+        )
         # With a USEd keyspace Cassandra 4.0 wants to warn of it, which it cannot do in version 3: it fails instead.
         insert = session.prepare(f"INSERT INTO {name}.t (k, v, n, d) VALUES (?, ?, ?, ?)")
         session.execute(insert, (1, ["a", "b"], 7, datetime.date(2026, 11, 20)))
         row = session.execute(f"SELECT * FROM {name}.t").one()
-        assert (row.k, row.v, row.n, row.d.date()) == (1, ["a", "b"], 7, datetime.date(2026, 11, 20))
+        assert (row.k, row.v, row.n, row.d.date()) == (
+            1,
+            ["a", "b"],
+            7,
+            datetime.date(2026, 11, 20),
+        )
         with pytest.raises(ValueError, match="n"):
             session.execute(insert, (1, ["a"]))
         session.execute(f"DROP KEYSPACE {name}")
@@ -249,7 +262,9 @@ def test_tracing_and_warnings(node: LocalCluster, keyspace: str) -> None:
 def test_asyncio(node: LocalCluster, version: int) -> None:
     async def work() -> None:
         name = new_keyspace_name()
-        async with aio.Cluster(node.contact_points, port=node.port, protocol_version=version) as cluster:
+        async with aio.Cluster(
+            node.contact_points, port=node.port, protocol_version=version
+        ) as cluster:
             session = await cluster.connect()
             await session.execute(
                 f"CREATE KEYSPACE {name} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
@@ -285,13 +300,16 @@ async def check_paging(session: aio.Session) -> None:
 
 async def check_concurrent(session: aio.Session, insert: Any) -> None:
     count = 0
-    async for success, _ in session.execute_concurrent(((insert, (1000 + i,)) for i in range(500)), concurrency=50):
+    async for success, _ in session.execute_concurrent(
+        ((insert, (1000 + i,)) for i in range(500)), concurrency=50
+    ):
         count += success
     assert count == 500
     outcomes = [
         outcome.success
         async for outcome in session.execute_concurrent(
-            [("SELECT id FROM rows LIMIT 1", None), ("SELECT nothing FROM rows", None)], raise_on_first_error=False
+            [("SELECT id FROM rows LIMIT 1", None), ("SELECT nothing FROM rows", None)],
+            raise_on_first_error=False,
         )
     ]
     assert outcomes == [True, False]
@@ -326,7 +344,9 @@ def test_uvloop(node: LocalCluster) -> None:
         async with aio.Cluster(node.contact_points, port=node.port) as cluster:
             session = await cluster.connect()
             select = await session.prepare("SELECT key FROM system.local WHERE key = ?")
-            results = await asyncio.gather(*(session.execute(select, ("local",)) for _ in range(200)))
+            results = await asyncio.gather(
+                *(session.execute(select, ("local",)) for _ in range(200))
+            )
             return sum(result.one().key == "local" for result in results)
 
     loop = uvloop.new_event_loop()
@@ -344,7 +364,9 @@ def test_several_loops_in_one_process(node: LocalCluster) -> None:
             return str(row.key)
 
     outcomes: list[str] = []
-    threads = [threading.Thread(target=lambda: outcomes.append(asyncio.run(work()))) for _ in range(4)]
+    threads = [
+        threading.Thread(target=lambda: outcomes.append(asyncio.run(work()))) for _ in range(4)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -354,7 +376,9 @@ def test_several_loops_in_one_process(node: LocalCluster) -> None:
 
 def test_three_nodes(three_nodes: LocalCluster) -> None:
     with connect(three_nodes) as cluster, cluster.connect(wait_for_all_pools=True) as session:
-        assert {host.address for host in cluster.metadata.all_hosts()} == set(three_nodes.contact_points)
+        assert {host.address for host in cluster.metadata.all_hosts()} == set(
+            three_nodes.contact_points
+        )
         assert len(session.get_pools()) == 3
         name = new_keyspace_name()
         create_keyspace(session, name, replicas=3)
@@ -369,7 +393,12 @@ def test_three_nodes(three_nodes: LocalCluster) -> None:
         statement = SimpleStatement("SELECT * FROM t", consistency_level=ConsistencyLevel.ALL)
         assert sorted(row.k for row in session.execute(statement)) == list(range(300))
         for host in cluster.metadata.all_hosts():
-            assert session.execute("SELECT key FROM system.local", host=host).response_future.coordinator_host == host
+            assert (
+                session.execute(
+                    "SELECT key FROM system.local", host=host
+                ).response_future.coordinator_host
+                == host
+            )
         session.execute(f"DROP KEYSPACE {name}")
 
 
@@ -387,7 +416,9 @@ class Address:
 def test_user_defined_types(node: LocalCluster, keyspace: str) -> None:
     with connect(node) as cluster, cluster.connect(keyspace) as session:
         session.execute("CREATE TYPE address (street text, number int)")
-        session.execute("CREATE TABLE people (k int PRIMARY KEY, home frozen<address>, others list<frozen<address>>)")
+        session.execute(
+            "CREATE TABLE people (k int PRIMARY KEY, home frozen<address>, others list<frozen<address>>)"
+        )
         insert = session.prepare("INSERT INTO people (k, home, others) VALUES (?, ?, ?)")
         session.execute(insert, (1, ("High Street", 7), []))
         row = session.execute("SELECT home FROM people WHERE k = 1").one()
@@ -397,7 +428,9 @@ def test_user_defined_types(node: LocalCluster, keyspace: str) -> None:
         cluster.register_user_type(keyspace, "address", Address)
         home, other = Address("Low Road", None), Address(None, 3)
         session.execute(insert, (2, home, [other, home]))
-        session.execute("INSERT INTO people (k, home, others) VALUES (%s, %s, %s)", (3, home, [other]))
+        session.execute(
+            "INSERT INTO people (k, home, others) VALUES (%s, %s, %s)", (3, home, [other])
+        )
         for k, others in ((2, [other, home]), (3, [other])):
             row = session.execute("SELECT home, others FROM people WHERE k = %s", (k,)).one()
             assert (row.home, row.others) == (home, others)
@@ -405,7 +438,9 @@ def test_user_defined_types(node: LocalCluster, keyspace: str) -> None:
 
 def test_profiles_added_later(node: LocalCluster) -> None:
     with connect(node) as cluster, cluster.connect() as session:
-        profile = ExecutionProfile(load_balancing_policy=RoundRobinPolicy(), row_factory=dict_factory)
+        profile = ExecutionProfile(
+            load_balancing_policy=RoundRobinPolicy(), row_factory=dict_factory
+        )
         cluster.add_execution_profile("dicts", profile)
         result = session.execute("SELECT key FROM system.local", execution_profile="dicts")
         assert result.one() == {"key": "local"}
@@ -424,7 +459,9 @@ def test_texts_with_bind_markers_are_prepared(node: LocalCluster, keyspace: str)
             result = session.execute("INSERT INTO t (k, v) VALUES (?, ?)", (k, "100 % sure?"))
             assert "BoundStatement" in repr(result.response_future._request.statement)
         session.execute("INSERT INTO t (k, v) VALUES (:k, :v)", {"k": 3, "v": "named"})
-        statement = SimpleStatement("SELECT v FROM t WHERE k = ?", consistency_level=ConsistencyLevel.QUORUM)
+        statement = SimpleStatement(
+            "SELECT v FROM t WHERE k = ?", consistency_level=ConsistencyLevel.QUORUM
+        )
         assert session.execute(statement, (1,)).one().v == "100 % sure?"
         assert session.execute(statement, (3,)).one().v == "named"
         with pytest.raises(TypeError, match='"k" \\(int\\)'):
@@ -440,7 +477,10 @@ def test_texts_with_bind_markers_on_asyncio(node: LocalCluster, keyspace: str) -
         async with aio.Cluster(node.contact_points, port=node.port) as cluster:
             session = await cluster.connect(keyspace)
             await session.execute("CREATE TABLE t (k int PRIMARY KEY, v text)")
-            inserts = (session.execute("INSERT INTO t (k, v) VALUES (?, ?)", (k, str(k))) for k in range(100))
+            inserts = (
+                session.execute("INSERT INTO t (k, v) VALUES (?, ?)", (k, str(k)))
+                for k in range(100)
+            )
             await asyncio.gather(*inserts)
             result = await session.execute("SELECT v FROM t WHERE k = :k", {"k": 77})
             assert result.one().v == "77"

@@ -94,7 +94,9 @@ class Load:
         """Wait until so many further rows are acknowledged."""
         with self._lock:
             wanted = len(self.acknowledged) + rows
-            assert self._lock.wait_for(lambda: len(self.acknowledged) >= wanted, timeout), self.failed[-3:]
+            assert self._lock.wait_for(lambda: len(self.acknowledged) >= wanted, timeout), (
+                self.failed[-3:]
+            )
 
     def stop(self) -> None:
         self._stop.set()
@@ -146,7 +148,9 @@ class Flood:
         """Wait until so many further rows are acknowledged."""
         with self._changed:
             wanted = len(self.acknowledged) + rows
-            assert self._changed.wait_for(lambda: len(self.acknowledged) >= wanted, timeout), self.failed
+            assert self._changed.wait_for(lambda: len(self.acknowledged) >= wanted, timeout), (
+                self.failed
+            )
 
     def stop(self) -> None:
         self._stop.set()
@@ -159,7 +163,9 @@ Writers = TypeVar("Writers", Load, Flood)
 
 
 def run_under_load(
-    local: LocalCluster, disturb: Callable[[States, Writers], None], make_load: Callable[[Session], Writers]
+    local: LocalCluster,
+    disturb: Callable[[States, Writers], None],
+    make_load: Callable[[Session], Writers],
 ) -> Writers:
     """Disturb the nodes under load; then everything acknowledged has to be there."""
     profile = ExecutionProfile(load_balancing_policy=RoundRobinPolicy(), request_timeout=5)
@@ -224,7 +230,9 @@ def test_the_control_connections_node_is_killed(fragile: LocalCluster) -> None:
     def disturb(states: States, load: Load) -> None:
         cluster = load._session.cluster
         before = cluster.get_control_connection_host()
-        number = next(i for i, node in enumerate(fragile.nodes, 1) if node.address == before.address)
+        number = next(
+            i for i, node in enumerate(fragile.nodes, 1) if node.address == before.address
+        )
         fragile.kill(number)
         states.wait_for("down", before.address)
         load.go_on()

@@ -28,7 +28,9 @@ from tests.processes import HOME
 pytestmark = pytest.mark.integration
 
 
-def ask(cluster: LocalCluster, n: int, statement: str, consistency: int = 1) -> list[dict[str, bytes | None]]:
+def ask(
+    cluster: LocalCluster, n: int, statement: str, consistency: int = 1
+) -> list[dict[str, bytes | None]]:
     """Run a statement on node `n`."""
     login = None
     if cluster.username is not None and cluster.password is not None:
@@ -63,7 +65,9 @@ def pids(cluster: LocalCluster) -> list[int]:
 def test_one_node_runs_and_leaves_nothing_behind() -> None:
     with LocalCluster(1, progress=False) as cluster:
         directory, processes = cluster.directory, pids(cluster)
-        assert ask(cluster, 1, "SELECT release_version FROM system.local") == [{"release_version": b"5.0.9"}]
+        assert ask(cluster, 1, "SELECT release_version FROM system.local") == [
+            {"release_version": b"5.0.9"}
+        ]
         assert cluster.contact_points == [cluster.nodes[0].address]
         assert "UN" in cluster.nodetool(1, "status")
         assert "Startup complete" in cluster.logs(1)
@@ -118,7 +122,9 @@ def test_two_clusters_side_by_side() -> None:
     with LocalCluster(1, progress=False) as first, LocalCluster(1, progress=False) as second:
         assert first.contact_points != second.contact_points
         create_table(first, 1)
-        assert len(ask(first, 1, "SELECT * FROM system_schema.tables WHERE keyspace_name = 'k'")) == 1
+        assert (
+            len(ask(first, 1, "SELECT * FROM system_schema.tables WHERE keyspace_name = 'k'")) == 1
+        )
         assert ask(second, 1, "SELECT * FROM system_schema.tables WHERE keyspace_name = 'k'") == []
 
 
@@ -207,7 +213,9 @@ def test_mutual_tls() -> None:
         assert len(ask(cluster, 1, "SELECT * FROM system.local")) == 1
         address = cluster.contact_points[0]
         without = ssl.create_default_context(cafile=cluster.tls.ca_certificate)
-        with pytest.raises((OSError, ProbeError)):  # refused in the handshake, or (TLS 1.3) right after it
+        with pytest.raises(
+            (OSError, ProbeError)
+        ):  # refused in the handshake, or (TLS 1.3) right after it
             Probe(address, cluster.port, tls=without)
         with pytest.raises((OSError, ProbeError)):
             Probe(address, cluster.port)
@@ -215,7 +223,9 @@ def test_mutual_tls() -> None:
 
 @pytest.mark.parametrize("mode", ["required", "optional"])
 def test_tls_without_client_certificate(mode: Any) -> None:
-    with LocalCluster(1, "4.1" if mode == "required" else "5.0", tls=mode, progress=False) as cluster:
+    with LocalCluster(
+        1, "4.1" if mode == "required" else "5.0", tls=mode, progress=False
+    ) as cluster:
         assert cluster.tls is not None
         address = cluster.contact_points[0]
         context = ssl.create_default_context(cafile=cluster.tls.ca_certificate)
@@ -239,7 +249,9 @@ def test_older_versions(version: str) -> None:
 
 
 def test_node_that_fails_to_start_shows_its_log_and_is_cleaned_up(tmp_path: Path) -> None:
-    cluster = LocalCluster(1, config={"no_such_key": 1}, directory=tmp_path / "here", progress=False)
+    cluster = LocalCluster(
+        1, config={"no_such_key": 1}, directory=tmp_path / "here", progress=False
+    )
     with pytest.raises(NodeFailed, match=r"(?s)node 1 .*no_such_key") as caught:
         cluster.start()
     assert "no_such_key" in caught.value.log
@@ -271,7 +283,10 @@ def test_nodes_end_when_the_parent_is_killed() -> None:
         "sys.stdin.read()\n"
     )
     with subprocess.Popen(
-        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+        [sys.executable, "-c", program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
     ) as parent:
         assert parent.stdout is not None
         directory, supervisor, node = json.loads(parent.stdout.readline())
@@ -289,7 +304,9 @@ def test_nodes_end_when_the_parent_is_killed() -> None:
 def test_shipped_class_is_what_its_source_compiles_to(tmp_path: Path) -> None:
     with LocalCluster(1, progress=False) as cluster:  # makes sure of the jars
         assert cluster.version == "5.0.9"
-    (compiler,) = glob.glob(os.path.join(cache_directory("cassandra", "5.0.9"), "jars", "ecj-*.jar"))
+    (compiler,) = glob.glob(
+        os.path.join(cache_directory("cassandra", "5.0.9"), "jars", "ecj-*.jar")
+    )
     source = tmp_path / f"{naming.CLASS_NAME}.java"
     source.write_text(naming.SOURCE)
     subprocess.run(
@@ -316,10 +333,32 @@ def test_plugin_gives_a_session_in_a_fresh_keyspace(tmp_path: Path) -> None:
         "    assert sum(name.startswith('test_') for name in names) == 1\n"
     )
     environment = {**os.environ, "PYTHONPATH": HOME, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    command = [sys.executable, "-m", "pytest", "-p", "cassandra.testing.pytest_plugin", "-p", "no:cacheprovider"]
-    command += ["-c", os.devnull, "--rootdir", str(tmp_path), "--cassandra-version", "5.0", str(tmp_path)]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "cassandra.testing.pytest_plugin",
+        "-p",
+        "no:cacheprovider",
+    ]
+    command += [
+        "-c",
+        os.devnull,
+        "--rootdir",
+        str(tmp_path),
+        "--cassandra-version",
+        "5.0",
+        str(tmp_path),
+    ]
     done = subprocess.run(
-        command, stdout=subprocess.PIPE, text=True, env=environment, cwd=tmp_path, timeout=110, check=False
+        command,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+        cwd=tmp_path,
+        timeout=110,
+        check=False,
     )
     assert "2 passed" in done.stdout, done.stdout
 

@@ -48,7 +48,9 @@ ONE, SERIAL, LOCAL_SERIAL = 1, 8, 9
 class Wire:
     """One blocking connection."""
 
-    def __init__(self, address: tuple[str, int], version: int, compression: str | None = None) -> None:
+    def __init__(
+        self, address: tuple[str, int], version: int, compression: str | None = None
+    ) -> None:
         self.version = version
         self.socket = socket.create_connection(address, 20)
         self.reader = frame.FrameReader(version)
@@ -100,7 +102,9 @@ class Wire:
         _stream, opcode, flags, body, version = self.events.pop(0)
         return decode_response(opcode, flags, body, version)
 
-    def ask(self, message: MessageType, cached: ResultMetadata | None = None, stream: int = 1) -> Any:
+    def ask(
+        self, message: MessageType, cached: ResultMetadata | None = None, stream: int = 1
+    ) -> Any:
         """The answer to one request, whatever it is."""
         opcode, flags, body = encode_request(message, self.version)
         self.writer.add(stream, opcode, flags, body)
@@ -171,7 +175,12 @@ def everything(wire: Wire, keyspace: str) -> None:
     """QUERY, PREPARE, EXECUTE and BATCH in their forms, over one connection."""
     # Full names, not USE: Cassandra 4.0 warns of USE before PREPARE, and then fails requests of version 3, which has no warnings.
     table, counters = f"{keyspace}.t", f"{keyspace}.c"
-    assert wire.run(f"INSERT INTO {table} (id, name, data) VALUES (?, ?, ?)", int32(1), b"one", None).kind == 1
+    assert (
+        wire.run(
+            f"INSERT INTO {table} (id, name, data) VALUES (?, ?, ?)", int32(1), b"one", None
+        ).kind
+        == 1
+    )
     insert = prepare(wire, f"INSERT INTO {table} (id, name, data) VALUES (?, ?, ?)")
     assert [column.name for column in insert.bind_metadata] == ["id", "name", "data"]
     assert insert.pk_indexes == (None if wire.version == 3 else [0])
@@ -179,7 +188,9 @@ def everything(wire: Wire, keyspace: str) -> None:
     plan = bind.BindPlan(insert.bind_metadata, [0])
     last = UNSET_VALUE if wire.version > 3 else None
     for identity in range(2, 40):
-        block = plan.bind([identity, f"name {identity}", last if identity % 2 else b"x" * 2000], wire.version)
+        block = plan.bind(
+            [identity, f"name {identity}", last if identity % 2 else b"x" * 2000], wire.version
+        )
         good(wire.ask(ExecuteMessage(insert.query_id, block, ONE, timestamp=1_700_000_000_000_000,
                                      result_metadata_id=insert.result_metadata_id)))  # fmt: skip
     for kind in (LOGGED, UNLOGGED):
@@ -190,7 +201,11 @@ def everything(wire: Wire, keyspace: str) -> None:
         ]
         good(wire.ask(BatchMessage(kind, queries, ONE, SERIAL, 1_700_000_000_000_001)))
     add = prepare(wire, f"UPDATE {counters} SET n = n + ? WHERE id = ?")
-    good(wire.ask(BatchMessage(COUNTER, [(True, add.query_id, [struct.pack(">q", 5), int32(1)])] * 3, ONE)))
+    good(
+        wire.ask(
+            BatchMessage(COUNTER, [(True, add.query_id, [struct.pack(">q", 5), int32(1)])] * 3, ONE)
+        )
+    )
     assert wire.run(f"SELECT n FROM {counters} WHERE id = 1").parsed_rows[0][0] % 15 == 0
     paged_select(wire, table)
     wire.run(f"TRUNCATE {table}")
@@ -222,20 +237,30 @@ def test_all_requests_on_cassandra_5_0(wire: Wire, server: Server) -> None:
 
 
 @pytest.mark.parametrize(("version", "compression"), SETTINGS)
-def test_all_requests_on_older_nodes(old_server: Server, version: int, compression: str | None) -> None:
+def test_all_requests_on_older_nodes(
+    old_server: Server, version: int, compression: str | None
+) -> None:
     with Wire(old_server.address, version, compression) as wire:
         everything(wire, old_server.keyspace)
 
 
 def test_large_values_cross_segments(wire: Wire) -> None:
     data = bytes(range(256)) * 4000
-    good(wire.ask(QueryMessage("INSERT INTO t (id, data) VALUES (?, ?)", ONE, query_params=[int32(7), data])))
+    good(
+        wire.ask(
+            QueryMessage(
+                "INSERT INTO t (id, data) VALUES (?, ?)", ONE, query_params=[int32(7), data]
+            )
+        )
+    )
     assert wire.run("SELECT data FROM t WHERE id = 7").parsed_rows == [(data,)]
 
 
 def test_many_requests_in_one_write(wire: Wire) -> None:
     for stream in range(100):
-        body = encode_request(QueryMessage(f"INSERT INTO t (id, name) VALUES ({stream}, 'x')", ONE), wire.version)
+        body = encode_request(
+            QueryMessage(f"INSERT INTO t (id, name) VALUES ({stream}, 'x')", ONE), wire.version
+        )
         wire.writer.add(stream, *body)
     wire.socket.sendall(wire.writer.take())
     assert {wire.next()[0] for _ in range(100)} == set(range(100))
@@ -249,7 +274,10 @@ def test_conditional_statements(wire: Wire) -> None:
         message = ExecuteMessage(insert.query_id, [int32(1), b"n"], ONE, LOCAL_SERIAL, skip_meta=wire.version >= 5,
                                  result_metadata_id=insert.result_metadata_id)  # fmt: skip
         outcomes += good(wire.ask(message, insert.result_metadata)).decode(dict_factory)
-    assert outcomes == [{"[applied]": True}, {"[applied]": False, "id": 1, "data": None, "name": "n"}]
+    assert outcomes == [
+        {"[applied]": True},
+        {"[applied]": False, "id": 1, "data": None, "name": "n"},
+    ]
 
 
 def test_values_by_name_tracing_and_a_custom_payload(wire: Wire) -> None:
@@ -264,7 +292,8 @@ def test_warnings(wire: Wire) -> None:
     if wire.version < 4:
         pytest.skip("warnings came with protocol version 4")
     queries: list[Any] = [
-        (False, f"INSERT INTO t (id, data) VALUES ({identity}, 0x{'ab' * 4000})", []) for identity in range(3)
+        (False, f"INSERT INTO t (id, data) VALUES ({identity}, 0x{'ab' * 4000})", [])
+        for identity in range(3)
     ]
     answer = good(wire.ask(BatchMessage(UNLOGGED, queries, ONE)))
     assert answer.warnings
@@ -273,11 +302,15 @@ def test_warnings(wire: Wire) -> None:
 
 def test_version_5_parameters(server: Server) -> None:
     with Wire(server.address, 5) as wire:
-        message = QueryMessage("INSERT INTO t (id, name) VALUES (1, 'x') USING TTL 100", ONE, keyspace=server.keyspace)
+        message = QueryMessage(
+            "INSERT INTO t (id, name) VALUES (1, 'x') USING TTL 100", ONE, keyspace=server.keyspace
+        )
         message.now_in_seconds = 1_700_000_000
         good(wire.ask(message))
         good(wire.ask(PrepareMessage("SELECT * FROM t", server.keyspace)))
-        batch = BatchMessage(UNLOGGED, [(False, "INSERT INTO t (id) VALUES (2)", [])], ONE, keyspace=server.keyspace)
+        batch = BatchMessage(
+            UNLOGGED, [(False, "INSERT INTO t (id) VALUES (2)", [])], ONE, keyspace=server.keyspace
+        )
         batch.now_in_seconds = 1_700_000_000
         good(wire.ask(batch))
 
@@ -294,7 +327,11 @@ def test_another_session_alters_the_table_and_prepares_again(server: Server, ver
 
         def execute() -> Any:
             message = ExecuteMessage(
-                prepared.query_id, [], ONE, skip_meta=version >= 5, result_metadata_id=prepared.result_metadata_id
+                prepared.query_id,
+                [],
+                ONE,
+                skip_meta=version >= 5,
+                result_metadata_id=prepared.result_metadata_id,
             )
             return good(first.ask(message, prepared.result_metadata))
 
@@ -325,7 +362,12 @@ def test_vectors(server: Server) -> None:
 def test_events_and_schema_changes(server: Server, wire: Wire) -> None:
     good(wire.ask(RegisterMessage(["SCHEMA_CHANGE", "STATUS_CHANGE", "TOPOLOGY_CHANGE"])))
     change = wire.run("CREATE TABLE seen (id int PRIMARY KEY)")
-    expected = {"change_type": "CREATED", "target_type": "TABLE", "keyspace": server.keyspace, "table": "seen"}
+    expected = {
+        "change_type": "CREATED",
+        "target_type": "TABLE",
+        "keyspace": server.keyspace,
+        "table": "seen",
+    }
     assert change.schema_change_event == expected
     event = wire.next_event()
     assert (event.event_type, event.event_args) == ("SCHEMA_CHANGE", expected)
@@ -336,7 +378,11 @@ ERRORS: list[tuple[str, int, type[Exception]]] = [
     ("SELEC", 0x2000, errors.RequestValidationException),
     ("SELECT * FROM no_such_table", 0x2200, errors.InvalidRequest),
     ("CREATE TABLE t (id int PRIMARY KEY)", 0x2400, errors.AlreadyExists),
-    ("CREATE KEYSPACE k WITH replication = {'class': 'NoSuch'}", 0x2300, errors.ConfigurationException),
+    (
+        "CREATE KEYSPACE k WITH replication = {'class': 'NoSuch'}",
+        0x2300,
+        errors.ConfigurationException,
+    ),
 ]
 
 
@@ -358,7 +404,9 @@ def test_too_few_replicas(wire: Wire) -> None:
 
 
 def test_an_unknown_statement(wire: Wire) -> None:
-    message = wire.ask(ExecuteMessage(b"0123456789abcdef", [], ONE, result_metadata_id=b"0123456789abcdef"))
+    message = wire.ask(
+        ExecuteMessage(b"0123456789abcdef", [], ONE, result_metadata_id=b"0123456789abcdef")
+    )
     assert isinstance(message, ErrorMessage)
     assert (message.code, message.info) == (0x2500, b"0123456789abcdef")
 

@@ -8,7 +8,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from cassandra import AlreadyExists, AuthenticationFailed, InvalidRequest, Unauthorized, Unavailable, aio
+from cassandra import (
+    AlreadyExists,
+    AuthenticationFailed,
+    InvalidRequest,
+    Unauthorized,
+    Unavailable,
+    aio,
+)
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.cluster import Cluster, NoHostAvailable
 from cassandra.protocol import SyntaxException
@@ -30,7 +37,11 @@ def guarded() -> Iterator[LocalCluster]:
 def no_thread_is_left() -> Iterator[None]:
     before = set(threading.enumerate())
     yield
-    left = [thread.name for thread in threading.enumerate() if thread not in before and "cassandra" in thread.name]
+    left = [
+        thread.name
+        for thread in threading.enumerate()
+        if thread not in before and "cassandra" in thread.name
+    ]
     assert left == []
 
 
@@ -64,7 +75,9 @@ def test_no_credentials_where_some_are_wanted(guarded: LocalCluster) -> None:
 def test_wrong_password_on_asyncio(guarded: LocalCluster) -> None:
     async def work() -> None:
         provider = PlainTextAuthProvider("cassandra", "wrong")
-        async with aio.Cluster(guarded.contact_points, port=guarded.port, auth_provider=provider) as cluster:
+        async with aio.Cluster(
+            guarded.contact_points, port=guarded.port, auth_provider=provider
+        ) as cluster:
             with pytest.raises(NoHostAvailable, match="AuthenticationFailed"):
                 await cluster.connect()
 

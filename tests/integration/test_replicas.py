@@ -40,7 +40,9 @@ _RANGE = re.compile(r"TokenRange\(start_token:(-?\d+), end_token:(-?\d+), endpoi
 def spread() -> Iterator[LocalCluster]:
     """Three nodes: two racks in one data centre, one in another."""
     settings = {"num_tokens": 8, "transient_replication_enabled": True}
-    with LocalCluster({"east": 2, "west": 1}, "5.0.9", racks={"east": 2}, config=settings, heap="384M") as local:
+    with LocalCluster(
+        {"east": 2, "west": 1}, "5.0.9", racks={"east": 2}, config=settings, heap="384M"
+    ) as local:
         with connect(local) as cluster, cluster.connect() as session:
             for name, replication in KEYSPACES.items():
                 session.execute(f"CREATE KEYSPACE {name} WITH replication = {replication}")
@@ -102,7 +104,10 @@ def test_replicas_are_the_servers(spread: LocalCluster) -> None:
 @pytest.mark.parametrize("keyspace", list(KEYSPACES))
 def test_prepared_requests_reach_a_replica(spread: LocalCluster, keyspace: str) -> None:
     for policy in (TokenAwarePolicy(RoundRobinPolicy()), AdaptivePolicy(RoundRobinPolicy())):
-        with connected(spread, policy) as cluster, cluster.connect(wait_for_all_pools=True) as session:
+        with (
+            connected(spread, policy) as cluster,
+            cluster.connect(wait_for_all_pools=True) as session,
+        ):
             assert_requests_reach_replicas(session, keyspace)
 
 
@@ -115,7 +120,9 @@ def test_the_coordinator_in_the_trace_is_a_replica(spread: LocalCluster) -> None
         for number in range(10):
             bound = insert.bind((f"traced{number}", number))
             trace = session.execute(bound, trace=True).response_future.get_query_trace(max_wait=20)
-            assert str(trace.coordinator) in addresses(cluster, "simple_one", f"traced{number}".encode())
+            assert str(trace.coordinator) in addresses(
+                cluster, "simple_one", f"traced{number}".encode()
+            )
             # Nobody else had to be asked: the coordinator holds the one replica itself.
             assert {str(event.source) for event in trace.events} == {str(trace.coordinator)}
 
@@ -145,7 +152,11 @@ def test_a_new_keyspace_is_routed_at_once_and_follows_its_replication(spread: Lo
         assert len(cluster.metadata.get_replicas("fresh", b"key")) == 1
         with connect(spread) as other, other.connect() as changing:
             changing.execute(f"ALTER KEYSPACE fresh WITH replication = {KEYSPACES['both']}")
-        wait_for(lambda: len(cluster.metadata.get_replicas("fresh", b"key")) == 3, "the new replication", 10)
+        wait_for(
+            lambda: len(cluster.metadata.get_replicas("fresh", b"key")) == 3,
+            "the new replication",
+            10,
+        )
         session.execute("DROP KEYSPACE fresh")
         assert cluster.metadata.get_replicas("fresh", b"key") == []
 
@@ -203,5 +214,7 @@ def test_nothing_is_lost_while_a_node_comes_and_goes(spread: LocalCluster) -> No
         assert len(loader.acknowledged) > 100
         select = session.prepare("SELECT v FROM east_two.t WHERE id = ?")
         select.consistency_level = ConsistencyLevel.ALL
-        outcomes = execute_concurrent_with_args(session, select, [(key,) for key in loader.acknowledged])
+        outcomes = execute_concurrent_with_args(
+            session, select, [(key,) for key in loader.acknowledged]
+        )
         assert all(success and result.one() is not None for success, result in outcomes)

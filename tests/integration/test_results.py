@@ -48,7 +48,9 @@ def written(node: LocalCluster) -> Iterator[tuple[Session, dict[int, tuple[Any, 
         session.execute(
             "CREATE TABLE wide (p int, c int, u uuid, t text, d double, b boolean, at timestamp, v vector<float, 3>, PRIMARY KEY (p, c))"
         )
-        insert = session.prepare(f"INSERT INTO wide ({', '.join(NAMES)}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
+        insert = session.prepare(
+            f"INSERT INTO wide ({', '.join(NAMES)}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+        )
         rows = [row(number) for number in range(COUNT)]
         in_flight: list[Any] = []
         for partition in range(PARTITIONS):
@@ -112,7 +114,9 @@ def test_every_way_gives_the_same(written: tuple[Session, dict[int, tuple[Any, .
     del result
 
 
-async def test_every_way_awaited(node: LocalCluster, written: tuple[Session, dict[int, tuple[Any, ...]]]) -> None:
+async def test_every_way_awaited(
+    node: LocalCluster, written: tuple[Session, dict[int, tuple[Any, ...]]]
+) -> None:
     pytest.importorskip("pyarrow")
     session, rows = written
     async with aio.Cluster(node.contact_points, port=node.port) as cluster:

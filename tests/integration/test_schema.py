@@ -99,7 +99,17 @@ FROM_5_0 = [
        WITH allow_auto_snapshot = false AND incremental_backups = false""",
 ]
 
-PLACES = ("keyspaces", "tables", "columns", "types", "indexes", "views", "functions", "aggregates", "column_masks")
+PLACES = (
+    "keyspaces",
+    "tables",
+    "columns",
+    "types",
+    "indexes",
+    "views",
+    "functions",
+    "aggregates",
+    "column_masks",
+)
 
 
 def build(session: Session, newest: bool) -> None:
@@ -113,8 +123,12 @@ def rows_of(session: Session, newest: bool) -> dict[str, list[dict[str, Any]]]:
     found = {}
     for place in PLACES:
         if place != "column_masks" or newest:
-            rows = session.execute(f"SELECT * FROM system_schema.{place} WHERE keyspace_name = '{NAME}'").all()
-            found[place] = [{k: v for k, v in row.items() if k not in ("id", "base_table_id")} for row in rows]
+            rows = session.execute(
+                f"SELECT * FROM system_schema.{place} WHERE keyspace_name = '{NAME}'"
+            ).all()
+            found[place] = [
+                {k: v for k, v in row.items() if k not in ("id", "base_table_id")} for row in rows
+            ]
     return found
 
 
@@ -137,7 +151,12 @@ def check_round_trip(local: LocalCluster, newest: bool) -> None:
             export = keyspace_of(cluster).export_as_string()
             with connect(local) as other, other.connect():
                 assert keyspace_of(other).export_as_string() == export
-            assert keyspace_of(cluster).tables["simple"].dropped_columns["dropped"].cql_type.startswith("frozen<tuple<")
+            assert (
+                keyspace_of(cluster)
+                .tables["simple"]
+                .dropped_columns["dropped"]
+                .cql_type.startswith("frozen<tuple<")
+            )
             session.execute(f'DROP KEYSPACE "{NAME}"')
             assert NAME not in cluster.metadata.keyspaces
             for statement in statements_of(export):
@@ -148,7 +167,9 @@ def check_round_trip(local: LocalCluster, newest: bool) -> None:
             assert keyspace_of(cluster).export_as_string() == export
             for keyspace in cluster.metadata.keyspaces.values():
                 assert keyspace._exc_info is None
-                assert [table.name for table in keyspace.tables.values() if table._exc_info is not None] == []
+                assert [
+                    table.name for table in keyspace.tables.values() if table._exc_info is not None
+                ] == []
             assert cluster.metadata.keyspaces["system_virtual_schema"].virtual
             assert cluster.metadata.keyspaces["system_views"].tables["settings"].virtual
             assert "CREATE TABLE system.local" in cluster.metadata.export_schema_as_string()
@@ -212,7 +233,10 @@ def test_what_another_session_changes_is_seen(node: LocalCluster) -> None:
 
 
 def test_what_a_statement_changes_in_views_is_seen(node: LocalCluster, keyspace: str) -> None:
-    with connect(node, schema_event_refresh_window=-1) as cluster, cluster.connect(keyspace) as session:
+    with (
+        connect(node, schema_event_refresh_window=-1) as cluster,
+        cluster.connect(keyspace) as session,
+    ):
         session.execute("CREATE TABLE t (id int PRIMARY KEY, a int)")
         session.execute(
             "CREATE MATERIALIZED VIEW v AS SELECT * FROM t WHERE a IS NOT NULL AND id IS NOT NULL PRIMARY KEY (a, id)"
@@ -232,7 +256,9 @@ def test_virtual_keyspaces_can_be_read_again(node: LocalCluster) -> None:
 
 
 async def test_the_asyncio_face_reads_on_demand(node: LocalCluster, keyspace: str) -> None:
-    async with aio.Cluster(node.contact_points, port=node.port, schema_event_refresh_window=-1) as cluster:
+    async with aio.Cluster(
+        node.contact_points, port=node.port, schema_event_refresh_window=-1
+    ) as cluster:
         session = await cluster.connect(keyspace)
         await session.execute("CREATE TABLE t (id int PRIMARY KEY)")
         assert "t" in cluster.metadata.keyspaces[keyspace].tables

@@ -38,8 +38,14 @@ SCALARS: dict[str, tuple[Any, Any]] = {
     "smallint": (-32768, 32767),
     "text": ("", "\u20ac\U0001f600"),
     "time": (Time(0), Time("23:59:59.999999999")),
-    "timestamp": (datetime.datetime(1969, 12, 31, 23, 59, 59, 999000), datetime.datetime(2024, 2, 29, 1, 2, 3, 456000)),
-    "timeuuid": (uuid.UUID("13814000-1dd2-11b2-8000-000000000000"), uuid.UUID("13814000-1dd2-11b3-8000-000000000001")),
+    "timestamp": (
+        datetime.datetime(1969, 12, 31, 23, 59, 59, 999000),
+        datetime.datetime(2024, 2, 29, 1, 2, 3, 456000),
+    ),
+    "timeuuid": (
+        uuid.UUID("13814000-1dd2-11b2-8000-000000000000"),
+        uuid.UUID("13814000-1dd2-11b3-8000-000000000001"),
+    ),
     "tinyint": (-128, 127),
     "uuid": (uuid.UUID(int=1 << 76), uuid.UUID("ffffffff-ffff-4fff-bfff-ffffffffffff")),
     "varchar": ("x", "y"),
@@ -104,12 +110,24 @@ class Literals(Encoder):
         if name == "list":
             return "[" + ", ".join([self.of(inner, item) for item in value]) + "]"
         if name == "vector":
-            return "[" + ", ".join([self.of(inner.rpartition(",")[0], item) for item in value]) + "]"
+            return (
+                "[" + ", ".join([self.of(inner.rpartition(",")[0], item) for item in value]) + "]"
+            )
         if name == "map":
             key, item_type = split(inner)
-            return "{" + ", ".join([f"{self.of(key, k)}: {self.of(item_type, v)}" for k, v in value.items()]) + "}"
+            return (
+                "{"
+                + ", ".join(
+                    [f"{self.of(key, k)}: {self.of(item_type, v)}" for k, v in value.items()]
+                )
+                + "}"
+            )
         if name == "tuple":
-            return "(" + ", ".join([self.of(t, v) for t, v in zip(split(inner), value, strict=True)]) + ")"
+            return (
+                "("
+                + ", ".join([self.of(t, v) for t, v in zip(split(inner), value, strict=True)])
+                + ")"
+            )
         if cql == "inet":
             return f"'{value}'"
         return self.cql_encode_all_types(value)
@@ -132,7 +150,9 @@ def session(node: LocalCluster) -> Iterator[Session]:
     """A session in a keyspace of its own."""
     with connect(node) as cluster:
         made = cluster.connect()
-        made.execute("CREATE KEYSPACE types WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
+        made.execute(
+            "CREATE KEYSPACE types WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"
+        )
         made.set_keyspace("types")
         yield made
         made.execute("DROP KEYSPACE types", timeout=60)
@@ -159,18 +179,25 @@ def test_written_and_read_back(session: Session, number: int) -> None:
     session.execute(f"{into} (2, {texts})")
     session.execute(session.prepare(f"{into} ({marks})"), [3, *[None] * len(columns)])
     selected = f"SELECT {', '.join(names)} FROM {table} WHERE id = "
-    for row in (list(session.execute(selected + "1").one()), list(session.execute(selected + "2").one())):
+    for row in (
+        list(session.execute(selected + "1").one()),
+        list(session.execute(selected + "2").one()),
+    ):
         for (cql, value), found in zip(columns, row, strict=True):
             assert plain(found) == plain(value), cql
         # What came can be written again.
         session.execute(session.prepare(f"{into} ({marks})"), [1, *row])
-    assert [plain(value) for value in session.execute(selected + "1").one()] == [plain(value) for _, value in columns]
+    assert [plain(value) for value in session.execute(selected + "1").one()] == [
+        plain(value) for _, value in columns
+    ]
     assert all(not value for value in session.execute(selected + "3").one())
 
 
 def test_user_types(session: Session) -> None:
     session.execute("CREATE TYPE inner_t (a int, b text)")
-    session.execute("CREATE TYPE addr (street text, tags frozen<list<text>>, more frozen<inner_t>, v vector<float, 2>)")
+    session.execute(
+        "CREATE TYPE addr (street text, tags frozen<list<text>>, more frozen<inner_t>, v vector<float, 2>)"
+    )
     session.execute(
         "CREATE TABLE users (id int PRIMARY KEY, one frozen<addr>, many list<frozen<addr>>, v vector<frozen<addr>, 2>)"
     )
@@ -184,7 +211,11 @@ def test_user_types(session: Session) -> None:
     assert list(row.v) == [whole, whole]
     session.execute("ALTER TYPE addr ADD later int")
     session.execute("INSERT INTO users (id, one) VALUES (2, {street: 'z', more: {a: 5}})")
-    assert tuple(session.execute("SELECT one FROM users WHERE id = 2").one().one)[:3] == ("z", None, (5, None))
+    assert tuple(session.execute("SELECT one FROM users WHERE id = 2").one().one)[:3] == (
+        "z",
+        None,
+        (5, None),
+    )
 
 
 def test_counters(session: Session) -> None:

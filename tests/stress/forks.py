@@ -30,7 +30,9 @@ class Load:
         self.session = self._cluster.connect()
         self._ended = threading.Event()
         works = [self._execute] * EXECUTING + [self._register, self._look, self._connect]
-        self._threads = [threading.Thread(target=self._repeat, args=(work,), daemon=True) for work in works]
+        self._threads = [
+            threading.Thread(target=self._repeat, args=(work,), daemon=True) for work in works
+        ]
         for thread in self._threads:
             thread.start()
 
@@ -102,7 +104,9 @@ def has_ended(pid: int, patience: float) -> bool:
 
 def run(count: int) -> int:
     """How many of `count` children hung or failed."""
-    warnings.simplefilter("ignore", DeprecationWarning)  # of Python 3.12 on, about forks of processes with threads
+    warnings.simplefilter(
+        "ignore", DeprecationWarning
+    )  # of Python 3.12 on, about forks of processes with threads
     hung = 0
     with node() as (address, port):
         load = Load(address, port)

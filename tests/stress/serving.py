@@ -47,7 +47,11 @@ def main(what: str, run: Callable[[int], int]) -> None:
     """Parse the command line, have ``run(count)`` give the number of those that hung, and exit accordingly."""
     parser = argparse.ArgumentParser(description=what)
     parser.add_argument("--count", type=int, default=1000, help="how many of them")
-    parser.add_argument("--loop", choices=["asyncio", "uvloop"], help="that engines run on; default: what is installed")
+    parser.add_argument(
+        "--loop",
+        choices=["asyncio", "uvloop"],
+        help="that engines run on; default: what is installed",
+    )
     options = parser.parse_args()
     if options.loop == "asyncio":
         sys.modules["uvloop"] = None  # type: ignore[assignment]  # importing it is an ImportError then

@@ -60,7 +60,9 @@ BAD: list[Any] = [
 
 
 def metadata() -> ResultMetadata:
-    return ResultMetadata([ColumnMetadata("k", "t", "a", t.Int32Type), ColumnMetadata("k", "t", "b", t.UTF8Type)])
+    return ResultMetadata(
+        [ColumnMetadata("k", "t", "a", t.Int32Type), ColumnMetadata("k", "t", "b", t.UTF8Type)]
+    )
 
 
 def prepared() -> PreparedStatement:
@@ -79,7 +81,10 @@ def execute(statement: Any) -> None:
         speculative_execution_policy=None,
     )
     session = SimpleNamespace(
-        default_fetch_size=100, timestamp_generator=None, use_client_timestamp=True, default_vector_type="list"
+        default_fetch_size=100,
+        timestamp_generator=None,
+        use_client_timestamp=True,
+        default_vector_type="list",
     )
     for dialect in (4, 0x105):
         engine = SimpleNamespace(core=SimpleNamespace(dialect=dialect))
@@ -107,7 +112,11 @@ def all_of(methods: dict[str, tuple[Any, ...]], thing: Any) -> None:
 
 def attributes(thing: object) -> list[str]:
     """What of `thing` may be read from outside and, perhaps, be set."""
-    return [name for name in dir(type(thing)) if not name.startswith("__") and not callable(getattr(thing, name, None))]
+    return [
+        name
+        for name in dir(type(thing))
+        if not name.startswith("__") and not callable(getattr(thing, name, None))
+    ]
 
 
 def overwritten(make: Callable[[], Any], use: Callable[[Any], object]) -> None:
@@ -129,19 +138,29 @@ def statements() -> None:
 
 def requests() -> None:
     def make() -> Any:
-        request = _impl.exchange.RequestBase(session(), None, payload(), None, None, None, None, lambda done: None)
+        request = _impl.exchange.RequestBase(
+            session(), None, payload(), None, None, None, None, lambda done: None
+        )
         request._plan = iter(["host"])
         return request
 
     def payload() -> Any:
-        return ExecutePayload(prepared(), False, None, 1, prepared().bind((1, "x")).block, 100, None, None, None)
+        return ExecutePayload(
+            prepared(), False, None, 1, prepared().bind((1, "x")).block, 100, None, None, None
+        )
 
     def session() -> Any:
-        exchange = _impl.exchange.Exchange(_impl.frame.FrameWriter(4), lambda call: call, lambda: None)
-        connection = SimpleNamespace(dialect=4, version=4, exchange=exchange, endpoint="e", peer_version=4)
+        exchange = _impl.exchange.Exchange(
+            _impl.frame.FrameWriter(4), lambda call: call, lambda: None
+        )
+        connection = SimpleNamespace(
+            dialect=4, version=4, exchange=exchange, endpoint="e", peer_version=4
+        )
         core = SimpleNamespace(on_latency=None, user_types={})
         pool = SimpleNamespace(connections=[connection])
-        return SimpleNamespace(pools_by_id={}, pools={"host": pool}, core=core, connection=connection, timers=None)
+        return SimpleNamespace(
+            pools_by_id={}, pools={"host": pool}, core=core, connection=connection, timers=None
+        )
 
     def use(request: Any) -> None:
         owner = session()
@@ -149,7 +168,10 @@ def requests() -> None:
         with contextlib.suppress(Exception):
             request.try_next_host()
         for attempt in list(request.attempts or ()):
-            overwritten(partial(_same, attempt), lambda one: request.on_answer(one, owner.connection, 8, 0, VOID_BODY))
+            overwritten(
+                partial(_same, attempt),
+                lambda one: request.on_answer(one, owner.connection, 8, 0, VOID_BODY),
+            )
             for body in BAD:
                 with contextlib.suppress(Exception):
                     request.on_answer(attempt, owner.connection, 8, 0, body)
@@ -164,7 +186,11 @@ def requests() -> None:
         exchange = session().connection.exchange
         for _ in range(3):
             exchange.send(SimpleNamespace(), 1, 0, b"")
-        for envelopes in ([envelope], [(envelope,) * 5], [(1, envelope, envelope, envelope, envelope)]):
+        for envelopes in (
+            [envelope],
+            [(envelope,) * 5],
+            [(1, envelope, envelope, envelope, envelope)],
+        ):
             with contextlib.suppress(Exception):
                 exchange.dispatch(session().connection, envelopes)
 
@@ -203,12 +229,21 @@ def calls() -> None:
         kind = type(make())
         for name, arguments in methods.items():
             for place, value in itertools.product(range(len(arguments) + 1), BAD):
-                given = [*arguments[:place], value, *arguments[place + 1 :]] if place < len(arguments) else [*arguments]
+                given = (
+                    [*arguments[:place], value, *arguments[place + 1 :]]
+                    if place < len(arguments)
+                    else [*arguments]
+                )
                 for thing in (make(), object_of(kind)):
                     with contextlib.suppress(Exception):
                         drained(getattr(thing, name)(*given))
         for value, other in itertools.product(BAD, BAD):
-            for arguments in ((value,), (value, other), (value, other, value), (other, value, value)):
+            for arguments in (
+                (value,),
+                (value, other),
+                (value, other, value),
+                (other, value, value),
+            ):
                 thing = make()
                 with contextlib.suppress(Exception):
                     thing.__init__(*arguments)
@@ -277,7 +312,9 @@ def mutating() -> None:
     rows = _impl.rows.RowPlan(["a"], [_impl.codecs.int32()])
     offset: Any
     count: Any
-    for offset, count in itertools.product((Liar(1, 0, 1 << 30), Liar(1, 0, -(1 << 30)), 0), (Liar(1, 1, 1 << 20), 1)):
+    for offset, count in itertools.product(
+        (Liar(1, 0, 1 << 30), Liar(1, 0, -(1 << 30)), 0), (Liar(1, 1, 1 << 20), 1)
+    ):
         for name in ("tuples", "dicts", "columns", "iterate"):
             with contextlib.suppress(Exception):
                 drained(getattr(rows, name)(ROW, offset, count))

@@ -15,9 +15,13 @@ SCRIPTS = sorted(path for path in BENCHMARKS.glob("[a-z]*.py") if "__main__" in 
 
 def started(script: Path, directory: Path, *options: str) -> subprocess.CompletedProcess[str]:
     # The tree's own package may have no extensions where the tests run on an installed one.
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("CASS_DRIVER_")}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("CASS_DRIVER_")
+    }
     command = [sys.executable, *options, str(script), "--help"]
-    return subprocess.run(command, cwd=directory, env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, cwd=directory, env=environment, capture_output=True, text=True, check=False
+    )
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)

@@ -36,7 +36,11 @@ def cythonize(modules: list[Extension], **_: Any) -> list[Extension]:
 @pytest.fixture
 def run_setup(monkeypatch: pytest.MonkeyPatch) -> Any:
     given: dict[str, Any] = {}
-    setuptools, cython, build = ModuleType("setuptools"), ModuleType("Cython"), ModuleType("Cython.Build")
+    setuptools, cython, build = (
+        ModuleType("setuptools"),
+        ModuleType("Cython"),
+        ModuleType("Cython.Build"),
+    )
     setuptools.__dict__.update(Extension=Extension, setup=given.update)
     build.__dict__.update(cythonize=cythonize)
     for module in (setuptools, cython, build):
@@ -58,7 +62,8 @@ def run_setup(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_each_pyx_is_an_extension_that_may_fail(run_setup: Any) -> None:
     modules = run_setup()
     assert {module.name for module in modules} == {
-        f"cassandra._accel.{source.stem}" for source in (ROOT / "cassandra" / "_accel").glob("*.pyx")
+        f"cassandra._accel.{source.stem}"
+        for source in (ROOT / "cassandra" / "_accel").glob("*.pyx")
     }
     assert [module.optional for module in modules] == [True] * len(modules)
 

@@ -20,7 +20,12 @@ class FakeFuture:
         self.callbacks: list[tuple[Any, ...]] = []
 
     def add_callbacks(
-        self, callback: Any, errback: Any, callback_args: Any = (), errback_args: Any = (), **kwargs: Any
+        self,
+        callback: Any,
+        errback: Any,
+        callback_args: Any = (),
+        errback_args: Any = (),
+        **kwargs: Any,
     ) -> None:
         self.callbacks.append((callback, callback_args, errback, errback_args))
         if self.done:
@@ -134,7 +139,9 @@ def test_the_first_error_is_raised() -> None:
 
 def test_errors_are_outcomes_on_request() -> None:
     outcomes = list(
-        execute_concurrent_with_args(SynchronousSession({3}), "q", arguments(5), raise_on_first_error=False)
+        execute_concurrent_with_args(
+            SynchronousSession({3}), "q", arguments(5), raise_on_first_error=False
+        )
     )
     assert [outcome.success for outcome in outcomes] == [True, True, True, False, True]
     assert isinstance(outcomes[3].result_or_exc, ValueError)
@@ -159,7 +166,9 @@ def test_a_generator_takes_statements_as_it_is_read() -> None:
             taken.append(i)
             yield "q", (i,)
 
-    outcomes = execute_concurrent(SynchronousSession(), statements(), concurrency=10, results_generator=True)
+    outcomes = execute_concurrent(
+        SynchronousSession(), statements(), concurrency=10, results_generator=True
+    )
     first = next(iter(outcomes))
     assert first.result_or_exc == [0]
     assert len(taken) <= 30

@@ -108,6 +108,9 @@ def test_quoting() -> None:
 def test_a_mapping_for_enums_of_a_programs_own() -> None:
     encoder = Encoder()
     encoder.mapping[Zone] = lambda zone: "zone"
-    assert (encoder.cql_encode_all_types(Zone.NORTH), encoder.cql_encode_all_types(Plain.WORD)) == ("zone", "'word'")
+    assert (encoder.cql_encode_all_types(Zone.NORTH), encoder.cql_encode_all_types(Plain.WORD)) == (
+        "zone",
+        "'word'",
+    )
     encoder.mapping[enum.Enum] = lambda member: "member"
     assert encoder.cql_encode_all_types(Plain.WORD) == "member"

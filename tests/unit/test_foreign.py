@@ -16,7 +16,12 @@ OURS = Path(cassandra.__file__).parent
 
 
 def install_ours(site: Path) -> None:
-    shutil.copytree(OURS, site / "cassandra", dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__", "*.c"))
+    shutil.copytree(
+        OURS,
+        site / "cassandra",
+        dirs_exist_ok=True,
+        ignore=shutil.ignore_patterns("__pycache__", "*.c"),
+    )
 
 
 def install_other(site: Path, modules: list[str]) -> None:
@@ -35,7 +40,12 @@ def install_other(site: Path, modules: list[str]) -> None:
 def run(site: Path, code: str) -> subprocess.CompletedProcess[str]:
     environment = {"PYTHONPATH": str(site), "PATH": "/usr/bin:/bin"}
     return subprocess.run(
-        [sys.executable, "-S", "-c", code], capture_output=True, text=True, env=environment, cwd=site, check=False
+        [sys.executable, "-S", "-c", code],
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=site,
+        check=False,
     )
 
 
@@ -52,14 +62,18 @@ def test_ours_alone_is_accepted(tmp_path: Path) -> None:
     assert done.stdout == "fine\n", done.stderr
 
 
-@pytest.mark.parametrize("module", ["cluster.py", "cluster.cpython-311-x86_64-linux-gnu.so", "row_parser.pyx"])
+@pytest.mark.parametrize(
+    "module", ["cluster.py", "cluster.cpython-311-x86_64-linux-gnu.so", "row_parser.pyx"]
+)
 def test_ours_installed_over_another(tmp_path: Path, module: str) -> None:
     install_other(tmp_path, [module])
     install_ours(tmp_path)
     check_refused(run(tmp_path, "import cassandra"))
 
 
-@pytest.mark.parametrize("entry", ["cluster", "query", "policies", "cqltypes", "protocol", "util", "metadata"])
+@pytest.mark.parametrize(
+    "entry", ["cluster", "query", "policies", "cqltypes", "protocol", "util", "metadata"]
+)
 def test_another_installed_over_ours(tmp_path: Path, entry: str) -> None:
     install_ours(tmp_path)
     install_other(tmp_path, ["cluster.py", "query.py", "util.py"])

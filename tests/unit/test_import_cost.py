@@ -23,7 +23,9 @@ def test_import_pulls_in_nothing_optional() -> None:
     assert not loaded & UNWANTED
     packages = {name.partition(".")[0] for name in loaded}
     strangers = {
-        name for name in packages - sys.stdlib_module_names if not name.startswith(("cassandra", "_cython_", "cython_"))
+        name
+        for name in packages - sys.stdlib_module_names
+        if not name.startswith(("cassandra", "_cython_", "cython_"))
     }
     assert strangers == set()
 
@@ -40,7 +42,16 @@ def test_import_of_the_package_alone_is_small() -> None:
     done = run_python(code)
     assert done.returncode == 0, done.stderr
     loaded = set(done.stdout.split())
-    assert not loaded & {*UNWANTED, "asyncio", "ssl", "socket", "subprocess", "inspect", "decimal", "datetime"}
+    assert not loaded & {
+        *UNWANTED,
+        "asyncio",
+        "ssl",
+        "socket",
+        "subprocess",
+        "inspect",
+        "decimal",
+        "datetime",
+    }
     assert {name for name in loaded if name.startswith("cassandra")} == {
         "cassandra",
         "cassandra._foreign",

@@ -91,12 +91,19 @@ def imported(node: ast.AST) -> list[str]:
     if isinstance(node, ast.ImportFrom):
         assert node.level == 0, f"relative import at line {node.lineno}"
         module = node.module or ""
-        return [f"{module}.{alias.name}" if f"{module}.{alias.name}" in KNOWN else module for alias in node.names]
+        return [
+            f"{module}.{alias.name}" if f"{module}.{alias.name}" in KNOWN else module
+            for alias in node.names
+        ]
     return []
 
 
 def is_type_checking(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+    return (
+        isinstance(node, ast.If)
+        and isinstance(node.test, ast.Name)
+        and node.test.id == "TYPE_CHECKING"
+    )
 
 
 def runtime_imports(tree: ast.AST) -> Iterator[tuple[str, int, bool]]:
@@ -132,7 +139,10 @@ def test_imports_point_down(module: str, path: Path) -> None:
 
 @pytest.mark.parametrize(("module", "path"), ALL, ids=[name for name, _ in ALL])
 def test_code_inside_imports_from_the_module_that_defines(module: str, path: Path) -> None:
-    packages = {name for name, p in ALL if p.name == "__init__.py"} - {"cassandra._accel", "cassandra.util"}
+    packages = {name for name, p in ALL if p.name == "__init__.py"} - {
+        "cassandra._accel",
+        "cassandra.util",
+    }
     if (
         path.name == "__init__.py"
     ):  # a face hands on from its own rooms' faces: cassandra.protocol from cassandra.protocol.messages
@@ -155,7 +165,9 @@ def test_imports_inside_functions_are_for_optional_packages(module: str, path: P
     assert not wrong, f"{module} imports inside a function: {wrong}"
 
 
-@pytest.mark.parametrize(("module", "path"), [(m, p) for m, p in ALL if p.name == "__init__.py"], ids=str)
+@pytest.mark.parametrize(
+    ("module", "path"), [(m, p) for m, p in ALL if p.name == "__init__.py"], ids=str
+)
 def test_a_package_face_only_hands_names_on(module: str, path: Path) -> None:
     allowed = (ast.Import, ast.ImportFrom, ast.Expr, ast.Assign, ast.AnnAssign, ast.For, ast.Delete)
     wrong = [

@@ -53,7 +53,15 @@ def test_vints_there_and_back(values: list[int]) -> None:
 
 @pytest.mark.parametrize(
     ("value", "expected"),
-    [(0, "00"), (-1, "ff"), (127, "7f"), (128, "0080"), (-128, "80"), (-129, "ff7f"), (1 << 64, "010000000000000000")],
+    [
+        (0, "00"),
+        (-1, "ff"),
+        (127, "7f"),
+        (128, "0080"),
+        (-128, "80"),
+        (-129, "ff7f"),
+        (1 << 64, "010000000000000000"),
+    ],
 )
 def test_varints(value: int, expected: str) -> None:
     assert marshal.varint_pack(value).hex() == expected

@@ -15,7 +15,9 @@ from tests.conftest import Twins
 
 def make(twins: Twins, tolerance: int = 10**6) -> tuple[Any, list[tuple[int, int]]]:
     drifts: list[tuple[int, int]] = []
-    return twins.clock.MicrosecondClock(tolerance, lambda now, last: drifts.append((now, last))), drifts
+    return twins.clock.MicrosecondClock(
+        tolerance, lambda now, last: drifts.append((now, last))
+    ), drifts
 
 
 def test_it_tells_the_time_in_microseconds(twins: Twins) -> None:
@@ -83,7 +85,11 @@ def test_no_warning_where_it_is_switched_off(caplog: pytest.LogCaptureFixture) -
 
 def test_its_settings_may_be_changed() -> None:
     generator = MonotonicTimestampGenerator()
-    assert (generator.warn_on_drift, generator.warning_threshold, generator.warning_interval) == (True, 1.0, 1.0)
+    assert (generator.warn_on_drift, generator.warning_threshold, generator.warning_interval) == (
+        True,
+        1.0,
+        1.0,
+    )
     generator.warning_threshold = 2.5
     assert generator.warning_threshold == 2.5
     assert generator._next_timestamp(10, 5) == 10

@@ -53,10 +53,14 @@ def test_same_signatures(name: str, compiled: Twins) -> None:
         assert callable(ours) == callable(theirs), public
         if inspect.isclass(ours):
             assert inspect.isclass(theirs), public
-            methods = [m for m in vars(ours) if not m.startswith("_") and callable(getattr(ours, m))]
+            methods = [
+                m for m in vars(ours) if not m.startswith("_") and callable(getattr(ours, m))
+            ]
             for method in methods:
                 assert hasattr(theirs, method), f"{public}.{method}"
-                check_parameters(getattr(ours, method), getattr(theirs, method), f"{public}.{method}")
+                check_parameters(
+                    getattr(ours, method), getattr(theirs, method), f"{public}.{method}"
+                )
         elif callable(ours):
             check_parameters(ours, theirs, public)
 

@@ -89,7 +89,9 @@ class Codec:
         Gives the number of elements written. Raises TypeError for a buffer of another kind, ValueError for one too small,
         DecodeError for malformed data and for nulls.
         """
-        raise TypeError(f"{self.cql_name} is not a list, set or vector of numbers; it cannot be decoded into a buffer")
+        raise TypeError(
+            f"{self.cql_name} is not a list, set or vector of numbers; it cannot be decoded into a buffer"
+        )
 
     def __repr__(self) -> str:
         return f"<codec of {self.cql_name}>"
@@ -104,7 +106,9 @@ class Leaf(Codec):
         """See `Codec._encode_many`."""
         try:
             return [*map(self.encode, values)]
-        except Exception:  # once more, one by one: that finds the value and says what is wrong with it
+        except (
+            Exception
+        ):  # once more, one by one: that finds the value and says what is wrong with it
             return None
 
     def _decode_many(self, bodies: list[bytes]) -> list[Any] | None:
@@ -138,7 +142,9 @@ class FunctionCodec(Codec):
         refuse_missing(value, f"a value of {self.cql_name}")
         data = self._encode(value)
         if not isinstance(data, (bytes, bytearray, memoryview)):
-            raise TypeError(f"{self.cql_name}: the type's encoding returned {type(data).__name__}, not bytes")
+            raise TypeError(
+                f"{self.cql_name}: the type's encoding returned {type(data).__name__}, not bytes"
+            )
         return bytes(data)
 
     def decode(self, data: Data) -> Any:

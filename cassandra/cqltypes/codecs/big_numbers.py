@@ -16,12 +16,17 @@ __all__ = ["WIDE_CONTEXT", "check_size", "digits_limit", "int_of_digits", "to_de
 
 # As wide as the module allows, so that nothing is ever rounded.
 WIDE_CONTEXT = decimal.Context(
-    prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN, traps=[decimal.InvalidOperation]
+    prec=decimal.MAX_PREC,
+    Emax=decimal.MAX_EMAX,
+    Emin=decimal.MIN_EMIN,
+    traps=[decimal.InvalidOperation],
 )
 
 _LEAF_BITS = 1024
 _LEAF_DIGITS = 512  # below 640, which is what set_int_max_str_digits() cannot go under
-_KEPT = 1 << 19  # powers of two and of five to such exponents are kept: half a megabyte of them at most
+_KEPT = (
+    1 << 19
+)  # powers of two and of five to such exponents are kept: half a megabyte of them at most
 
 _twos: dict[int, decimal.Decimal] = {}
 _fives: dict[int, int] = {}

@@ -28,7 +28,10 @@ def buffer_of(value: Any) -> memoryview | None:
 
     The memory of a masked array says nothing of its mask: its elements are looked at one by one.
     """
-    if isinstance(value, (list, tuple, set, frozenset, str, bytes)) or masked_array(value) is not None:
+    if (
+        isinstance(value, (list, tuple, set, frozenset, str, bytes))
+        or masked_array(value) is not None
+    ):
         return None
     try:
         return memoryview(value)
@@ -139,7 +142,13 @@ def store(packed: bytes | bytearray, code: str, out: Any, name: str) -> int:
     order, letter = (form[0], form[1:]) if form[:1] in "<>=!@" and form else ("@", form)
     kind = "f" if letter in ("f", "d") else "i"
     alike = len(letter) == 1 and letter in "bhilqnfd" and kind == ("f" if code in "fd" else "i")
-    if view.readonly or view.ndim != 1 or not view.c_contiguous or view.itemsize != width or not alike:
+    if (
+        view.readonly
+        or view.ndim != 1
+        or not view.c_contiguous
+        or view.itemsize != width
+        or not alike
+    ):
         raise TypeError(
             f"{name}: the buffer to decode into must be writable, contiguous, of one dimension and of the "
             f"format {code!r}; it has the format {form!r}, {view.ndim} dimensions"
@@ -181,4 +190,6 @@ def check_dimension(element: str, width: int, dimension: int) -> None:
 def check_multiple(name: str, size: int, width: int, dimension: int) -> None:
     """Raise `DecodeError` unless `size` bytes are `dimension` elements of `width`."""
     if size != width * dimension:
-        malformed(name, f"takes {width * dimension} bytes ({dimension} elements of {width}), got {size}")
+        malformed(
+            name, f"takes {width * dimension} bytes ({dimension} elements of {width}), got {size}"
+        )

@@ -49,7 +49,9 @@ def _packed(value: Any, code: str) -> bytes | None:
             return None
         try:
             return struct.pack(f">{len(value)}{code}", *value)
-        except Exception:  # once more, one by one: that finds the element and says what is wrong with it
+        except (
+            Exception
+        ):  # once more, one by one: that finds the element and says what is wrong with it
             return None
     view = buffer_of(value)
     if view is None:
@@ -99,7 +101,9 @@ class ListCodec(Codec):
 
     __slots__ = ("_element", "_finish")
 
-    def __init__(self, name: str, element: Codec, finish: Callable[[list[Any]], Any] | None, empty: object) -> None:
+    def __init__(
+        self, name: str, element: Codec, finish: Callable[[list[Any]], Any] | None, empty: object
+    ) -> None:
         super().__init__(name, empty=empty)
         self._element = element
         self._finish = finish
@@ -189,7 +193,9 @@ class ListCodec(Codec):
         packed = without_lengths(data, count, element.width)
         if packed is None:
             self.decode(data)  # says what is malformed, where something is
-            malformed(self.cql_name, "has null or empty elements, which a buffer of numbers cannot hold")
+            malformed(
+                self.cql_name, "has null or empty elements, which a buffer of numbers cannot hold"
+            )
         return store(packed, element.struct_code, out, self.cql_name)
 
 
@@ -253,7 +259,10 @@ class MapCodec(Codec):
         values: list[Any] = []
         bodies = _bodies(data, 2 * count) if self._leaves else None
         if bodies:
-            many_keys, many_values = self._key._decode_many(bodies[::2]), self._value._decode_many(bodies[1::2])
+            many_keys, many_values = (
+                self._key._decode_many(bodies[::2]),
+                self._value._decode_many(bodies[1::2]),
+            )
             if many_keys is not None and many_values is not None:
                 return OrderedMapSerializedKey._of(many_keys, many_values, self._key.encode)
         offset = 4
@@ -271,11 +280,15 @@ class MapCodec(Codec):
                     if size > 0 and offset <= total:
                         append(decode(data[start:offset]))
                         continue
-                    start, size = take(data, start - 4)  # null, empty, or malformed: then it says how
+                    start, size = take(
+                        data, start - 4
+                    )  # null, empty, or malformed: then it says how
                     offset = start
                     append(read_element(codec, b"", size))
         except Exception as error:
-            locate(error, f"{'key' if len(keys) == len(values) else 'value'} {len(values)} of {name}")
+            locate(
+                error, f"{'key' if len(keys) == len(values) else 'value'} {len(values)} of {name}"
+            )
             raise
         if offset != len(data):
             malformed(name, f"{len(data) - offset} bytes left over after {count} pairs")
@@ -308,7 +321,9 @@ class TupleCodec(Codec):
         at = 0
         try:
             for item in items:
-                if item is None or (type(item) not in USUAL and is_missing(item, self._fields[at].cql_name)):
+                if item is None or (
+                    type(item) not in USUAL and is_missing(item, self._fields[at].cql_name)
+                ):
                     parts.append(NULL)
                 else:
                     body = encoders[at](item)
@@ -349,7 +364,9 @@ class TupleCodec(Codec):
             locate(error, self._where(len(found)))
             raise
         if offset != len(data):
-            malformed(self.cql_name, f"{len(data) - offset} bytes left over after {len(found)} fields")
+            malformed(
+                self.cql_name, f"{len(data) - offset} bytes left over after {len(found)} fields"
+            )
         return found
 
     def decode(self, data: Data) -> Any:
@@ -445,10 +462,16 @@ class VectorCodec(Codec):
             if code:
                 if self._as == "list":
                     return list(struct.unpack(f">{dimension}{code}", data))
-                return native_array(bytes(data), code) if self._as == "array" else numpy_array(bytearray(data), code)
+                return (
+                    native_array(bytes(data), code)
+                    if self._as == "array"
+                    else numpy_array(bytearray(data), code)
+                )
         data = bytes(data)
         if width > 0:
-            many = element._decode_many([data[at : at + width] for at in range(0, len(data), width)])
+            many = element._decode_many(
+                [data[at : at + width] for at in range(0, len(data), width)]
+            )
             if many is not None:
                 return many
         found: list[Any] = []
@@ -468,7 +491,9 @@ class VectorCodec(Codec):
             locate(error, f"element {len(found)} of {self.cql_name}")
             raise
         if offset != len(data):
-            malformed(self.cql_name, f"{len(data) - offset} bytes left over after {dimension} elements")
+            malformed(
+                self.cql_name, f"{len(data) - offset} bytes left over after {dimension} elements"
+            )
         return found
 
     def _length(self, data: bytes, offset: int) -> tuple[int, int]:
@@ -510,11 +535,17 @@ def map_of(key: Codec, value: Codec, name: str = "", empty: object = None) -> Co
 
 def tuple_of(fields: Sequence[Codec], name: str = "", empty: object = None) -> Codec:
     """tuple<fields...>, read as a tuple."""
-    return TupleCodec(name or f"tuple<{', '.join(field.cql_name for field in fields)}>", fields, empty)
+    return TupleCodec(
+        name or f"tuple<{', '.join(field.cql_name for field in fields)}>", fields, empty
+    )
 
 
 def udt(
-    name: str, names: Sequence[str], fields: Sequence[Codec], make: Callable[[list[Any]], Any], empty: object = None
+    name: str,
+    names: Sequence[str],
+    fields: Sequence[Codec],
+    make: Callable[[list[Any]], Any],
+    empty: object = None,
 ) -> Codec:
     """The user-defined type `name` with fields `names`; reading gives ``make([field values])``."""
     if len(names) != len(fields):
@@ -522,9 +553,13 @@ def udt(
     return UdtCodec(name, names, fields, make, empty)
 
 
-def vector_of(element: Codec, dimension: int, as_: str = "list", name: str = "", empty: object = None) -> Codec:
+def vector_of(
+    element: Codec, dimension: int, as_: str = "list", name: str = "", empty: object = None
+) -> Codec:
     """vector<element, dimension>, read as "list", "array" (array.array) or "numpy" where the elements are numbers."""
     check_dimension(element.cql_name, element.fixed_size, dimension)
     if as_ not in ("list", "array", "numpy"):
         raise ValueError(f"vectors are read as 'list', 'array' or 'numpy', not as {as_!r}")
-    return VectorCodec(name or f"vector<{element.cql_name}, {dimension}>", element, dimension, as_, empty)
+    return VectorCodec(
+        name or f"vector<{element.cql_name}, {dimension}>", element, dimension, as_, empty
+    )

@@ -38,7 +38,9 @@ class _Number(Leaf):
 
     def __init__(self, name: str, code: str, packed: bool, empty: object) -> None:
         form = Struct(">" + code)
-        super().__init__(name, form.size if packed else -1, width=form.size, struct_code=code, empty=empty)
+        super().__init__(
+            name, form.size if packed else -1, width=form.size, struct_code=code, empty=empty
+        )
         self._pack = form.pack
         self._unpack = form.unpack
 
@@ -157,7 +159,10 @@ class Text(Leaf):
         try:
             return str(data, self._encoding)
         except UnicodeDecodeError as error:
-            malformed(self.cql_name, f"byte {error.start} is not valid {error.encoding.upper()} ({error.reason})")
+            malformed(
+                self.cql_name,
+                f"byte {error.start} is not valid {error.encoding.upper()} ({error.reason})",
+            )
 
     def _encode_many(self, values: list[Any]) -> list[bytes] | None:
         """See `Codec._encode_many`."""

@@ -34,7 +34,12 @@ class Reprepare:
         prepared = self.prepared
         keyspace = prepared.keyspace if connection.version >= 5 else None
         try:
-            connection.send(self, PREPARE, 0, bodies.prepare_body(prepared.query_string, keyspace, connection.version))
+            connection.send(
+                self,
+                PREPARE,
+                0,
+                bodies.prepare_body(prepared.query_string, keyspace, connection.version),
+            )
         except ConnectionException as error:
             self.request.on_reprepare_failed(self.attempt, error)
 

@@ -54,7 +54,9 @@ class Preparer:
         task = self._under_way.get(key) if not custom_payload else None
         if task is None:
             payload = PreparePayload(query, keyspace, custom_payload)
-            task = self._begin(key, self._send_to_all(session, payload, policy, retry_policy, timeout))
+            task = self._begin(
+                key, self._send_to_all(session, payload, policy, retry_policy, timeout)
+            )
         response = await outcome_of(task)
         prepared = self._made(session, query, keyspace, response)
         self._known.add(prepared)
@@ -83,7 +85,9 @@ class Preparer:
         if task is None:
 
             async def prepare_and_remember() -> PreparedStatement:
-                made = await self.prepare(session, query, keyspace, None, policy, retry_policy, timeout)
+                made = await self.prepare(
+                    session, query, keyspace, None, policy, retry_policy, timeout
+                )
                 # Before the task is over: who comes later finds either the one or the other.
                 known.put(place, made)
                 return made
@@ -99,7 +103,9 @@ class Preparer:
         task.add_done_callback(lambda _: self._under_way.pop(key, None))
         return task
 
-    def _made(self, session: EngineSession, query: str, keyspace: str | None, response: Any) -> PreparedStatement:
+    def _made(
+        self, session: EngineSession, query: str, keyspace: str | None, response: Any
+    ) -> PreparedStatement:
         prepared = PreparedStatement(
             response.bind_metadata,
             response.query_id,
@@ -115,24 +121,44 @@ class Preparer:
         return prepared
 
     async def prepare_all(
-        self, session: EngineSession, queries: Sequence[str], policy: Any, retry_policy: Any, timeout: float | None
+        self,
+        session: EngineSession,
+        queries: Sequence[str],
+        policy: Any,
+        retry_policy: Any,
+        timeout: float | None,
     ) -> list[PreparedStatement]:
         """Prepare all of them at the same time; the first error is raised when the rest is over too."""
         return await all_or_first_error(
-            [self.prepare(session, query, None, None, policy, retry_policy, timeout) for query in queries]
+            [
+                self.prepare(session, query, None, None, policy, retry_policy, timeout)
+                for query in queries
+            ]
         )
 
     async def _send_to_all(
-        self, session: EngineSession, payload: PreparePayload, policy: Any, retry_policy: Any, timeout: float | None
+        self,
+        session: EngineSession,
+        payload: PreparePayload,
+        policy: Any,
+        retry_policy: Any,
+        timeout: float | None,
     ) -> Any:
         """The answer of the first host; the other ones have been asked too."""
         response, host = await self._send(session, payload, policy, retry_policy, timeout)
         if self._core.settings.prepare_on_all_hosts and len(session.pools) > 1:
-            await self._prepare_on_others(session, self._made(session, payload.query, payload.keyspace, response), host)
+            await self._prepare_on_others(
+                session, self._made(session, payload.query, payload.keyspace, response), host
+            )
         return response
 
     async def _send(
-        self, session: EngineSession, payload: PreparePayload, policy: Any, retry_policy: Any, timeout: float | None
+        self,
+        session: EngineSession,
+        payload: PreparePayload,
+        policy: Any,
+        retry_policy: Any,
+        timeout: float | None,
     ) -> tuple[Any, Any]:
         done: asyncio.Future[Request] = self._core.loop.create_future()
 
@@ -150,15 +176,23 @@ class Preparer:
         if request.error is not None:
             raise request.error
         host = request.attempts[-1].host
-        if getattr(request.response, "kind", None) != RESULT_KIND_PREPARED:  # a retry policy has ignored the error
-            raise DriverException(f"the statement was not prepared on {host}: the retry policy ignored the error")
+        if (
+            getattr(request.response, "kind", None) != RESULT_KIND_PREPARED
+        ):  # a retry policy has ignored the error
+            raise DriverException(
+                f"the statement was not prepared on {host}: the retry policy ignored the error"
+            )
         return request.response, host
 
-    async def _prepare_on_others(self, session: EngineSession, prepared: PreparedStatement, first: Any) -> None:
+    async def _prepare_on_others(
+        self, session: EngineSession, prepared: PreparedStatement, first: Any
+    ) -> None:
         """Prepare on the other hosts, all at once. A failure costs nothing but a round trip later."""
         others = [pool.pick() for host, pool in session.pools.items() if host != first]
         tasks = [
-            self._core.spawn(self._prepare_on(connection, prepared)) for connection in others if connection is not None
+            self._core.spawn(self._prepare_on(connection, prepared))
+            for connection in others
+            if connection is not None
         ]
         if tasks:
             # A slow host is left to it: it will ask for the statement, or have it by then.
@@ -191,7 +225,9 @@ class Preparer:
             await asyncio.gather(*(prepare_one(session, prepared) for prepared in statements))
 
 
-async def all_or_first_error(preparing: Sequence[Awaitable[PreparedStatement]]) -> list[PreparedStatement]:
+async def all_or_first_error(
+    preparing: Sequence[Awaitable[PreparedStatement]],
+) -> list[PreparedStatement]:
     """What all of them give, waited for at the same time; the first error is raised when the rest is over too."""
     outcomes = await asyncio.gather(*preparing, return_exceptions=True)
     for outcome in outcomes:

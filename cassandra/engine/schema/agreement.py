@@ -49,13 +49,19 @@ async def wait_for_agreement(
 
     async def versions() -> set[Any]:
         try:
-            local, peers = await asyncio.gather(query(LOCAL_VERSION_QUERY), query(PEER_VERSIONS_QUERY))
+            local, peers = await asyncio.gather(
+                query(LOCAL_VERSION_QUERY), query(PEER_VERSIONS_QUERY)
+            )
         except (DriverException, OSError) as error:
             if is_over():
                 raise
             return {error, None}  # not one version
         found = {row["schema_version"] for row in local}
-        return found | {row["schema_version"] for row in peers if row["schema_version"] and is_live(row["host_id"])}
+        return found | {
+            row["schema_version"]
+            for row in peers
+            if row["schema_version"] and is_live(row["host_id"])
+        }
 
     return await wait_for_one_version(versions, max_wait, clock)
 
@@ -70,12 +76,17 @@ async def wait_for_one_version(
         try:
             versions = await asyncio.wait_for(ask(), max(deadline - clock(), FIRST_INTERVAL))
         except asyncio.TimeoutError:
-            log.warning("nodes were asked for their schema versions, but did not answer within %s seconds", max_wait)
+            log.warning(
+                "nodes were asked for their schema versions, but did not answer within %s seconds",
+                max_wait,
+            )
             return False
         if len(versions) <= 1:
             return True
         if clock() + interval > deadline:
-            log.warning("nodes still disagree on the schema after %s seconds: %s", max_wait, versions)
+            log.warning(
+                "nodes still disagree on the schema after %s seconds: %s", max_wait, versions
+            )
             return False
         await asyncio.sleep(interval)
         interval = min(interval * 1.7, LONGEST_INTERVAL)

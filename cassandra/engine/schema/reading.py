@@ -77,7 +77,16 @@ _OPTIONAL = {*_OF_CASSANDRA, *_VIRTUAL, *_OF_SCYLLADB, "dropped_columns"}
 
 # What is read for a target of a kind that is less than a keyspace.
 _PARTS_OF_KIND = {
-    "TABLE": ("tables", "columns", "indexes", "triggers", "dropped_columns", "views", "column_masks", "scylla_tables"),
+    "TABLE": (
+        "tables",
+        "columns",
+        "indexes",
+        "triggers",
+        "dropped_columns",
+        "views",
+        "column_masks",
+        "scylla_tables",
+    ),
     "TYPE": ("types",),
     "FUNCTION": ("functions",),
     "AGGREGATE": ("aggregates", "scylla_aggregates"),
@@ -165,7 +174,9 @@ class SchemaRefresher:
         wanted = self._core.settings.schema_metadata_keyspaces
         return self._reads_schema and (wanted is None or target.keyspace in wanted)
 
-    async def _refresh_quietly(self, targets: Iterable[Target], connection: Connection | None = None) -> None:
+    async def _refresh_quietly(
+        self, targets: Iterable[Target], connection: Connection | None = None
+    ) -> None:
         targets = list(targets)
         try:
             await self._refresh(targets, connection)
@@ -202,12 +213,16 @@ class SchemaRefresher:
         wait = wait if max_schema_agreement_wait is None else max_schema_agreement_wait
         connection = self._core.control.required()
         if wait > 0 and not await self._core.wait_for_schema_agreement(connection, wait):
-            raise DriverException(f"the nodes did not agree on the schema within {wait} seconds: it was not read again")
+            raise DriverException(
+                f"the nodes did not agree on the schema within {wait} seconds: it was not read again"
+            )
         await self._refresh([target._replace(forced=True)])
 
     # -- rounds ------------------------------------------------------------------------------------------------------------
 
-    async def _refresh(self, targets: Iterable[Target], connection: Connection | None = None) -> None:
+    async def _refresh(
+        self, targets: Iterable[Target], connection: Connection | None = None
+    ) -> None:
         """Have `targets` read in the next round; through `connection`, or the control connection."""
         if self._closed:
             raise ConnectionShutdown("the cluster is shut down")
@@ -235,13 +250,17 @@ class SchemaRefresher:
                 for _, waiting in wanted.values():
                     _complete(waiting, ended)
 
-    async def _round(self, wanted: Mapping[Target, tuple[Connection | None, list[asyncio.Future[None]]]]) -> None:
+    async def _round(
+        self, wanted: Mapping[Target, tuple[Connection | None, list[asyncio.Future[None]]]]
+    ) -> None:
         groups = iter(grouped(wanted).items())
 
         async def read_groups() -> None:
             for target, covered in groups:
                 waiting = [future for one in covered for future in wanted[one][1]]
-                through = [connection for one in covered if (connection := wanted[one][0]) is not None]
+                through = [
+                    connection for one in covered if (connection := wanted[one][0]) is not None
+                ]
                 try:
                     await self._read(target, through[-1] if through else None)
                 except Exception as error:  # of whatever kind: it is for the callers that wait
@@ -277,7 +296,9 @@ class SchemaRefresher:
             parts |= {**_PARTS, **self._parts_of_server(connection)}
             if not _is_scylladb(connection):
                 parts |= _VIRTUAL
-        among = None if wanted is None else f"keyspace_name IN ({', '.join(map(cql_quote, wanted))})"
+        among = (
+            None if wanted is None else f"keyspace_name IN ({', '.join(map(cql_quote, wanted))})"
+        )
         conditions = {name: among for name in parts if name != "keyspaces"}
         grouping = await self._query(connection, parts, conditions)
         self._take_replication(grouping, whole=True)
@@ -298,7 +319,11 @@ class SchemaRefresher:
         parts = {**_KEYSPACES}
         if held and (target.kind != "REPLICATION" or known is None):
             parts |= {**_PARTS, **self._parts_of_server(connection)}
-            if known.virtual if known is not None else target.forced and not _is_scylladb(connection):
+            if (
+                known.virtual
+                if known is not None
+                else target.forced and not _is_scylladb(connection)
+            ):
                 parts |= _VIRTUAL
         elif held and _is_scylladb(connection):
             parts["scylla_keyspaces"] = _OF_SCYLLADB["scylla_keyspaces"]
@@ -316,23 +341,35 @@ class SchemaRefresher:
     async def _read_element(self, connection: Connection, target: Target) -> None:
         """A table with its views, a view, a type, or all functions or aggregates of one name, of a keyspace that is known."""
         known = self._core.metadata.schema.sources.get(target.keyspace)
-        base = known.tables.get(target.name) if known is not None and target.kind == "TABLE" else None
+        base = (
+            known.tables.get(target.name) if known is not None and target.kind == "TABLE" else None
+        )
         # A column that is added to a table or renamed is so in its views as well, and the server names the table alone.
         names = [target.name, *(base.views if base is not None else ())]
         available = {**_PARTS, **self._parts_of_server(connection)}
         parts = {name: available[name] for name in _PARTS_OF_KIND[target.kind] if name in available}
         place = f"keyspace_name = {cql_quote(target.keyspace)} AND"
-        among = f"IN ({', '.join(map(cql_quote, names))})" if len(names) > 1 else f"= {cql_quote(target.name)}"
+        among = (
+            f"IN ({', '.join(map(cql_quote, names))})"
+            if len(names) > 1
+            else f"= {cql_quote(target.name)}"
+        )
         conditions = {name: f"{place} {part.name} {among}" for name, part in parts.items()}
         grouping = await self._query(connection, parts, conditions)
         known = self._core.metadata.schema.sources.get(target.keyspace)
         if known is None:  # dropped meanwhile
             return
         if target.kind == "TABLE":
-            self._take_keyspace(target.keyspace, _with_tables(known, names, list(grouping.table_sources())))
+            self._take_keyspace(
+                target.keyspace, _with_tables(known, names, list(grouping.table_sources()))
+            )
             return
         slot, column = _ROWS_OF_KIND[target.kind]
-        rows = grouping.aggregates(known.name) if slot == "aggregates" else grouping.of_keyspace(slot, known.name)
+        rows = (
+            grouping.aggregates(known.name)
+            if slot == "aggregates"
+            else grouping.of_keyspace(slot, known.name)
+        )
         others = [row for row in getattr(known, slot) if row.get(column) != target.name]
         self._take_keyspace(target.keyspace, known.replaced(**{slot: (*others, *rows)}))
 
@@ -343,7 +380,10 @@ class SchemaRefresher:
     def _take_replication(self, grouping: Grouping, whole: bool, name: str = "") -> None:
         read = {keyspace: _replication(row) for keyspace, row in grouping.keyspaces.items()}
         if not whole:
-            read = {**{k: v for k, v in self._core.metadata.replication.items() if k != name}, **read}
+            read = {
+                **{k: v for k, v in self._core.metadata.replication.items() if k != name},
+                **read,
+            }
         self._core.metadata.replace_replication({k: v for k, v in read.items() if v is not None})
 
     # -- asking ------------------------------------------------------------------------------------------------------------
@@ -352,14 +392,19 @@ class SchemaRefresher:
         return _OF_SCYLLADB if _is_scylladb(connection) else _OF_CASSANDRA
 
     async def _query(
-        self, connection: Connection, parts: Mapping[str, Part], conditions: Mapping[str, str | None]
+        self,
+        connection: Connection,
+        parts: Mapping[str, Part],
+        conditions: Mapping[str, str | None],
     ) -> Grouping:
         """Read `parts` side by side."""
         grouping = Grouping()
 
         async def read(name: str, part: Part) -> None:
             condition = conditions.get(name)
-            query = f"SELECT {part.columns} FROM {part.table}" + (f" WHERE {condition}" if condition else "")
+            query = f"SELECT {part.columns} FROM {part.table}" + (
+                f" WHERE {condition}" if condition else ""
+            )
             async for page in self._core.query_pages(connection, query):
                 grouping.add(name, page, connection.version)
 
@@ -375,7 +420,10 @@ class SchemaRefresher:
                 self._missing.add(key)
 
         reading = asyncio.gather(
-            *(read_optional(name, part) if name in _OPTIONAL else read(name, part) for name, part in parts.items())
+            *(
+                read_optional(name, part) if name in _OPTIONAL else read(name, part)
+                for name, part in parts.items()
+            )
         )
         # Each page has its own deadline; this one is for servers that send pages without an end.
         timeout = self._core.settings.schema_read_timeout
@@ -415,7 +463,9 @@ def _complete(waiting: Iterable[asyncio.Future[None]], error: Exception | None) 
             future.set_exception(error)
 
 
-def _with_tables(known: KeyspaceSource, names: Iterable[str], read: Sequence[TableSource]) -> KeyspaceSource:
+def _with_tables(
+    known: KeyspaceSource, names: Iterable[str], read: Sequence[TableSource]
+) -> KeyspaceSource:
     """`known` with the tables and views `names` as they were read, or without them."""
     tables, views = dict(known.tables), dict(known.views)
     bases = set()

@@ -113,7 +113,9 @@ def grouped(wanted: Iterable[Target]) -> dict[Target, list[Target]]:
         pending.add(target)
     chosen: dict[Target, list[Target]] = {target: [] for target in pending}
     for target in wanted:
-        chosen[next(whole for whole in (target, *_wholes(target)) if whole in chosen)].append(target)
+        chosen[next(whole for whole in (target, *_wholes(target)) if whole in chosen)].append(
+            target
+        )
     return chosen
 
 

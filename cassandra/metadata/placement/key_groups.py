@@ -29,10 +29,19 @@ def group_keys_by_replica(
     grouped: dict[Any, list[Sequence[Any]]] = {}
     for key in keys:
         if len(key) != len(types):
-            raise ValueError(f"the partition key of {keyspace}.{table} has {len(types)} columns, but a key is {key!r}")
-        parts = [kind.serialize(value, cluster.protocol_version or 4) for kind, value in zip(types, key, strict=True)]
+            raise ValueError(
+                f"the partition key of {keyspace}.{table} has {len(types)} columns, but a key is {key!r}"
+            )
+        parts = [
+            kind.serialize(value, cluster.protocol_version or 4)
+            for kind, value in zip(types, key, strict=True)
+        ]
         replicas = cluster.metadata.get_replicas(keyspace, composite_key(parts))
-        valid = (host for host in replicas if host.is_up and cluster.profile_manager.distance(host) in _LOCAL)
+        valid = (
+            host
+            for host in replicas
+            if host.is_up and cluster.profile_manager.distance(host) in _LOCAL
+        )
         grouped.setdefault(next(valid, NO_VALID_REPLICA), []).append(key)
     return grouped
 

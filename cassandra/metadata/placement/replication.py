@@ -50,7 +50,9 @@ class ReplicationFactor:
         try:
             return cls(int(total), int(transient) if slash else None)
         except ValueError:
-            raise ValueError(f"a replication factor is a number, or two as in '3/1', but one is {rf!r}") from None
+            raise ValueError(
+                f"a replication factor is a number, or two as in '3/1', but one is {rf!r}"
+            ) from None
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ReplicationFactor):
@@ -61,7 +63,11 @@ class ReplicationFactor:
         return hash((self.all_replicas, self.full_replicas))
 
     def __str__(self) -> str:
-        return f"{self.all_replicas}/{self.transient_replicas}" if self.transient_replicas else str(self.all_replicas)
+        return (
+            f"{self.all_replicas}/{self.transient_replicas}"
+            if self.transient_replicas
+            else str(self.all_replicas)
+        )
 
     def __repr__(self) -> str:
         return f"<ReplicationFactor: {self}>"
@@ -72,10 +78,14 @@ class ReplicationStrategy:
 
     def __init__(self, name: str, options_map: Mapping[str, Any] | None = None) -> None:
         self.name = name
-        self._options = {key: str(value) for key, value in (options_map or {}).items() if key != "class"}
+        self._options = {
+            key: str(value) for key, value in (options_map or {}).items() if key != "class"
+        }
 
     @classmethod
-    def create(cls, strategy_class: str, options_map: Mapping[str, Any] | None) -> ReplicationStrategy | None:
+    def create(
+        cls, strategy_class: str, options_map: Mapping[str, Any] | None
+    ) -> ReplicationStrategy | None:
         """The strategy of a keyspace: its class, with or without the package, and the options of its replication map.
 
         None where there is no class. A strategy that is not known here, or that has options which are not, has no replicas.
@@ -91,17 +101,25 @@ class ReplicationStrategy:
             made: ReplicationStrategy = known(options)
             return made
         except ValueError as error:
-            log.warning("the replication of a keyspace is not understood, so nothing is routed by it: %s", error)
+            log.warning(
+                "the replication of a keyspace is not understood, so nothing is routed by it: %s",
+                error,
+            )
             return ReplicationStrategy(name, options)
 
     def replica_map(self, ring: Ring, hosts: Sequence[Any]) -> ReplicaMap | None:
         """The replicas at each place of `ring`, whose owners are places in `hosts`; None where they cannot be known."""
         return None
 
-    def make_token_replica_map(self, token_to_host_owner: Mapping[Any, Any], ring: Sequence[Any]) -> dict[Any, Any]:
+    def make_token_replica_map(
+        self, token_to_host_owner: Mapping[Any, Any], ring: Sequence[Any]
+    ) -> dict[Any, Any]:
         """For each `Token` of `ring` the hosts that hold its range, the first one first; empty where they are not known."""
         numbers: dict[Any, int] = {}
-        owners = {token.value: numbers.setdefault(token_to_host_owner[token], len(numbers)) for token in ring}
+        owners = {
+            token.value: numbers.setdefault(token_to_host_owner[token], len(numbers))
+            for token in ring
+        }
         if not owners:
             return {}
         placed = self.replica_map(SortedRing.of_owners(type(ring[0]), owners), list(numbers))
@@ -112,7 +130,11 @@ class ReplicationStrategy:
     def export_for_schema(self) -> str:
         """The CQL map that stands behind ``replication =``."""
         items = {"class": self.name, **self._options}
-        return "{" + ", ".join(f"{cql_quote(key)}: {cql_quote(value)}" for key, value in items.items()) + "}"
+        return (
+            "{"
+            + ", ".join(f"{cql_quote(key)}: {cql_quote(value)}" for key, value in items.items())
+            + "}"
+        )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ReplicationStrategy):
@@ -132,7 +154,9 @@ class SimpleStrategy(ReplicationStrategy):
     def __init__(self, options_map: Mapping[str, Any]) -> None:
         super().__init__("SimpleStrategy", options_map)
         if "replication_factor" not in options_map:
-            raise ValueError(f"SimpleStrategy needs a replication_factor, but has {dict(options_map)!r}")
+            raise ValueError(
+                f"SimpleStrategy needs a replication_factor, but has {dict(options_map)!r}"
+            )
         self.replication_factor_info = ReplicationFactor.create(options_map["replication_factor"])
 
     @property
@@ -165,7 +189,8 @@ class NetworkTopologyStrategy(ReplicationStrategy):
             else:
                 self.dc_replication_factors_info[key] = ReplicationFactor.create(factor)
         self.dc_replication_factors = {
-            datacenter: factor.full_replicas for datacenter, factor in self.dc_replication_factors_info.items()
+            datacenter: factor.full_replicas
+            for datacenter, factor in self.dc_replication_factors_info.items()
         }
 
     def export_for_schema(self) -> str:
@@ -173,17 +198,24 @@ class NetworkTopologyStrategy(ReplicationStrategy):
         for datacenter, factor in self.dc_replication_factors_info.items():
             racks = self._racks.get(datacenter)
             named = (
-                f"[{', '.join(cql_quote(rack) for _, rack in sorted(racks.items()))}]" if racks is not None else None
+                f"[{', '.join(cql_quote(rack) for _, rack in sorted(racks.items()))}]"
+                if racks is not None
+                else None
             )
             items.append((datacenter, named or cql_quote(str(factor))))
         return "{" + ", ".join(f"{cql_quote(key)}: {value}" for key, value in items) + "}"
 
     def replica_map(self, ring: Ring, hosts: Sequence[Any]) -> ReplicaMap:
-        names = {datacenter: number for number, datacenter in enumerate(self.dc_replication_factors_info)}
+        names = {
+            datacenter: number for number, datacenter in enumerate(self.dc_replication_factors_info)
+        }
         racks: dict[Any, int] = {}
         datacenter_of = [names.get(host.datacenter, -1) for host in hosts]
         rack_of = [racks.setdefault((host.datacenter, host.rack), len(racks)) for host in hosts]
-        factors = [(factor.full_replicas, factor.all_replicas) for factor in self.dc_replication_factors_info.values()]
+        factors = [
+            (factor.full_replicas, factor.all_replicas)
+            for factor in self.dc_replication_factors_info.values()
+        ]
         return rings.network_map(ring, hosts, datacenter_of, rack_of, factors)
 
 

@@ -158,7 +158,11 @@ class _Datacenter:
     __slots__ = ("_owners", "_places", "_racks", "_size", "full", "repeats", "wanted")
 
     def __init__(
-        self, owners: Sequence[int], places: Sequence[int], racks: Sequence[int], factor: tuple[int, int]
+        self,
+        owners: Sequence[int],
+        places: Sequence[int],
+        racks: Sequence[int],
+        factor: tuple[int, int],
     ) -> None:
         full, total = factor
         self._size = len(owners)
@@ -197,7 +201,11 @@ class _Datacenter:
         for place in range(self._size):
             if place > self._places[own]:
                 own += 1
-                row = self.choose(own) if own < last else [found + self._size for found in self.choose(0)]
+                row = (
+                    self.choose(own)
+                    if own < last
+                    else [found + self._size for found in self.choose(0)]
+                )
             yield row
 
 
@@ -218,7 +226,11 @@ def network_map(
     for place, owner in enumerate(owners):
         if 0 <= datacenters[owner] < len(places):
             places[datacenters[owner]].append(place)
-    parts = [_Datacenter(owners, own, racks, factor).rows() for own, factor in zip(places, factors, strict=True) if own]
+    parts = [
+        _Datacenter(owners, own, racks, factor).rows()
+        for own, factor in zip(places, factors, strict=True)
+        if own
+    ]
     twice = owners + owners
     if not parts:
         return ReplicaMap(ring, hosts, [()] * len(owners))

@@ -30,7 +30,9 @@ class View:
 
     def __init__(self, hosts: Sequence[Host], token_class: type[Token]) -> None:
         # A host that owns no token holds nothing: it may be joining.
-        self.places = tuple((host, host.tokens, host.datacenter, host.rack) for host in hosts if host.tokens)
+        self.places = tuple(
+            (host, host.tokens, host.datacenter, host.rack) for host in hosts if host.tokens
+        )
         self.hosts = tuple(place[0] for place in self.places)
         self.token_class = token_class
         self._ring: Any = None
@@ -51,7 +53,9 @@ class View:
         if self._ring is None:
             texts = [place[1] for place in self.places]
             self._ring = (
-                rings.TokenRing(texts) if self.token_class is Murmur3Token else SortedRing(self.token_class, texts)
+                rings.TokenRing(texts)
+                if self.token_class is Murmur3Token
+                else SortedRing(self.token_class, texts)
             )
         return self._ring
 
@@ -80,7 +84,9 @@ class Routing:
     def used(self) -> dict[ReplicationStrategy, ReplicaMap | None]:
         """The maps that a keyspace has been asked for."""
         asked = list(self._by_keyspace.values())
-        return {strategy: made for strategy, made in list(self._by_strategy.items()) if made in asked}
+        return {
+            strategy: made for strategy, made in list(self._by_strategy.items()) if made in asked
+        }
 
     def map_of(self, keyspace: str) -> ReplicaMap | None:
         """The replicas of `keyspace`; None where there is no such keyspace, or it has none that could be known."""
@@ -107,10 +113,17 @@ class TokenMap:
     """
 
     def __init__(
-        self, token_class: type[Token], token_to_host_owner: Mapping[Any, Any], all_tokens: Sequence[Any], metadata: Any
+        self,
+        token_class: type[Token],
+        token_to_host_owner: Mapping[Any, Any],
+        all_tokens: Sequence[Any],
+        metadata: Any,
     ) -> None:
         numbers: dict[Any, int] = {}
-        owners = {token.value: numbers.setdefault(token_to_host_owner[token], len(numbers)) for token in all_tokens}
+        owners = {
+            token.value: numbers.setdefault(token_to_host_owner[token], len(numbers))
+            for token in all_tokens
+        }
         self._take(token_class, SortedRing.of_owners(token_class, owners), tuple(numbers), metadata)
 
     @classmethod
@@ -120,7 +133,9 @@ class TokenMap:
         token_map._take(view.token_class, view.ring, view.hosts, metadata)
         return token_map
 
-    def _take(self, token_class: type[Token], sorted_ring: Any, hosts: tuple[Any, ...], metadata: Any) -> None:
+    def _take(
+        self, token_class: type[Token], sorted_ring: Any, hosts: tuple[Any, ...], metadata: Any
+    ) -> None:
         self.token_class = token_class
         self._metadata = metadata
         self._sorted = sorted_ring
@@ -135,13 +150,18 @@ class TokenMap:
     @cached_property
     def token_to_host_owner(self) -> dict[Any, Any]:
         """The host of each token."""
-        return {token: self._hosts[owner] for token, owner in zip(self.ring, self._sorted.owners(), strict=True)}
+        return {
+            token: self._hosts[owner]
+            for token, owner in zip(self.ring, self._sorted.owners(), strict=True)
+        }
 
     @property
     def tokens_to_hosts_by_ks(self) -> dict[str, dict[Any, Any]]:
         """For each keyspace that was asked for: for each token the hosts that hold its range."""
         return {
-            keyspace: {token: made.at(place) for place, token in enumerate(self.ring)} if made is not None else {}
+            keyspace: {token: made.at(place) for place, token in enumerate(self.ring)}
+            if made is not None
+            else {}
             for keyspace, (_, made) in list(self._by_keyspace.items())
         }
 
@@ -152,7 +172,10 @@ class TokenMap:
             return []
         known = self._by_keyspace.get(keyspace)
         if known is None or known[0] != strategy:
-            known = self._by_keyspace[keyspace] = (strategy, strategy.replica_map(self._sorted, self._hosts))
+            known = self._by_keyspace[keyspace] = (
+                strategy,
+                strategy.replica_map(self._sorted, self._hosts),
+            )
         return list(known[1].of_token(token.value)) if known[1] is not None else []
 
 

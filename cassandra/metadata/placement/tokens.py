@@ -132,7 +132,9 @@ class BytesToken(Token):
         try:
             return cls(bytes.fromhex(text[2:] if text[:2] in ("0x", "0X") else text))
         except ValueError:
-            raise ValueError(f"a token of the ByteOrderedPartitioner is hexadecimal, but one is {text!r}") from None
+            raise ValueError(
+                f"a token of the ByteOrderedPartitioner is hexadecimal, but one is {text!r}"
+            ) from None
 
 
 _BY_PARTITIONER: dict[str, type[Token]] = {

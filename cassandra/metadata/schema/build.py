@@ -29,7 +29,14 @@ from cassandra.metadata.schema.keyspaces import KeyspaceMetadata
 from cassandra.metadata.schema.names import cql_string, maybe_escape_name
 from cassandra.metadata.schema.options import scylla_options
 from cassandra.metadata.schema.pages import ColumnPages
-from cassandra.metadata.schema.snapshot import NOTHING, IndexRow, KeyspaceSource, LazyMapping, TableSource, object_of
+from cassandra.metadata.schema.snapshot import (
+    NOTHING,
+    IndexRow,
+    KeyspaceSource,
+    LazyMapping,
+    TableSource,
+    object_of,
+)
 from cassandra.metadata.schema.tables import MaterializedViewMetadata, TableMetadataV3
 
 log = logging.getLogger("cassandra.metadata")
@@ -88,7 +95,9 @@ def _take_options(made: Any, source: TableSource) -> None:
     at = source.names.extensions
     extensions = source.row[at] if at is not None else None
     if extensions or source.scylla:
-        made.options.update(scylla_options(extensions or {}, source.scylla[0] if source.scylla else None))
+        made.options.update(
+            scylla_options(extensions or {}, source.scylla[0] if source.scylla else None)
+        )
 
 
 def with_views(made: TableMetadataV3, views: Mapping[str, TableSource]) -> TableMetadataV3:
@@ -102,7 +111,9 @@ def view(source: TableSource) -> MaterializedViewMetadata:
     """The materialized view of `source`."""
     _look_through(source.columns)
     where = source.names.value(source.row, "where_clause")
-    made = MaterializedViewMetadata(source.keyspace, source.name, source.base or "", False, str(where), None)
+    made = MaterializedViewMetadata(
+        source.keyspace, source.name, source.base or "", False, str(where), None
+    )
     try:
         _take_options(made, source)
         made.include_all_columns = bool(source.names.value(source.row, "include_all_columns"))
@@ -120,7 +131,9 @@ def _take_columns(made: Any, source: TableSource) -> None:
     if pages is not None:
         # The rows are given once: a page is let go when the last of its tables has been looked at.
         found = pages.rows_of.get(source.keyspace, {}).pop(source.name, ())
-        made.partition_key, made.clustering_key, made.columns = column_rows.columns_of(made, found, pages.texts)
+        made.partition_key, made.clustering_key, made.columns = column_rows.columns_of(
+            made, found, pages.texts
+        )
     for row in source.masks:
         made.columns[_row_checked(row)["column_name"]].mask = _mask(row)
 
@@ -144,7 +157,8 @@ def _mask(row: Mapping[str, Any]) -> ColumnMask:
     kinds = row.get("function_argument_types") or ()
     values = row.get("function_argument_values") or ()
     arguments = [
-        "null" if is_null else _literal(kind, value) for is_null, kind, value in zip(nulls, kinds, values, strict=True)
+        "null" if is_null else _literal(kind, value)
+        for is_null, kind, value in zip(nulls, kinds, values, strict=True)
     ]
     return ColumnMask(row["function_keyspace"], row["function_name"], tuple(arguments))
 
@@ -168,7 +182,9 @@ def _literal_of(kind: Sequence[Any], value: str) -> str:
         return f"({', '.join('null' if text == '@' else _literal_of(field, _plain(text)) for field, text in fields)})"
     if len(kind) > 1:
         # Collections and vectors are kept as the hex of their wire form.
-        return Encoder().cql_encode_all_types(_types(kind)[0].from_binary(bytes.fromhex(value), _ANY_VERSION))
+        return Encoder().cql_encode_all_types(
+            _types(kind)[0].from_binary(bytes.fromhex(value), _ANY_VERSION)
+        )
     _types(kind)
     if name == "blob":
         return f"0x{value.removeprefix('0x')}"
@@ -230,18 +246,26 @@ def _take_flags(made: TableMetadataV3, source: TableSource) -> None:
     if not flags & {"dense", "compound"}:
         _hide_static_compact(made)
     elif "dense" in flags:
-        for column in [c for c in made.columns.values() if c.cql_type in _EMPTY_TYPES and c not in made.primary_key]:
+        for column in [
+            c
+            for c in made.columns.values()
+            if c.cql_type in _EMPTY_TYPES and c not in made.primary_key
+        ]:
             del made.columns[column.name]
 
 
 def _looks_compact(made: TableMetadataV3) -> bool:
-    return any(column.is_static for column in made.columns.values()) and len(made.clustering_key) == 1
+    return (
+        any(column.is_static for column in made.columns.values()) and len(made.clustering_key) == 1
+    )
 
 
 def _hide_static_compact(made: TableMetadataV3) -> None:
     """The columns that CQL sees are kept as static ones; the clustering column and the regular one are not to be seen."""
     for column in list(made.columns.values()):
-        if column in made.clustering_key or (not column.is_static and column not in made.partition_key):
+        if column in made.clustering_key or (
+            not column.is_static and column not in made.partition_key
+        ):
             del made.columns[column.name]
         column.is_static = False
     made.clustering_key.clear()
@@ -258,7 +282,9 @@ def _take_parts(made: TableMetadataV3, source: TableSource) -> None:
         made.dropped_columns = {}
     for row in source.dropped:
         name = _row_checked(row)["column_name"]
-        made.dropped_columns[name] = DroppedColumn(name, row["type"], row["dropped_time"], row.get("kind") == "static")
+        made.dropped_columns[name] = DroppedColumn(
+            name, row["type"], row["dropped_time"], row.get("kind") == "static"
+        )
     if not made.partition_key:
         raise ValueError("no column is of the partition key")
 
@@ -295,7 +321,11 @@ def _index_target(target: str, columns: Mapping[str, ColumnMetadata]) -> str:
     ``keys`` of a set where only ``values`` can be written (scylladb issues 22013 and 22019).
     """
     column = columns.get(target)
-    if column is not None and "(" not in target and not column.cql_type.startswith(_FROZEN_COLLECTIONS):
+    if (
+        column is not None
+        and "(" not in target
+        and not column.cql_type.startswith(_FROZEN_COLLECTIONS)
+    ):
         return maybe_escape_name(target)
     match = re.fullmatch(_TARGET, target)
     assert match is not None  # whatever it is, it is a name
@@ -355,11 +385,16 @@ class _Indexes(LazyMapping[Any]):
 
 
 def _indexes(source: KeyspaceSource) -> _Indexes:
-    return _Indexes({name: table for table in source.tables.values() for name in table.index_names()}, object_of)
+    return _Indexes(
+        {name: table for table in source.tables.values() for name in table.index_names()}, object_of
+    )
 
 
 def _each(
-    made: KeyspaceMetadata, what: str, make: Callable[[Mapping[str, Any]], Any], rows: Iterable[Mapping[str, Any]]
+    made: KeyspaceMetadata,
+    what: str,
+    make: Callable[[Mapping[str, Any]], Any],
+    rows: Iterable[Mapping[str, Any]],
 ) -> Iterable[Any]:
     for row in rows:
         try:
@@ -375,7 +410,9 @@ def _signature(one: Any) -> str:
 
 
 def _user_type(row: Mapping[str, Any]) -> UserType:
-    return UserType(row["keyspace_name"], row["type_name"], row["field_names"] or (), row["field_types"] or ())
+    return UserType(
+        row["keyspace_name"], row["type_name"], row["field_names"] or (), row["field_types"] or ()
+    )
 
 
 def _function(row: Mapping[str, Any]) -> Function:

@@ -141,7 +141,9 @@ def columns_of(
             if kind == b"regular":
                 regular.append(ColumnMetadata(table, name, cql_type))
             elif kind == b"clustering":
-                clustering_key.append((position, ColumnMetadata(table, name, cql_type, False, order == b"desc")))
+                clustering_key.append(
+                    (position, ColumnMetadata(table, name, cql_type, False, order == b"desc"))
+                )
             elif kind == b"partition_key":
                 partition_key.append((position, ColumnMetadata(table, name, cql_type)))
             elif kind == b"static":
@@ -149,7 +151,9 @@ def columns_of(
             else:
                 raise unknown_kind(name, kind)
     keys = in_positions(partition_key), in_positions(clustering_key)
-    return *keys, {column.name: column for columns in (*keys, static, regular) for column in columns}
+    return *keys, {
+        column.name: column for columns in (*keys, static, regular) for column in columns
+    }
 
 
 def _position(cell: bytes | None, name: str) -> int:
@@ -161,14 +165,20 @@ def _position(cell: bytes | None, name: str) -> int:
 def bad_text(error: UnicodeDecodeError | None, name: str | None) -> Exception:
     """What is raised for the type of the column `name` that is null or (with the `error`) no text; for a name where that is None."""
     what = "a column's name" if name is None else f"the type of column {name!r}"
-    return ValueError(f"{what} is None") if error is None else DecodeError(f"{what} cannot be decoded: {error}")
+    return (
+        ValueError(f"{what} is None")
+        if error is None
+        else DecodeError(f"{what} cannot be decoded: {error}")
+    )
 
 
 def bad_position(name: str, cell: bytes | None) -> Exception:
     """What is raised for a position that is no number of 32 bits."""
     if cell is None:
         return ValueError(f"the position of column {name!r} is None")
-    return DecodeError(f"the position of column {name!r} cannot be decoded: an int has 4 bytes, and this {len(cell)}")
+    return DecodeError(
+        f"the position of column {name!r} cannot be decoded: an int has 4 bytes, and this {len(cell)}"
+    )
 
 
 def unknown_kind(name: str, kind: bytes | None) -> Exception:

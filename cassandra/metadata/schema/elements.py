@@ -116,7 +116,12 @@ class IndexMetadata:
     __slots__ = ("index_options", "keyspace_name", "kind", "name", "table_name")
 
     def __init__(
-        self, keyspace_name: str, table_name: str, index_name: str, kind: str, index_options: Mapping[str, str]
+        self,
+        keyspace_name: str,
+        table_name: str,
+        index_name: str,
+        kind: str,
+        index_options: Mapping[str, str],
     ) -> None:
         self.keyspace_name = keyspace_name
         self.table_name = table_name
@@ -151,14 +156,18 @@ class TriggerMetadata:
 
     __slots__ = ("name", "options", "table")
 
-    def __init__(self, table_metadata: Any, trigger_name: str, options: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, table_metadata: Any, trigger_name: str, options: Mapping[str, str] | None = None
+    ) -> None:
         self.table = table_metadata
         self.name = trigger_name
         self.options = options
 
     def as_cql_query(self) -> str:
         """The CREATE TRIGGER statement, without a semicolon."""
-        where = f"{maybe_escape_name(self.table.keyspace_name)}.{maybe_escape_name(self.table.name)}"
+        where = (
+            f"{maybe_escape_name(self.table.keyspace_name)}.{maybe_escape_name(self.table.name)}"
+        )
         class_name = protect_value((self.options or {}).get("class"))
         return f"CREATE TRIGGER {maybe_escape_name(self.name)} ON {where} USING {class_name}"
 
@@ -175,9 +184,13 @@ class UserType:
 
     __slots__ = ("field_names", "field_types", "keyspace", "name")
 
-    def __init__(self, keyspace: str, name: str, field_names: Sequence[str], field_types: Sequence[str]) -> None:
+    def __init__(
+        self, keyspace: str, name: str, field_names: Sequence[str], field_types: Sequence[str]
+    ) -> None:
         if len(field_names) != len(field_types):
-            raise ValueError(f"type {keyspace}.{name} has {len(field_names)} field names and {len(field_types)} types")
+            raise ValueError(
+                f"type {keyspace}.{name} has {len(field_names)} field names and {len(field_types)} types"
+            )
         self.keyspace = keyspace
         self.name = name
         self.field_names = list(field_names)
@@ -186,7 +199,8 @@ class UserType:
     def as_cql_query(self, formatted: bool = False) -> str:
         """The CREATE TYPE statement, without a semicolon; a field a line where it is `formatted`."""
         fields = [
-            f"{maybe_escape_name(name)} {kind}" for name, kind in zip(self.field_names, self.field_types, strict=True)
+            f"{maybe_escape_name(name)} {kind}"
+            for name, kind in zip(self.field_names, self.field_types, strict=True)
         ]
         newline, indent = ("\n", "    ") if formatted else ("", "")
         separator = f",{newline}{indent}" if formatted else ", "
@@ -258,7 +272,9 @@ class Function:
     def as_cql_query(self, formatted: bool = False) -> str:
         """The CREATE FUNCTION statement, without a semicolon; a clause a line where it is `formatted`."""
         names = protect_names(self.argument_names)
-        arguments = [f"{name} {_thawed(kind)}" for name, kind in zip(names, self.argument_types, strict=True)]
+        arguments = [
+            f"{name} {_thawed(kind)}" for name, kind in zip(names, self.argument_types, strict=True)
+        ]
         where = f"{maybe_escape_name(self.keyspace)}.{protect_type_or_function(self.name)}"
         # A text between $$ needs no escapes, and cannot hold $$ or end in $.
         plain = "$$" not in self.body and not self.body.endswith("$")
@@ -268,7 +284,11 @@ class Function:
             "CALLED ON NULL INPUT" if self.called_on_null_input else "RETURNS NULL ON NULL INPUT",
             f"RETURNS {_thawed(self.return_type)}",
             *(["DETERMINISTIC"] if self.deterministic else []),
-            *([f"MONOTONIC ON {maybe_escape_name(self.monotonic_on[0])}"] if self.monotonic_on else []),
+            *(
+                [f"MONOTONIC ON {maybe_escape_name(self.monotonic_on[0])}"]
+                if self.monotonic_on
+                else []
+            ),
             *(["MONOTONIC"] if self.monotonic and not self.monotonic_on else []),
             f"LANGUAGE {self.language}",
             f"AS {body}",
@@ -335,8 +355,16 @@ class Aggregate:
             f"CREATE AGGREGATE {where}({', '.join(map(_thawed, self.argument_types))})",
             f"SFUNC {protect_type_or_function(self.state_func)}",
             f"STYPE {_thawed(self.state_type)}",
-            *([f"REDUCEFUNC {protect_type_or_function(self.reduce_func)}"] if self.reduce_func else []),
-            *([f"FINALFUNC {protect_type_or_function(self.final_func)}"] if self.final_func else []),
+            *(
+                [f"REDUCEFUNC {protect_type_or_function(self.reduce_func)}"]
+                if self.reduce_func
+                else []
+            ),
+            *(
+                [f"FINALFUNC {protect_type_or_function(self.final_func)}"]
+                if self.final_func
+                else []
+            ),
             *([f"INITCOND {self.initial_condition}"] if self.initial_condition is not None else []),
             *(["DETERMINISTIC"] if self.deterministic else []),
         ]

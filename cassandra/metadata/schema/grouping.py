@@ -19,7 +19,9 @@ class Grouping:
     def __init__(self) -> None:
         self.keyspaces: dict[str, dict[str, Any]] = {}
         self._scylla_keyspaces: dict[str, dict[str, Any]] = {}
-        self._has_tablets = False  # the server knows them; keyspaces without have no row of scylla_keyspaces
+        self._has_tablets = (
+            False  # the server knows them; keyspaces without have no row of scylla_keyspaces
+        )
         # By keyspace and name.
         self._tables: dict[str, dict[str, TableSource]] = {}
         self._views: dict[str, dict[str, TableSource]] = {}
@@ -56,7 +58,9 @@ class Grouping:
             if virtual:
                 self._virtual.update(described)
         elif part == "scylla_keyspaces":
-            self._scylla_keyspaces.update({row["keyspace_name"]: row for row in _dicts(names, rows)})
+            self._scylla_keyspaces.update(
+                {row["keyspace_name"]: row for row in _dicts(names, rows)}
+            )
         elif "table_name" in names:
             by_table = self._by_table.setdefault(part, {})
             for one in _dicts(names, rows):
@@ -66,11 +70,15 @@ class Grouping:
             for one in _dicts(names, rows):
                 by_keyspace.setdefault(one["keyspace_name"], []).append(one)
 
-    def _add_indexes(self, keyspaces: Sequence[Any], tables: Sequence[Any], *columns: Sequence[Any]) -> None:
+    def _add_indexes(
+        self, keyspaces: Sequence[Any], tables: Sequence[Any], *columns: Sequence[Any]
+    ) -> None:
         for keyspace, table, row in zip(keyspaces, tables, zip(*columns, strict=True), strict=True):
             self._indexes.setdefault(keyspace, {}).setdefault(table, []).append(row)
 
-    def _add_tables(self, part: str, names: tuple[str, ...], rows: Iterable[tuple[Any, ...]], virtual: bool) -> None:
+    def _add_tables(
+        self, part: str, names: tuple[str, ...], rows: Iterable[tuple[Any, ...]], virtual: bool
+    ) -> None:
         # Of thousands of tables each thing that is made for every one counts, for the garbage collector above all.
         keyspace_at = names.index("keyspace_name")
         name_at = names.index("table_name" if part == "tables" else "view_name")
@@ -102,14 +110,19 @@ class Grouping:
             source.types = self.of_keyspace("types", name)
             source.functions = self.of_keyspace("functions", name)
             source.aggregates = self.aggregates(name)
-            source.scylla = self._scylla_keyspaces.get(name, {"initial_tablets": None} if self._has_tablets else None)
+            source.scylla = self._scylla_keyspaces.get(
+                name, {"initial_tablets": None} if self._has_tablets else None
+            )
         return found
 
     def table_sources(self) -> Iterable[TableSource]:
         """The tables that were read, and the views."""
         self._complete_tables()
         return [
-            source for into in (self._tables, self._views) for sources in into.values() for source in sources.values()
+            source
+            for into in (self._tables, self._views)
+            for sources in into.values()
+            for source in sources.values()
         ]
 
     def _complete_tables(self) -> None:
@@ -138,7 +151,12 @@ class Grouping:
 
 
 # The slot of a `TableSource` for each part whose rows stay dicts: few tables have any.
-_SLOTS = {"triggers": "triggers", "dropped_columns": "dropped", "column_masks": "masks", "scylla_tables": "scylla"}
+_SLOTS = {
+    "triggers": "triggers",
+    "dropped_columns": "dropped",
+    "column_masks": "masks",
+    "scylla_tables": "scylla",
+}
 
 
 def _signature(row: Mapping[str, Any]) -> tuple[Any, tuple[Any, ...]]:

@@ -86,7 +86,11 @@ class KeyspaceMetadata:
                 *(kind.export_as_string() for kind in self._types_in_order()),
                 *(function.export_as_string() for function in self.functions.values()),
                 *(aggregate.export_as_string() for aggregate in self.aggregates.values()),
-                *(table.export_as_string() for name, table in self.tables.items() if not self._is_cdc_log(name)),
+                *(
+                    table.export_as_string()
+                    for name, table in self.tables.items()
+                    if not self._is_cdc_log(name)
+                ),
             ]
         )
         if self._error is not None:

@@ -56,7 +56,11 @@ _PLAIN_NAME = re.compile(r"[a-z][0-9a-z_]*")
 
 def is_valid_name(name: str | None) -> bool:
     """Whether `name` means itself without quotes."""
-    return name is not None and _PLAIN_NAME.fullmatch(name) is not None and name not in cql_keywords_reserved
+    return (
+        name is not None
+        and _PLAIN_NAME.fullmatch(name) is not None
+        and name not in cql_keywords_reserved
+    )
 
 
 def escape_name(name: str) -> str:
@@ -119,10 +123,21 @@ def protect_value(value: Any) -> str:
 def cql_map(values: Any) -> str:
     """A mapping as a CQL map, in the order of its keys."""
     return (
-        "{" + ", ".join(f"{protect_value(key)}: {protect_value(value)}" for key, value in sorted(values.items())) + "}"
+        "{"
+        + ", ".join(
+            f"{protect_value(key)}: {protect_value(value)}" for key, value in sorted(values.items())
+        )
+        + "}"
     )
 
 
-for _function in (is_valid_name, escape_name, maybe_escape_name, protect_name, protect_names, protect_value):
+for _function in (
+    is_valid_name,
+    escape_name,
+    maybe_escape_name,
+    protect_name,
+    protect_names,
+    protect_value,
+):
     _function.__module__ = "cassandra.metadata"
 del _function

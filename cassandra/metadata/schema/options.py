@@ -119,7 +119,11 @@ _GONE: Any = object()
 def _places(names: RowNames) -> dict[str, int]:
     """Where each option is in a row with these columns."""
     gone = _GONE_IN_4_0 if "additional_write_policy" in names.places else ()
-    return {name: at for name, at in names.places.items() if name not in _NO_OPTIONS and name not in gone}
+    return {
+        name: at
+        for name, at in names.places.items()
+        if name not in _NO_OPTIONS and name not in gone
+    }
 
 
 def options_as_cql(options: Mapping[str, Any], is_view: bool = False) -> list[str]:
@@ -163,11 +167,17 @@ def read_scylla_map(data: bytes) -> dict[str, str] | None:
     return dict(zip(texts[::2], texts[1::2], strict=True))
 
 
-def scylla_options(extensions: Mapping[str, bytes], row: Mapping[str, Any] | None) -> dict[str, Any]:
+def scylla_options(
+    extensions: Mapping[str, bytes], row: Mapping[str, Any] | None
+) -> dict[str, Any]:
     """The options of a ScyllaDB table out of its extensions and its row of scylla_tables."""
     options: dict[str, Any] = {}
     for extension, name in _SCYLLA_EXTENSIONS.items():
-        found = read_scylla_map(extensions[extension]) if isinstance(extensions.get(extension), bytes) else None
+        found = (
+            read_scylla_map(extensions[extension])
+            if isinstance(extensions.get(extension), bytes)
+            else None
+        )
         if found:
             options[name] = found
     # A number of 32 bit by itself, and a map that has settings of its own beside those of a kind of API that is not CQL.
@@ -175,7 +185,10 @@ def scylla_options(extensions: Mapping[str, bytes], row: Mapping[str, Any] | Non
     if isinstance(grace, bytes) and len(grace) == 4:
         options["paxos_grace_seconds"] = int.from_bytes(grace, "little", signed=True)
     tags = extensions.get("scylla_tags")
-    if isinstance(tags, bytes) and (read_scylla_map(tags) or {}).get("system:synchronous_updates") == "true":
+    if (
+        isinstance(tags, bytes)
+        and (read_scylla_map(tags) or {}).get("system:synchronous_updates") == "true"
+    ):
         options["synchronous_updates"] = True
     for name in _SCYLLA_COLUMNS:
         value = (row or {}).get(name)

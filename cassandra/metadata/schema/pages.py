@@ -16,12 +16,16 @@ from cassandra.errors import DecodeError
 
 from cassandra._impl import rows as row_plans  # isort: skip
 
-COLUMNS_OF_COLUMNS = "keyspace_name, table_name, column_name, clustering_order, kind, position, type"
+COLUMNS_OF_COLUMNS = (
+    "keyspace_name, table_name, column_name, clustering_order, kind, position, type"
+)
 
 Page = tuple[bytes, int, int]  # its bytes, where the rows begin in it, how many they are
 
 
-_DIFFERENT = frozenset(("table_name", "view_name", "index_name"))  # from row to row: not worth a look-up
+_DIFFERENT = frozenset(
+    ("table_name", "view_name", "index_name")
+)  # from row to row: not worth a look-up
 
 
 class Pages:
@@ -29,12 +33,17 @@ class Pages:
 
     def __init__(self) -> None:
         self._known: dict[Any, dict[bytes, Any]] = {}  # values by their bytes, by type
-        self.damaged = False  # whether an error stands in the place of a value that could not be decoded
+        self.damaged = (
+            False  # whether an error stands in the place of a value that could not be decoded
+        )
 
     def decode(self, message: Any, version: int) -> list[list[Any]]:
         """The columns of a page: equal values are one object, in the place of one that cannot be decoded is the error itself."""
         metadata = message.metadata
-        readers = [self._reader(*column, version) for column in zip(metadata.names, metadata.types, strict=True)]
+        readers = [
+            self._reader(*column, version)
+            for column in zip(metadata.names, metadata.types, strict=True)
+        ]
         columns: list[list[Any]] = row_plans.shared_columns(readers, *message.rows_body)
         return columns
 
@@ -80,7 +89,9 @@ class ColumnPages:
 
     def __init__(self) -> None:
         self.pages: list[Page] = []
-        self.rows_of: dict[str, dict[str, tuple[Any, ...]]] = {}  # of each table or view, by keyspace and name
+        self.rows_of: dict[
+            str, dict[str, tuple[Any, ...]]
+        ] = {}  # of each table or view, by keyspace and name
         self.texts: Any = None
 
     def add(self, message: Any) -> None:

@@ -227,7 +227,11 @@ class TableSource(_Source):
     def index_names(self) -> list[str]:
         """The names of the table's indexes; of those that are damaged none."""
         with _making:
-            names = self._object.indexes if self._object is not None else [row[0] for row in self.indexes]
+            names = (
+                self._object.indexes
+                if self._object is not None
+                else [row[0] for row in self.indexes]
+            )
             return [name for name in names if isinstance(name, str)]
 
     def with_views(self, views: Mapping[str, TableSource]) -> TableSource:
@@ -242,7 +246,17 @@ class TableSource(_Source):
 class KeyspaceSource(_Source):
     """The rows of one keyspace: its own as a dict, sources of tables and views by name, rows of types, functions and aggregates."""
 
-    __slots__ = ("aggregates", "functions", "name", "row", "scylla", "tables", "types", "views", "virtual")
+    __slots__ = (
+        "aggregates",
+        "functions",
+        "name",
+        "row",
+        "scylla",
+        "tables",
+        "types",
+        "views",
+        "virtual",
+    )
 
     builder = "keyspace"
 

@@ -31,7 +31,9 @@ def incomplete(what: str, error: BaseException, structure: str) -> str:
     return "/*\n" + "\n".join(lines).replace("*/", "* /") + "\n*/"
 
 
-def primary_key_as_cql(partition_key: Sequence[ColumnMetadata], clustering_key: Sequence[ColumnMetadata]) -> str:
+def primary_key_as_cql(
+    partition_key: Sequence[ColumnMetadata], clustering_key: Sequence[ColumnMetadata]
+) -> str:
     """``(a, b)`` or ``((a, b), c)``."""
     partition = ", ".join(protect_names(column.name for column in partition_key))
     if len(partition_key) != 1:
@@ -43,7 +45,8 @@ def _clustering_order(clustering_key: Sequence[ColumnMetadata]) -> list[str]:
     if not clustering_key:
         return []
     order = ", ".join(
-        f"{maybe_escape_name(column.name)} {'DESC' if column.is_reversed else 'ASC'}" for column in clustering_key
+        f"{maybe_escape_name(column.name)} {'DESC' if column.is_reversed else 'ASC'}"
+        for column in clustering_key
     )
     return [f"CLUSTERING ORDER BY ({order})"]
 
@@ -74,7 +77,9 @@ class _Columnar:
     clustering_key: list[ColumnMetadata]
     columns: dict[str, ColumnMetadata]
 
-    def _begin(self, keyspace_name: str, name: str, options: MutableMapping[str, Any] | None) -> None:
+    def _begin(
+        self, keyspace_name: str, name: str, options: MutableMapping[str, Any] | None
+    ) -> None:
         self.keyspace_name = keyspace_name
         self.name = name
         self._options = options
@@ -190,7 +195,9 @@ class TableMetadata(_Columnar):
     def export_as_string(self) -> str:
         """The statements that make the table, its indexes, triggers and views; a comment where the table cannot be made."""
         if self._error is not None:
-            return incomplete(f"Table {self.keyspace_name}.{self.name}", self._error, self._all_as_cql())
+            return incomplete(
+                f"Table {self.keyspace_name}.{self.name}", self._error, self._all_as_cql()
+            )
         if not self.is_cql_compatible:
             return (
                 f"/*\nWarning: Table {self.keyspace_name}.{self.name} has constructs that CQL does not know.\n"
@@ -208,21 +215,37 @@ class TableMetadata(_Columnar):
         parts = [self.as_cql_query(formatted=True) + ";"]
         parts += [index.as_cql_query() + ";" for index in self.indexes.values()]
         parts += [trigger.as_cql_query() + ";" for trigger in self.triggers.values()]
-        parts += [view.export_as_string() for name, view in self.views.items() if not self._is_of_index(name)]
+        parts += [
+            view.export_as_string()
+            for name, view in self.views.items()
+            if not self._is_of_index(name)
+        ]
         return "\n\n".join(parts)
 
     def _is_of_index(self, view: str) -> bool:
         """Whether the view makes up an index: ScyllaDB makes it with the index, and by no other way."""
-        return self._scylladb and view.endswith("_index") and view.removesuffix("_index") in self.indexes
+        return (
+            self._scylladb
+            and view.endswith("_index")
+            and view.removesuffix("_index") in self.indexes
+        )
 
     def as_cql_query(self, formatted: bool = False) -> str:
         """The CREATE TABLE statement, without a semicolon; a column and an option a line where it is `formatted`."""
         lines = [column.as_cql() for column in self.columns.values()]
-        if len(self.partition_key) == 1 and not self.clustering_key and self.partition_key[0].name in self.columns:
+        if (
+            len(self.partition_key) == 1
+            and not self.clustering_key
+            and self.partition_key[0].name in self.columns
+        ):
             lines[list(self.columns).index(self.partition_key[0].name)] += " PRIMARY KEY"
         elif self.partition_key:
-            lines.append(f"PRIMARY KEY {primary_key_as_cql(self.partition_key, self.clustering_key)}")
-        body = "(\n    " + ",\n    ".join(lines) + "\n)" if formatted else "(" + ", ".join(lines) + ")"
+            lines.append(
+                f"PRIMARY KEY {primary_key_as_cql(self.partition_key, self.clustering_key)}"
+            )
+        body = (
+            "(\n    " + ",\n    ".join(lines) + "\n)" if formatted else "(" + ", ".join(lines) + ")"
+        )
         clauses = ["COMPACT STORAGE"] if self.is_compact_storage else []
         clauses += _clustering_order(self.clustering_key)
         clauses += options_as_cql(self.options) + self._known_extensions()
@@ -273,7 +296,9 @@ class MaterializedViewMetadata(_Columnar):
             f"WHERE {self.where_clause}",
             f"PRIMARY KEY {primary_key_as_cql(self.partition_key, self.clustering_key)}",
         ]
-        clauses = _clustering_order(self.clustering_key) + options_as_cql(self.options, is_view=True)
+        clauses = _clustering_order(self.clustering_key) + options_as_cql(
+            self.options, is_view=True
+        )
         clauses += self._known_extensions()
         query = ("\n    " if formatted else " ").join(parts)
         return query + _with(clauses, "\n    AND " if formatted else " AND ")
@@ -281,7 +306,11 @@ class MaterializedViewMetadata(_Columnar):
     def export_as_string(self) -> str:
         """The formatted statement with its semicolon; a comment where the view's metadata is damaged."""
         if self._error is not None:
-            return incomplete(f"View {self.keyspace_name}.{self.name}", self._error, self.as_cql_query(formatted=True))
+            return incomplete(
+                f"View {self.keyspace_name}.{self.name}",
+                self._error,
+                self.as_cql_query(formatted=True),
+            )
         return self.as_cql_query(formatted=True) + ";"
 
     def __repr__(self) -> str:

@@ -92,7 +92,9 @@ _Text = ctypes.CFUNCTYPE(_pointer, _pointer)
 _new_capsule = ctypes.PYFUNCTYPE(ctypes.py_object, _pointer, ctypes.c_char_p, _pointer)(
     ("PyCapsule_New", ctypes.pythonapi)
 )
-_capsule_pointer = ctypes.PYFUNCTYPE(_pointer, _pointer, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
+_capsule_pointer = ctypes.PYFUNCTYPE(_pointer, _pointer, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
 _get_buffer = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, _pointer, ctypes.c_int)(
     ("PyObject_GetBuffer", ctypes.pythonapi)
 )
@@ -130,7 +132,9 @@ def _children(kind: Any, count: int) -> tuple[Any, Any]:
 
 def _fill_schema(schema: Any, layout: Layout, name: str) -> None:
     children, addresses = _children(_Schema, len(layout.children))
-    for child, child_layout, child_name in zip(children, layout.children, layout.names, strict=True):
+    for child, child_layout, child_name in zip(
+        children, layout.children, layout.names, strict=True
+    ):
         _fill_schema(child, child_layout, child_name)
     form, title = _text(layout.format.encode()), _text(name.encode())
     metadata = _text(_metadata(layout)) if layout.extension else None
@@ -186,7 +190,13 @@ def _releaser(kind: Any) -> Callable[[int], None]:
     A consumer's objects may be among the last that the interpreter takes apart, so it has all that it needs in itself: by then there may be
     nothing left in this module.
     """
-    held, pointer, prototype, release_buffer, address_of = _held, _pointer, _Release, _release_buffer, ctypes.addressof
+    held, pointer, prototype, release_buffer, address_of = (
+        _held,
+        _pointer,
+        _Release,
+        _release_buffer,
+        ctypes.addressof,
+    )
     has_children = kind is not _Stream
 
     def release(address: int) -> None:

@@ -26,7 +26,8 @@ def is_ours(layout: Layout) -> bool:
     """Whether a column of `layout` has inside of its values what pyarrow has no right object for."""
     is_struct = layout.format == "+s"
     return any(
-        child.kind in _OURS or (is_struct and child.format in _MOMENTS) or is_ours(child) for child in layout.children
+        child.kind in _OURS or (is_struct and child.format in _MOMENTS) or is_ours(child)
+        for child in layout.children
     )
 
 
@@ -44,13 +45,18 @@ def with_nulls(array: Any, values: Sequence[Any]) -> list[Any]:
     """`values`, with None where `array` has a null."""
     if not array.null_count:
         return list(values)
-    return [value if there else None for value, there in zip(values, array.is_valid().to_pylist(), strict=True)]
+    return [
+        value if there else None
+        for value, there in zip(values, array.is_valid().to_pylist(), strict=True)
+    ]
 
 
 def cells(array: Any, layout: Layout) -> list[Any]:
     """The objects of `array`, an array of pyarrow of `layout`; None for nulls."""
     if layout.kind == "bytes":
-        return [None if value is None else uuid.UUID(bytes=value) for value in array.storage.to_pylist()]
+        return [
+            None if value is None else uuid.UUID(bytes=value) for value in array.storage.to_pylist()
+        ]
     if layout.kind == "time":
         return [None if value is None else Time(value) for value in array.cast("int64").to_pylist()]
     if not is_ours(layout):
@@ -58,7 +64,10 @@ def cells(array: Any, layout: Layout) -> list[Any]:
         return with_nulls(array, series.astype(object).tolist())
     if layout.kind == "struct":
         fields = [cells(array.field(index), child) for index, child in enumerate(layout.children)]
-        return with_nulls(array, [dict(zip(layout.names, items, strict=True)) for items in zip(*fields, strict=True)])
+        return with_nulls(
+            array,
+            [dict(zip(layout.names, items, strict=True)) for items in zip(*fields, strict=True)],
+        )
     first, ends = bounds(array)
     (child,) = layout.children
     if layout.kind == "map":

@@ -58,7 +58,9 @@ class ColumnPlan:
 
     layout: Layout
 
-    def __init__(self, names: Sequence[str], codecs: Sequence[Any], layouts: Sequence[Layout]) -> None:
+    def __init__(
+        self, names: Sequence[str], codecs: Sequence[Any], layouts: Sequence[Layout]
+    ) -> None:
         if not len(names) == len(codecs) == len(layouts):
             raise ValueError(f"{len(names)} names, {len(codecs)} codecs and {len(layouts)} layouts")
         self._rows = RowPlan(names, codecs)
@@ -87,10 +89,18 @@ class ColumnPlan:
         layout = self.layout.children[column]
         if layout.kind != "object":
             return build(layout, cells)
-        return ColumnArray(layout, len(cells), 0, ([*map(self._codecs[column].decode_nullable, cells)],), ())
+        return ColumnArray(
+            layout, len(cells), 0, ([*map(self._codecs[column].decode_nullable, cells)],), ()
+        )
 
     def _refusal(
-        self, body: bytes, offset: int, row_count: int, columns: list[Cells], column: int, error: Exception
+        self,
+        body: bytes,
+        offset: int,
+        row_count: int,
+        columns: list[Cells],
+        column: int,
+        error: Exception,
     ) -> Exception:
         self._rows.tuples(body, offset, row_count)  # raises what rows cannot be made of either
         where = f'column "{self.layout.names[column]}" ({self._codecs[column].cql_name})'
@@ -210,7 +220,9 @@ def _shown(show: Callable[[bytes], bytes]) -> Callable[[Layout, Cells, int], Bui
     """A builder of text that `show` makes of each cell."""
 
     def make(layout: Layout, cells: Cells, null_count: int) -> Built:
-        return _variable([None if cell is None else show(cell) for cell in cells], null_count)[1:], ()
+        return _variable([None if cell is None else show(cell) for cell in cells], null_count)[
+            1:
+        ], ()
 
     return make
 
@@ -241,14 +253,21 @@ def _decimal_fixed(layout: Layout, cells: Cells, null_count: int) -> Built:
     zeros = bytes(layout.width)
     if any(cell is not None and len(cell) < 5 for cell in cells):
         raise DecodeError("takes at least 5 bytes")
-    return (b"".join([zeros if cell is None else fixed_decimal(cell, layout) for cell in cells]),), ()
+    return (
+        b"".join([zeros if cell is None else fixed_decimal(cell, layout) for cell in cells]),
+    ), ()
 
 
 def _durations(cells: Cells) -> list[tuple[int, int, int]]:
     found = []
     for cell in cells:
         parts = (0, 0, 0) if cell is None else vints_unpack(cell)
-        if len(parts) != 3 or parts[0] not in _INT32 or parts[1] not in _INT32 or parts[2] not in _INT64:
+        if (
+            len(parts) != 3
+            or parts[0] not in _INT32
+            or parts[1] not in _INT32
+            or parts[2] not in _INT64
+        ):
             raise DecodeError("not three numbers in their ranges")
         found.append(parts)
     return found
@@ -327,7 +346,9 @@ def _struct(layout: Layout, cells: Cells, null_count: int) -> Built:
         end = 0 if cell is None else len(cell)
         for field in fields:
             size = -1
-            if offset < end:  # a missing tail is null: the value is older than the type's last fields
+            if (
+                offset < end
+            ):  # a missing tail is null: the value is older than the type's last fields
                 met += 1
                 start, size = take(cell, offset)
                 offset = start + max(size, 0)
@@ -336,7 +357,9 @@ def _struct(layout: Layout, cells: Cells, null_count: int) -> Built:
             raise DecodeError("bytes left over")
         if met < count:
             _nulls.charge(count - met, layout.cql_name)
-    return (), tuple(build(child, field) for child, field in zip(layout.children, fields, strict=True))
+    return (), tuple(
+        build(child, field) for child, field in zip(layout.children, fields, strict=True)
+    )
 
 
 def _vector(layout: Layout, cells: Cells, null_count: int) -> Built:
@@ -350,9 +373,13 @@ def _vector(layout: Layout, cells: Cells, null_count: int) -> Built:
     if size >= 0:
         data = _fixed(cells, size * dimension, null_count)
         if child.kind == "number":
-            return (), (ColumnArray(child, len(cells) * dimension, 0, (None, _native(data, size)), ()),)
+            return (), (
+                ColumnArray(child, len(cells) * dimension, 0, (None, _native(data, size)), ()),
+            )
         items: Cells = (
-            [data[at : at + size] for at in range(0, len(data), size)] if size else [b""] * (len(cells) * dimension)
+            [data[at : at + size] for at in range(0, len(data), size)]
+            if size
+            else [b""] * (len(cells) * dimension)
         )
         if null_count:
             for row, cell in enumerate(cells):

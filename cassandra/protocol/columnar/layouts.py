@@ -13,7 +13,14 @@ from typing import Any, Literal, NamedTuple
 
 from cassandra.cqltypes.base import _CassandraType
 from cassandra.cqltypes.codecs.big_numbers import check_size
-from cassandra.cqltypes.containers import ListType, MapType, SetType, TupleType, VectorType, _Wrapper
+from cassandra.cqltypes.containers import (
+    ListType,
+    MapType,
+    SetType,
+    TupleType,
+    VectorType,
+    _Wrapper,
+)
 from cassandra.cqltypes.udt import UserType
 from cassandra.errors import DecodeError
 
@@ -35,15 +42,26 @@ class ColumnOptions(NamedTuple):
             if not isinstance(self.decimals, (tuple, list)) or len(self.decimals) != 2:
                 raise ValueError(f"decimals is 'text' or (precision, scale), not {self.decimals!r}")
             precision, scale = self.decimals
-            if not (isinstance(precision, int) and isinstance(scale, int)) or not 1 <= precision <= 76:
-                raise ValueError(f"decimals has a precision of 1 to 76 and a scale, not {self.decimals!r}")
+            if (
+                not (isinstance(precision, int) and isinstance(scale, int))
+                or not 1 <= precision <= 76
+            ):
+                raise ValueError(
+                    f"decimals has a precision of 1 to 76 and a scale, not {self.decimals!r}"
+                )
             if not -precision <= scale <= precision:
-                raise ValueError(f"decimals has a scale of -{precision} to {precision}, not {scale}")
+                raise ValueError(
+                    f"decimals has a scale of -{precision} to {precision}, not {scale}"
+                )
         if self.varints not in ("text", "int64"):
             raise ValueError(f"varints is 'text' or 'int64', not {self.varints!r}")
         if self.durations not in ("interval", "struct"):
             raise ValueError(f"durations is 'interval' or 'struct', not {self.durations!r}")
-        decimals = self.decimals if self.decimals == "text" else (int(self.decimals[0]), int(self.decimals[1]))
+        decimals = (
+            self.decimals
+            if self.decimals == "text"
+            else (int(self.decimals[0]), int(self.decimals[1]))
+        )
         return self._replace(decimals=decimals)
 
 
@@ -120,7 +138,11 @@ def layout_of(cqltype: Any, options: ColumnOptions = DEFAULT_OPTIONS) -> Layout:
     while issubclass(cqltype, _Wrapper):
         cqltype = cqltype.subtypes[0]
     codec = cqltype.codec()
-    common = {"cql_name": codec.cql_name, "wire_size": codec.fixed_size, "empty_is_value": bool(codec.empty_is_value)}
+    common = {
+        "cql_name": codec.cql_name,
+        "wire_size": codec.fixed_size,
+        "empty_is_value": bool(codec.empty_is_value),
+    }
     if not cqltype._overridden():
         for base, make in _CONTAINERS:
             if issubclass(cqltype, base):
@@ -139,7 +161,9 @@ def object_layout(cqltype: Any) -> Layout:
 
 def row_layout(names: Sequence[str], layouts: Sequence[Layout]) -> Layout:
     """The layout of rows: a struct of columns."""
-    return Layout("struct", "row", "+s", names=tuple(names), children=tuple(layouts), nullable=False)
+    return Layout(
+        "struct", "row", "+s", names=tuple(names), children=tuple(layouts), nullable=False
+    )
 
 
 def _scalar(factory: str, options: ColumnOptions, common: dict[str, Any]) -> Layout:
@@ -149,7 +173,13 @@ def _scalar(factory: str, options: ColumnOptions, common: dict[str, Any]) -> Lay
         precision, scale = options.decimals
         wide = precision > 38
         form = f"d:{precision},{scale},256" if wide else f"d:{precision},{scale}"
-        return Layout("decimal_fixed", format=form, width=32 if wide else 16, decimal=(precision, scale), **common)
+        return Layout(
+            "decimal_fixed",
+            format=form,
+            width=32 if wide else 16,
+            decimal=(precision, scale),
+            **common,
+        )
     if factory == "varint":
         if options.varints == "text":
             return Layout("varint", format="u", **common)
@@ -170,7 +200,13 @@ def _scalar(factory: str, options: ColumnOptions, common: dict[str, Any]) -> Lay
 
 
 def _list(cqltype: Any, options: ColumnOptions, common: dict[str, Any]) -> Layout:
-    return Layout("list", format="+l", names=("item",), children=(layout_of(cqltype.subtypes[0], options),), **common)
+    return Layout(
+        "list",
+        format="+l",
+        names=("item",),
+        children=(layout_of(cqltype.subtypes[0], options),),
+        **common,
+    )
 
 
 def _map(cqltype: Any, options: ColumnOptions, common: dict[str, Any]) -> Layout:
@@ -219,7 +255,9 @@ COLUMN_LIMIT = (1 << 31) - 1
 
 def too_large(layout: Layout) -> DecodeError:
     """The error of a column whose page does not fit Arrow's 32-bit offsets."""
-    return DecodeError(f"{layout.cql_name}: the page takes more than {COLUMN_LIMIT} bytes as a column")
+    return DecodeError(
+        f"{layout.cql_name}: the page takes more than {COLUMN_LIMIT} bytes as a column"
+    )
 
 
 def fixed_decimal(data: bytes, layout: Layout) -> bytes:
@@ -234,7 +272,9 @@ def fixed_decimal(data: bytes, layout: Layout) -> bytes:
     elif unscaled and shift < 0:
         # Fewer zeros in binary than it should have in decimal, or a rest that has no digit or too many: no division tells that.
         bits = unscaled.bit_length()
-        if (unscaled & -unscaled).bit_length() <= -shift or not -shift * 3.32 < bits < (precision - shift) * 3.33 + 1:
+        if (unscaled & -unscaled).bit_length() <= -shift or not -shift * 3.32 < bits < (
+            precision - shift
+        ) * 3.33 + 1:
             raise _inexact(layout)
         why = check_size(len(data) - 4)
         if why:

@@ -52,7 +52,11 @@ def _is_numeric(layout: Layout) -> bool:
 
 def _is_matrix(layout: Layout) -> bool:
     """Whether `layout` is of vectors of plain numbers."""
-    return layout.kind == "vector" and layout.children[0].kind == "number" and layout.children[0].wire_size >= 0
+    return (
+        layout.kind == "vector"
+        and layout.children[0].kind == "number"
+        and layout.children[0].wire_size >= 0
+    )
 
 
 # -- plans ----------------------------------------------------------------------------------------------------------------
@@ -60,7 +64,9 @@ def _is_matrix(layout: Layout) -> bool:
 
 def column_plan(metadata: ResultMetadata, options: ColumnOptions = DEFAULT_OPTIONS) -> Any:
     """The `ColumnPlan` of a result's columns in Arrow's types, made once for each choice of options."""
-    return _plan(metadata, options, lambda: [layout_of(column.type, options) for column in metadata.columns])
+    return _plan(
+        metadata, options, lambda: [layout_of(column.type, options) for column in metadata.columns]
+    )
 
 
 def array_plan(metadata: ResultMetadata, matrices: bool = True) -> Any:
@@ -81,7 +87,9 @@ def _plan(metadata: ResultMetadata, key: Any, layouts: Callable[[], Sequence[Lay
     plan = plans.get(key)
     if plan is None:
         # Two threads may both make one; they are equal, and either may stay.
-        plan = plans[key] = implementations.column_buffers.ColumnPlan(metadata.names, metadata.codecs, layouts())
+        plan = plans[key] = implementations.column_buffers.ColumnPlan(
+            metadata.names, metadata.codecs, layouts()
+        )
     return plan
 
 
@@ -142,7 +150,9 @@ class ArrowPages(ArrowSchema):
             else:
                 schema = pyarrow.schema(self)
                 batches = (arrow_batch(pyarrow, schema, page) for page in self._pages)
-                stream: object = pyarrow.RecordBatchReader.from_batches(schema, batches).__arrow_c_stream__()
+                stream: object = pyarrow.RecordBatchReader.from_batches(
+                    schema, batches
+                ).__arrow_c_stream__()
                 return stream
         pages = iter(self._pages)
         return capsules.stream_capsule(self.layout, lambda: next(pages, None))
@@ -153,7 +163,9 @@ def pyarrow_module(for_what: str) -> Any:
     try:
         import pyarrow
     except ImportError as error:
-        raise DependencyException(f"{for_what} needs pyarrow: pip install turbocql[arrow]", [error]) from None
+        raise DependencyException(
+            f"{for_what} needs pyarrow: pip install turbocql[arrow]", [error]
+        ) from None
     return pyarrow
 
 
@@ -166,7 +178,10 @@ def arrow_batch(pyarrow: Any, schema: Any, page: ColumnArray) -> Any:
     """The page as a `pyarrow.RecordBatch` over the same memory."""
     if implementations.arrow_capsules.RELEASES_SAFELY:
         return pyarrow.record_batch(ArrowPage(page))
-    arrays = [arrow_array(pyarrow, kind, column) for kind, column in zip(schema.types, page.children, strict=True)]
+    arrays = [
+        arrow_array(pyarrow, kind, column)
+        for kind, column in zip(schema.types, page.children, strict=True)
+    ]
     return pyarrow.RecordBatch.from_arrays(arrays, schema=schema)
 
 
@@ -175,7 +190,9 @@ def arrow_array(pyarrow: Any, kind: Any, column: ColumnArray) -> Any:
     if column.layout.format == "n":
         return pyarrow.nulls(column.length)
     if isinstance(kind, pyarrow.BaseExtensionType):
-        return pyarrow.ExtensionArray.from_storage(kind, arrow_array(pyarrow, kind.storage_type, column))
+        return pyarrow.ExtensionArray.from_storage(
+            kind, arrow_array(pyarrow, kind.storage_type, column)
+        )
     if column.layout.kind == "map":
         kinds = [pyarrow.struct([kind.key_field, kind.item_field])]
     elif column.layout.format == "+s":
@@ -187,14 +204,19 @@ def arrow_array(pyarrow: Any, kind: Any, column: ColumnArray) -> Any:
         column.length,
         [None if buffer is None else pyarrow.py_buffer(buffer) for buffer in column.buffers],
         column.null_count,
-        children=[arrow_array(pyarrow, inner, child) for inner, child in zip(kinds, column.children, strict=True)],
+        children=[
+            arrow_array(pyarrow, inner, child)
+            for inner, child in zip(kinds, column.children, strict=True)
+        ],
     )
 
 
 def arrow_table(pyarrow: Any, layout: Layout, pages: Iterable[ColumnArray]) -> Any:
     """The pages as a `pyarrow.Table` over the same memory, a chunk for each."""
     schema = arrow_schema(pyarrow, layout)
-    return pyarrow.Table.from_batches([arrow_batch(pyarrow, schema, page) for page in pages], schema)
+    return pyarrow.Table.from_batches(
+        [arrow_batch(pyarrow, schema, page) for page in pages], schema
+    )
 
 
 # -- polars and pandas ----------------------------------------------------------------------------------------------------
@@ -205,7 +227,9 @@ def polars_module() -> Any:
     try:
         import polars
     except ImportError as error:
-        raise DependencyException("to_polars needs polars: pip install turbocql[polars]", [error]) from None
+        raise DependencyException(
+            "to_polars needs polars: pip install turbocql[polars]", [error]
+        ) from None
     return polars
 
 
@@ -219,7 +243,9 @@ def pandas_module() -> tuple[Any, Any]:
     try:
         import pandas
     except ImportError as error:
-        raise DependencyException("to_pandas needs pandas: pip install turbocql[pandas]", [error]) from None
+        raise DependencyException(
+            "to_pandas needs pandas: pip install turbocql[pandas]", [error]
+        ) from None
     try:
         import pyarrow
     except ImportError:
@@ -230,10 +256,14 @@ def pandas_module() -> tuple[Any, Any]:
 def check_no_options(options: dict[str, Any]) -> None:
     """`DependencyException` where pandas is to be reached with options that only the way through pyarrow has."""
     if options:
-        raise DependencyException(f"to_pandas needs pyarrow for {', '.join(options)}: pip install turbocql[arrow]")
+        raise DependencyException(
+            f"to_pandas needs pyarrow for {', '.join(options)}: pip install turbocql[arrow]"
+        )
 
 
-def pandas_of_arrow(pyarrow: Any, layout: Layout, pages: Iterable[ColumnArray], options: dict[str, Any]) -> Any:
+def pandas_of_arrow(
+    pyarrow: Any, layout: Layout, pages: Iterable[ColumnArray], options: dict[str, Any]
+) -> Any:
     """The pages as a `pandas.DataFrame`, through pyarrow.
 
     Dates become datetime64 and times timedelta64, which hold all that CQL has; `datetime.time`, pyarrow's choice, has no nanoseconds.
@@ -246,7 +276,9 @@ def pandas_of_arrow(pyarrow: Any, layout: Layout, pages: Iterable[ColumnArray], 
             column = table.column(index)
             if child.kind == "time":
                 column = column.cast(pyarrow.int64()).cast(pyarrow.duration("ns"))
-            elif child.kind == "bytes" or is_ours(child):  # older releases of pyarrow give the bytes of UUIDs
+            elif child.kind == "bytes" or is_ours(
+                child
+            ):  # older releases of pyarrow give the bytes of UUIDs
                 own[index] = [cell for chunk in column.chunks for cell in cells(chunk, child)]
                 column = pyarrow.nulls(table.num_rows)
             else:
@@ -281,7 +313,9 @@ def pandas_of_arrays(pandas: Any, arrays: dict[str, Any]) -> Any:
         if array.ndim > 1:
             rows = [*array.data] if mask is not None else [*array]
             columns[name] = object_array(
-                rows if mask is None else [None if m.any() else r for r, m in zip(rows, mask, strict=True)]
+                rows
+                if mask is None
+                else [None if m.any() else r for r, m in zip(rows, mask, strict=True)]
             )
         elif mask is None:
             columns[name] = array
@@ -303,7 +337,9 @@ def numpy_module(for_what: str) -> Any:
     try:
         import numpy
     except ImportError as error:
-        raise DependencyException(f"{for_what} needs NumPy: pip install turbocql[numpy]", [error]) from None
+        raise DependencyException(
+            f"{for_what} needs NumPy: pip install turbocql[numpy]", [error]
+        ) from None
     return numpy
 
 
@@ -311,10 +347,14 @@ def check_names(names: Sequence[str]) -> None:
     """ValueError where two columns have one name, which a dict cannot hold."""
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise ValueError(f"more than one column has the name {', '.join(twice)}: give each a name of its own with AS")
+        raise ValueError(
+            f"more than one column has the name {', '.join(twice)}: give each a name of its own with AS"
+        )
 
 
-def page_arrays(metadata: ResultMetadata, body: bytes, offset: int, row_count: int) -> dict[str, Any]:
+def page_arrays(
+    metadata: ResultMetadata, body: bytes, offset: int, row_count: int
+) -> dict[str, Any]:
     """The page at `offset` of `body` as arrays by column name; of several columns of one name the last.
 
     bigint, counter, int, smallint, tinyint, float, double and boolean become arrays of that width, timestamp datetime64[ms], date datetime64[D],
@@ -327,7 +367,10 @@ def page_arrays(metadata: ResultMetadata, body: bytes, offset: int, row_count: i
 
 def arrays_of_page(numpy: Any, page: ColumnArray) -> dict[str, Any]:
     """The columns of one page as arrays by column name."""
-    return {name: _array(numpy, column) for name, column in zip(page.layout.names, page.children, strict=True)}
+    return {
+        name: _array(numpy, column)
+        for name, column in zip(page.layout.names, page.children, strict=True)
+    }
 
 
 def joined_arrays(numpy: Any, layout: Layout, pages: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -354,7 +397,11 @@ def _array(numpy: Any, column: ColumnArray) -> Any:
         numeric = _NUMERIC[layout.kind, layout.format]
         values = numpy.frombuffer(column.buffers[1], dtype=numeric.stored, count=column.length)
         # datetime64 of days has 64 bits; all others are the buffer under another name.
-        values = values.astype("i8").view(numeric.dtype) if layout.kind == "date" else values.view(numeric.dtype)
+        values = (
+            values.astype("i8").view(numeric.dtype)
+            if layout.kind == "date"
+            else values.view(numeric.dtype)
+        )
     if not column.null_count:
         return values
     nulls = ~_flags(numpy, column.buffers[0], column.length)
@@ -368,4 +415,11 @@ def _flags(numpy: Any, bits: Any, count: int) -> Any:
     return numpy.unpackbits(packed, count=count, bitorder="little").view("?")
 
 
-__all__ = ["DEFAULT_OPTIONS", "ArrowPage", "ArrowPages", "ArrowSchema", "ColumnOptions", "page_arrays"]
+__all__ = [
+    "DEFAULT_OPTIONS",
+    "ArrowPage",
+    "ArrowPages",
+    "ArrowSchema",
+    "ColumnOptions",
+    "page_arrays",
+]

@@ -38,9 +38,13 @@ class StartupMessage(MessageType):
     opcode = opcodes.STARTUP
     name = "STARTUP"
 
-    KNOWN_OPTION_KEYS = frozenset({"CQL_VERSION", "COMPRESSION", "NO_COMPACT", "DRIVER_NAME", "DRIVER_VERSION"})
+    KNOWN_OPTION_KEYS = frozenset(
+        {"CQL_VERSION", "COMPRESSION", "NO_COMPACT", "DRIVER_NAME", "DRIVER_VERSION"}
+    )
 
-    def __init__(self, cqlversion: str = DEFAULT_CQL_VERSION, options: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, cqlversion: str = DEFAULT_CQL_VERSION, options: Mapping[str, str] | None = None
+    ) -> None:
         self.cqlversion = cqlversion
         self.options = dict(options or {})
 

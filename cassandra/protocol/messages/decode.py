@@ -20,7 +20,13 @@ from cassandra.protocol.messages.control import (
 from cassandra.protocol.messages.errors import ErrorMessage
 from cassandra.protocol.messages.events import EventMessage
 from cassandra.protocol.messages.results import read_result
-from cassandra.protocol.opcodes import CUSTOM_PAYLOAD_FLAG, OPCODE_NAMES, RESULT, TRACING_FLAG, WARNING_FLAG
+from cassandra.protocol.opcodes import (
+    CUSTOM_PAYLOAD_FLAG,
+    OPCODE_NAMES,
+    RESULT,
+    TRACING_FLAG,
+    WARNING_FLAG,
+)
 from cassandra.protocol.primitives import Cursor
 
 _EXTRAS = TRACING_FLAG | WARNING_FLAG | CUSTOM_PAYLOAD_FLAG
@@ -55,8 +61,17 @@ def decode_response(
             return read_result(body, 0, version, features, user_types, cached)
         return _decode(opcode, flags, body, version, features, user_types, cached)
     except ProtocolError as error:
-        raise ProtocolError(f"a malformed {OPCODE_NAMES.get(opcode, opcode)} message: {error}") from error
-    except (struct.error, ValueError, TypeError, LookupError, OverflowError, DriverException) as error:
+        raise ProtocolError(
+            f"a malformed {OPCODE_NAMES.get(opcode, opcode)} message: {error}"
+        ) from error
+    except (
+        struct.error,
+        ValueError,
+        TypeError,
+        LookupError,
+        OverflowError,
+        DriverException,
+    ) as error:
         raise ProtocolError(
             f"a malformed {OPCODE_NAMES.get(opcode, opcode)} message: {type(error).__name__}: {error}"
         ) from error

@@ -61,7 +61,11 @@ class ErrorMessage(MessageType, DriverException):
         code = cursor.int32()
         message = cursor.string()
         found: type[ErrorMessage] | None = error_classes.get(code)
-        if features is not None and features.rate_limit_error is not None and code == features.rate_limit_error:
+        if (
+            features is not None
+            and features.rate_limit_error is not None
+            and code == features.rate_limit_error
+        ):
             found = RateLimitReachedException
         if found is None:
             return cls(code, message)
@@ -197,7 +201,11 @@ class WriteTimeoutErrorMessage(RequestExecutionException):
     def read_info(cls, cursor: Cursor, protocol_version: int) -> dict[str, Any]:
         info = _read_responses(cursor)
         info["write_type"] = _write_type(cursor.string())
-        if protocol_version >= 5 and info["write_type"] == WriteType.CAS and len(cursor.data) - cursor.pos >= 2:
+        if (
+            protocol_version >= 5
+            and info["write_type"] == WriteType.CAS
+            and len(cursor.data) - cursor.pos >= 2
+        ):
             info["contentions"] = cursor.short()
         return info
 
@@ -241,7 +249,11 @@ class FunctionFailureMessage(RequestExecutionException):
 
     @classmethod
     def read_info(cls, cursor: Cursor, protocol_version: int) -> dict[str, Any]:
-        return {"keyspace": cursor.string(), "function": cursor.string(), "arg_types": cursor.string_list()}
+        return {
+            "keyspace": cursor.string(),
+            "function": cursor.string(),
+            "arg_types": cursor.string_list(),
+        }
 
     def to_exception(self) -> Exception:
         return errors.FunctionFailure(self.summary_msg(), **self.info)
@@ -255,7 +267,10 @@ class WriteFailureMessage(RequestExecutionException):
 
     @classmethod
     def read_info(cls, cursor: Cursor, protocol_version: int) -> dict[str, Any]:
-        return {**_read_failures(cursor, protocol_version), "write_type": _write_type(cursor.string())}
+        return {
+            **_read_failures(cursor, protocol_version),
+            "write_type": _write_type(cursor.string()),
+        }
 
     def to_exception(self) -> Exception:
         return errors.WriteFailure(self.summary_msg(), **self.info)
@@ -378,6 +393,10 @@ class InternalError(Exception):
 
 
 for _made in list(vars().values()):
-    if isinstance(_made, type) and issubclass(_made, (Exception, type)) and _made.__module__ == __name__:
+    if (
+        isinstance(_made, type)
+        and issubclass(_made, (Exception, type))
+        and _made.__module__ == __name__
+    ):
         public(_made)
 del _made

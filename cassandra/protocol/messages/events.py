@@ -19,7 +19,11 @@ def read_schema_change(cursor: Cursor) -> dict[str, Any]:
     """
     change_type = cursor.string()
     target = cursor.string()
-    event: dict[str, Any] = {"target_type": target, "change_type": change_type, "keyspace": cursor.string()}
+    event: dict[str, Any] = {
+        "target_type": target,
+        "change_type": change_type,
+        "keyspace": cursor.string(),
+    }
     if target in (SchemaTargetType.TABLE, SchemaTargetType.TYPE):
         event[target.lower()] = cursor.string()
     elif target == SchemaTargetType.FUNCTION:

@@ -118,7 +118,9 @@ class QueryMessage(_QueryMessage):
 
     def body(self, protocol_version: int, protocol_features: Any = None) -> bytes:
         if type(self)._write_query_params is not _stock_write_query_params:
-            return self._through_override(implementations.bodies.long_string(self.query), protocol_version)
+            return self._through_override(
+                implementations.bodies.long_string(self.query), protocol_version
+            )
         return implementations.bodies.query_body(self.query, self._params(), protocol_version)
 
 
@@ -176,7 +178,9 @@ class ExecuteMessage(_QueryMessage):
 
     def body(self, protocol_version: int, protocol_features: Any = None) -> bytes:
         metadata_id = block = None
-        if protocol_version >= 5 or (protocol_features is not None and protocol_features.use_metadata_id):
+        if protocol_version >= 5 or (
+            protocol_features is not None and protocol_features.use_metadata_id
+        ):
             metadata_id = self.result_metadata_id or b""
         if protocol_features is not None and protocol_features.tablets_routing_v2:
             # ScyllaDB's protocol extensions: a driver that holds no version yet sends a byte all the same.
@@ -186,7 +190,9 @@ class ExecuteMessage(_QueryMessage):
                 implementations.bodies.execute_head(self.query_id, metadata_id), protocol_version
             )
             return body if block is None else body + bytes((block,))
-        return implementations.bodies.execute_body(self.query_id, metadata_id, self._params(), protocol_version, block)
+        return implementations.bodies.execute_body(
+            self.query_id, metadata_id, self._params(), protocol_version, block
+        )
 
 
 @public
@@ -228,7 +234,9 @@ class BatchMessage(MessageType):
             self.keyspace,
             self.now_in_seconds,
         )
-        return implementations.bodies.batch_body(_batch_kind(self.batch_type), self.queries, params, protocol_version)
+        return implementations.bodies.batch_body(
+            _batch_kind(self.batch_type), self.queries, params, protocol_version
+        )
 
 
 @public

@@ -14,7 +14,13 @@ from typing import Any
 from cassandra._forks import renew_in_child
 from cassandra.errors import DecodeError, ProtocolError
 from cassandra.protocol import opcodes
-from cassandra.protocol.column_specs import NO_COLUMNS, ColumnMetadata, ResultMetadata, UserTypes, read_columns
+from cassandra.protocol.column_specs import (
+    NO_COLUMNS,
+    ColumnMetadata,
+    ResultMetadata,
+    UserTypes,
+    read_columns,
+)
 from cassandra.protocol.messages.base import MessageType, public, register_class
 from cassandra.protocol.messages.events import read_schema_change
 from cassandra.protocol.opcodes import (
@@ -68,7 +74,9 @@ class ResultMessage(MessageType):
     # Of ROWS: the body with the rows from _offset on, and what became of them.
     _body: bytes = b""
     _offset: int = 0
-    _page: tuple[str | None, Any] | None = None  # the method of the plan, None for an error, and what it gave
+    _page: tuple[str | None, Any] | None = (
+        None  # the method of the plan, None for an error, and what it gave
+    )
     # Who decodes a page holds it. A message that came from the wire has its own; one lock serves those that somebody made by hand.
     _guard = Lock()
 
@@ -164,7 +172,9 @@ def _renew_lock() -> None:
     ResultMessage._guard = Lock()
 
 
-VOID_RESULT = ResultMessage(RESULT_KIND_VOID)  # what each write is answered with; nobody writes to it
+VOID_RESULT = ResultMessage(
+    RESULT_KIND_VOID
+)  # what each write is answered with; nobody writes to it
 
 
 def read_result(
@@ -181,7 +191,9 @@ def read_result(
         rows = cached.rows_at(body, pos, user_types)
         if rows:
             return rows_result(cached, body, rows)
-    message = _new(ResultMessage)  # without the call of __init__, which a message for each request would feel
+    message = _new(
+        ResultMessage
+    )  # without the call of __init__, which a message for each request would feel
     if body == VOID_BODY and not pos:
         message.kind = RESULT_KIND_VOID
         return message
@@ -225,7 +237,10 @@ def _at_rows(message: ResultMessage, body: bytes, pos: int) -> ResultMessage:
 
 
 def read_result_metadata(
-    message: ResultMessage, cursor: Cursor, user_types: UserTypes | None, cached: ResultMetadata | None
+    message: ResultMessage,
+    cursor: Cursor,
+    user_types: UserTypes | None,
+    cached: ResultMetadata | None,
 ) -> ResultMetadata:
     """<metadata> of section 4.2.5.2; sets paging_state and result_metadata_id of `message`."""
     flags = cursor.int32()
@@ -239,16 +254,22 @@ def read_result_metadata(
     is_global = bool(flags & ROWS_GLOBAL_TABLES_SPEC)
     metadata_id = message.result_metadata_id
     # A response that carries metadata is decoded by that metadata; the same bytes as last time need no parsing.
-    if cached is not None and cached.same_specs(cursor.data, cursor.pos, is_global, count, user_types):
+    if cached is not None and cached.same_specs(
+        cursor.data, cursor.pos, is_global, count, user_types
+    ):
         cursor.pos += len(cached.raw)
         return cached if metadata_id is None else cached.with_id(metadata_id)
     return read_columns(cursor, count, is_global, user_types, metadata_id)
 
 
-def _skipped_metadata(count: int, user_types: UserTypes | None, cached: ResultMetadata | None) -> ResultMetadata:
+def _skipped_metadata(
+    count: int, user_types: UserTypes | None, cached: ResultMetadata | None
+) -> ResultMetadata:
     if cached is None:
         if count:
-            raise ProtocolError(f"a result of {count} columns came without metadata, and none is remembered for it")
+            raise ProtocolError(
+                f"a result of {count} columns came without metadata, and none is remembered for it"
+            )
         return NO_COLUMNS
     if len(cached) != count:
         raise ProtocolError(
@@ -259,7 +280,11 @@ def _skipped_metadata(count: int, user_types: UserTypes | None, cached: ResultMe
 
 
 def _read_prepared(
-    message: ResultMessage, cursor: Cursor, version: int, features: Any, user_types: UserTypes | None
+    message: ResultMessage,
+    cursor: Cursor,
+    version: int,
+    features: Any,
+    user_types: UserTypes | None,
 ) -> None:
     """Section 4.2.5.4; partition key indexes came with version 4, metadata ids with 5 (or ScyllaDB's extension)."""
     message.query_id = cursor.short_bytes()
@@ -277,7 +302,11 @@ def _read_prepared(
         message.is_lwt = features.lwt_info.get_lwt_flag(flags & 0xFFFFFFFF)
     bound = read_columns(cursor, count, bool(flags & ROWS_GLOBAL_TABLES_SPEC), user_types)
     message.bind_metadata = list(bound.columns)
-    result = read_result_metadata(message, cursor, user_types, None) if _has_result_metadata(cursor) else NO_COLUMNS
+    result = (
+        read_result_metadata(message, cursor, user_types, None)
+        if _has_result_metadata(cursor)
+        else NO_COLUMNS
+    )
     message.result_metadata_id = metadata_id
     message.result_metadata = result.with_id(metadata_id)
 

@@ -44,7 +44,9 @@ _NUMBER_ARRAYS = {
 _LONG = 8
 _LISTS = frozenset({"ListArray", "LargeListArray", "FixedSizeListArray"})
 _TEXTS = frozenset({"StringArray", "LargeStringArray", "StringViewArray"})
-_BINARIES = frozenset({"FixedSizeBinaryArray", "BinaryArray", "LargeBinaryArray", "BinaryViewArray"})
+_BINARIES = frozenset(
+    {"FixedSizeBinaryArray", "BinaryArray", "LargeBinaryArray", "BinaryViewArray"}
+)
 
 
 def arrow_values(array: Any, cqltype: Any) -> list[Any]:
@@ -113,13 +115,19 @@ def _memory(array: Any, cqltype: Any) -> memoryview | None:
 def _maps(array: Any, cqltype: Any) -> list[Any] | None:
     if type(array).__name__ == "MapArray":
         keys, items = array.keys, array.items
-    elif type(array).__name__ in _LISTS and array.type.value_type.num_fields == 2:  # from those that have no maps
+    elif (
+        type(array).__name__ in _LISTS and array.type.value_type.num_fields == 2
+    ):  # from those that have no maps
         keys, items = (array.values.field(index) for index in range(2))
     else:
         return None
     first, ends = bounds(array)
     key, item = cqltype.subtypes
-    pairs = zip(_values(keys.slice(first, ends[-1]), key), _values(items.slice(first, ends[-1]), item), strict=True)
+    pairs = zip(
+        _values(keys.slice(first, ends[-1]), key),
+        _values(items.slice(first, ends[-1]), item),
+        strict=True,
+    )
     return _mapped(_sliced(array, list(pairs), ends), map_maker(key))
 
 
@@ -213,7 +221,11 @@ def _varints(array: Any, cqltype: Any) -> list[Any] | None:
 
 
 def _whole(array: Any, cqltype: Any) -> list[Any] | None:
-    return _mapped(array.to_pylist(), whole_number) if type(array).__name__.startswith("Decimal") else None
+    return (
+        _mapped(array.to_pylist(), whole_number)
+        if type(array).__name__.startswith("Decimal")
+        else None
+    )
 
 
 def _uuids(array: Any, cqltype: Any) -> list[Any] | None:
@@ -221,7 +233,11 @@ def _uuids(array: Any, cqltype: Any) -> list[Any] | None:
 
 
 def _opaque(array: Any, cqltype: Any) -> list[Any] | None:
-    return _mapped(array.to_pylist(), reader_of(cqltype)) if type(array).__name__ in _BINARIES else None
+    return (
+        _mapped(array.to_pylist(), reader_of(cqltype))
+        if type(array).__name__ in _BINARIES
+        else None
+    )
 
 
 _ARROW_SCALARS: dict[str, Callable[[Any, Any], list[Any] | None]] = {

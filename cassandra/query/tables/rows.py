@@ -35,14 +35,18 @@ def is_arrow(rows: Any) -> bool:
 def counted(rows: Any) -> tuple[Any, int]:
     """`rows` as they are now, and how many there are; TypeError for what is not rows. Programs may go on with what they gave."""
     if isinstance(rows, (str, bytes, bytearray, Mapping)):
-        raise TypeError(f"rows are a table or an iterable of rows, not {type(rows).__name__}: {rows!r}")
+        raise TypeError(
+            f"rows are a table or an iterable of rows, not {type(rows).__name__}: {rows!r}"
+        )
     if not is_array(rows) and not is_frame(rows) and is_arrow(rows):
         rows = arrow_table(rows)
         return rows, rows.num_rows
     if is_array(rows) or is_frame(rows):
         return rows.copy(), len(rows)
     if not isinstance(rows, Iterable):
-        raise TypeError(f"rows are a table or an iterable of rows, not {type(rows).__name__}: {rows!r}")
+        raise TypeError(
+            f"rows are a table or an iterable of rows, not {type(rows).__name__}: {rows!r}"
+        )
     found = list(map(snapshot, rows))
     return found, len(found)
 
@@ -68,11 +72,15 @@ def rows_of(rows: Any, columns: Columns) -> Iterable[Any]:
         return _array_rows(rows, columns)
     if is_frame(rows):
         series_values = values_module().series_values
-        return _zipped(columns, list(rows.columns), lambda name, kind: series_values(rows[name], kind))
+        return _zipped(
+            columns, list(rows.columns), lambda name, kind: series_values(rows[name], kind)
+        )
     if is_arrow(rows):
         table = arrow_table(rows)
         arrow_values = values_module().arrow_values
-        return _zipped(columns, table.schema.names, lambda name, kind: arrow_values(table.column(name), kind))
+        return _zipped(
+            columns, table.schema.names, lambda name, kind: arrow_values(table.column(name), kind)
+        )
     if not isinstance(rows, Iterable):
         raise TypeError(f"rows are a table or an iterable of rows, not {kind.__name__}: {rows!r}")
     return rows
@@ -101,7 +109,9 @@ def _zipped(
             f"but the bind markers are {', '.join(wanted) or 'none'}"
         )
     if len(set(names)) < len(names):
-        raise ValueError(f"two columns of the table have the same name: {', '.join(map(str, names))}")
+        raise ValueError(
+            f"two columns of the table have the same name: {', '.join(map(str, names))}"
+        )
     return zip(*[values(column.name, column.type) for column in columns], strict=True)
 
 
@@ -123,7 +133,10 @@ def _array_rows(array: Any, columns: Columns) -> Iterable[Any]:
         raise ValueError(f"an array of {array.shape[1]} columns for {len(columns)} bind markers")
     if array.shape[0] == 0:
         return ()
-    return zip(*[array_values(array[:, place], column.type) for place, column in enumerate(columns)], strict=True)
+    return zip(
+        *[array_values(array[:, place], column.type) for place, column in enumerate(columns)],
+        strict=True,
+    )
 
 
 # -- Arrow -----------------------------------------------------------------------------------------------------------------

@@ -10,7 +10,14 @@ from typing import Any
 from cassandra.cqltypes import coerce
 from cassandra.cqltypes.codecs.base import begin_page
 from cassandra.cqltypes.codecs.big_numbers import WIDE_CONTEXT
-from cassandra.cqltypes.containers import ListType, MapType, SetType, TupleType, VectorType, _Wrapper
+from cassandra.cqltypes.containers import (
+    ListType,
+    MapType,
+    SetType,
+    TupleType,
+    VectorType,
+    _Wrapper,
+)
 from cassandra.cqltypes.udt import UserType
 from cassandra.errors import DecodeError
 from cassandra.protocol.columnar.layouts import layout_of

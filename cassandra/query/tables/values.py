@@ -88,7 +88,11 @@ def arrow_values(array: Any, cqltype: Any) -> list[Any]:
     """The values of an array or a chunked array of pyarrow for bind markers of `cqltype`."""
     values = arrow.arrow_values(array, cqltype)
     name = bare(cqltype).codec().cql_name
-    return values if str(array.type) not in ("halffloat", "float", "double") else _without_nan_of(values, name)
+    return (
+        values
+        if str(array.type) not in ("halffloat", "float", "double")
+        else _without_nan_of(values, name)
+    )
 
 
 def series_values(series: Any, cqltype: Any) -> list[Any]:
@@ -111,7 +115,11 @@ def series_values(series: Any, cqltype: Any) -> list[Any]:
             value if not gone or (keeps_nan and type(value) is float) else None
             for value, gone in zip(values, missing.tolist(), strict=True)
         ]
-    return object_values(values, cqltype) if series.dtype.kind == "O" else _without_nan_of(values, name)
+    return (
+        object_values(values, cqltype)
+        if series.dtype.kind == "O"
+        else _without_nan_of(values, name)
+    )
 
 
 def _without_nan_of(values: list[Any], name: str) -> list[Any]:
@@ -136,7 +144,9 @@ def cell_reader(cqltype: Any) -> Convert | None:
     base = container_of(cqltype)
     if base is not None:
         return _CELLS[base](cqltype)
-    return reader_of(cqltype) if kind_of(cqltype) == "opaque" else _SCALAR_CELLS.get(kind_of(cqltype))
+    return (
+        reader_of(cqltype) if kind_of(cqltype) == "opaque" else _SCALAR_CELLS.get(kind_of(cqltype))
+    )
 
 
 def _or_none(convert: Convert | None) -> Convert:
@@ -194,7 +204,8 @@ def _tuple_cells(cqltype: Any) -> Convert:
 
 def _udt_cells(cqltype: Any) -> Convert:
     each = {
-        name: _or_none(cell_reader(subtype)) for name, subtype in zip(cqltype.fieldnames, cqltype.subtypes, strict=True)
+        name: _or_none(cell_reader(subtype))
+        for name, subtype in zip(cqltype.fieldnames, cqltype.subtypes, strict=True)
     }
     by_position = _tuple_cells(cqltype)
 

@@ -11,7 +11,14 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cassandra.testing.fake.primitives import Opcode, bytes_map, long_bytes, short_bytes, string, string_list
+from cassandra.testing.fake.primitives import (
+    Opcode,
+    bytes_map,
+    long_bytes,
+    short_bytes,
+    string,
+    string_list,
+)
 from cassandra.testing.fake.refusals import check_fields, error_body
 from cassandra.testing.fake.values import Columns, Type, encode_row, parse_type
 
@@ -109,7 +116,12 @@ class Message(Answer):
     def envelope(self, request: Request) -> tuple[int, int, bytes]:
         body = self._encode(request)
         tracing_id = self._tracing_id
-        if tracing_id is None and not request.flags & _TRACING and not self._warnings and not self._payload:
+        if (
+            tracing_id is None
+            and not request.flags & _TRACING
+            and not self._warnings
+            and not self._payload
+        ):
             return self._opcode, 0, body
         # 4: [<tracing_id>][<warnings>][<custom_payload>]<message>
         flags, parts = 0, []
@@ -156,10 +168,16 @@ def schema_change_body(
 
 
 def schema_change(
-    change: str, target: str, keyspace: str, name: str | None = None, arguments: Sequence[str] | None = None
+    change: str,
+    target: str,
+    keyspace: str,
+    name: str | None = None,
+    arguments: Sequence[str] | None = None,
 ) -> Message:
     """4.2.5.5: the answer to DDL, ``schema_change("CREATED", "TABLE", "ks", "t")`` say."""
-    return message(Opcode.RESULT, b"\0\0\0\x05" + schema_change_body(change, target, keyspace, name, arguments))
+    return message(
+        Opcode.RESULT, b"\0\0\0\x05" + schema_change_body(change, target, keyspace, name, arguments)
+    )
 
 
 def error(code: int, message: str = "primed", **fields: Any) -> Message:
@@ -174,7 +192,9 @@ def error(code: int, message: str = "primed", **fields: Any) -> Message:
 
 
 def _column_specs(names: Sequence[str], kinds: Sequence[Type], version: int) -> bytes:
-    return b"".join(string(name) + kind.option(version) for name, kind in zip(names, kinds, strict=True))
+    return b"".join(
+        string(name) + kind.option(version) for name, kind in zip(names, kinds, strict=True)
+    )
 
 
 def _table(keyspace: str, table: str) -> bytes:
@@ -192,7 +212,12 @@ class _Rows:
     __slots__ = ("_columns", "_encoded", "_kinds", "_metadata_id", "_names", "_specs", "_table")
 
     def __init__(
-        self, columns: Columns, rows: Sequence[Any], metadata_id: bytes | None, keyspace: str, table: str
+        self,
+        columns: Columns,
+        rows: Sequence[Any],
+        metadata_id: bytes | None,
+        keyspace: str,
+        table: str,
     ) -> None:
         self._names = [name for name, _ in columns]
         self._kinds = [parse_type(kind) for _, kind in columns]
@@ -208,9 +233,13 @@ class _Rows:
         start = int.from_bytes(request.paging_state or b"", "big")
         end = start + (request.page_size or len(self._encoded))
         more = end < len(self._encoded)
-        return self._body(request, self._encoded[start:end], end.to_bytes(4, "big") if more else None)
+        return self._body(
+            request, self._encoded[start:end], end.to_bytes(4, "big") if more else None
+        )
 
-    def _body(self, request: Request, encoded: Sequence[bytes], paging_state: bytes | None) -> bytes:
+    def _body(
+        self, request: Request, encoded: Sequence[bytes], paging_state: bytes | None
+    ) -> bytes:
         flags, count = 0, len(self._kinds).to_bytes(4, "big")
         parts: list[bytes] = []
         if paging_state is not None:
@@ -252,7 +281,9 @@ def rows(
     return Message(Opcode.RESULT, lambda request: content.whole(request, paging_state))
 
 
-def paged(columns: Columns, rows: Sequence[Any], *, keyspace: str = "ks", table: str = "t") -> Message:
+def paged(
+    columns: Columns, rows: Sequence[Any], *, keyspace: str = "ks", table: str = "t"
+) -> Message:
     """Rows in pages of the size that each request asks for; the paging state is the place of the next row."""
     content = _Rows(columns, rows, None, keyspace, table)
     return Message(Opcode.RESULT, content.page)
@@ -261,7 +292,16 @@ def paged(columns: Columns, rows: Sequence[Any], *, keyspace: str = "ks", table:
 class Prepared:
     """A prepared statement: its text, its bind columns, the columns of its result."""
 
-    __slots__ = ("_keyspace", "_table", "columns", "metadata_id", "pk_indexes", "query", "query_id", "result")
+    __slots__ = (
+        "_keyspace",
+        "_table",
+        "columns",
+        "metadata_id",
+        "pk_indexes",
+        "query",
+        "query_id",
+        "result",
+    )
 
     def __init__(
         self,
@@ -306,7 +346,9 @@ class Prepared:
 
     @staticmethod
     def _specs(columns: Columns, version: int) -> bytes:
-        return _column_specs([name for name, _ in columns], [parse_type(kind) for _, kind in columns], version)
+        return _column_specs(
+            [name for name, _ in columns], [parse_type(kind) for _, kind in columns], version
+        )
 
 
 class _Sequence(Answer):

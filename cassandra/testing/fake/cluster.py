@@ -71,7 +71,9 @@ class FakeCluster:
                 self.nodes = []
             else:
                 return
-        raise OSError(f"no free loopback addresses were found for {len(self._places)} nodes") from fault
+        raise OSError(
+            f"no free loopback addresses were found for {len(self._places)} nodes"
+        ) from fault
 
     def _start_new(self, datacenter: str, rack: str, token: int) -> FakeNode:
         self._numbered += 1
@@ -144,7 +146,9 @@ class FakeCluster:
 
     def queries(self, text: str | None = None) -> list[Request]:
         """As `FakeNode.queries`, of all nodes."""
-        return sorted((request for node in self.nodes for request in node.queries(text)), key=_number)
+        return sorted(
+            (request for node in self.nodes for request in node.queries(text)), key=_number
+        )
 
     # -- scripts ---------------------------------------------------------------------------------------------------------
 
@@ -162,10 +166,16 @@ class FakeCluster:
             if node is not about and node.is_running:
                 node.send_event(event_type, change, about.address, about.port)
 
-    def add_node(self, datacenter: str | None = None, rack: str = "rack1", token: int | None = None) -> FakeNode:
+    def add_node(
+        self, datacenter: str | None = None, rack: str = "rack1", token: int | None = None
+    ) -> FakeNode:
         """A new node joins: the others send NEW_NODE and UP."""
         taken = {int(node.tokens[0]) for node in self.nodes}
-        chosen = token if token is not None else next(number for number in range(1, 1 << 20) if number not in taken)
+        chosen = (
+            token
+            if token is not None
+            else next(number for number in range(1, 1 << 20) if number not in taken)
+        )
         node = self._start_new(datacenter or self.nodes[0].datacenter, rack, chosen)
         self.tell("TOPOLOGY_CHANGE", "NEW_NODE", node)
         self.tell("STATUS_CHANGE", "UP", node)

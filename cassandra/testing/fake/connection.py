@@ -107,12 +107,20 @@ class ServerConnection(asyncio.Protocol):
 
     def pause_reading(self) -> None:
         """Leave what comes in the socket's buffer."""
-        if self._transport is not None and not self._transport.is_closing() and self._transport.is_reading():
+        if (
+            self._transport is not None
+            and not self._transport.is_closing()
+            and self._transport.is_reading()
+        ):
             self._transport.pause_reading()
 
     def resume_reading(self) -> None:
         """Read again."""
-        if self._transport is not None and not self._transport.is_closing() and not self._transport.is_reading():
+        if (
+            self._transport is not None
+            and not self._transport.is_closing()
+            and not self._transport.is_reading()
+        ):
             self._transport.resume_reading()
 
     # -- receiving -----------------------------------------------------------------------------------------------------
@@ -162,7 +170,9 @@ class ServerConnection(asyncio.Protocol):
                 raise WireError("a compressed body on a connection without compression")
             body = lz4_decompress(body[4:], int.from_bytes(body[:4], "big"))
         if opcode not in _REQUEST_OPCODES or version & 0x80:
-            raise WireError(f"an envelope of version 0x{version:02x} and opcode 0x{opcode:02x} is no request")
+            raise WireError(
+                f"an envelope of version 0x{version:02x} and opcode 0x{opcode:02x} is no request"
+            )
         self.node.on_request(self, version, flags, stream, opcode, body)
 
     def start(self, request: Request) -> None:
@@ -205,7 +215,9 @@ class ServerConnection(asyncio.Protocol):
         out = self._out
         if out and self._transport is not None and not self._ended:
             self._out = []
-            self._transport.write(pack(out, self.compression == "lz4") if self._framed else b"".join(out))
+            self._transport.write(
+                pack(out, self.compression == "lz4") if self._framed else b"".join(out)
+            )
 
     def write_raw(self, data: bytes) -> None:
         """Write bytes as they are, behind what is queued."""

@@ -123,14 +123,18 @@ class Hold(Answer):
         """Wait until `count` requests are held, and give them all; AssertionError after `timeout` seconds."""
         with self._arrived:
             if not self._arrived.wait_for(lambda: len(self._held) >= count, timeout):
-                raise AssertionError(f"{len(self._held)} requests were held back within {timeout} s, not {count}")
+                raise AssertionError(
+                    f"{len(self._held)} requests were held back within {timeout} s, not {count}"
+                )
             return list(self._held)
 
     def take(self, count: int = 1, timeout: float = 5.0) -> list[Held]:
         """Wait for `count` requests, and take them out of the hold: the caller releases each of them."""
         with self._arrived:
             if not self._arrived.wait_for(lambda: len(self._held) >= count, timeout):
-                raise AssertionError(f"{len(self._held)} requests were held back within {timeout} s, not {count}")
+                raise AssertionError(
+                    f"{len(self._held)} requests were held back within {timeout} s, not {count}"
+                )
             return [self._held.popleft() for _ in range(count)]
 
     def release(self, answer: Answerable | None = None, timeout: float = 5.0) -> None:
@@ -142,7 +146,9 @@ class Hold(Answer):
         with self._arrived:
             held, self._held = [one for one in self._held if not one.released], deque()
         for node in {one.request.connection.node for one in held}:
-            Held.release_together([one for one in held if one.request.connection.node is node], answer)
+            Held.release_together(
+                [one for one in held if one.request.connection.node is node], answer
+            )
 
     def open(self) -> None:
         """Answer all that wait, and hold nothing back from now on."""

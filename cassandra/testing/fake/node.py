@@ -31,7 +31,14 @@ from cassandra.testing.fake.answers import (
 )
 from cassandra.testing.fake.connection import ServerConnection
 from cassandra.testing.fake.looping import NodeThread
-from cassandra.testing.fake.primitives import Opcode, WireError, inet, long_bytes, string, string_multimap
+from cassandra.testing.fake.primitives import (
+    Opcode,
+    WireError,
+    inet,
+    long_bytes,
+    string,
+    string_multimap,
+)
 from cassandra.testing.fake.refusals import ErrorCode
 from cassandra.testing.fake.requests import Request
 from cassandra.testing.fake.script import Match, Prime, Script
@@ -102,7 +109,10 @@ class FakeNode:
         self.keyspaces: set[str] | None = None
         self.peers: list[FakeNode] = []
         self.schema: dict[str, list[dict[str, Any]]] = {}
-        self.supported: dict[str, list[str]] = {"CQL_VERSION": ["3.4.7"], "COMPRESSION": ["lz4"] if HAVE_LZ4 else []}
+        self.supported: dict[str, list[str]] = {
+            "CQL_VERSION": ["3.4.7"],
+            "COMPRESSION": ["lz4"] if HAVE_LZ4 else [],
+        }
         self.opened = 0
         self.malformed: list[WireError] = []
         self._credentials = (username, password) if username is not None else None
@@ -118,7 +128,9 @@ class FakeNode:
         self._prepared: dict[bytes, Prepared] = {}
         self._requests: deque[Request] = deque(maxlen=_RECORDED)
         self._arrivals = 0
-        self._number: Callable[[], int] = thread.number if thread is not None else itertools.count().__next__
+        self._number: Callable[[], int] = (
+            thread.number if thread is not None else itertools.count().__next__
+        )
         self._waiters = 0
         self._changed = threading.Condition()
         self._reading = True
@@ -227,7 +239,9 @@ class FakeNode:
             except (BlockingIOError, ConnectionAbortedError):
                 return
             sock.setblocking(False)
-            adopting = self.loop.connect_accepted_socket(lambda: ServerConnection(self), sock, ssl=self._ssl_context)
+            adopting = self.loop.connect_accepted_socket(
+                lambda: ServerConnection(self), sock, ssl=self._ssl_context
+            )
             task = self.loop.create_task(adopting)
             self._accepting.add(task)
             task.add_done_callback(functools.partial(self._adopted, sock))
@@ -261,7 +275,11 @@ class FakeNode:
         found = [request for request in self.requests if request.opcode in kinds]
         if text is not None:
             return [request for request in found if text in request.queries]
-        return [request for request in found if not any("system" in query.lower() for query in request.queries)]
+        return [
+            request
+            for request in found
+            if not any("system" in query.lower() for query in request.queries)
+        ]
 
     def count(self, opcode: Opcode) -> int:
         """How many of the recorded requests are of that kind."""
@@ -288,7 +306,9 @@ class FakeNode:
             finally:
                 self._waiters -= 1
         if not result:
-            raise AssertionError(f"{self!r} did not come to that within {timeout} s; last: {self.requests[-5:]}")
+            raise AssertionError(
+                f"{self!r} did not come to that within {timeout} s; last: {self.requests[-5:]}"
+            )
         return result
 
     async def wait_until(self, predicate: Callable[[FakeNode], Any], timeout: float = 5.0) -> Any:
@@ -424,14 +444,18 @@ class FakeNode:
         if event_type == "SCHEMA_CHANGE":
             target, keyspace, *rest = details
             name, arguments = (*rest, None, None)[:2]
-            body = string(event_type) + schema_change_body(change, target, keyspace, name, arguments)
+            body = string(event_type) + schema_change_body(
+                change, target, keyspace, name, arguments
+            )
         else:
             address, port = details
             body = string(event_type) + string(change) + inet(address, port)
         return self._running().call(self._push, event_type, body)
 
     def _push(self, event_type: str, body: bytes) -> int:
-        registered = [connection for connection in self._connections if event_type in connection.event_types]
+        registered = [
+            connection for connection in self._connections if event_type in connection.event_types
+        ]
         for connection in registered:
             connection.send(-1, Opcode.EVENT, 0, body)
         return len(registered)
@@ -468,14 +492,18 @@ class FakeNode:
         return Opcode.ERROR, 0, int(ErrorCode.PROTOCOL_ERROR).to_bytes(4, "big") + string(text)
 
     def on_request(
-        self, connection: ServerConnection, version: int, flags: int, stream: int, opcode: int, body: bytes
+        self,
+        connection: ServerConnection,
+        version: int,
+        flags: int,
+        stream: int,
+        opcode: int,
+        body: bytes,
     ) -> None:
         """A request has come in whole."""
         if connection.started:
             if version != connection.version:
-                text = (
-                    f"Invalid message version. Got {version}/v{version} but previous messages were of another version"
-                )
+                text = f"Invalid message version. Got {version}/v{version} but previous messages were of another version"
                 connection.send(stream, *self._protocol_error(text))
                 return
         elif not _OLDEST_VERSION <= version <= self.max_version:
@@ -494,7 +522,9 @@ class FakeNode:
     def _refuse_version(self, connection: ServerConnection, version: int, stream: int) -> None:
         """As a real node does: a protocol error in the newest version that it speaks."""
         connection.version = min(self.max_version, max(version, _OLDEST_VERSION))
-        spoken = ", ".join(f"{number}/v{number}" for number in range(_OLDEST_VERSION, self.max_version + 1))
+        spoken = ", ".join(
+            f"{number}/v{number}" for number in range(_OLDEST_VERSION, self.max_version + 1)
+        )
         text = f"Invalid or unsupported protocol version ({version}); supported versions are ({spoken})"
         connection.send(stream, *self._protocol_error(text))
 
@@ -515,7 +545,9 @@ class FakeNode:
     # -- the answers of a node without a script ------------------------------------------------------------------------------
 
     def _on_options(self, request: Request) -> Message:
-        versions = [f"{number}/v{number}" for number in range(_OLDEST_VERSION, self.max_version + 1)]
+        versions = [
+            f"{number}/v{number}" for number in range(_OLDEST_VERSION, self.max_version + 1)
+        ]
         supported = {"PROTOCOL_VERSIONS": versions, **self.supported}
         return message(Opcode.SUPPORTED, string_multimap(supported))
 
@@ -534,7 +566,10 @@ class FakeNode:
         username, password = self._credentials
         given = (request.token or b"").split(b"\0")
         if given[-2:] != [str(username).encode(), str(password).encode()]:
-            return error(ErrorCode.BAD_CREDENTIALS, f"Provided username {username} and/or password are incorrect")
+            return error(
+                ErrorCode.BAD_CREDENTIALS,
+                f"Provided username {username} and/or password are incorrect",
+            )
         request.connection.ready = True
         return message(Opcode.AUTH_SUCCESS, long_bytes(None))
 
@@ -565,7 +600,9 @@ class FakeNode:
         prepared = self._statements.get(text)
         if prepared is None:
             markers = _QUOTED.sub("", text).count("?")
-            prepared = Prepared(text, [(f"k{place + 1}" if place else "k", "int") for place in range(markers)])
+            prepared = Prepared(
+                text, [(f"k{place + 1}" if place else "k", "int") for place in range(markers)]
+            )
         self._prepared[prepared.query_id] = prepared
         return Message(Opcode.RESULT, prepared.body)
 
@@ -585,7 +622,11 @@ class FakeNode:
         return error(ErrorCode.UNPREPARED, text, query_id=query_id)
 
     def __repr__(self) -> str:
-        state = f"{len(self._connections)} connections, {self._arrivals} requests" if self.is_running else "stopped"
+        state = (
+            f"{len(self._connections)} connections, {self._arrivals} requests"
+            if self.is_running
+            else "stopped"
+        )
         return f"<FakeNode {self.endpoint}: {state}>"
 
 

@@ -143,12 +143,16 @@ def string_list(items: Sequence[str]) -> bytes:
 
 def string_multimap(items: Mapping[str, Sequence[str]]) -> bytes:
     """[string multimap]"""
-    return _SHORT.pack(len(items)) + b"".join(string(key) + string_list(values) for key, values in items.items())
+    return _SHORT.pack(len(items)) + b"".join(
+        string(key) + string_list(values) for key, values in items.items()
+    )
 
 
 def bytes_map(items: Mapping[str, bytes | None]) -> bytes:
     """[bytes map]"""
-    return _SHORT.pack(len(items)) + b"".join(string(key) + long_bytes(value) for key, value in items.items())
+    return _SHORT.pack(len(items)) + b"".join(
+        string(key) + long_bytes(value) for key, value in items.items()
+    )
 
 
 def inetaddr(address: str) -> bytes:

@@ -56,7 +56,9 @@ def _reasons(failures: Mapping[str, int], request: Request) -> bytes:
     """<reasonmap> from version 5 on; before that <numfailures>."""
     if request.version < 5:
         return _int(len(failures))
-    return _int(len(failures)) + b"".join(inetaddr(address) + _short(code) for address, code in failures.items())
+    return _int(len(failures)) + b"".join(
+        inetaddr(address) + _short(code) for address, code in failures.items()
+    )
 
 
 # Field: (its value where none is given, its bytes)
@@ -100,7 +102,9 @@ def check_fields(code: int, fields: Mapping[str, Any]) -> None:
     known = _LAYOUTS.get(code, ())
     unknown = [name for name in fields if name not in known]
     if unknown:
-        raise TypeError(f"error 0x{code:04x} has no field {', '.join(unknown)}; it has {', '.join(known) or 'none'}")
+        raise TypeError(
+            f"error 0x{code:04x} has no field {', '.join(unknown)}; it has {', '.join(known) or 'none'}"
+        )
 
 
 def error_body(code: int, message: str, fields: Mapping[str, Any], request: Request) -> bytes:

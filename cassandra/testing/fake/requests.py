@@ -57,7 +57,14 @@ class Request:
     statements: Sequence[BatchStatement] = ()
 
     def __init__(
-        self, connection: ServerConnection, version: int, flags: int, stream: int, opcode: int, body: bytes, number: int
+        self,
+        connection: ServerConnection,
+        version: int,
+        flags: int,
+        stream: int,
+        opcode: int,
+        body: bytes,
+        number: int,
     ) -> None:
         self.connection = connection
         self.version = version
@@ -145,7 +152,10 @@ def _parameters(request: Request, reader: BodyReader) -> None:
     if flags & _VALUES:
         if flags & _NAMES:
             pairs = [(reader.string(), reader.value()) for _ in range(reader.short())]
-            request.names, request.values = [name for name, _ in pairs], [value for _, value in pairs]
+            request.names, request.values = (
+                [name for name, _ in pairs],
+                [value for _, value in pairs],
+            )
         else:
             request.values = [reader.value() for _ in range(reader.short())]
     if flags & _PAGE_SIZE:

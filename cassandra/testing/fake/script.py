@@ -27,7 +27,9 @@ def _by_text(text: str) -> Callable[[Request], bool]:
 
 
 def _by_pattern(pattern: re.Pattern[str]) -> Callable[[Request], bool]:
-    return lambda request: request.opcode in _WITH_TEXT and any(map(pattern.search, request.queries))
+    return lambda request: (
+        request.opcode in _WITH_TEXT and any(map(pattern.search, request.queries))
+    )
 
 
 def _by_opcode(opcode: int) -> Callable[[Request], bool]:
@@ -52,7 +54,9 @@ class Prime:
 
     __slots__ = ("_script", "answer", "matches", "times", "used")
 
-    def __init__(self, script: Script, matches: Callable[[Request], bool], answer: Answer, times: int | None) -> None:
+    def __init__(
+        self, script: Script, matches: Callable[[Request], bool], answer: Answer, times: int | None
+    ) -> None:
         self._script = script
         self.matches = matches
         self.answer = answer
@@ -70,7 +74,9 @@ class Script:
     __slots__ = ("_lines",)
 
     def __init__(self) -> None:
-        self._lines: tuple[Prime, ...] = ()  # swapped as a whole: the node's thread reads it at any time
+        self._lines: tuple[
+            Prime, ...
+        ] = ()  # swapped as a whole: the node's thread reads it at any time
 
     def prime(self, match: Match, answer: Answerable, times: int | None) -> Prime:
         """Add a line that holds for the next `times` matching requests, or for all."""

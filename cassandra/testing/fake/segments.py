@@ -121,7 +121,9 @@ class SegmentReader:
                 break
             block = buffer[start : start + length]
             position = start + length + 4
-            if zlib.crc32(block, _CRC32_START) != int.from_bytes(buffer[start + length : position], "little"):
+            if zlib.crc32(block, _CRC32_START) != int.from_bytes(
+                buffer[start + length : position], "little"
+            ):
                 raise WireError("the CRC32 of a frame's payload does not match")
             payloads.append(lz4_decompress(block, plain) if plain else block)
         self._buffer = buffer[position:]

@@ -127,7 +127,9 @@ def _table(node: FakeNode, name: str) -> Table | None:
         return _described(_PEERS, node.peers)
     if name == "system.peers_v2" and node.has_peers_v2:
         return _described(_PEERS_V2, node.peers)
-    columns = SCHEMA_TABLES.get(name) or (SCHEMA_TABLES_OF_5_0.get(name) if node.has_peers_v2 else None)
+    columns = SCHEMA_TABLES.get(name) or (
+        SCHEMA_TABLES_OF_5_0.get(name) if node.has_peers_v2 else None
+    )
     return (columns, node.schema.get(name, ())) if columns is not None else None
 
 
@@ -155,7 +157,10 @@ def answer_to(node: FakeNode, request: Request) -> Message | None:
         condition = _CONDITION.match(text.strip())
         if condition is None or condition[1].lower() not in by_name:
             return _refusal(f"this node does not understand the condition {match['where']!r}")
-        column, values = condition[1].lower(), {_unquoted(value) for value in _VALUE.findall(condition[2])}
+        column, values = (
+            condition[1].lower(),
+            {_unquoted(value) for value in _VALUE.findall(condition[2])},
+        )
         content = [row for row in content if str(row.get(column)) in values]
     return paged(
         [(column, by_name[column]) for column in names],

@@ -65,7 +65,9 @@ def _decimal(number: Any) -> bytes:
 
 def _timestamp(moment: Any) -> bytes:
     if isinstance(moment, datetime.datetime):
-        aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=datetime.timezone.utc)
+        aware = (
+            moment if moment.tzinfo is not None else moment.replace(tzinfo=datetime.timezone.utc)
+        )
         moment = (aware - _EPOCH) // datetime.timedelta(milliseconds=1)
     return struct.pack(">q", moment)
 
@@ -164,7 +166,9 @@ def _sequence(element: Type, option: int, class_name: str) -> Type:
 def _map(key: Type, value: Type) -> Type:
     def encode(values: Any) -> bytes:
         items = values.items() if hasattr(values, "items") else values
-        return len(values).to_bytes(4, "big") + b"".join(_cell(key, k) + _cell(value, v) for k, v in items)
+        return len(values).to_bytes(4, "big") + b"".join(
+            _cell(key, k) + _cell(value, v) for k, v in items
+        )
 
     def announce(version: int) -> bytes:
         return b"\0\x21" + key.option(version) + value.option(version)
@@ -177,9 +181,18 @@ def _tuple(fields: Sequence[Type]) -> Type:
         return b"".join(_cell(field, value) for field, value in zip(fields, values, strict=False))
 
     def announce(version: int) -> bytes:
-        return b"\0\x31" + len(fields).to_bytes(2, "big") + b"".join(field.option(version) for field in fields)
+        return (
+            b"\0\x31"
+            + len(fields).to_bytes(2, "big")
+            + b"".join(field.option(version) for field in fields)
+        )
 
-    return Type(announce, encode, f"{_MARSHAL}TupleType({','.join(field.class_name for field in fields)})", None)
+    return Type(
+        announce,
+        encode,
+        f"{_MARSHAL}TupleType({','.join(field.class_name for field in fields)})",
+        None,
+    )
 
 
 def _udt(udt: Udt) -> Type:
@@ -191,11 +204,26 @@ def _udt(udt: Udt) -> Type:
         return b"".join(_cell(kind, item) for kind, item in zip(kinds, values, strict=False))
 
     def announce(version: int) -> bytes:
-        fields = b"".join(string(name) + kind.option(version) for name, kind in zip(names, kinds, strict=True))
-        return b"\0\x30" + string(udt.keyspace) + string(udt.name) + len(names).to_bytes(2, "big") + fields
+        fields = b"".join(
+            string(name) + kind.option(version) for name, kind in zip(names, kinds, strict=True)
+        )
+        return (
+            b"\0\x30"
+            + string(udt.keyspace)
+            + string(udt.name)
+            + len(names).to_bytes(2, "big")
+            + fields
+        )
 
-    hexed = ",".join(f"{name.encode().hex()}:{kind.class_name}" for name, kind in zip(names, kinds, strict=True))
-    return Type(announce, encode, f"{_MARSHAL}UserType({udt.keyspace},{udt.name.encode().hex()},{hexed})", None)
+    hexed = ",".join(
+        f"{name.encode().hex()}:{kind.class_name}" for name, kind in zip(names, kinds, strict=True)
+    )
+    return Type(
+        announce,
+        encode,
+        f"{_MARSHAL}UserType({udt.keyspace},{udt.name.encode().hex()},{hexed})",
+        None,
+    )
 
 
 def _vector(element: Type, dimensions: int) -> Type:
@@ -205,7 +233,9 @@ def _vector(element: Type, dimensions: int) -> Type:
         if len(values) != dimensions:
             raise ValueError(f"{len(values)} elements for a vector of {dimensions}")
         parts = [element.encode(value) for value in values]
-        return b"".join(parts if element.width else [unsigned_vint(len(part)) + part for part in parts])
+        return b"".join(
+            parts if element.width else [unsigned_vint(len(part)) + part for part in parts]
+        )
 
     class_name = f"{_MARSHAL}VectorType({element.class_name} , {dimensions})"
     width = element.width * dimensions if element.width else None
@@ -255,5 +285,7 @@ def encode_row(kinds: Sequence[Type], names: Sequence[str], row: Any) -> bytes:
     """4.2.5.2: one row, a sequence in the columns' order or a mapping by name."""
     values = [row.get(name) for name in names] if hasattr(row, "get") else row
     if len(values) != len(kinds):
-        raise ValueError(f"a row of {len(values)} values for the {len(kinds)} columns {', '.join(names)}: {row!r}")
+        raise ValueError(
+            f"a row of {len(values)} values for the {len(kinds)} columns {', '.join(names)}: {row!r}"
+        )
     return b"".join(_cell(kind, value) for kind, value in zip(kinds, values, strict=True))

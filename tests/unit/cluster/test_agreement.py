@@ -29,7 +29,9 @@ def other_version(request: Request) -> Any:
 def test_scopes() -> None:
     with FakeCluster({"dc1": 2, "dc2": 1}) as nodes:
         far = next(node for node in nodes.nodes if node.datacenter == "dc2")
-        with Cluster(nodes.contact_points[:1], port=nodes.nodes[0].port, **in_two_datacenters()) as cluster:
+        with Cluster(
+            nodes.contact_points[:1], port=nodes.nodes[0].port, **in_two_datacenters()
+        ) as cluster:
             session = cluster.connect(wait_for_all_pools=True)
             assert session.wait_for_schema_agreement()
             far.prime(LOCAL_VERSION_QUERY, other_version)

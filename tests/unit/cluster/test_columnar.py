@@ -116,7 +116,10 @@ def _libraries() -> None:
 
 
 def page(*rows: tuple[int | None, str | None]) -> ResultMessage:
-    return message_of(COLUMNS, [[None if n is None else int32(n), None if s is None else s.encode()] for n, s in rows])
+    return message_of(
+        COLUMNS,
+        [[None if n is None else int32(n), None if s is None else s.encode()] for n, s in rows],
+    )
 
 
 def as_lists(made: Any, form: str) -> list[list[Any]]:
@@ -201,11 +204,19 @@ async def test_a_result_without_rows(face: Face, form: str) -> None:
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
     "other",
-    [{"id": t.LongType, "name": t.UTF8Type}, {"id": t.Int32Type}, {"id": t.Int32Type, "title": t.UTF8Type}],
+    [
+        {"id": t.LongType, "name": t.UTF8Type},
+        {"id": t.Int32Type},
+        {"id": t.Int32Type, "title": t.UTF8Type},
+    ],
 )
-async def test_columns_that_change_between_pages(face: Face, form: str, other: dict[str, Any]) -> None:
+async def test_columns_that_change_between_pages(
+    face: Face, form: str, other: dict[str, Any]
+) -> None:
     result = face.result(page((1, "a")), message_of(other, []))
-    with pytest.raises(DecodeError, match=r"columns changed between pages, from \(id int, name text\) to"):
+    with pytest.raises(
+        DecodeError, match=r"columns changed between pages, from \(id int, name text\) to"
+    ):
         await face.make(result, form)
 
 
@@ -275,16 +286,24 @@ async def test_options_go_through(face: Face) -> None:
     columns = {"d": t.DecimalType, "v": t.IntegerType, "u": t.DurationType}
     rows: list[list[bytes | None]] = [[int32(2) + b"\x7d", b"\x05", b"\x02\x04\x06"]]
     table = await face.make(
-        face.result(message_of(columns, rows)), "to_arrow", decimals=(20, 4), varints="int64", durations="struct"
+        face.result(message_of(columns, rows)),
+        "to_arrow",
+        decimals=(20, 4),
+        varints="int64",
+        durations="struct",
     )
-    assert table.to_pylist() == [{"d": Decimal("1.2500"), "v": 5, "u": {"months": 1, "days": 2, "nanoseconds": 3}}]
+    assert table.to_pylist() == [
+        {"d": Decimal("1.2500"), "v": 5, "u": {"months": 1, "days": 2, "nanoseconds": 3}}
+    ]
     assert [str(field.type) for field in table.schema][:2] == ["decimal128(20, 4)", "int64"]
     plain = await face.make(face.result(message_of(columns, rows)), "to_arrow")
     assert plain.to_pylist()[0]["d"] == "1.25"
     frame = await face.make(face.result(message_of(columns, rows)), "to_polars", decimals=(20, 4))
     assert frame["d"].to_list() == [Decimal("1.2500")]
     assert frame["u"].to_list() == [{"months": 1, "days": 2, "nanoseconds": 3}]
-    frame = await face.make(face.result(message_of(columns, rows)), "to_pandas", decimals=(20, 4), varints="int64")
+    frame = await face.make(
+        face.result(message_of(columns, rows)), "to_pandas", decimals=(20, 4), varints="int64"
+    )
     assert frame["d"].tolist() == [Decimal("1.2500")]
     with pytest.raises(TypeError):
         await face.make(face.result(message_of(columns, rows)), "to_arrow", decimal="text")
@@ -321,7 +340,9 @@ async def test_numpy_arrays(face: Face) -> None:
     assert arrays["day"][0] == numpy.datetime64("2022-01-08")
     assert arrays["uid"][0] == uuid.UUID(int=0)
     assert arrays["many"][0] == [4]
-    two = await face.make(face.result(message_of(TIMES, TIMED), message_of(TIMES, TIMED[:1])), "to_numpy")
+    two = await face.make(
+        face.result(message_of(TIMES, TIMED), message_of(TIMES, TIMED[:1])), "to_numpy"
+    )
     assert two["vec"].shape == (3, 2)
     for name, array in two.items():
         if array.dtype == object:
@@ -340,7 +361,9 @@ async def test_pandas_with_and_without_pyarrow(face: Face, monkeypatch: pytest.M
     assert through_arrow["day"][0] == pandas.Timestamp("2022-01-08")
     assert through_arrow["uid"][0] == uuid.UUID(int=0)
     assert through_arrow.iloc[1].isna().all()
-    arrow_types = await face.make(face.result(message_of(TIMES, TIMED)), "to_pandas", types_mapper=pandas.ArrowDtype)
+    arrow_types = await face.make(
+        face.result(message_of(TIMES, TIMED)), "to_pandas", types_mapper=pandas.ArrowDtype
+    )
     assert arrow_types["wide"].tolist() == [2**60 + 1, pandas.NA]
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     plain = await face.make(face.result(message_of(TIMES, TIMED)), "to_pandas")
@@ -394,7 +417,9 @@ ROWS = [(n, f"text {n}" if n % 7 else None, n / 3) for n in range(100_000)]
 @pytest.fixture(scope="module")
 def node() -> Any:
     with FakeNode() as running:
-        running.prime("SELECT * FROM t", paged([("n", "int"), ("s", "text"), ("d", "double")], ROWS))
+        running.prime(
+            "SELECT * FROM t", paged([("n", "int"), ("s", "text"), ("d", "double")], ROWS)
+        )
         yield running
 
 
@@ -406,7 +431,10 @@ def test_a_hundred_thousand_rows_over_many_pages(node: FakeNode) -> None:
         assert session.execute("SELECT * FROM t").to_polars().to_dict(as_series=False) == expected
         arrays = session.execute("SELECT * FROM t").to_numpy()
         assert {name: array.tolist() for name, array in arrays.items()} == expected
-        assert sum(batch.num_rows for batch in session.execute("SELECT * FROM t").arrow_batches()) == 100_000
+        assert (
+            sum(batch.num_rows for batch in session.execute("SELECT * FROM t").arrow_batches())
+            == 100_000
+        )
         assert session.execute("SELECT * FROM t").to_pandas()["n"].sum() == sum(range(100_000))
         session.row_factory = tuple_factory
         assert list(session.execute("SELECT * FROM t")) == ROWS
@@ -463,7 +491,9 @@ def test_a_million_rows_in_little_memory() -> None:
 
 
 def test_dates_of_the_whole_range_stay_what_they_are() -> None:
-    result = Face("blocking").result(message_of({"d": t.SimpleDateType}, [[b"\xff" * 4], [bytes(4)]]))
+    result = Face("blocking").result(
+        message_of({"d": t.SimpleDateType}, [[b"\xff" * 4], [bytes(4)]])
+    )
     assert result.to_arrow().column("d").cast("int32").to_pylist() == [2**31 - 1, -(2**31)]
     assert result.to_numpy()["d"].astype("i8").tolist() == [2**31 - 1, -(2**31)]
 

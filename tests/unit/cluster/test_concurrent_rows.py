@@ -9,7 +9,11 @@ import pytest
 
 from cassandra import aio
 from cassandra.cluster import Cluster
-from cassandra.concurrent import execute_concurrent, execute_concurrent_async, execute_concurrent_with_args
+from cassandra.concurrent import (
+    execute_concurrent,
+    execute_concurrent_async,
+    execute_concurrent_with_args,
+)
 from cassandra.testing.fake import FakeNode, rows
 
 READ = "SELECT n, s FROM t"
@@ -40,7 +44,11 @@ def check(results: Any) -> None:
 def test_blocking(node: FakeNode) -> None:
     with Cluster([node.address], port=node.port) as cluster, cluster.connect() as session:
         check(execute_concurrent(session, STATEMENTS, row_type=Item))
-        check(execute_concurrent(session, STATEMENTS, row_type=Item, results_generator=True, concurrency=2))
+        check(
+            execute_concurrent(
+                session, STATEMENTS, row_type=Item, results_generator=True, concurrency=2
+            )
+        )
         check(execute_concurrent_with_args(session, READ, [None] * 5, row_type=Item))
         check(execute_concurrent_async(session, STATEMENTS, row_type=Item).result(timeout=30))
         plain = execute_concurrent(session, STATEMENTS)

@@ -25,7 +25,13 @@ def face(request: pytest.FixtureRequest) -> Any:
 
 def test_every_setting_is_a_class_attribute_and_its_default(face: Any) -> None:
     cluster = face()
-    for name in ("port", "connect_timeout", "idle_heartbeat_interval", "protocol_version", "compression"):
+    for name in (
+        "port",
+        "connect_timeout",
+        "idle_heartbeat_interval",
+        "protocol_version",
+        "compression",
+    ):
         assert getattr(cluster, name) == getattr(face, name)
 
 
@@ -39,7 +45,9 @@ def test_a_subclass_may_change_defaults() -> None:
 
 
 def test_contact_points(face: Any) -> None:
-    cluster = face(["10.0.0.1", ("10.0.0.2", 9043), "::1", UnixSocketEndPoint("/run/node")], port=19042)
+    cluster = face(
+        ["10.0.0.1", ("10.0.0.2", 9043), "::1", UnixSocketEndPoint("/run/node")], port=19042
+    )
     assert [str(endpoint) for endpoint in cluster.endpoints_resolved] == [
         "10.0.0.1:19042",
         "10.0.0.2:9043",
@@ -77,16 +85,32 @@ def test_bad_contact_points(face: Any, points: Any, error: type[Exception], mess
         ({"port": 70000}, ValueError, "70000"),
         ({"port": True}, ValueError, "port"),
         ({"compression": "zip"}, ValueError, "'lz4' or 'snappy', but is 'zip'"),
-        ({"compression": 7}, TypeError, "compression is True, False or an algorithm's name, but is 7"),
-        ({"protocol_version": 9}, UnsupportedOperation, "9 is not supported; this driver speaks 3, 4, 5, 6"),
+        (
+            {"compression": 7},
+            TypeError,
+            "compression is True, False or an algorithm's name, but is 7",
+        ),
+        (
+            {"protocol_version": 9},
+            UnsupportedOperation,
+            "9 is not supported; this driver speaks 3, 4, 5, 6",
+        ),
         ({"protocol_version": 0x41}, UnsupportedOperation, "DSE_V1"),
         ({"protocol_version": 6}, UnsupportedOperation, "allow_beta_protocol_version"),
         ({"auth_provider": ("user", "secret")}, TypeError, "auth_provider must be an AuthProvider"),
         ({"ssl_context": True}, TypeError, "ssl_context must be an ssl.SSLContext, but is True"),
         ({"connect_timeout": -1}, ValueError, "connect_timeout must not be negative, but is -1"),
-        ({"connect_timeout": math.nan}, ValueError, "connect_timeout must be a number of seconds, but is nan"),
+        (
+            {"connect_timeout": math.nan},
+            ValueError,
+            "connect_timeout must be a number of seconds, but is nan",
+        ),
         ({"connect_timeout": math.inf}, ValueError, "but is inf; None is for no limit"),
-        ({"connect_timeout": "5"}, TypeError, "connect_timeout must be a number of seconds or None, but is '5'"),
+        (
+            {"connect_timeout": "5"},
+            TypeError,
+            "connect_timeout must be a number of seconds or None, but is '5'",
+        ),
         ({"control_connection_timeout": True}, TypeError, "control_connection_timeout"),
         ({"idle_heartbeat_interval": math.nan}, ValueError, "idle_heartbeat_interval"),
         ({"max_schema_agreement_wait": math.nan}, ValueError, "max_schema_agreement_wait"),
@@ -94,10 +118,16 @@ def test_bad_contact_points(face: Any, points: Any, error: type[Exception], mess
         ({"ssl_options": {}}, ValueError, "ssl_options is empty, which would connect without TLS"),
         ({"ssl_options": True}, TypeError, "ssl_options must be a mapping, but is of type bool"),
         ({"unknown_setting": 1}, TypeError, "unknown_setting"),
-        ({"execution_profiles": {"x": 1}}, TypeError, "execution_profiles\\['x'\\] is no ExecutionProfile"),
+        (
+            {"execution_profiles": {"x": 1}},
+            TypeError,
+            "execution_profiles\\['x'\\] is no ExecutionProfile",
+        ),
     ],
 )
-def test_bad_settings(face: Any, settings: dict[str, Any], error: type[Exception], message: str) -> None:
+def test_bad_settings(
+    face: Any, settings: dict[str, Any], error: type[Exception], message: str
+) -> None:
     with pytest.raises(error, match=message):
         face(["127.0.0.1"], **settings)
 
@@ -144,7 +174,9 @@ def test_startup_options_name_the_driver() -> None:
         def add_startup_options(self, options: dict[str, str]) -> None:
             options["APPLICATION_NAME"] = "shop"
 
-    options = ClusterBase(no_compact=True, application_info=Application())._settings().startup_options
+    options = (
+        ClusterBase(no_compact=True, application_info=Application())._settings().startup_options
+    )
     assert options["DRIVER_NAME"] == "turbocql Python driver"
     assert options["NO_COMPACT"] == "true"
     assert options["APPLICATION_NAME"] == "shop"

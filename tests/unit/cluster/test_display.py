@@ -28,8 +28,12 @@ def message(*rows: tuple[int | None, str], damaged: bool = False) -> Any:
     return rows_result(ResultMetadata(COLUMNS), body, 0)
 
 
-def blocking(response: Any, more: bool = False, row_factory: Any = named_tuple_factory) -> ResultSet[Any]:
-    future = SimpleNamespace(row_factory=row_factory, has_more_pages=more, paging_state=b"s" if more else None)
+def blocking(
+    response: Any, more: bool = False, row_factory: Any = named_tuple_factory
+) -> ResultSet[Any]:
+    future = SimpleNamespace(
+        row_factory=row_factory, has_more_pages=more, paging_state=b"s" if more else None
+    )
     return ResultSet(future, response)
 
 

@@ -70,14 +70,18 @@ def nothing_is_left() -> Iterator[None]:
 Connect = Callable[..., Any]
 
 
-def connect_blocking(points: Any, port: int, work: Any = None, keyspace: str | None = None, **settings: Any) -> Any:
+def connect_blocking(
+    points: Any, port: int, work: Any = None, keyspace: str | None = None, **settings: Any
+) -> Any:
     settings = {"connect_timeout": TIMEOUT, **settings}
     with Cluster(points, port=port, **settings) as cluster:
         session = cluster.connect(keyspace)
         return None if work is None else work(session)
 
 
-def connect_aio(points: Any, port: int, work: Any = None, keyspace: str | None = None, **settings: Any) -> Any:
+def connect_aio(
+    points: Any, port: int, work: Any = None, keyspace: str | None = None, **settings: Any
+) -> Any:
     settings = {"connect_timeout": TIMEOUT, **settings}
 
     async def run() -> Any:
@@ -243,7 +247,9 @@ def test_a_server_whose_system_tables_do_not_answer(connect: Connect, node: Fake
 
 @pytest.mark.parametrize("opcode", [Opcode.OPTIONS, Opcode.STARTUP, Opcode.REGISTER, Opcode.QUERY])
 @pytest.mark.parametrize("ending", [close, reset])
-def test_a_server_that_closes_at_once(connect: Connect, node: FakeNode, opcode: Opcode, ending: Any) -> None:
+def test_a_server_that_closes_at_once(
+    connect: Connect, node: FakeNode, opcode: Opcode, ending: Any
+) -> None:
     node.prime(opcode, ending())
     with pytest.raises(NoHostAvailable, match=node.endpoint) as caught:
         connect([node.address], node.port)
@@ -281,7 +287,9 @@ def test_an_answer_on_another_stream(connect: Connect, node: FakeNode, opcode: O
     ],
     ids=["result", "short", "supported", "cut", "unknown", "auth", "kind", "columns"],
 )
-def test_messages_that_make_no_sense(connect: Connect, node: FakeNode, opcode: Opcode, answer: Any) -> None:
+def test_messages_that_make_no_sense(
+    connect: Connect, node: FakeNode, opcode: Opcode, answer: Any
+) -> None:
     node.prime(opcode, answer)
     with pytest.raises(NoHostAvailable, match=node.endpoint) as caught:
         connect([node.address], node.port)
@@ -308,7 +316,9 @@ def test_a_wrong_password(connect: Connect, version: int) -> None:
 
 def test_no_credentials_where_some_are_wanted(connect: Connect) -> None:
     with FakeNode(username="al", password="right") as node:
-        with pytest.raises(NoHostAvailable, match=rf"{node.endpoint}.*PasswordAuthenticator") as caught:
+        with pytest.raises(
+            NoHostAvailable, match=rf"{node.endpoint}.*PasswordAuthenticator"
+        ) as caught:
             connect([node.address], node.port)
         assert isinstance(only_error(caught), AuthenticationFailed)
 
@@ -318,7 +328,11 @@ def test_wrong_credentials_are_offered_once(connect: Connect, node: FakeNode) ->
     with FakeNode("127.0.0.2", node.port, username="al", password="right") as other:
         node.require_password("al", "right")
         with pytest.raises(NoHostAvailable):
-            connect([node.address, other.address], node.port, auth_provider=PlainTextAuthProvider("al", "wrong"))
+            connect(
+                [node.address, other.address],
+                node.port,
+                auth_provider=PlainTextAuthProvider("al", "wrong"),
+            )
         assert node.count(Opcode.AUTH_RESPONSE) + other.count(Opcode.AUTH_RESPONSE) == 1
 
 
@@ -326,7 +340,9 @@ def test_wrong_credentials_are_offered_once(connect: Connect, node: FakeNode) ->
 def test_an_old_server_is_spoken_to_in_its_version(connect: Connect, version: int) -> None:
     with FakeNode(max_version=version) as node:
         connect([node.address], node.port)
-        assert {request.version for request in node.requests if request.opcode == Opcode.REGISTER} == {version}
+        assert {
+            request.version for request in node.requests if request.opcode == Opcode.REGISTER
+        } == {version}
         assert node.malformed == []
 
 
@@ -386,7 +402,9 @@ def bind(connect: Connect, node: FakeNode, values: Any) -> None:
     ],
     ids=["too many", "unknown name", "text", "too large", "element", "no list"],
 )
-def test_values_that_do_not_fit(connect: Connect, node: FakeNode, values: Any, kind: Any, pattern: str) -> None:
+def test_values_that_do_not_fit(
+    connect: Connect, node: FakeNode, values: Any, kind: Any, pattern: str
+) -> None:
     with pytest.raises(kind, match=pattern):
         bind(connect, node, values)
     assert node.count(Opcode.EXECUTE) == 0
@@ -395,6 +413,8 @@ def test_values_that_do_not_fit(connect: Connect, node: FakeNode, values: Any, k
 def test_a_wrong_number_of_parameters_for_a_text(connect: Connect, node: FakeNode) -> None:
     with pytest.raises(TypeError, match="INSERT INTO t"):
         connect(
-            [node.address], node.port, lambda session: session.execute("INSERT INTO t (k, v) VALUES (%s, %s)", (1,))
+            [node.address],
+            node.port,
+            lambda session: session.execute("INSERT INTO t (k, v) VALUES (%s, %s)", (1,)),
         )
     assert node.queries() == []

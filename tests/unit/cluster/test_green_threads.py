@@ -43,7 +43,9 @@ def library(request: pytest.FixtureRequest) -> str:
 @pytest.mark.parametrize("before", ["", "import cassandra.cluster"])
 def test_threads_that_are_greenlets_are_refused(library: str, before: str) -> None:
     with FakeNode() as node:
-        code = CODE.format(before=before, patch=PATCHES[library][0], address=node.address, port=node.port)
+        code = CODE.format(
+            before=before, patch=PATCHES[library][0], address=node.address, port=node.port
+        )
         done = run_python(code, timeout=60)
     assert done.stdout.startswith(f"refused {library} has replaced"), (done.stdout, done.stderr)
     assert "thread=False" in done.stdout
@@ -53,6 +55,8 @@ def test_threads_that_are_greenlets_are_refused(library: str, before: str) -> No
 
 def test_other_patches_do_not_matter(library: str) -> None:
     with FakeNode() as node:
-        code = CODE.format(before="", patch=PATCHES[library][1], address=node.address, port=node.port)
+        code = CODE.format(
+            before="", patch=PATCHES[library][1], address=node.address, port=node.port
+        )
         done = run_python(code, timeout=60)
     assert (done.stdout, done.returncode) == ("[]\n", 0), done.stderr

@@ -38,16 +38,38 @@ def test_off_by_default_and_then_nothing_observes() -> None:
         assert core.on_failure is None
 
 
-READ_TIMEOUT: dict[str, Any] = {"consistency": 1, "received": 0, "blockfor": 1, "data_present": False}
-WRITE_TIMEOUT: dict[str, Any] = {"consistency": 1, "received": 0, "blockfor": 1, "write_type": "SIMPLE"}
+READ_TIMEOUT: dict[str, Any] = {
+    "consistency": 1,
+    "received": 0,
+    "blockfor": 1,
+    "data_present": False,
+}
+WRITE_TIMEOUT: dict[str, Any] = {
+    "consistency": 1,
+    "received": 0,
+    "blockfor": 1,
+    "write_type": "SIMPLE",
+}
 
 
 @pytest.mark.parametrize(
     ("answer", "policy", "counted"),
     [
-        (error(ErrorCode.READ_TIMEOUT, **READ_TIMEOUT), FallthroughRetryPolicy(), {"read_timeouts": 1}),
-        (error(ErrorCode.READ_TIMEOUT, **READ_TIMEOUT), Ignoring(), {"read_timeouts": 1, "ignores": 1}),
-        (error(ErrorCode.WRITE_TIMEOUT, **WRITE_TIMEOUT), Again(), {"write_timeouts": 1, "retries": 1}),
+        (
+            error(ErrorCode.READ_TIMEOUT, **READ_TIMEOUT),
+            FallthroughRetryPolicy(),
+            {"read_timeouts": 1},
+        ),
+        (
+            error(ErrorCode.READ_TIMEOUT, **READ_TIMEOUT),
+            Ignoring(),
+            {"read_timeouts": 1, "ignores": 1},
+        ),
+        (
+            error(ErrorCode.WRITE_TIMEOUT, **WRITE_TIMEOUT),
+            Again(),
+            {"write_timeouts": 1, "retries": 1},
+        ),
         (error(ErrorCode.UNAVAILABLE), FallthroughRetryPolicy(), {"unavailables": 1}),
         (error(ErrorCode.OVERLOADED), FallthroughRetryPolicy(), {"other_errors": 1}),
         (error(ErrorCode.INVALID), FallthroughRetryPolicy(), {"other_errors": 1}),
@@ -55,7 +77,17 @@ WRITE_TIMEOUT: dict[str, Any] = {"consistency": 1, "received": 0, "blockfor": 1,
         (silence(), FallthroughRetryPolicy(), {"other_errors": 1}),
         (ONE_ROW, FallthroughRetryPolicy(), {}),
     ],
-    ids=["read", "ignored", "retried", "unavailable", "overloaded", "invalid", "reset", "no answer", "none"],
+    ids=[
+        "read",
+        "ignored",
+        "retried",
+        "unavailable",
+        "overloaded",
+        "invalid",
+        "reset",
+        "no answer",
+        "none",
+    ],
 )
 def test_what_is_counted(answer: Answerable, policy: RetryPolicy, counted: dict[str, int]) -> None:
     profile = ExecutionProfile(retry_policy=policy, request_timeout=0.3)
@@ -85,7 +117,10 @@ def test_what_is_counted(answer: Answerable, policy: RetryPolicy, counted: dict[
 
 
 def test_hosts_and_times() -> None:
-    with FakeNode() as node, Cluster([node.address], port=node.port, metrics_enabled=True) as cluster:
+    with (
+        FakeNode() as node,
+        Cluster([node.address], port=node.port, metrics_enabled=True) as cluster,
+    ):
         metrics = cluster.metrics
         assert metrics is not None
         assert metrics.get_stats()["connected_to"] == 0
@@ -134,7 +169,12 @@ def test_the_timer_s_figures() -> None:
     assert timer["count"] == 1000
     assert timer["mean"] == pytest.approx(0.5005)
     assert timer["stddev"] == pytest.approx(0.2887, rel=0.01)
-    for key, value in {"median": 0.5, "75percentile": 0.75, "95percentile": 0.95, "999percentile": 0.999}.items():
+    for key, value in {
+        "median": 0.5,
+        "75percentile": 0.75,
+        "95percentile": 0.95,
+        "999percentile": 0.999,
+    }.items():
         assert timer[key] == pytest.approx(value, rel=0.07)
     assert timer["min"] == 0.001
     assert timer["max"] == 1.0

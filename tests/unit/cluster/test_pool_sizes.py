@@ -50,7 +50,9 @@ def test_sizes_as_a_keyword() -> None:
     assert cluster.get_core_connections_per_host(HostDistance.REMOTE) == 1
 
 
-@pytest.mark.parametrize(("size", "kind"), [(0, ValueError), (-1, ValueError), ("2", TypeError), (True, TypeError)])
+@pytest.mark.parametrize(
+    ("size", "kind"), [(0, ValueError), (-1, ValueError), ("2", TypeError), (True, TypeError)]
+)
 def test_what_is_no_size(size: object, kind: type[Exception]) -> None:
     with pytest.raises(kind, match="connections_per_host"):
         Cluster(connections_per_host=size)
@@ -66,7 +68,10 @@ def test_what_is_no_distance() -> None:
 
 
 def test_open_pools_grow_and_shrink() -> None:
-    with FakeNode() as node, Cluster([node.address], port=node.port, connections_per_host=2) as cluster:
+    with (
+        FakeNode() as node,
+        Cluster([node.address], port=node.port, connections_per_host=2) as cluster,
+    ):
         session = cluster.connect(wait_for_all_pools=True)
         node.wait_for(lambda node: len(node.connections) == 3)  # with the control connection
         cluster.set_core_connections_per_host(HostDistance.LOCAL, 5)
@@ -120,7 +125,10 @@ async def test_a_pool_that_lacks_connections_gets_them_by_the_reconnection_polic
                 node.accept_connections()
                 yield 0.0
 
-        async with connected(node, connections_per_host=3, reconnection_policy=Patient()) as (_, session):
+        async with connected(node, connections_per_host=3, reconnection_policy=Patient()) as (
+            _,
+            session,
+        ):
             (pool,) = session._engine.pools.values()
             for times in (1, 2):
                 node.refuse_connections()
@@ -148,7 +156,9 @@ def pool_of(size: int, open_connection: Any, new_schedule: Any = lambda: repeat(
     def fails(pool: HostPool, error: Exception) -> None:
         pool.close(error)
 
-    return HostPool(HOST, HostDistance.LOCAL, size, open_connection, fails, asyncio.ensure_future, new_schedule)
+    return HostPool(
+        HOST, HostDistance.LOCAL, size, open_connection, fails, asyncio.ensure_future, new_schedule
+    )
 
 
 @pytest.mark.parametrize("after", [0, 1], ids=["before the pool has it", "after"])
@@ -209,13 +219,18 @@ async def test_a_host_that_dropped_connections_at_once_is_used_again_when_it_kee
                 while True:
                     try:
                         return await session.execute(READ)
-                    except (ConnectionException, NoHostAvailable):  # of the last one that is dropped
+                    except (
+                        ConnectionException,
+                        NoHostAvailable,
+                    ):  # of the last one that is dropped
                         await asyncio.sleep(0)
 
             assert (await asyncio.wait_for(answer(), WAIT)).one().k == 7
 
 
-async def test_a_pool_whose_further_connections_never_last_is_no_storm(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_pool_whose_further_connections_never_last_is_no_storm(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("cassandra.engine.pool.SHORT_LIFE", 3600.0)
     delays: list[float] = []
 

@@ -134,7 +134,10 @@ def test_a_spawned_process_makes_its_own() -> None:
     ],
 )
 def test_the_interpreter_ends_whatever_is_left_open(ending: str) -> None:
-    code = PROLOGUE + f"node = FakeNode()\nnode.start()\nsession = connect(node)\n{ending}\nprint('end')\n"
+    code = (
+        PROLOGUE
+        + f"node = FakeNode()\nnode.start()\nsession = connect(node)\n{ending}\nprint('end')\n"
+    )
     done = run_python(code, timeout=30)
     assert done.returncode == (3 if "exit" in ending else 0), done.stderr
     assert done.stderr == ""
@@ -172,4 +175,7 @@ with FakeNode() as node:
 def test_a_cluster_that_is_dropped_ends_what_it_started() -> None:
     done = run_python(DROPPED)
     assert done.stdout == "0 0\n", done.stderr
-    assert "was dropped without shutdown()" in run_python(DROPPED, {"PYTHONWARNINGS": "always::ResourceWarning"}).stderr
+    assert (
+        "was dropped without shutdown()"
+        in run_python(DROPPED, {"PYTHONWARNINGS": "always::ResourceWarning"}).stderr
+    )

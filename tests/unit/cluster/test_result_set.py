@@ -83,7 +83,9 @@ def test_one() -> None:
 
 def rows_message(names: list[str], types: list[Any], body: bytes, count: int) -> ResultMessage:
     message = ResultMessage(2)
-    message.metadata = ResultMetadata([ColumnMetadata("ks", "t", n, t) for n, t in zip(names, types, strict=True)])
+    message.metadata = ResultMetadata(
+        [ColumnMetadata("ks", "t", n, t) for n, t in zip(names, types, strict=True)]
+    )
     message.row_count = count
     message._body = body
     return message
@@ -93,7 +95,9 @@ APPLIED = bytes.fromhex("00000001 01 00000004 00000007")
 NOT_APPLIED = bytes.fromhex("00000001 00 00000004 00000007")
 
 
-@pytest.mark.parametrize("factory", [tuple_factory, named_tuple_factory, dict_factory, lambda names, rows: [object()]])
+@pytest.mark.parametrize(
+    "factory", [tuple_factory, named_tuple_factory, dict_factory, lambda names, rows: [object()]]
+)
 @pytest.mark.parametrize(("body", "expected"), [(APPLIED, True), (NOT_APPLIED, False)])
 def test_was_applied_with_every_row_factory(factory: Any, body: bytes, expected: bool) -> None:
     future = FakeFuture()

@@ -13,7 +13,12 @@ import pytest
 
 from cassandra import aio
 from cassandra.cluster import Cluster, Session
-from cassandra.errors import ConnectionException, ConnectionShutdown, DriverException, NoHostAvailable
+from cassandra.errors import (
+    ConnectionException,
+    ConnectionShutdown,
+    DriverException,
+    NoHostAvailable,
+)
 from cassandra.testing.fake import FakeNode, Opcode, silence
 
 QUERY = "SELECT never"
@@ -120,7 +125,9 @@ def test_several_loops_in_one_process(node: FakeNode) -> None:
         return number
 
     with ThreadPoolExecutor(4) as threads:
-        assert list(threads.map(lambda number: asyncio.run(use(number)), range(8))) == list(range(8))
+        assert list(threads.map(lambda number: asyncio.run(use(number)), range(8))) == list(
+            range(8)
+        )
     node.wait_for(lambda node: not node.connections)
 
 

@@ -27,16 +27,40 @@ KINDS = {
 def list_body(code: str, values: list[Any]) -> bytes:
     """The body of a list as the specification has it: written with struct, not with the code under test."""
     width = KINDS[code][1]
-    return struct.pack(">i", len(values)) + b"".join(struct.pack(f">i{code}", width, value) for value in values)
+    return struct.pack(">i", len(values)) + b"".join(
+        struct.pack(f">i{code}", width, value) for value in values
+    )
 
 
 @pytest.mark.parametrize("code", KINDS)
 @pytest.mark.parametrize(
     "source",
-    ["b1", "<i2", ">i2", "<i4", ">i4", "<i8", ">i8", "<f4", ">f4", "<f8", ">f8", "u1", "u2", ">u4", "u8", "f2", "?"],
+    [
+        "b1",
+        "<i2",
+        ">i2",
+        "<i4",
+        ">i4",
+        "<i8",
+        ">i8",
+        "<f4",
+        ">f4",
+        "<f8",
+        ">f8",
+        "u1",
+        "u2",
+        ">u4",
+        "u8",
+        "f2",
+        "?",
+    ],
 )
-@pytest.mark.parametrize("layout", ["plain", "strided", "reversed", "column", "readonly", "unaligned"])
-def test_numpy_of_any_kind_order_and_stride(twins: Twins, code: str, source: str, layout: str) -> None:
+@pytest.mark.parametrize(
+    "layout", ["plain", "strided", "reversed", "column", "readonly", "unaligned"]
+)
+def test_numpy_of_any_kind_order_and_stride(
+    twins: Twins, code: str, source: str, layout: str
+) -> None:
     dtype = numpy.dtype("i1" if source == "b1" else source)
     values = [1, 0, 1, 1, 0] if source == "?" else [1, 2, 3, 100, 0]
     flat = numpy.array(values, dtype)
@@ -63,7 +87,9 @@ def test_numpy_of_any_kind_order_and_stride(twins: Twins, code: str, source: str
         return
     assert to_list.encode(flat) == list_body(code, values)
     if cqltype.serial_size() is not None:
-        assert vector_of(cqltype, 5).build_codec(twins.codecs).encode(flat) == struct.pack(f">5{code}", *values)
+        assert vector_of(cqltype, 5).build_codec(twins.codecs).encode(flat) == struct.pack(
+            f">5{code}", *values
+        )
 
 
 @pytest.mark.parametrize(
@@ -76,9 +102,13 @@ def test_numpy_of_any_kind_order_and_stride(twins: Twins, code: str, source: str
     ],
 )
 def test_other_exporters(twins: Twins, exporter: Any) -> None:
-    assert vector_of(t.DoubleType, 3).build_codec(twins.codecs).encode(exporter) == struct.pack(">3d", 1, 2, 255)
+    assert vector_of(t.DoubleType, 3).build_codec(twins.codecs).encode(exporter) == struct.pack(
+        ">3d", 1, 2, 255
+    )
     if not (isinstance(exporter, array.array) and exporter.typecode == "d"):
-        assert list_of(t.LongType).build_codec(twins.codecs).encode(exporter) == list_body("q", [1, 2, 255])
+        assert list_of(t.LongType).build_codec(twins.codecs).encode(exporter) == list_body(
+            "q", [1, 2, 255]
+        )
 
 
 OUT_OF_RANGE = [
@@ -90,7 +120,9 @@ OUT_OF_RANGE = [
 
 
 @pytest.mark.parametrize(("cqltype", "value", "message"), OUT_OF_RANGE)
-def test_elements_out_of_range_are_named(twins: Twins, cqltype: Any, value: Any, message: str) -> None:
+def test_elements_out_of_range_are_named(
+    twins: Twins, cqltype: Any, value: Any, message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
         list_of(cqltype).build_codec(twins.codecs).encode(value)
 
@@ -112,7 +144,9 @@ def test_wrong_shapes(twins: Twins) -> None:
 def test_rows_of_a_matrix_are_vectors(twins: Twins) -> None:
     matrix = numpy.arange(6, dtype="f4").reshape(2, 3)
     expected = struct.pack(">6f", *range(6))
-    assert vector_of(vector_of(t.FloatType, 3), 2).build_codec(twins.codecs).encode(matrix) == expected
+    assert (
+        vector_of(vector_of(t.FloatType, 3), 2).build_codec(twins.codecs).encode(matrix) == expected
+    )
 
 
 @pytest.mark.parametrize("code", ["i", "q", "f", "d"])
@@ -187,7 +221,9 @@ def test_unsuitable_storage_is_refused(twins: Twins) -> None:
     with pytest.raises(DecodeError, match="truncated"):
         codec.deserialize_into(body[:-1], array.array("i", [0, 0]))
     with pytest.raises(TypeError, match="is not a list, set or vector of numbers"):
-        list_of(t.UTF8Type).build_codec(twins.codecs).deserialize_into(body, array.array("i", [0, 0]))
+        list_of(t.UTF8Type).build_codec(twins.codecs).deserialize_into(
+            body, array.array("i", [0, 0])
+        )
     vector = vector_of(t.FloatType, 2).build_codec(twins.codecs)
     with pytest.raises(DecodeError, match="takes 8 bytes"):
         vector.deserialize_into(b"1234", array.array("f", [0, 0]))
@@ -199,7 +235,12 @@ def test_decoding_into_the_very_memory_that_is_read(twins: Twins, shift: int) ->
     memory = bytearray(48)
     memory[8:40] = body
     target = memoryview(memory)[shift : shift + 32].cast("f")
-    assert vector_of(t.FloatType, 8).build_codec(twins.codecs).deserialize_into(memoryview(memory)[8:40], target) == 8
+    assert (
+        vector_of(t.FloatType, 8)
+        .build_codec(twins.codecs)
+        .deserialize_into(memoryview(memory)[8:40], target)
+        == 8
+    )
     assert list(target) == list(range(8))
 
 
@@ -207,5 +248,8 @@ def test_decoding_a_list_into_the_very_memory_that_is_read(twins: Twins) -> None
     body = list_body("i", list(range(8)))
     memory = bytearray(body)
     target = memoryview(memory)[4:36].cast("i")
-    assert list_of(t.Int32Type).build_codec(twins.codecs).deserialize_into(memoryview(memory), target) == 8
+    assert (
+        list_of(t.Int32Type).build_codec(twins.codecs).deserialize_into(memoryview(memory), target)
+        == 8
+    )
     assert list(target) == list(range(8))

@@ -38,7 +38,19 @@ def context(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def numbers(source: random.Random) -> list[int]:
-    found = [0, 1, -1, 9, 10, 1 << 1024, (1 << 1024) - 1, -(1 << 1023), 10**511, 10**512 - 1, 10**1024]
+    found = [
+        0,
+        1,
+        -1,
+        9,
+        10,
+        1 << 1024,
+        (1 << 1024) - 1,
+        -(1 << 1023),
+        10**511,
+        10**512 - 1,
+        10**1024,
+    ]
     for size in (100, 1023, 1024, 1025, 2047, 2048, 4096, 5000, 70_000, 300_000):
         found += [
             source.getrandbits(size) | 1 << (size - 1),
@@ -83,7 +95,10 @@ def test_decimals_go_there_and_back(twins: Twins, scale: int) -> None:
         page = value(body) + value(varint.encode(number))
         columns = column_plan(twins, [t.DecimalType, t.IntegerType]).read(page, 0, 1)
         texts = [bytes(column.buffers[2]).decode() for column in columns.children]
-        assert texts == [big_numbers.WIDE_CONTEXT.to_sci_string(made), format(big_numbers.to_decimal(number), "f")]
+        assert texts == [
+            big_numbers.WIDE_CONTEXT.to_sci_string(made),
+            format(big_numbers.to_decimal(number), "f"),
+        ]
 
 
 @pytest.fixture
@@ -100,18 +115,25 @@ def test_beyond_the_limit_is_an_error_that_names_it(twins: Twins) -> None:
     for size, fits in ((2000, True), (2001, False)):
         body = bytes(4) + b"\x7f" * size
         page = value(body) + value(body[4:])
-        plans = [column_plan(twins, kinds) for kinds in ([t.DecimalType, t.BytesType], [t.BytesType, t.IntegerType])]
+        plans = [
+            column_plan(twins, kinds)
+            for kinds in ([t.DecimalType, t.BytesType], [t.BytesType, t.IntegerType])
+        ]
         if fits:
             assert codec.encode(codec.decode(body)) == body
             assert all(plan.read(page, 0, 1).length == 1 for plan in plans)
             continue
-        with pytest.raises(DecodeError, match=r"^decimal: a number of 2001 bytes .* limits.decimal_bytes \(2000\)"):
+        with pytest.raises(
+            DecodeError, match=r"^decimal: a number of 2001 bytes .* limits.decimal_bytes \(2000\)"
+        ):
             codec.decode(body)
         with pytest.raises(DecodeError, match=r"row 0, column .*limits.decimal_bytes \(2000\)"):
             plans[0].read(page, 0, 1)
         with pytest.raises(DecodeError, match=r"row 0, column .*limits.decimal_bytes \(2000\)"):
             plans[1].read(page, 0, 1)
-    with pytest.raises(ValueError, match=r"a decimal of 5001 digits; limits.decimal_bytes allows 4819"):
+    with pytest.raises(
+        ValueError, match=r"a decimal of 5001 digits; limits.decimal_bytes allows 4819"
+    ):
         codec.encode("1" * 5001)
     with pytest.raises(ValueError, match="a decimal of 5001 digits"):
         codec.encode(decimal.Decimal("1" * 5001))
@@ -137,7 +159,9 @@ def test_a_fixed_decimal_divides_only_what_can_fit(twins: Twins) -> None:
         (1 << 400_000, 100_000),
         (1 << 8_000_000, 2_000_000),
     ):
-        with pytest.raises(DecodeError, match=r"does not fit decimal\(38, 2\)|limits.decimal_bytes"):
+        with pytest.raises(
+            DecodeError, match=r"does not fit decimal\(38, 2\)|limits.decimal_bytes"
+        ):
             read(number, scale)
 
 

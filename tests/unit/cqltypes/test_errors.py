@@ -15,7 +15,17 @@ from cassandra.errors import DecodeError
 from cassandra.sentinels import UNSET_VALUE
 from cassandra.util.temporal import Date, Duration, Time
 from tests.conftest import Twins
-from tests.unit.cqltypes.test_wire import ADDRESS, FLOAT, INT, TEXT, list_of, map_of, set_of, tuple_of, vector_of
+from tests.unit.cqltypes.test_wire import (
+    ADDRESS,
+    FLOAT,
+    INT,
+    TEXT,
+    list_of,
+    map_of,
+    set_of,
+    tuple_of,
+    vector_of,
+)
 
 RANGES = [
     (t.ByteType, -128, 127),
@@ -36,7 +46,9 @@ def test_integer_ranges(twins: Twins, cqltype: Any, low: int, high: int) -> None
         with pytest.raises(ValueError, match="out of the range of " + cqltype.typename) as caught:
             codec.encode(value)
         assert isinstance(caught.value, OverflowError)
-        with pytest.raises(ValueError, match=rf"^element 1 of list<{cqltype.typename}>: .*out of the range"):
+        with pytest.raises(
+            ValueError, match=rf"^element 1 of list<{cqltype.typename}>: .*out of the range"
+        ):
             several.encode([0, value])
 
 
@@ -96,31 +108,76 @@ REFUSED: list[tuple[Any, Any, type[Exception], str]] = [
     (t.PointType, "POINT (1", ValueError, "POINT"),
     (t.PointType, 5, TypeError, "cassandra.util.Point"),
     (t.DateRangeType, 5, TypeError, "cassandra.util.DateRange"),
-    (list_of(INT), "123", TypeError, r"^'123' \(str\) is not a collection of elements for list<int>$"),
+    (
+        list_of(INT),
+        "123",
+        TypeError,
+        r"^'123' \(str\) is not a collection of elements for list<int>$",
+    ),
     (list_of(t.ByteType), b"123", TypeError, "is not a collection"),
     (list_of(INT), 5, TypeError, "is not a collection"),
     (set_of(TEXT), {"a": 1}, TypeError, "is not a collection"),
-    (list_of(INT), [0, 1, "abc"], TypeError, r"^element 2 of list<int>: 'abc' \(str\) is not an integer$"),
+    (
+        list_of(INT),
+        [0, 1, "abc"],
+        TypeError,
+        r"^element 2 of list<int>: 'abc' \(str\) is not an integer$",
+    ),
     (list_of(INT), [0, UNSET_VALUE], TypeError, "^element 1 of list<int>: UNSET_VALUE"),
     (list_of(TEXT), [UNSET_VALUE], TypeError, "^element 0 of list<text>: UNSET_VALUE"),
-    (list_of(list_of(INT)), [[1], [2, "x"]], TypeError, r"^element 1 of list<list<int>>: element 1 of list<int>: 'x'"),
+    (
+        list_of(list_of(INT)),
+        [[1], [2, "x"]],
+        TypeError,
+        r"^element 1 of list<list<int>>: element 1 of list<int>: 'x'",
+    ),
     (set_of(FLOAT), [1.0, 1e39], ValueError, "^element 1 of set<float>: 1e"),
     (map_of(TEXT, INT), [("a", 1)], TypeError, "is not a mapping for map<text, int>"),
-    (map_of(TEXT, INT), {"a": 1, 5: 1}, TypeError, r"^key 1 of map<text, int>: 5 \(int\) is not text"),
-    (map_of(TEXT, INT), {"a": 1, "b": "c"}, TypeError, r"^value 1 of map<text, int>: 'c' \(str\) is not an integer"),
+    (
+        map_of(TEXT, INT),
+        {"a": 1, 5: 1},
+        TypeError,
+        r"^key 1 of map<text, int>: 5 \(int\) is not text",
+    ),
+    (
+        map_of(TEXT, INT),
+        {"a": 1, "b": "c"},
+        TypeError,
+        r"^value 1 of map<text, int>: 'c' \(str\) is not an integer",
+    ),
     (tuple_of(INT, TEXT), (1, 2), TypeError, r"^item 1 of tuple<int, text>: 2 \(int\) is not text"),
     (tuple_of(INT, TEXT), (1, "a", 3), ValueError, "has 3 items, tuple<int, text> takes 2"),
     (tuple_of(INT, TEXT), "ab", TypeError, "is not a collection"),
-    (ADDRESS, ("x", "y"), TypeError, r'^field "zip" of ks.address: \'y\' \(str\) is not an integer'),
+    (
+        ADDRESS,
+        ("x", "y"),
+        TypeError,
+        r'^field "zip" of ks.address: \'y\' \(str\) is not an integer',
+    ),
     (ADDRESS, ("x", 1, 2), ValueError, r"has 3 fields, ks.address takes 2 \(street, zip\)"),
     (ADDRESS, {"stret": "x"}, ValueError, "has the key 'stret', which is no field of ks.address"),
     (ADDRESS, "xy", TypeError, "is not a value of ks.address"),
     (ADDRESS, object(), TypeError, "is not a value of ks.address"),
     (vector_of(FLOAT, 3), [1.0, 2.0], ValueError, "has 2 elements, vector<float, 3> takes 3"),
-    (vector_of(FLOAT, 3), [1.0, None, 2.0], TypeError, "^element 1 of vector<float, 3>: null is not allowed"),
-    (vector_of(FLOAT, 3), [1.0, 2.0, t.EMPTY], TypeError, "^element 2 of vector<float, 3>: an empty value"),
+    (
+        vector_of(FLOAT, 3),
+        [1.0, None, 2.0],
+        TypeError,
+        "^element 1 of vector<float, 3>: null is not allowed",
+    ),
+    (
+        vector_of(FLOAT, 3),
+        [1.0, 2.0, t.EMPTY],
+        TypeError,
+        "^element 2 of vector<float, 3>: an empty value",
+    ),
     (vector_of(TEXT, 2), ["a", None], TypeError, "^element 1 of vector<text, 2>: null"),
-    (vector_of(t.UUIDType, 2), [uuid.UUID(int=0), t.EMPTY], TypeError, "^element 1 of vector<uuid, 2>: an empty"),
+    (
+        vector_of(t.UUIDType, 2),
+        [uuid.UUID(int=0), t.EMPTY],
+        TypeError,
+        "^element 1 of vector<uuid, 2>: an empty",
+    ),
     (vector_of(TEXT, 2), ("a",), ValueError, "has 1 elements, vector<text, 2> takes 2"),
     (vector_of(FLOAT, 2), [1.0, "x"], TypeError, "^element 1 of vector<float, 2>: 'x'"),
     (t.CompositeType.apply_parameters([TEXT]), ("a" * 70000,), ValueError, "at most 65535"),
@@ -128,7 +185,9 @@ REFUSED: list[tuple[Any, Any, type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("cqltype", "value", "error", "message"), REFUSED)
-def test_refusals(twins: Twins, cqltype: Any, value: Any, error: type[Exception], message: str) -> None:
+def test_refusals(
+    twins: Twins, cqltype: Any, value: Any, error: type[Exception], message: str
+) -> None:
     with pytest.raises(error, match=message):
         cqltype.build_codec(twins.codecs).encode(value)
 
@@ -165,13 +224,21 @@ MALFORMED: list[tuple[Any, bytes, str]] = [
     (t.AsciiType, h("6180"), "^ascii: byte 1 is not valid ASCII"),
     (list_of(INT), h("0000"), "^list<int>: truncated: 2 bytes of a 4-byte count$"),
     (list_of(INT), h("ffffffff"), "^list<int>: the negative count -1$"),
-    (list_of(INT), h("7fffffff" + "00000004"), "claims 2147483647 elements, which 4 bytes cannot hold"),
+    (
+        list_of(INT),
+        h("7fffffff" + "00000004"),
+        "claims 2147483647 elements, which 4 bytes cannot hold",
+    ),
     (
         list_of(INT),
         h("00000001" + "00000004" + "0000"),
         "^element 0 of list<int>: truncated: an item claims 4 bytes, 2 are left$",
     ),
-    (list_of(INT), h("00000001" + "00000003" + "000000"), "^element 0 of list<int>: int: takes 4 bytes, got 3$"),
+    (
+        list_of(INT),
+        h("00000001" + "00000003" + "000000"),
+        "^element 0 of list<int>: int: takes 4 bytes, got 3$",
+    ),
     (list_of(INT), h("00000001" + "7fffffff" + "00"), "claims 2147483647 bytes, 1 are left"),
     (list_of(INT), h("00000001" + "fffffffe"), "negative length -2"),
     (
@@ -179,7 +246,11 @@ MALFORMED: list[tuple[Any, bytes, str]] = [
         h("00000002" + "00000004" + "00000001" + "0000"),
         "^list<int>: claims 2|^element 1 of list<int>: truncated: 2 bytes left",
     ),
-    (list_of(INT), h("00000001" + "00000004" + "00000001" + "00"), "^list<int>: 1 bytes left over after 1 elements$"),
+    (
+        list_of(INT),
+        h("00000001" + "00000004" + "00000001" + "00"),
+        "^list<int>: 1 bytes left over after 1 elements$",
+    ),
     (set_of(TEXT), h("00000001" + "00000001" + "ff"), "^element 0 of set<text>: text: byte 0"),
     (map_of(TEXT, INT), h("00000001" + "00000001" + "61"), "claims 1|truncated"),
     (
@@ -193,13 +264,29 @@ MALFORMED: list[tuple[Any, bytes, str]] = [
         "^key 0 of map<text, int>: text: byte 0",
     ),
     (map_of(TEXT, INT), h("40000000" + "00" * 8), "claims 1073741824 elements"),
-    (tuple_of(INT, TEXT), h("0000"), "^item 0 of tuple<int, text>: truncated: 2 bytes left of a 4-byte length$"),
+    (
+        tuple_of(INT, TEXT),
+        h("0000"),
+        "^item 0 of tuple<int, text>: truncated: 2 bytes left of a 4-byte length$",
+    ),
     (tuple_of(INT), h("ffffffff" + "00"), "1 bytes left over"),
-    (ADDRESS, h("00000001" + "78" + "00000001" + "00"), '^field "zip" of ks.address: int: takes 4 bytes, got 1$'),
-    (vector_of(FLOAT, 2), h("00" * 7), r"^vector<float, 2>: takes 8 bytes \(2 elements of 4\), got 7$"),
+    (
+        ADDRESS,
+        h("00000001" + "78" + "00000001" + "00"),
+        '^field "zip" of ks.address: int: takes 4 bytes, got 1$',
+    ),
+    (
+        vector_of(FLOAT, 2),
+        h("00" * 7),
+        r"^vector<float, 2>: takes 8 bytes \(2 elements of 4\), got 7$",
+    ),
     (vector_of(FLOAT, 2), h("00" * 12), "takes 8 bytes"),
     (vector_of(TEXT, 2), h("00"), "1 bytes cannot hold 2 elements"),
-    (vector_of(TEXT, 1), h("0261"), "^element 0 of vector<text, 1>: truncated: an element claims 2 bytes, 1 are left$"),
+    (
+        vector_of(TEXT, 1),
+        h("0261"),
+        "^element 0 of vector<text, 1>: truncated: an element claims 2 bytes, 1 are left$",
+    ),
     (vector_of(TEXT, 1), h("ff" + "ff" * 8), "claims 18446744073709551615 bytes"),
     (vector_of(TEXT, 1), h("8161"), "^element 0 of vector<text, 1>: truncated: an element claims"),
     (vector_of(TEXT, 1), h("ff"), "truncated within the length"),
@@ -213,7 +300,11 @@ MALFORMED: list[tuple[Any, bytes, str]] = [
     (t.DateRangeType, h("06"), "no kind of range"),
     (t.DateRangeType, h("00"), "takes 10 bytes, got 1"),
     (t.DateRangeType, h("00" + "00" * 8 + "07"), "number of no precision"),
-    (t.CompositeType.apply_parameters([TEXT]), h("0005" + "61"), "truncated: a part claims 5 bytes"),
+    (
+        t.CompositeType.apply_parameters([TEXT]),
+        h("0005" + "61"),
+        "truncated: a part claims 5 bytes",
+    ),
     (t.EmptyType, h("00"), "takes 0 bytes, got 1"),
 ]
 
@@ -259,7 +350,11 @@ def deep(codecs: ModuleType, kind: str, depth: int) -> tuple[Any, Any, bytes]:
             codec, value, body = codecs.tuple_of([codec], name="deep"), (value,), length + body
         elif kind == "map":
             key = b"\x00\x00\x00\x04" + one
-            codec, value, body = codecs.map_of(codecs.int32(), codec, "deep"), {1: value}, one + key + length + body
+            codec, value, body = (
+                codecs.map_of(codecs.int32(), codec, "deep"),
+                {1: value},
+                one + key + length + body,
+            )
         else:
             codec, value = codecs.vector_of(codec, 1, name="deep"), [value]
     return codec, value, body
@@ -270,7 +365,9 @@ def test_a_plan_deeper_than_the_stack_is_an_error(twins: Twins, kind: str) -> No
     codec, value, body = deep(twins.codecs, kind, 100)
     assert codec.encode(value) == body
     assert codec.encode(codec.decode(body)) == body
-    codec, value, body = deep(twins.codecs, kind, 20_000)  # Python 3.13 lets compiled code go down 10,000 levels
+    codec, value, body = deep(
+        twins.codecs, kind, 20_000
+    )  # Python 3.13 lets compiled code go down 10,000 levels
     with pytest.raises(RecursionError):
         codec.encode(value)
     with pytest.raises(RecursionError):
@@ -289,12 +386,24 @@ class Index:
         return self.answer
 
 
-WHOLE = [t.ByteType, t.Int32Type, t.LongType, t.IntegerType, t.TimestampType, t.SimpleDateType, t.TimeType]
+WHOLE = [
+    t.ByteType,
+    t.Int32Type,
+    t.LongType,
+    t.IntegerType,
+    t.TimestampType,
+    t.SimpleDateType,
+    t.TimeType,
+]
 
 
 @pytest.mark.parametrize("cqltype", WHOLE)
-@pytest.mark.parametrize("answer", [OverflowError("own"), AttributeError("own"), ValueError("own"), KeyError("own")])
-def test_an_error_of_a_values_own_conversion_is_not_hidden(twins: Twins, cqltype: Any, answer: Exception) -> None:
+@pytest.mark.parametrize(
+    "answer", [OverflowError("own"), AttributeError("own"), ValueError("own"), KeyError("own")]
+)
+def test_an_error_of_a_values_own_conversion_is_not_hidden(
+    twins: Twins, cqltype: Any, answer: Exception
+) -> None:
     with pytest.raises(type(answer), match="own") as caught:
         cqltype.build_codec(twins.codecs).encode(Index(answer))
     assert caught.value is answer
@@ -316,7 +425,9 @@ def test_dates_and_times_whose_number_was_replaced(twins: Twins) -> None:
             cqltype.build_codec(twins.codecs).encode(value)
 
 
-@pytest.mark.parametrize("value", ["x" * 20_000, b"x" * 20_000, dict.fromkeys(range(20_000)), "abc"])
+@pytest.mark.parametrize(
+    "value", ["x" * 20_000, b"x" * 20_000, dict.fromkeys(range(20_000)), "abc"]
+)
 def test_text_and_mappings_are_no_vector_of_any_size(twins: Twins, value: Any) -> None:
     codec = vector_of(t.FloatType, 20_000).build_codec(twins.codecs)
     with pytest.raises(TypeError, match="is not a collection of elements for vector<float, 20000>"):

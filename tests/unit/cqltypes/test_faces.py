@@ -17,7 +17,9 @@ def test_deserializers() -> None:
     assert one.from_binary(None) is None
     assert one.from_binary(b"") is None
     assert not one.empty_binary_ok
-    several = deserializers.make_deserializers([cqltypes.UTF8Type, cqltypes.lookup_casstype("ListType(Int32Type)")])
+    several = deserializers.make_deserializers(
+        [cqltypes.UTF8Type, cqltypes.lookup_casstype("ListType(Int32Type)")]
+    )
     assert several[0].from_binary(b"") == ""
     assert several[1].from_binary(bytes.fromhex("00000001" + "00000004" + "00000007")) == [7]
 
@@ -47,6 +49,11 @@ def test_type_codes() -> None:
     """native_protocol_v5.spec, section 4.2.5.2."""
     codes = {name: value for name, value in vars(type_codes).items() if name[0].isupper()}
     assert len(codes) == 27
-    assert (codes["CUSTOM_TYPE"], codes["AsciiType"], codes["DurationType"], codes["TupleType"]) == (0, 1, 0x15, 0x31)
+    assert (
+        codes["CUSTOM_TYPE"],
+        codes["AsciiType"],
+        codes["DurationType"],
+        codes["TupleType"],
+    ) == (0, 1, 0x15, 0x31)
     for name in codes:
         assert name == "CUSTOM_TYPE" or issubclass(getattr(cqltypes, name), cqltypes.CassandraType)

@@ -35,7 +35,12 @@ def test_members_of_every_type(twins: Twins, kind: Any, value: Any) -> None:
     member = enum.Enum("Kind", {"ONE": value}).ONE  # type: ignore[attr-defined]
     codec = kind.build_codec(twins.codecs)
     assert codec.encode(member) == codec.encode(value)
-    for container in (list_of, set_of, lambda inner: vector_of(inner, 2), lambda inner: tuple_of(inner, inner)):
+    for container in (
+        list_of,
+        set_of,
+        lambda inner: vector_of(inner, 2),
+        lambda inner: tuple_of(inner, inner),
+    ):
         codec = container(kind).build_codec(twins.codecs)
         assert codec.encode([member, value]) == codec.encode([value, value])
     codec = map_of(t.Int32Type, kind).build_codec(twins.codecs)
@@ -67,23 +72,68 @@ def test_members_that_are_numbers_or_text_themselves(twins: Twins) -> None:
     assert t.DoubleType.build_codec(twins.codecs).encode(Level.LOW)[:2] == b"\x3f\xf0"
     assert t.UTF8Type.build_codec(twins.codecs).encode(Zone.NORTH) == b"n"
     assert t.ByteType.build_codec(twins.codecs).encode(Rights.READ | Rights.WRITE) == b"\x03"
-    assert map_of(t.UTF8Type, t.ByteType).build_codec(twins.codecs).encode({Zone.NORTH: Level.LOW})[-1:] == b"\x01"
+    assert (
+        map_of(t.UTF8Type, t.ByteType)
+        .build_codec(twins.codecs)
+        .encode({Zone.NORTH: Level.LOW})[-1:]
+        == b"\x01"
+    )
     assert t.Int32Type.build_codec(twins.codecs).encode(Plain.BLANK) == b""
 
 
 @pytest.mark.parametrize(
     ("kind", "member", "error", "message"),
     [
-        (t.Int32Type, Plain.WORD, TypeError, r"^<Plain.WORD: 'word'>: 'word' \(str\) is not an integer$"),
-        (t.ByteType, Plain.BIG, ValueError, r"^<Plain.BIG: 300>: 300 \(int\) is out of the range of tinyint"),
+        (
+            t.Int32Type,
+            Plain.WORD,
+            TypeError,
+            r"^<Plain.WORD: 'word'>: 'word' \(str\) is not an integer$",
+        ),
+        (
+            t.ByteType,
+            Plain.BIG,
+            ValueError,
+            r"^<Plain.BIG: 300>: 300 \(int\) is out of the range of tinyint",
+        ),
         (t.UTF8Type, Plain.BIG, TypeError, r"^<Plain.BIG: 300>: 300 \(int\) is not text"),
         (t.UTF8Type, Level.LOW, TypeError, r"^<Level.LOW: 1>: 1 \(int\) is not text"),
-        (t.UTF8Type, Plain.NOTHING, TypeError, r"^<Plain.NOTHING: None>: None \(NoneType\) is not text"),
-        (t.UUIDType, Plain.WORD, ValueError, r"^<Plain.WORD: 'word'>: 'word' \(str\) does not spell a UUID"),
-        (list_of(t.Int32Type), Plain.BIG, TypeError, r"^<Plain.BIG: 300>: 300 \(int\) is not a collection of elements"),
-        (list_of(t.Int32Type), [1, Plain.WORD], TypeError, r"^element 1 of list<int>: <Plain.WORD: 'word'>: 'word'"),
-        (map_of(t.Int32Type, t.Int32Type), Plain.BIG, TypeError, r"^<Plain.BIG: 300>: 300 \(int\) is not a mapping"),
-        (ADDRESS, Plain.BIG, TypeError, r"^<Plain.BIG: 300>: 300 \(int\) is not a value of ks.address"),
+        (
+            t.UTF8Type,
+            Plain.NOTHING,
+            TypeError,
+            r"^<Plain.NOTHING: None>: None \(NoneType\) is not text",
+        ),
+        (
+            t.UUIDType,
+            Plain.WORD,
+            ValueError,
+            r"^<Plain.WORD: 'word'>: 'word' \(str\) does not spell a UUID",
+        ),
+        (
+            list_of(t.Int32Type),
+            Plain.BIG,
+            TypeError,
+            r"^<Plain.BIG: 300>: 300 \(int\) is not a collection of elements",
+        ),
+        (
+            list_of(t.Int32Type),
+            [1, Plain.WORD],
+            TypeError,
+            r"^element 1 of list<int>: <Plain.WORD: 'word'>: 'word'",
+        ),
+        (
+            map_of(t.Int32Type, t.Int32Type),
+            Plain.BIG,
+            TypeError,
+            r"^<Plain.BIG: 300>: 300 \(int\) is not a mapping",
+        ),
+        (
+            ADDRESS,
+            Plain.BIG,
+            TypeError,
+            r"^<Plain.BIG: 300>: 300 \(int\) is not a value of ks.address",
+        ),
     ],
 )
 def test_members_whose_values_do_not_fit(
@@ -117,6 +167,8 @@ def test_objects_go_by_the_aliases_of_their_fields(twins: Twins) -> None:
     attrs, pydantic = pytest.importorskip("attrs"), pytest.importorskip("pydantic")
     codec = ADDRESS.build_codec(twins.codecs)
     expected = codec.encode(("x", 7))
-    model = pydantic.create_model("Model", street=(str, ...), code=(int, pydantic.Field(alias="zip")))
+    model = pydantic.create_model(
+        "Model", street=(str, ...), code=(int, pydantic.Field(alias="zip"))
+    )
     assert codec.encode(model(street="x", zip=7)) == expected
     assert codec.encode(attrs.make_class("Declared", ["street", "_zip"])("x", 7)) == expected

@@ -29,7 +29,9 @@ SCALARS: list[Any] = [
 
 
 def plan(twins: Twins, *kinds: Any) -> Any:
-    return twins.bind.BindPlan([ColumnMetadata("k", "t", f"c{at}", kind) for at, kind in enumerate(kinds)])
+    return twins.bind.BindPlan(
+        [ColumnMetadata("k", "t", f"c{at}", kind) for at, kind in enumerate(kinds)]
+    )
 
 
 def encode(twins: Twins, kind: Any, value: Any) -> bytes:
@@ -43,17 +45,26 @@ def test_no_value_is_null_where_it_is_bound(twins: Twins, kind: Any, value: Any)
     made = plan(twins, kind, t.Int32Type)
     assert made.bind([value, 1], 4).values() == [None, b"\0\0\0\1"]
     assert made.bind_row({"c0": value, "c1": 1}, 4).values()[0] is None
-    assert [row.values()[0] for row in made.bind_many([(value, 1), [value, 1]], 4).rows()] == [None, None]
+    assert [row.values()[0] for row in made.bind_many([(value, 1), [value, 1]], 4).rows()] == [
+        None,
+        None,
+    ]
 
 
 @pytest.mark.parametrize("value", MISSING, ids=repr)
-@pytest.mark.parametrize("kind", [t.DoubleType, t.DateType, t.UTF8Type, t.Int32Type, t.BytesType, t.SimpleDateType])
+@pytest.mark.parametrize(
+    "kind", [t.DoubleType, t.DateType, t.UTF8Type, t.Int32Type, t.BytesType, t.SimpleDateType]
+)
 def test_no_value_is_null_inside_of_others(twins: Twins, kind: Any, value: Any) -> None:
     assert encode(twins, list_of(kind), [value]) == b"\0\0\0\1" + NULL
     assert encode(twins, list_of(kind), (None, value, value)) == b"\0\0\0\3" + NULL * 3
     assert encode(twins, tuple_of(kind, kind), (value, None)) == NULL * 2
-    assert encode(twins, map_of(t.Int32Type, kind), {1: value}) == struct.pack(">iii", 1, 4, 1) + NULL
-    assert encode(twins, map_of(t.Int32Type, list_of(kind)), {1: [value]})[-8:] == b"\0\0\0\1" + NULL
+    assert (
+        encode(twins, map_of(t.Int32Type, kind), {1: value}) == struct.pack(">iii", 1, 4, 1) + NULL
+    )
+    assert (
+        encode(twins, map_of(t.Int32Type, list_of(kind)), {1: [value]})[-8:] == b"\0\0\0\1" + NULL
+    )
     assert encode(twins, ITEM, {"a": value, "b": value}) == NULL * 2
     with pytest.raises(TypeError, match=r"^element 1 of vector<.*null is not allowed in a vector"):
         encode(twins, vector_of(kind, 2), [good(kind), value])
@@ -73,14 +84,21 @@ def test_masked_elements_are_null(twins: Twins, kind: Any, source: str) -> None:
     same = [None, int(values[1]), None]
     for container in (list_of(kind), set_of(kind)):
         assert encode(twins, container, array) == encode(twins, container, same)
-    assert encode(twins, tuple_of(kind, kind, kind), array) == encode(twins, tuple_of(kind, kind, kind), same)
+    assert encode(twins, tuple_of(kind, kind, kind), array) == encode(
+        twins, tuple_of(kind, kind, kind), same
+    )
     nested = numpy.ma.array([values, values], mask=[[True, False, False], [False] * 3])
     assert encode(twins, list_of(list_of(kind)), nested) == encode(
         twins, list_of(list_of(kind)), [[None, 2, 7], [7, 2, 7]]
     )
-    with pytest.raises(TypeError, match=r"^element 0 of vector<.*, 3>: null is not allowed in a vector"):
+    with pytest.raises(
+        TypeError, match=r"^element 0 of vector<.*, 3>: null is not allowed in a vector"
+    ):
         encode(twins, vector_of(kind, 3), array)
-    with pytest.raises(TypeError, match=r'^column "c0" .*element 0 of vector<.*, 3>: null is not allowed in a vector'):
+    with pytest.raises(
+        TypeError,
+        match=r'^column "c0" .*element 0 of vector<.*, 3>: null is not allowed in a vector',
+    ):
         plan(twins, vector_of(kind, 3)).bind([array], 4)
     free = numpy.ma.array(values)
     assert encode(twins, vector_of(kind, 3), free) == encode(twins, vector_of(kind, 3), [7, 2, 7])
@@ -89,7 +107,10 @@ def test_masked_elements_are_null(twins: Twins, kind: Any, source: str) -> None:
 def test_a_vector_of_which_all_is_masked_is_null(twins: Twins) -> None:
     array = numpy.ma.array(numpy.zeros((2, 3), "f4"), mask=[[True] * 3, [False] * 3])
     made = plan(twins, vector_of(t.FloatType, 3))
-    assert [row.values() for row in made.bind_many([(array[0],), (array[1],)], 4).rows()] == [[None], [bytes(12)]]
+    assert [row.values() for row in made.bind_many([(array[0],), (array[1],)], 4).rows()] == [
+        [None],
+        [bytes(12)],
+    ]
     assert encode(twins, list_of(vector_of(t.FloatType, 3)), array)[:8] == b"\0\0\0\2" + NULL
     columns = [ColumnMetadata("k", "t", "v", vector_of(t.FloatType, 3))]
     table: Any = numpy.ma.zeros(2, dtype=[("v", "f4", 3)])
@@ -109,7 +130,11 @@ def test_what_to_numpy_gives_goes_back_as_it_was(twins: Twins) -> None:
     assert rows[1].values() == [None] * 5
     assert None not in rows[0].values()
     statement = PreparedStatement(columns, b"id", None, "INSERT", "k", 4, None, None)
-    batch = BatchStatement().add_many(statement, table).add_many(statement, table[["a", "b", "c", "d", "e"]])
+    batch = (
+        BatchStatement()
+        .add_many(statement, table)
+        .add_many(statement, table[["a", "b", "c", "d", "e"]])
+    )
     assert [entry.values for entry in batch.entries] == [rows[0].values(), [None] * 5] * 2  # type: ignore[union-attr]
 
 
@@ -137,11 +162,15 @@ def test_names_of_fields_are_no_formats(twins: Twins) -> None:
 
 @pytest.mark.parametrize("kind", [t.FloatType, t.Int32Type, t.UTF8Type])
 @pytest.mark.parametrize("shape", [(2, 2), ()])
-def test_a_memoryview_of_other_dimensions_is_no_collection(twins: Twins, kind: Any, shape: Any) -> None:
+def test_a_memoryview_of_other_dimensions_is_no_collection(
+    twins: Twins, kind: Any, shape: Any
+) -> None:
     array: Any = numpy.zeros(shape, "f4")
     view = memoryview(array)
     for container in (vector_of(kind, 2), list_of(kind), vector_of(vector_of(kind, 2), 2)):
-        with pytest.raises(TypeError, match=f"is not a collection of elements for .*{len(shape)} dimensions"):
+        with pytest.raises(
+            TypeError, match=f"is not a collection of elements for .*{len(shape)} dimensions"
+        ):
             encode(twins, container, view)
 
 

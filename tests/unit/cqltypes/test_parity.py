@@ -40,8 +40,12 @@ def ints(bits: int) -> st.SearchStrategy[int]:
 
 
 def durations() -> st.SearchStrategy[Duration]:
-    positive = st.builds(Duration, st.integers(0, 2**31 - 1), st.integers(0, 2**31 - 1), st.integers(0, 2**63 - 1))
-    negative = st.builds(Duration, st.integers(-(2**31), 0), st.integers(-(2**31), 0), st.integers(-(2**63), 0))
+    positive = st.builds(
+        Duration, st.integers(0, 2**31 - 1), st.integers(0, 2**31 - 1), st.integers(0, 2**63 - 1)
+    )
+    negative = st.builds(
+        Duration, st.integers(-(2**31), 0), st.integers(-(2**31), 0), st.integers(-(2**63), 0)
+    )
     return positive | negative
 
 
@@ -68,9 +72,13 @@ VALUES: dict[Any, st.SearchStrategy[Any]] = {
     t.TimeUUIDType: st.uuids(version=1),
     # as the system's own functions write it: "::ffff:0.0.0.0"
     t.InetAddressType: st.ip_addresses().map(
-        lambda ip: socket.inet_ntop(socket.AF_INET if ip.version == 4 else socket.AF_INET6, ip.packed)
+        lambda ip: socket.inet_ntop(
+            socket.AF_INET if ip.version == 4 else socket.AF_INET6, ip.packed
+        )
     ),
-    t.TimestampType: st.datetimes().map(lambda moment: moment.replace(microsecond=moment.microsecond // 1000 * 1000)),
+    t.TimestampType: st.datetimes().map(
+        lambda moment: moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+    ),
     t.SimpleDateType: st.builds(Date, ints(32)),
     t.TimeType: st.builds(Time, st.integers(0, Time.DAY - 1)),
     t.DurationType: durations(),
@@ -91,14 +99,18 @@ def typed_values(depth: int) -> st.SearchStrategy[tuple[Any, st.SearchStrategy[A
         return vector_of(item[0], 3), st.lists(item[1], min_size=3, max_size=3)
 
     def tuples(items: Any) -> Any:
-        return tuple_of(*[item[0] for item in items]), st.tuples(*[st.none() | item[1] for item in items])
+        return tuple_of(*[item[0] for item in items]), st.tuples(
+            *[st.none() | item[1] for item in items]
+        )
 
     def udts(items: Any) -> Any:
         names = [f"f{number}" for number in range(len(items))]
         made = t.UserType.make_udt_class("ks", "random", names, [item[0] for item in items])
         return made, st.tuples(*[st.none() | item[1] for item in items])
 
-    nested = inner.map(lists) | inner.map(vectors) | st.lists(inner, min_size=1, max_size=3).map(tuples)
+    nested = (
+        inner.map(lists) | inner.map(vectors) | st.lists(inner, min_size=1, max_size=3).map(tuples)
+    )
     return scalars | nested | st.lists(inner, min_size=1, max_size=3).map(udts)
 
 
@@ -117,8 +129,14 @@ def test_round_trip_of_nested_types(twins: Twins, data: st.DataObject) -> None:
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_round_trip_of_sets_and_maps(twins: Twins, data: st.DataObject) -> None:
-    key_type, keys = data.draw(st.sampled_from(sorted(VALUES.items(), key=lambda item: str(item[0]))))
-    pairs = data.draw(st.lists(st.tuples(keys, st.none() | st.integers(0, 9)), unique_by=lambda pair: repr(pair[0])))
+    key_type, keys = data.draw(
+        st.sampled_from(sorted(VALUES.items(), key=lambda item: str(item[0])))
+    )
+    pairs = data.draw(
+        st.lists(
+            st.tuples(keys, st.none() | st.integers(0, 9)), unique_by=lambda pair: repr(pair[0])
+        )
+    )
     # Equal keys that are written differently (-0.0 and 0.0, 1.0 and 1.00) are one key for Python.
     source = dict(pairs)
     codec = map_of(key_type, t.Int32Type).build_codec(twins.codecs)
@@ -238,9 +256,14 @@ def test_both_have_the_same_names_and_signatures(compiled: Twins) -> None:
     for name in reference.__all__:
         fast, slow = getattr(compiled.codecs, name), getattr(reference, name)
         if name == "Codec":
-            assert {n for n in dir(slow) if not n.startswith("_")} <= {n for n in dir(fast) if not n.startswith("_")}
+            assert {n for n in dir(slow) if not n.startswith("_")} <= {
+                n for n in dir(fast) if not n.startswith("_")
+            }
             continue
-        fast_parameters, slow_parameters = inspect.signature(fast).parameters, inspect.signature(slow).parameters
+        fast_parameters, slow_parameters = (
+            inspect.signature(fast).parameters,
+            inspect.signature(slow).parameters,
+        )
         assert [(p.name, p.kind, p.default) for p in fast_parameters.values()] == [
             (p.name, p.kind, p.default) for p in slow_parameters.values()
         ]
@@ -249,7 +272,14 @@ def test_both_have_the_same_names_and_signatures(compiled: Twins) -> None:
 def test_both_describe_types_the_same(compiled: Twins) -> None:
     for cqltype in TYPES:
         fast, slow = cqltype.build_codec(compiled.codecs), cqltype.build_codec(reference)
-        for name in ("cql_name", "fixed_size", "empty_is_value", "legacy_empty", "width", "struct_code"):
+        for name in (
+            "cql_name",
+            "fixed_size",
+            "empty_is_value",
+            "legacy_empty",
+            "width",
+            "struct_code",
+        ):
             assert getattr(fast, name) == getattr(slow, name), (cqltype, name)
 
 
@@ -305,6 +335,8 @@ def test_room_for_a_vector_is_made_when_its_elements_are_counted(twins: Twins) -
         with pytest.raises(ValueError, match="has 2 elements"):
             codec.encode(value)
         with pytest.raises(ValueError, match="has 2 elements"):
-            twins.codecs.list_of(codec).encode([value] if not hasattr(value, "__next__") else [iter([1, 2])])
+            twins.codecs.list_of(codec).encode(
+                [value] if not hasattr(value, "__next__") else [iter([1, 2])]
+            )
     big = twins.codecs.vector_of(twins.codecs.int32(), 20_000)
     assert big.encode(numpy.zeros(20_000, "i4")) == big.encode(iter([0] * 20_000)) == bytes(80_000)

@@ -13,7 +13,17 @@ import pytest
 
 from cassandra import cqltypes as t
 from tests.conftest import Twins
-from tests.unit.cqltypes.test_wire import ADDRESS, CONTAINERS, INT, SCALARS, TEXT, list_of, map_of, set_of, vector_of
+from tests.unit.cqltypes.test_wire import (
+    ADDRESS,
+    CONTAINERS,
+    INT,
+    SCALARS,
+    TEXT,
+    list_of,
+    map_of,
+    set_of,
+    vector_of,
+)
 
 
 def test_a_hundred_threads_on_shared_plans(twins: Twins) -> None:
@@ -122,7 +132,9 @@ class Failing:
 def test_an_iterator_that_fails(twins: Twins) -> None:
     with pytest.raises(RuntimeError, match="mine"):
         list_of(INT).build_codec(twins.codecs).encode(Failing())
-    assert list_of(INT).build_codec(twins.codecs).encode(iter([1])).hex() == "000000010000000400000001"
+    assert (
+        list_of(INT).build_codec(twins.codecs).encode(iter([1])).hex() == "000000010000000400000001"
+    )
 
 
 def test_an_exporter_cannot_be_resized_under_the_encoder(twins: Twins) -> None:
@@ -194,7 +206,8 @@ REPEATED: list[tuple[Any, Any]] = [
 
 
 @pytest.mark.skipif(
-    not hasattr(sys, "gettotalrefcount") and sys.implementation.name != "cpython", reason="counts blocks of CPython"
+    not hasattr(sys, "gettotalrefcount") and sys.implementation.name != "cpython",
+    reason="counts blocks of CPython",
 )
 def test_nothing_is_left_behind(twins: Twins) -> None:
     plans = [(cqltype.build_codec(twins.codecs), value) for cqltype, value in REPEATED]

@@ -48,7 +48,10 @@ NAMES = [
     ("ReversedType(Int32Type)", "int"),
     ("VectorType(FloatType, 3)", "vector<float, 3>"),
     ("VectorType(VectorType(UTF8Type, 2), 3)", "vector<vector<text, 2>, 3>"),
-    ("CompositeType(UTF8Type, Int32Type)", f"'{PREFIX}CompositeType({PREFIX}UTF8Type, {PREFIX}Int32Type)'"),
+    (
+        "CompositeType(UTF8Type, Int32Type)",
+        f"'{PREFIX}CompositeType({PREFIX}UTF8Type, {PREFIX}Int32Type)'",
+    ),
 ]
 
 
@@ -66,7 +69,9 @@ def test_names_there_and_back(cass: str, cql: str) -> None:
 
 def test_user_types_whose_hex_is_all_digits() -> None:
     """Hex of `addr` is 61646472: a name may look like a number."""
-    found = t.lookup_casstype(f"{PREFIX}UserType(ks,61646472,61:{PREFIX}Int32Type,6262:{PREFIX}UTF8Type)")
+    found = t.lookup_casstype(
+        f"{PREFIX}UserType(ks,61646472,61:{PREFIX}Int32Type,6262:{PREFIX}UTF8Type)"
+    )
     assert issubclass(found, t.UserType)
     assert (found.keyspace, found.typename) == ("ks", "addr")
     assert found.fieldnames == ("a", "bb")
@@ -84,7 +89,10 @@ def test_names_of_collections_by_column() -> None:
     assert found.subtypes == (list_of(INT),)
     aliased = t.lookup_casstype("DynamicCompositeType(a=>UTF8Type,b=>ReversedType(Int32Type))")
     assert aliased.fieldnames == ("a", "b")
-    assert aliased.cass_parameterized_type() == "DynamicCompositeType(a=>UTF8Type, b=>ReversedType(Int32Type))"
+    assert (
+        aliased.cass_parameterized_type()
+        == "DynamicCompositeType(a=>UTF8Type, b=>ReversedType(Int32Type))"
+    )
 
 
 @pytest.mark.parametrize(
@@ -127,7 +135,10 @@ def test_unknown_classes_are_bytes(twins: Twins) -> None:
 
 
 def wrong_parameters() -> list[Callable[[], Any]]:
-    return [lambda: t.ListType.apply_parameters([INT, INT]), lambda: t.MapType.apply_parameters([INT])]
+    return [
+        lambda: t.ListType.apply_parameters([INT, INT]),
+        lambda: t.MapType.apply_parameters([INT]),
+    ]
 
 
 def test_parameters() -> None:
@@ -196,7 +207,11 @@ class Lucky(t.Int32Type):
 
     @classmethod
     def from_binary(cls, byts: bytes | None, protocol_version: int) -> Any:
-        return "lucky" if byts is not None and byts.endswith(b"\x07") else super().from_binary(byts, protocol_version)
+        return (
+            "lucky"
+            if byts is not None and byts.endswith(b"\x07")
+            else super().from_binary(byts, protocol_version)
+        )
 
 
 def test_a_users_coding_is_honoured_wherever_it_stands(twins: Twins) -> None:
@@ -210,7 +225,9 @@ def test_a_users_coding_is_honoured_wherever_it_stands(twins: Twins) -> None:
     assert dict(nested.decode(body).items()) == {"v4:a": (["v4:b"], 5)}
     lucky = list_of(Lucky).build_codec(twins.codecs)
     assert lucky.decode(lucky.encode([7, 8, None])) == ["lucky", 8, None]
-    assert vector_of(Lucky, 2).build_codec(twins.codecs).decode(bytes.fromhex("0000000700000008")) == ["lucky", 8]
+    assert vector_of(Lucky, 2).build_codec(twins.codecs).decode(
+        bytes.fromhex("0000000700000008")
+    ) == ["lucky", 8]
     assert t.lookup_casstype("Upper") is Upper
     assert t.lookup_casstype("ListType(Plain)").subtypes == (Plain,)
 
@@ -302,7 +319,15 @@ def test_the_import_stays_cheap() -> None:
 def test_fields_without_a_name_for_python_go_by_position() -> None:
     names = ("a", "class", "_x", "1a", "a b", "A", "\u00e9")
     made = t.UserType.make_udt_class("ks", "odd", names, (t.Int32Type,) * 7)
-    assert made.tuple_type._fields == ("a", "field_1_", "field_2_", "field_3_", "field_4_", "A", "\u00e9")
+    assert made.tuple_type._fields == (
+        "a",
+        "field_1_",
+        "field_2_",
+        "field_3_",
+        "field_4_",
+        "A",
+        "\u00e9",
+    )
 
 
 def test_names_that_tools_print() -> None:

@@ -95,12 +95,20 @@ SCALARS: list[tuple[Any, Any, str]] = [
         Duration(2**31 - 1, 2**31 - 1, 2**63 - 1),
         "f0fffffffe" + "f0fffffffe" + "ff" + "fffffffffffffffe",
     ),
-    (t.DurationType, Duration(-(2**31), -(2**31), -(2**63)), "f0ffffffff" + "f0ffffffff" + "ff" + "ffffffffffffffff"),
+    (
+        t.DurationType,
+        Duration(-(2**31), -(2**31), -(2**63)),
+        "f0ffffffff" + "f0ffffffff" + "ff" + "ffffffffffffffff",
+    ),
     (t.PointType, Point(1.0, -2.0), "0101000000" + "000000000000f03f" + "00000000000000c0"),
     (
         t.LineStringType,
         LineString([(0.0, 1.0), (2.0, 0.5)]),
-        "010200000002000000" + "0000000000000000" + "000000000000f03f" + "0000000000000040" + "000000000000e03f",
+        "010200000002000000"
+        + "0000000000000000"
+        + "000000000000f03f"
+        + "0000000000000040"
+        + "000000000000e03f",
     ),
     (t.LineStringType, LineString(), "010200000000000000"),
     (t.PolygonType, Polygon(), "010300000000000000"),
@@ -109,14 +117,26 @@ SCALARS: list[tuple[Any, Any, str]] = [
         Polygon([(0.0, 0.0), (1.0, 0.0), (0.0, 0.0)]),
         "010300000001000000" + "03000000" + "00" * 16 + "000000000000f03f" + "00" * 8 + "00" * 16,
     ),
-    (t.DateRangeType, DateRange(value=DateRangeBound(1, "MILLISECOND")), "00" + "0000000000000001" + "06"),
+    (
+        t.DateRangeType,
+        DateRange(value=DateRangeBound(1, "MILLISECOND")),
+        "00" + "0000000000000001" + "06",
+    ),
     (
         t.DateRangeType,
         DateRange(DateRangeBound(0, "YEAR"), DateRangeBound(256, "DAY")),
         "01" + "0000000000000000" + "00" + "0000000000000100" + "02",
     ),
-    (t.DateRangeType, DateRange(DateRangeBound(0, "HOUR"), OPEN_BOUND), "02" + "0000000000000000" + "03"),
-    (t.DateRangeType, DateRange(OPEN_BOUND, DateRangeBound(0, "MINUTE")), "03" + "0000000000000000" + "04"),
+    (
+        t.DateRangeType,
+        DateRange(DateRangeBound(0, "HOUR"), OPEN_BOUND),
+        "02" + "0000000000000000" + "03",
+    ),
+    (
+        t.DateRangeType,
+        DateRange(OPEN_BOUND, DateRangeBound(0, "MINUTE")),
+        "03" + "0000000000000000" + "04",
+    ),
     (t.DateRangeType, DateRange(OPEN_BOUND, OPEN_BOUND), "04"),
     (t.DateRangeType, DateRange(value=OPEN_BOUND), "05"),
 ]
@@ -152,7 +172,17 @@ ALSO_WRITTEN: list[tuple[Any, Any, str]] = [
     (t.TimeType, "00:00:00.000000001", "0000000000000001"),
     (t.TimeType, 7, "0000000000000007"),
     (t.PointType, "POINT (1 -2)", "0101000000" + "000000000000f03f" + "00000000000000c0"),
-    *[(one, EMPTY, "") for one in (t.Int32Type, t.UUIDType, t.TimestampType, t.UTF8Type, t.BytesType, t.DecimalType)],
+    *[
+        (one, EMPTY, "")
+        for one in (
+            t.Int32Type,
+            t.UUIDType,
+            t.TimestampType,
+            t.UTF8Type,
+            t.BytesType,
+            t.DecimalType,
+        )
+    ],
 ]
 
 INT, TEXT, FLOAT, BIGINT = t.Int32Type, t.UTF8Type, t.FloatType, t.LongType
@@ -182,11 +212,19 @@ ADDRESS = t.UserType.make_udt_class("ks", "address", ["street", "zip"], [TEXT, I
 
 CONTAINERS: list[tuple[Any, Any, str]] = [
     (list_of(INT), [], "00000000"),
-    (list_of(INT), [1, None, 2], "00000003" + "00000004" + "00000001" + "ffffffff" + "00000004" + "00000002"),
+    (
+        list_of(INT),
+        [1, None, 2],
+        "00000003" + "00000004" + "00000001" + "ffffffff" + "00000004" + "00000002",
+    ),
     (list_of(INT), [-1], "00000001" + "00000004" + "ffffffff"),
     (list_of(t.ByteType), [-1, 2], "00000002" + "00000001" + "ff" + "00000001" + "02"),
     (list_of(t.ShortType), [-2], "00000001" + "00000002" + "fffe"),
-    (list_of(BIGINT), [1, -1], "00000002" + "00000008" + "0000000000000001" + "00000008" + "ffffffffffffffff"),
+    (
+        list_of(BIGINT),
+        [1, -1],
+        "00000002" + "00000008" + "0000000000000001" + "00000008" + "ffffffffffffffff",
+    ),
     (list_of(FLOAT), [1.5], "00000001" + "00000004" + "3fc00000"),
     (list_of(t.DoubleType), [-2.0], "00000001" + "00000008" + "c000000000000000"),
     (list_of(TEXT), ["", None, "a"], "00000003" + "00000000" + "ffffffff" + "00000001" + "61"),
@@ -222,7 +260,11 @@ CONTAINERS: list[tuple[Any, Any, str]] = [
     (vector_of(vector_of(TEXT, 1), 2), [["a"], ["b"]], "02" + "0161" + "02" + "0162"),
     (t.FrozenType.apply_parameters([list_of(INT)]), [1], "00000001" + "00000004" + "00000001"),
     (t.ReversedType.apply_parameters([TEXT]), "a", "61"),
-    (t.CompositeType.apply_parameters([TEXT, INT]), ("a", 1), "0001" + "61" + "00" + "0004" + "00000001" + "00"),
+    (
+        t.CompositeType.apply_parameters([TEXT, INT]),
+        ("a", 1),
+        "0001" + "61" + "00" + "0004" + "00000001" + "00",
+    ),
     (t.CompositeType.apply_parameters([TEXT, INT]), ("a",), "0001" + "61" + "00"),
 ]
 
@@ -258,7 +300,11 @@ def test_the_class_methods_go_the_same_way(cqltype: Any, value: Any, expected: s
 @pytest.mark.parametrize("payload", ["7fc00000", "7fc00001", "ffc12345", "80000000"])
 def test_float_payloads_and_signs_survive(twins: Twins, payload: str) -> None:
     one = bytes.fromhex(payload)
-    whole = {FLOAT: one, list_of(FLOAT): bytes.fromhex("00000001" + "00000004") + one, vector_of(FLOAT, 3): one * 3}
+    whole = {
+        FLOAT: one,
+        list_of(FLOAT): bytes.fromhex("00000001" + "00000004") + one,
+        vector_of(FLOAT, 3): one * 3,
+    }
     for cqltype, body in whole.items():
         codec = cqltype.build_codec(twins.codecs)
         assert codec.encode(codec.decode(body)) == body
@@ -299,15 +345,21 @@ class Attributes:
         self.__dict__.update(fields)
 
 
-@pytest.mark.parametrize("value", [{"street": "x", "zip": 7}, Attributes(street="x", zip=7), ("x", 7), ["x", 7]])
+@pytest.mark.parametrize(
+    "value", [{"street": "x", "zip": 7}, Attributes(street="x", zip=7), ("x", 7), ["x", 7]]
+)
 def test_udts_are_written_from_many_shapes(twins: Twins, value: Any) -> None:
-    assert ADDRESS.build_codec(twins.codecs).encode(value).hex() == "0000000178" + "0000000400000007"
+    assert (
+        ADDRESS.build_codec(twins.codecs).encode(value).hex() == "0000000178" + "0000000400000007"
+    )
 
 
 def test_mapped_classes(twins: Twins) -> None:
     kinds = [dict, Attributes]
     for kind in kinds:
-        mapped = t.UserType.make_udt_class("ks", "address", ["street", "zip"], [TEXT, INT], mapped_class=kind)
+        mapped = t.UserType.make_udt_class(
+            "ks", "address", ["street", "zip"], [TEXT, INT], mapped_class=kind
+        )
         found = mapped.build_codec(twins.codecs).decode(bytes.fromhex("00000001780000000400000007"))
         assert type(found) is kind
         assert (found if kind is dict else found.__dict__) == {"street": "x", "zip": 7}
@@ -379,7 +431,9 @@ def test_many_bodies_of_any_length(twins: Twins, size: int) -> None:
     assert codec.encode(texts) == body
     assert codec.decode(body) == texts
     pairs = dict(zip(texts, texts, strict=True))
-    doubled = b"\x00\x00\x00\x04" + b"".join([(len(part).to_bytes(4, "big") + part) * 2 for part in parts])
+    doubled = b"\x00\x00\x00\x04" + b"".join(
+        [(len(part).to_bytes(4, "big") + part) * 2 for part in parts]
+    )
     codec = map_of(t.UTF8Type, t.UTF8Type).build_codec(twins.codecs)
     assert codec.encode(pairs) == doubled
     assert dict(codec.decode(doubled)) == pairs
@@ -389,7 +443,9 @@ def test_many_elements_without_order_or_hash_are_read_at_once(twins: Twins) -> N
     count = 20_000  # each with each would be 200 million comparisons
     one = b"\x00\x00\x00\x01\x00\x00\x00\x04"
     elements = [one + number.to_bytes(4, "big") for number in range(count)]
-    body = count.to_bytes(4, "big") + b"".join([len(element).to_bytes(4, "big") + element for element in elements])
+    body = count.to_bytes(4, "big") + b"".join(
+        [len(element).to_bytes(4, "big") + element for element in elements]
+    )
     found = set_of(set_of(t.Int32Type)).build_codec(twins.codecs).decode(body)
     assert len(found) == count
     assert list(found[5]) == [5]

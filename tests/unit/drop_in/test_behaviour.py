@@ -53,7 +53,9 @@ def test_rows_for_many_columns() -> None:
 
 def test_settings_that_are_kept_or_refused() -> None:
     assert Cluster(shard_aware_options={"disable": True}).shard_aware_options.disable is True
-    options = Cluster(shard_aware_options=ShardAwareOptions(disable_shardaware_port=True)).shard_aware_options
+    options = Cluster(
+        shard_aware_options=ShardAwareOptions(disable_shardaware_port=True)
+    ).shard_aware_options
     assert options.disable_shardaware_port is True
     assert "disable_shardaware_port=True" in repr(options)
     for name in ("cloud", "scylla_cloud"):
@@ -66,11 +68,15 @@ def test_the_session_s_id_is_told_where_it_is_asked_for() -> None:
     for told in (True, False):
         with (
             FakeNode() as node,
-            Cluster([node.address], port=node.port, driver_config_reporting_enabled=told) as cluster,
+            Cluster(
+                [node.address], port=node.port, driver_config_reporting_enabled=told
+            ) as cluster,
         ):
             cluster.connect(wait_for_all_pools=True)
             assert isinstance(cluster.session_id, uuid.UUID)
-            startups = [request.options for request in node.requests if request.opcode == Opcode.STARTUP]
+            startups = [
+                request.options for request in node.requests if request.opcode == Opcode.STARTUP
+            ]
             assert len(startups) == 2
             for options in startups:
                 assert options.get("SESSION_ID") == (str(cluster.session_id) if told else None)
@@ -102,7 +108,9 @@ class Future:
         self.session = session
         self.callback: Callable[[], None] | None = None
 
-    def add_callbacks(self, callback: Any, errback: Any, callback_args: Any, errback_args: Any) -> None:
+    def add_callbacks(
+        self, callback: Any, errback: Any, callback_args: Any, errback_args: Any
+    ) -> None:
         self.callback = lambda: callback([], *callback_args)
         if self.session.at_once:
             self.finish()

@@ -40,7 +40,9 @@ def said_to_be_absent() -> frozenset[str]:
 
 def is_listed(name: str) -> bool:
     parts = name.split(".")
-    return any(".".join(parts[:length]) in said_to_be_absent() for length in range(2, len(parts) + 1))
+    return any(
+        ".".join(parts[:length]) in said_to_be_absent() for length in range(2, len(parts) + 1)
+    )
 
 
 def is_member(cls: Any, name: str) -> bool:
@@ -62,7 +64,11 @@ def is_there(module: str, name: str) -> bool:
     except ImportError:
         return False
     cls, _, member = name.partition(".")
-    if not hasattr(found, cls) and hasattr(found, "__path__") and importlib.util.find_spec(f"{module}.{cls}"):
+    if (
+        not hasattr(found, cls)
+        and hasattr(found, "__path__")
+        and importlib.util.find_spec(f"{module}.{cls}")
+    ):
         return True
     return hasattr(found, cls) and (not member or is_member(getattr(found, cls), member))
 
@@ -71,7 +77,9 @@ def is_there(module: str, name: str) -> bool:
 @pytest.mark.parametrize("module", sorted(NAMES))
 def test_each_name_is_there_or_listed(module: str) -> None:
     silent = [
-        f"{module}.{name}" for name in NAMES[module] if not is_listed(f"{module}.{name}") and not is_there(module, name)
+        f"{module}.{name}"
+        for name in NAMES[module]
+        if not is_listed(f"{module}.{name}") and not is_there(module, name)
     ]
     assert not silent, f"neither there nor in docs/upgrading.rst: {silent}"
 
@@ -80,7 +88,11 @@ def test_each_name_is_there_or_listed(module: str) -> None:
 def test_the_list_is_no_longer_than_it_has_to_be() -> None:
     stale = []
     for listed in sorted(said_to_be_absent()):
-        module = max((name for name in NAMES if listed == name or listed.startswith(f"{name}.")), key=len, default=None)
+        module = max(
+            (name for name in NAMES if listed == name or listed.startswith(f"{name}.")),
+            key=len,
+            default=None,
+        )
         assert module is not None, f"docs/upgrading.rst lists {listed}, which no driver has"
         name = listed[len(module) + 1 :]
         if is_there(module, name) if name else any(is_there(module, one) for one in NAMES[module]):

@@ -28,11 +28,15 @@ def test_a_name_is_the_same_object_as_at_its_home(module: str, name: str, home: 
 
 def test_unknown_names_are_refused_as_ever() -> None:
     for module in REEXPORTS:
-        with pytest.raises(AttributeError, match=f"module '{module}' has no attribute 'nothing_of_the_kind'"):
+        with pytest.raises(
+            AttributeError, match=f"module '{module}' has no attribute 'nothing_of_the_kind'"
+        ):
             getattr(importlib.import_module(module), "nothing_of_the_kind")  # noqa: B009
 
 
 def test_importing_a_module_does_not_load_the_table() -> None:
     code = "import sys, cassandra.cluster, cassandra.query, cassandra.concurrent; print('cassandra._reexports' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True
+    )
     assert done.stdout.strip() == "False"

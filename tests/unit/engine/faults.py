@@ -20,8 +20,14 @@ WAIT = 5.0  # seconds; what does not come until then does not come at all
 class InOrder(RoundRobinPolicy):
     """Every plan is the live hosts in the order of their addresses."""
 
-    def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Any]:
-        return iter(sorted(super().make_query_plan(working_keyspace, query), key=lambda host: str(host.address)))
+    def make_query_plan(
+        self, working_keyspace: str | None = None, query: Any = None
+    ) -> Iterator[Any]:
+        return iter(
+            sorted(
+                super().make_query_plan(working_keyspace, query), key=lambda host: str(host.address)
+            )
+        )
 
 
 class HostEvents(HostStateListener):
@@ -61,7 +67,9 @@ class HostEvents(HostStateListener):
 
 def profile(**settings: Any) -> dict[Any, ExecutionProfile]:
     """The default profile: hosts in order, and `settings`."""
-    return {EXEC_PROFILE_DEFAULT: ExecutionProfile(**{"load_balancing_policy": InOrder(), **settings})}
+    return {
+        EXEC_PROFILE_DEFAULT: ExecutionProfile(**{"load_balancing_policy": InOrder(), **settings})
+    }
 
 
 @asynccontextmanager

@@ -63,7 +63,9 @@ def text_batch(start: int = 0) -> BatchStatement:
 
 
 def prepares(node: FakeNode) -> Counter[Any]:
-    return Counter(request.queries[0] for request in node.requests if request.opcode == Opcode.PREPARE)
+    return Counter(
+        request.queries[0] for request in node.requests if request.opcode == Opcode.PREPARE
+    )
 
 
 def sent(node: FakeNode) -> list[tuple[str | None, list[Any]]]:
@@ -72,7 +74,11 @@ def sent(node: FakeNode) -> list[tuple[str | None, list[Any]]]:
 
 
 EXPECTED = [
-    *[(text, [bytes([0, 0, 0, k]), v]) for text in TEXTS for k, v in ((0, b"a"), (1, b"b"), (2, b"c"))],
+    *[
+        (text, [bytes([0, 0, 0, k]), v])
+        for text in TEXTS
+        for k, v in ((0, b"a"), (1, b"b"), (2, b"c"))
+    ],
     ("INSERT INTO t9 (k) VALUES (0)", []),
 ]
 
@@ -91,7 +97,9 @@ async def test_texts_are_prepared_once_and_at_the_same_time(node: FakeNode) -> N
         assert prepares(node) == dict.fromkeys(TEXTS, 1)
 
 
-async def test_each_statement_is_prepared_once_on_each_host_for_a_hundred_batches(nodes: FakeCluster) -> None:
+async def test_each_statement_is_prepared_once_on_each_host_for_a_hundred_batches(
+    nodes: FakeCluster,
+) -> None:
     async with connected(nodes) as (_, session):
         await asyncio.gather(*(session.execute(text_batch(number)) for number in range(100)))
         assert [prepares(one) for one in nodes.nodes] == [dict.fromkeys(TEXTS, 1)] * 3
@@ -101,7 +109,10 @@ async def test_each_statement_is_prepared_once_on_each_host_for_a_hundred_batche
 
 async def test_the_blocking_and_future_faces(nodes: FakeCluster) -> None:
     def work() -> None:
-        with Cluster(nodes.contact_points, port=nodes.port) as cluster, cluster.connect() as session:
+        with (
+            Cluster(nodes.contact_points, port=nodes.port) as cluster,
+            cluster.connect() as session,
+        ):
             session.execute(text_batch())
             futures = [session.execute_async(text_batch(number)) for number in range(100)]
             for future in futures:
@@ -129,7 +140,9 @@ async def test_rows_that_do_not_fit_a_text(node: FakeNode) -> None:
     async with connected(node) as (_, session):
         batch = BatchStatement().add_many(TEXTS[0], [(1, "a"), (2, 3)])
         for _ in range(2):  # the second time it is known, and said by the call itself
-            with pytest.raises(TypeError, match=r'row 1: column "v" \((text|varchar)\): 3.*INSERT INTO t0'):
+            with pytest.raises(
+                TypeError, match=r'row 1: column "v" \((text|varchar)\): 3.*INSERT INTO t0'
+            ):
                 await session.execute(batch)
         assert node.count(Opcode.BATCH) == 0
         with pytest.raises(ValueError, match="one kind"):
@@ -151,7 +164,11 @@ async def test_only_what_is_forgotten_is_prepared_again(node: FakeNode) -> None:
             batch.add_many(statement, [(0, "a"), (1, "b"), (2, "c")])
         batch.add("INSERT INTO t9 (k) VALUES (%s)", (0,))
         node.forget_requests()
-        node.prime(Opcode.BATCH, error(ErrorCode.UNPREPARED, "gone", query_id=statements[1].query_id), times=1)
+        node.prime(
+            Opcode.BATCH,
+            error(ErrorCode.UNPREPARED, "gone", query_id=statements[1].query_id),
+            times=1,
+        )
         result = await session.execute(batch)
         assert prepares(node) == {TEXTS[1]: 1}
         assert sent(node) == EXPECTED
@@ -165,7 +182,10 @@ async def test_unprepared_twice_in_a_row_is_the_error(node: FakeNode) -> None:
         for statement in statements:
             batch.add(statement, (0, "a"))
         node.forget_requests()
-        gone = [error(ErrorCode.UNPREPARED, "gone", query_id=statement.query_id) for statement in statements]
+        gone = [
+            error(ErrorCode.UNPREPARED, "gone", query_id=statement.query_id)
+            for statement in statements
+        ]
         node.prime(Opcode.BATCH, sequence(gone[0], gone[2], gone[2], void()))
         failure = await fails(session.execute(batch))
         assert isinstance(failure, PreparedQueryNotFound)
@@ -214,13 +234,19 @@ async def test_a_batch_that_grows_while_it_is_under_way(node: FakeNode) -> None:
         await thread(held.wait, 2)
         held.open()
         await asyncio.gather(first, second)
-        counts = [len(request.statements) for request in node.requests if request.opcode == Opcode.BATCH]
+        counts = [
+            len(request.statements) for request in node.requests if request.opcode == Opcode.BATCH
+        ]
         assert counts == [1, 2]
 
 
 async def test_the_keyspace_of_a_prepared_statement_is_not_the_batchs(node: FakeNode) -> None:
     async with connected(node) as (_, session):
-        batch = BatchStatement().add(await session.prepare(TEXTS[0]), (0, "a")).add("INSERT INTO t9 (k) VALUES (1)")
+        batch = (
+            BatchStatement()
+            .add(await session.prepare(TEXTS[0]), (0, "a"))
+            .add("INSERT INTO t9 (k) VALUES (1)")
+        )
         await session.execute(batch)
         if node.queries()[-1].version >= 4:  # which says where the partition key is
             assert batch.keyspace is not None
@@ -246,17 +272,27 @@ async def test_listeners_and_handlers_see_every_row(node: FakeNode) -> None:
         statement = await session.prepare(TEXTS[0])
         await session.execute(BatchStatement().add_many(statement, [(0, "a"), (1, "b")]).add("x"))
         assert [query[0] for query in seen[-1].message.queries] == [True, True, False]
-        assert [values for _, values in sent(node)] == [[b"\0\0\0\0", b"a"], [b"\0\0\0\1", b"b"], []]
+        assert [values for _, values in sent(node)] == [
+            [b"\0\0\0\0", b"a"],
+            [b"\0\0\0\1", b"b"],
+            [],
+        ]
 
 
 # -- size --------------------------------------------------------------------------------------------------------------------
 
 
 def warnings_of(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [record.getMessage() for record in caplog.records if "batch_size_warn_threshold" in record.getMessage()]
+    return [
+        record.getMessage()
+        for record in caplog.records
+        if "batch_size_warn_threshold" in record.getMessage()
+    ]
 
 
-async def test_large_batches_are_warned_of_once_in_a_while(node: FakeNode, caplog: pytest.LogCaptureFixture) -> None:
+async def test_large_batches_are_warned_of_once_in_a_while(
+    node: FakeNode, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.WARNING, "cassandra.cluster")
     async with connected(node) as (_, session):
         statement = await session.prepare(TEXTS[0])
@@ -275,7 +311,9 @@ async def test_large_batches_are_warned_of_once_in_a_while(node: FakeNode, caplo
         assert ("for 50 partitions" in warning) == (node.queries()[-1].version >= 4)
 
 
-async def test_batches_in_one_partition_are_not_warned_of(node: FakeNode, caplog: pytest.LogCaptureFixture) -> None:
+async def test_batches_in_one_partition_are_not_warned_of(
+    node: FakeNode, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.WARNING, "cassandra.cluster")
     async with connected(node) as (_, session):
         statement = await session.prepare(TEXTS[0])
@@ -303,7 +341,9 @@ class Plain:
         self.__dict__.update(named)
 
 
-@pytest.mark.parametrize("query_of", [lambda prepared: prepared, lambda prepared: TEXTS[0]], ids=["prepared", "text"])
+@pytest.mark.parametrize(
+    "query_of", [lambda prepared: prepared, lambda prepared: TEXTS[0]], ids=["prepared", "text"]
+)
 async def test_parameters_as_objects(node: FakeNode, query_of: Callable[[Any], Any]) -> None:
     async with connected(node) as (_, session):
         statement = await session.prepare(TEXTS[0])
@@ -312,12 +352,15 @@ async def test_parameters_as_objects(node: FakeNode, query_of: Callable[[Any], A
             await session.execute(query, row)
             assert node.queries()[-1].values == [b"\0\0\0\1", b"a"]
         with pytest.raises(
-            ValueError, match=r"Wide has the field 'more', but the bind markers are k, v.*INSERT INTO t0"
+            ValueError,
+            match=r"Wide has the field 'more', but the bind markers are k, v.*INSERT INTO t0",
         ):
             await session.execute(query, Wide(1, "a"))
         with pytest.raises(TypeError, match="none of the attributes k, v"):
             await session.execute(query, Plain(z=1))
-        with pytest.raises((ValueError, KeyError), match=r"(the partition key needs a|no) value for (column )?'k'"):
+        with pytest.raises(
+            (ValueError, KeyError), match=r"(the partition key needs a|no) value for (column )?'k'"
+        ):
             await session.execute(query, Plain(v="a"))
         for wrong in (5, "abc", object(), iter([1])):
             with pytest.raises(TypeError, match="parameters must be a sequence or a mapping"):

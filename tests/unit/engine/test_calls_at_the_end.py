@@ -19,7 +19,17 @@ from cassandra.cluster import Cluster
 from cassandra.errors import ConnectionShutdown
 from cassandra.policies import RetryPolicy
 from cassandra.query import SimpleStatement
-from cassandra.testing.fake import ErrorCode, FakeNode, Hold, Opcode, error, hold, paged, rows, schema_change
+from cassandra.testing.fake import (
+    ErrorCode,
+    FakeNode,
+    Hold,
+    Opcode,
+    error,
+    hold,
+    paged,
+    rows,
+    schema_change,
+)
 
 from .loops import Loops
 
@@ -43,7 +53,9 @@ def next_page_blocking(cluster: Any, session: Any) -> Any:
 
 
 def trace(cluster: Any, session: Any) -> Any:
-    session.execute_async("SELECT traced", trace=True).result().response_future.get_query_trace(LONG)
+    session.execute_async("SELECT traced", trace=True).result().response_future.get_query_trace(
+        LONG
+    )
 
 
 TABLE = re.compile(r"system_schema\.tables")
@@ -72,10 +84,19 @@ BLOCKING: dict[str, tuple[Any, Call]] = {
     **CALLS,
     "next page": (later_pages, next_page_blocking),
     "trace": (re.compile("system_traces"), trace),
-    "result": ("SELECT 3", lambda cluster, session: session.execute_async("SELECT 3", timeout=None).result()),
+    "result": (
+        "SELECT 3",
+        lambda cluster, session: session.execute_async("SELECT 3", timeout=None).result(),
+    ),
 }
 AWAITED: dict[str, tuple[Any, Call]] = {**CALLS, "next page": (later_pages, next_page)}
-FIRST_CONNECT = [Opcode.OPTIONS, Opcode.STARTUP, Opcode.REGISTER, re.compile("FROM system.local"), TABLE]
+FIRST_CONNECT = [
+    Opcode.OPTIONS,
+    Opcode.STARTUP,
+    Opcode.REGISTER,
+    re.compile("FROM system.local"),
+    TABLE,
+]
 del CALLS["connect again to all"]  # the same, but for the wait that is not limited
 
 
@@ -228,7 +249,9 @@ def test_a_retry_that_is_put_off(node: FakeNode, loops: Loops) -> None:
 
 
 @pytest.mark.parametrize("statement", ["SELECT ?", "INSERT ?"])
-def test_what_is_begun_in_the_turn_of_the_shutdown(node: FakeNode, loops: Loops, statement: str) -> None:
+def test_what_is_begun_in_the_turn_of_the_shutdown(
+    node: FakeNode, loops: Loops, statement: str
+) -> None:
     """A task that is cancelled before its first step runs none of its own code."""
 
     async def run() -> None:
@@ -241,7 +264,9 @@ def test_what_is_begun_in_the_turn_of_the_shutdown(node: FakeNode, loops: Loops,
     loops.run(run())
 
 
-@pytest.mark.parametrize("match", [Opcode.OPTIONS, Opcode.REGISTER, re.compile("FROM system.local"), TABLE])
+@pytest.mark.parametrize(
+    "match", [Opcode.OPTIONS, Opcode.REGISTER, re.compile("FROM system.local"), TABLE]
+)
 def test_the_first_connect_is_ended_by_a_shutdown(node: FakeNode, loops: Loops, match: Any) -> None:
     """The shutdown does not wait until the connect is over."""
     cluster = Cluster(**settings(node))

@@ -15,11 +15,22 @@ from cassandra.testing.fake import FakeCluster, FakeNode, garbage, rows
 
 from .faults import fails, thread
 
-BAD_NAMES = ["db..example.com", "a" * 64 + ".example.com", "\x00", "x\x00y", "\udcff", "-", ".", "%"]
+BAD_NAMES = [
+    "db..example.com",
+    "a" * 64 + ".example.com",
+    "\x00",
+    "x\x00y",
+    "\udcff",
+    "-",
+    ".",
+    "%",
+]
 BAD_TABLES: dict[str, Any] = {
     "no columns": rows([], [()]),
     "no rows": rows([("host_id", "uuid")], []),
-    "a number as address": rows([("rpc_address", "int"), ("host_id", "int"), ("tokens", "int")], [(1, 2, 3)]),
+    "a number as address": rows(
+        [("rpc_address", "int"), ("host_id", "int"), ("tokens", "int")], [(1, 2, 3)]
+    ),
     "garbage": garbage(),
 }
 
@@ -52,7 +63,9 @@ async def test_a_node_whose_system_table_has_other_types(kind: str) -> None:
     with FakeCluster(2) as nodes:
         good, bad = nodes.nodes
         bad.prime(LOCAL_QUERY, BAD_TABLES[kind])
-        async with aio.Cluster([bad.address, good.address], port=nodes.port, connect_timeout=2) as cluster:
+        async with aio.Cluster(
+            [bad.address, good.address], port=nodes.port, connect_timeout=2
+        ) as cluster:
             await cluster.connect()
             assert cluster.get_control_connection_host().address == good.address
         async with aio.Cluster([bad.address], port=nodes.port, connect_timeout=2) as alone:

@@ -33,10 +33,18 @@ def call(prepared: Any, kind: str, payload: Any) -> tuple[Any, Any, dict[str, An
     batch.add("INSERT INTO t (k) VALUES (1)")
     own = SimpleStatement("SELECT 1")
     own.custom_payload = payload
-    statement: Any = {"text": "SELECT 1", "bound": prepared.bind((1,)), "batch": batch, "markers": INSERT, "own": own}[
-        kind
-    ]
-    return statement, (1,) if kind == "markers" else None, {} if kind == "own" else {"custom_payload": payload}
+    statement: Any = {
+        "text": "SELECT 1",
+        "bound": prepared.bind((1,)),
+        "batch": batch,
+        "markers": INSERT,
+        "own": own,
+    }[kind]
+    return (
+        statement,
+        (1,) if kind == "markers" else None,
+        {} if kind == "own" else {"custom_payload": payload},
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -74,7 +82,9 @@ def test_blocking_and_futures(node: FakeNode, kind: str) -> None:
 
 async def test_a_listener_that_adds_one(node: FakeNode) -> None:
     async with connected(node) as (_, session):
-        session.add_request_init_listener(lambda future: future.request.payload.message.update_custom_payload(PAYLOAD))
+        session.add_request_init_listener(
+            lambda future: future.request.payload.message.update_custom_payload(PAYLOAD)
+        )
         await session.execute("SELECT 1")
         assert node.queries()[-1].custom_payload == PAYLOAD
 
@@ -82,7 +92,10 @@ async def test_a_listener_that_adds_one(node: FakeNode) -> None:
 async def test_every_request_of_a_beta_version_opts_in() -> None:
     with FakeNode(max_version=6) as node:
         node.prime_prepare(INSERT, [("k", "int")])
-        async with connected(node, protocol_version=6, allow_beta_protocol_version=True) as (_, session):
+        async with connected(node, protocol_version=6, allow_beta_protocol_version=True) as (
+            _,
+            session,
+        ):
             await session.execute(await session.prepare(INSERT), (1,))
             await session.execute("SELECT 1", trace=True)
             await session.set_keyspace("ks")

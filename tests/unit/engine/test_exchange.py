@@ -75,7 +75,9 @@ class Connection:
     def refusal(self) -> Exception:
         return ConnectionShutdown("no stream is free")
 
-    def answer(self, stream: int, body: bytes = VOID_BODY, opcode: int = RESULT, flags: int = 0) -> None:
+    def answer(
+        self, stream: int, body: bytes = VOID_BODY, opcode: int = RESULT, flags: int = 0
+    ) -> None:
         self.exchange.dispatch(self, [(stream, opcode, flags, body, 4)])
 
 
@@ -96,7 +98,9 @@ class TestExchange:
     def test_all_streams_can_be_taken(self, connection: Connection) -> None:
         exchange = connection.exchange
         responder = Responder()
-        assert all(exchange.send(responder, EXECUTE, 0, b"") == stream for stream in range(MAX_STREAMS))
+        assert all(
+            exchange.send(responder, EXECUTE, 0, b"") == stream for stream in range(MAX_STREAMS)
+        )
         assert exchange.send(responder, EXECUTE, 0, b"") == -1
         assert not exchange.has_room
         connection.answer(MAX_STREAMS - 1)
@@ -104,7 +108,9 @@ class TestExchange:
         assert exchange.send(responder, EXECUTE, 0, b"") == MAX_STREAMS - 1
 
     @pytest.mark.parametrize("limit", [0, -1, MAX_STREAMS + 1])
-    def test_a_limit_that_the_protocol_cannot_have(self, connection: Connection, limit: int) -> None:
+    def test_a_limit_that_the_protocol_cannot_have(
+        self, connection: Connection, limit: int
+    ) -> None:
         with pytest.raises(ValueError, match=str(limit)):
             connection.exchange.limit = limit
 
@@ -150,7 +156,11 @@ class TestExchange:
         for responder in responders:
             connection.exchange.send(responder, EXECUTE, 0, b"")
         connection.exchange.dispatch(connection, [(2, RESULT, 1, b"c", 4), (0, ERROR, 0, b"a", 3)])
-        assert [responder.answers for responder in responders] == [[(ERROR, 0, b"a")], [], [(RESULT, 1, b"c")]]
+        assert [responder.answers for responder in responders] == [
+            [(ERROR, 0, b"a")],
+            [],
+            [(RESULT, 1, b"c")],
+        ]
         assert connection.peer_version == 3
         assert connection.exchange.in_flight == 1
 
@@ -161,7 +171,9 @@ class TestExchange:
         connection.exchange.send(bad, EXECUTE, 0, b"")
         connection.exchange.send(good, EXECUTE, 0, b"")
         with caplog.at_level(logging.ERROR, "cassandra.connection"):
-            connection.exchange.dispatch(connection, [(0, RESULT, 0, b"", 4), (1, RESULT, 0, b"", 4)])
+            connection.exchange.dispatch(
+                connection, [(0, RESULT, 0, b"", 4), (1, RESULT, 0, b"", 4)]
+            )
         assert len(good.answers) == 1
         assert "could not be processed" in caplog.text
 
@@ -180,7 +192,9 @@ class TestExchange:
         connection.exchange.dispatch(connection, [(0, RESULT, 0, b"", 4), (1, RESULT, 0, b"", 4)])
         assert late.answers == []
 
-    def test_an_orphan_keeps_its_stream_until_its_answer_comes(self, connection: Connection) -> None:
+    def test_an_orphan_keeps_its_stream_until_its_answer_comes(
+        self, connection: Connection
+    ) -> None:
         exchange = connection.exchange
         gone, other = Responder(), Responder()
         exchange.send(gone, EXECUTE, 0, b"")
@@ -218,13 +232,17 @@ class TestExchange:
 
 
 # Steps of a connection's life: send, answer or abandon the nth stream in use.
-STEPS = st.lists(st.tuples(st.sampled_from(["send", "answer", "abandon"]), st.integers(0, 200)), max_size=100)
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["send", "answer", "abandon"]), st.integers(0, 200)), max_size=100
+)
 
 
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 @settings(deadline=None, max_examples=100)
 @given(steps=STEPS, limit=st.integers(1, 130))
-def test_streams_are_accounted_for(implementation: str, steps: list[tuple[str, int]], limit: int) -> None:
+def test_streams_are_accounted_for(
+    implementation: str, steps: list[tuple[str, int]], limit: int
+) -> None:
     """Against a set and a dict: the lowest free stream, exact numbers, each answer to its own."""
     connection = Connection(Twins(implementation))
     exchange = connection.exchange
@@ -267,7 +285,9 @@ class Session:
     """As much of an `EngineSession` as a request asks for."""
 
     def __init__(self, twins: Twins) -> None:
-        self.timers: Any = twins.exchange.TimerWheel(SimpleNamespace(time=lambda: 0.0, call_at=lambda when, call: None))
+        self.timers: Any = twins.exchange.TimerWheel(
+            SimpleNamespace(time=lambda: 0.0, call_at=lambda when, call: None)
+        )
         self.core = SimpleNamespace(on_latency=None, user_types={}, dialect=4)
         self.keyspace = "ks"
         self.closed = False
@@ -587,14 +607,20 @@ class TestExecutePayload:
 @pytest.mark.parametrize("timestamp", [None, -1, 2**62])
 @pytest.mark.parametrize("paging_state", [None, b"state"])
 def test_both_bases_render_the_same(
-    dialect: int, page_size: int | None, timestamp: int | None, paging_state: bytes | None, compiled: Twins
+    dialect: int,
+    page_size: int | None,
+    timestamp: int | None,
+    paging_state: bytes | None,
+    compiled: Twins,
 ) -> None:
     bodies = []
     for implementation in ("python", "c"):
         base: Any = _impl.twin("exchange", implementation).ExecuteBase
         prepared = Prepared()
         prepared.result_metadata_and_id = ((1,), b"m" * 16)
-        payload = base(prepared, False, None, 10, [b"value", None], page_size, paging_state, 8, timestamp)
+        payload = base(
+            prepared, False, None, 10, [b"value", None], page_size, paging_state, 8, timestamp
+        )
         payload.prerender(dialect)
         bodies.append((payload.body, bool(payload.skip_metadata)))
     assert bodies[0] == bodies[1]
@@ -612,7 +638,10 @@ def profile(**changes: Any) -> Any:
 class TestBoundRequest:
     def made(self, twins: Twins, statement: Statement, **changes: Any) -> Any:
         session = SimpleNamespace(
-            timestamp_generator=lambda: 77, use_client_timestamp=True, default_fetch_size=5, default_vector_type="list"
+            timestamp_generator=lambda: 77,
+            use_client_timestamp=True,
+            default_fetch_size=5,
+            default_vector_type="list",
         )
         given = {
             "profile": profile(),
@@ -634,20 +663,38 @@ class TestBoundRequest:
         statement.fetch_size = _impl.twin("exchange", "python").FETCH_SIZE_UNSET
         request = self.made(twins, statement)
         payload = request.payload
-        assert (payload.consistency, payload.serial_consistency, payload.page_size, payload.timestamp) == (10, 8, 5, 77)
-        assert (request.policy, request.retry_policy, request.speculative_policy) == ("policy", "retry", None)
+        assert (
+            payload.consistency,
+            payload.serial_consistency,
+            payload.page_size,
+            payload.timestamp,
+        ) == (10, 8, 5, 77)
+        assert (request.policy, request.retry_policy, request.speculative_policy) == (
+            "policy",
+            "retry",
+            None,
+        )
         assert (request.timeout, request.on_done, request.target_host, request.vector_type) == (
             3.0,
             print,
             None,
             "list",
         )
-        assert (request.attempts, request.errors, request.done, request.retries) == ([], {}, False, 0)
+        assert (request.attempts, request.errors, request.done, request.retries) == (
+            [],
+            {},
+            False,
+            0,
+        )
         assert payload.body is not None
 
     def test_what_the_statement_sets_comes_first(self, twins: Twins) -> None:
         statement: Any = Statement()
-        statement.consistency_level, statement.serial_consistency_level, statement.retry_policy = 1, 9, "own"
+        statement.consistency_level, statement.serial_consistency_level, statement.retry_policy = (
+            1,
+            9,
+            "own",
+        )
         statement.vector_type, statement.custom_payload = "array", {"k": b"v"}
         request = self.made(twins, statement, paging_state=b"p", host="host", timeout=None)
         payload = request.payload
@@ -658,10 +705,18 @@ class TestBoundRequest:
         )  # fmt: skip
 
     def test_no_timestamp_where_none_is_wanted(self, twins: Twins) -> None:
-        assert self.made(twins, Statement(), session={"use_client_timestamp": False}).payload.timestamp is None
-        assert self.made(twins, Statement(), session={"timestamp_generator": None}).payload.timestamp is None
+        assert (
+            self.made(twins, Statement(), session={"use_client_timestamp": False}).payload.timestamp
+            is None
+        )
+        assert (
+            self.made(twins, Statement(), session={"timestamp_generator": None}).payload.timestamp
+            is None
+        )
 
     def test_a_policy_that_speculates(self, twins: Twins) -> None:
         policy = ConstantSpeculativeExecutionPolicy(0.1, 2)
-        request = self.made(twins, Statement(), profile=profile(speculative_execution_policy=policy))
+        request = self.made(
+            twins, Statement(), profile=profile(speculative_execution_policy=policy)
+        )
         assert request.speculative_policy is policy

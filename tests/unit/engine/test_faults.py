@@ -67,7 +67,9 @@ async def node(request: pytest.FixtureRequest) -> AsyncIterator[FakeNode]:
 
 @pytest.mark.parametrize("ending", ["close", "reset"])
 @pytest.mark.parametrize("cut", [1, 5, 9, 20, -1])
-async def test_a_connection_that_ends_within_an_answer(node: FakeNode, ending: str, cut: int) -> None:
+async def test_a_connection_that_ends_within_an_answer(
+    node: FakeNode, ending: str, cut: int
+) -> None:
     async with connected(node) as (_, session):
         node.prime(READ, half_frame(number(7), cut, ending), times=1)
         failure = await fails(session.execute(READ))
@@ -104,7 +106,9 @@ async def test_half_an_answer_and_then_nothing(node: FakeNode) -> None:
 async def test_a_page_that_is_cut_in_the_middle(node: FakeNode) -> None:
     """The rows of the pages before it were given out; the error comes where the next ones are asked for."""
     pages = paged([("k", "int")], [(value,) for value in range(20)])
-    node.prime(READ, lambda request: half_frame(pages, 30, "reset") if request.paging_state else pages)
+    node.prime(
+        READ, lambda request: half_frame(pages, 30, "reset") if request.paging_state else pages
+    )
     async with connected(node) as (_, session):
         seen = []
 
@@ -152,9 +156,22 @@ async def test_answers_that_come_in_pieces(node: FakeNode, size: int) -> None:
         message(Opcode.ERROR, b"\0\0"),
         message(Opcode.SUPPORTED, b"\xff\xff"),
     ],
-    ids=["http", "ones", "zeros", "stream", "negative", "opcode", "kind", "columns", "error", "supported"],
+    ids=[
+        "http",
+        "ones",
+        "zeros",
+        "stream",
+        "negative",
+        "opcode",
+        "kind",
+        "columns",
+        "error",
+        "supported",
+    ],
 )
-async def test_answers_that_break_the_rules(node: FakeNode, answer: Answer, caplog: pytest.LogCaptureFixture) -> None:
+async def test_answers_that_break_the_rules(
+    node: FakeNode, answer: Answer, caplog: pytest.LogCaptureFixture
+) -> None:
     async with connected(node) as (_, session):
         before = only_connection(session)
         node.prime(READ, answer, times=1)
@@ -166,7 +183,9 @@ async def test_answers_that_break_the_rules(node: FakeNode, answer: Answer, capl
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
-@pytest.mark.parametrize("at", [0, 3, 7, -5, -1], ids=["length", "crc24", "payload", "last", "crc32"])
+@pytest.mark.parametrize(
+    "at", [0, 3, 7, -5, -1], ids=["length", "crc24", "payload", "last", "crc32"]
+)
 async def test_a_frame_with_one_bit_turned_over(at: int) -> None:
     """native_protocol_v5.spec, 2.1: both checksums are there to be checked."""
     with FakeNode() as node:
@@ -185,7 +204,10 @@ async def test_an_answer_that_comes_twice(node: FakeNode) -> None:
         before = only_connection(session)
         node.prime(READ, duplicate(number(7)), times=1)
         assert (await session.execute(READ)).one().k == 7
-        await thread(node.wait_for, lambda node: all(one.peer != before.local_address() for one in node.connections))
+        await thread(
+            node.wait_for,
+            lambda node: all(one.peer != before.local_address() for one in node.connections),
+        )
         assert (await session.execute(OTHER)).one().k == 1
         assert before.closed
 
@@ -195,7 +217,9 @@ async def test_an_answer_that_comes_twice(node: FakeNode) -> None:
 
 async def test_answers_out_of_order(node: FakeNode) -> None:
     answer = out_of_order(lambda request: number(int(str(request.query).split()[-1])), 10)
-    node.prime(lambda request: (request.query or "").startswith("SELECT k FROM t WHERE k ="), answer)
+    node.prime(
+        lambda request: (request.query or "").startswith("SELECT k FROM t WHERE k ="), answer
+    )
     async with connected(node) as (_, session):
         waiting = [session.execute(f"SELECT k FROM t WHERE k = {value}") for value in range(10)]
         assert [(await one).one().k for one in waiting] == list(range(10))
@@ -381,7 +405,9 @@ def prepared_body(version: int) -> bytes:
     """4.2.5.4: a statement with the id "id", without bind columns and without a result."""
     metadata_id = b"\0\x01m" if version >= 5 else b""
     pk_count = b"\0\0\0\0" if version >= 4 else b""
-    return b"\0\0\0\x04" + b"\0\x02id" + metadata_id + bytes(8) + pk_count + b"\0\0\0\x04" + bytes(4)
+    return (
+        b"\0\0\0\x04" + b"\0\x02id" + metadata_id + bytes(8) + pk_count + b"\0\0\0\x04" + bytes(4)
+    )
 
 
 async def test_a_cancelled_prepare_does_not_take_the_others_with_it(node: FakeNode) -> None:
@@ -404,7 +430,11 @@ async def test_a_forgotten_statement_is_prepared_again(node: FakeNode) -> None:
         node.forget_prepared()
         result = await session.execute(statement, (2,))
         assert node.count(Opcode.PREPARE) == 2
-        assert [request.values for request in node.queries()] == [[b"\0\0\0\1"], [b"\0\0\0\2"], [b"\0\0\0\2"]]
+        assert [request.values for request in node.queries()] == [
+            [b"\0\0\0\1"],
+            [b"\0\0\0\2"],
+            [b"\0\0\0\2"],
+        ]
         assert len(result.attempts) == 1
 
 
@@ -421,13 +451,17 @@ async def test_a_statement_that_is_forgotten_again_and_again(node: FakeNode) -> 
 
 async def test_a_batch_of_forgotten_statements(node: FakeNode) -> None:
     async with connected(node) as (_, session):
-        statements = [await session.prepare(f"INSERT INTO t{number} (k) VALUES (?)") for number in range(3)]
+        statements = [
+            await session.prepare(f"INSERT INTO t{number} (k) VALUES (?)") for number in range(3)
+        ]
         batch = BatchStatement()
         for statement in statements:
             batch.add(statement, (5,))
         node.forget_prepared()
         await session.execute(batch)
-        assert sorted(node.prepared) == [f"INSERT INTO t{number} (k) VALUES (?)" for number in range(3)]
+        assert sorted(node.prepared) == [
+            f"INSERT INTO t{number} (k) VALUES (?)" for number in range(3)
+        ]
         assert [one.values for one in node.queries()[-1].statements] == [[b"\0\0\0\5"]] * 3
 
 
@@ -469,7 +503,9 @@ async def test_a_time_out_while_it_is_prepared_again(node: FakeNode) -> None:
         statement = await session.prepare(INSERT)
         node.forget_prepared()
         node.prime(Opcode.PREPARE, silence(), times=1)
-        assert isinstance(await fails(session.execute(statement, (1,), timeout=0.05)), OperationTimedOut)
+        assert isinstance(
+            await fails(session.execute(statement, (1,), timeout=0.05)), OperationTimedOut
+        )
         await session.execute(statement, (1,))
 
 
@@ -538,7 +574,9 @@ async def test_without_ids_the_server_is_asked_for_the_columns_each_time(version
 async def test_warnings_payload_and_tracing_id() -> None:
     for version in (4, 5):
         with FakeNode(max_version=version) as node:
-            answer = number(7).having(warnings=["slow", "down"], custom_payload={"a": b"1", "b": b""})
+            answer = number(7).having(
+                warnings=["slow", "down"], custom_payload={"a": b"1", "b": b""}
+            )
             node.prime(READ, answer)
             async with connected(node) as (_, session):
                 result = await session.execute(READ, trace=True)

@@ -85,7 +85,9 @@ def outcome(future: ResponseFuture) -> Any:
     return kept[0]
 
 
-@pytest.mark.parametrize("ending", [close(), reset(), half_frame(number(7), 11)], ids=["close", "reset", "half"])
+@pytest.mark.parametrize(
+    "ending", [close(), reset(), half_frame(number(7), 11)], ids=["close", "reset", "half"]
+)
 def test_futures_under_way_when_the_connection_ends(node: FakeNode, ending: Any) -> None:
     held = hold()
     node.prime(READ, held)
@@ -141,7 +143,9 @@ def test_a_late_answer_reaches_nobody(node: FakeNode) -> None:
         assert [future.result().one().k for future in futures] == [1] * 40
 
 
-def test_a_callback_that_fails_harms_nobody(node: FakeNode, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_callback_that_fails_harms_nobody(
+    node: FakeNode, caplog: pytest.LogCaptureFixture
+) -> None:
     held = hold(number(7))
     node.prime(READ, held)
     with cluster_of(node) as cluster, cluster.connect() as session:
@@ -217,13 +221,19 @@ def test_many_at_once_with_errors_among_them(node: FakeNode) -> None:
     refusal = error(ErrorCode.INVALID, "a multiple of 10")
 
     def answer(request: Any) -> Any:
-        return refusal if int.from_bytes(request.values[0], "big") % 10 == 0 else rows([("k", "int")])
+        return (
+            refusal if int.from_bytes(request.values[0], "big") % 10 == 0 else rows([("k", "int")])
+        )
 
     node.prime(lambda request: request.opcode == Opcode.EXECUTE, answer)
     with cluster_of(node) as cluster, cluster.connect() as session:
         statement = session.prepare(query)
         results = execute_concurrent_with_args(
-            session, statement, [(value,) for value in range(1000)], concurrency=64, raise_on_first_error=False
+            session,
+            statement,
+            [(value,) for value in range(1000)],
+            concurrency=64,
+            raise_on_first_error=False,
         )
         failed = [place for place, (success, _) in enumerate(results) if not success]
         assert failed == list(range(0, 1000, 10))
@@ -289,7 +299,9 @@ def test_threads_that_ask_while_nodes_come_and_go() -> None:
                     nodes.stop_node(node)
                     states.expect(node.address, False)
                     others = [other for other in nodes.nodes if other is not node]
-                    others[0].wait_for(functools.partial(asked_since, nodes, len(nodes.queries(OTHER))))
+                    others[0].wait_for(
+                        functools.partial(asked_since, nodes, len(nodes.queries(OTHER)))
+                    )
                     nodes.start_node(node)
                     states.expect(node.address, True)
             stop.set()
@@ -393,7 +405,11 @@ def test_a_cluster_that_is_left_alone_with_requests_under_way(node: FakeNode) ->
 
 
 MISTAKES: list[tuple[dict[str, Any], type[Exception], str]] = [
-    ({"parameters": 5}, TypeError, r"sequence or a mapping, but are int: 5; a single one is written \(value,\)"),
+    (
+        {"parameters": 5},
+        TypeError,
+        r"sequence or a mapping, but are int: 5; a single one is written \(value,\)",
+    ),
     ({"parameters": "text"}, TypeError, "sequence or a mapping, but are str: 'text'"),
     ({"timeout": "x"}, TypeError, "timeout must be seconds or None, but is 'x'"),
     ({"timeout": 0}, ValueError, "timeout must be greater than 0, but is 0"),
@@ -402,7 +418,9 @@ MISTAKES: list[tuple[dict[str, Any], type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("arguments", "kind", "text"), MISTAKES)
-async def test_a_mistake_in_a_call_names_the_argument(arguments: Any, kind: type[Exception], text: str) -> None:
+async def test_a_mistake_in_a_call_names_the_argument(
+    arguments: Any, kind: type[Exception], text: str
+) -> None:
     with FakeNode() as node:
         async with connected(node) as (_, session):
             with pytest.raises(kind, match=text):

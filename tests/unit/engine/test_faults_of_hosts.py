@@ -74,7 +74,11 @@ def sent(nodes: FakeCluster) -> list[int]:
 
 TRIED_ELSEWHERE = [
     pytest.param(error(ErrorCode.OVERLOADED, "busy"), OverloadedErrorMessage, id="overloaded"),
-    pytest.param(error(ErrorCode.IS_BOOTSTRAPPING, "joining"), IsBootstrappingErrorMessage, id="bootstrapping"),
+    pytest.param(
+        error(ErrorCode.IS_BOOTSTRAPPING, "joining"),
+        IsBootstrappingErrorMessage,
+        id="bootstrapping",
+    ),
     pytest.param(error(ErrorCode.SERVER_ERROR, "oops"), ServerError, id="server error"),
     pytest.param(error(ErrorCode.TRUNCATE_ERROR, "no"), TruncateError, id="truncate"),
     pytest.param(close(), ConnectionException, id="close"),
@@ -99,7 +103,9 @@ async def test_an_idempotent_statement_goes_to_the_next_host(
 
 
 @pytest.mark.parametrize(("answer", "kind"), TRIED_ELSEWHERE)
-async def test_any_other_statement_is_sent_once(nodes: FakeCluster, answer: Answer, kind: type[Exception]) -> None:
+async def test_any_other_statement_is_sent_once(
+    nodes: FakeCluster, answer: Answer, kind: type[Exception]
+) -> None:
     nodes[0].prime(READ, answer, times=1)
     async with connected(nodes) as (_, session):
         assert isinstance(await fails(session.execute(UNSAFE)), kind)
@@ -153,23 +159,35 @@ async def test_unavailable_is_tried_on_one_more_host(nodes: FakeCluster) -> None
 
 
 async def test_read_time_outs(nodes: FakeCluster) -> None:
-    data_late = error(ErrorCode.READ_TIMEOUT, "slow", consistency=4, received=2, blockfor=2, data_present=False)
-    replicas_late = error(ErrorCode.READ_TIMEOUT, "slow", consistency=4, received=1, blockfor=2, data_present=True)
+    data_late = error(
+        ErrorCode.READ_TIMEOUT, "slow", consistency=4, received=2, blockfor=2, data_present=False
+    )
+    replicas_late = error(
+        ErrorCode.READ_TIMEOUT, "slow", consistency=4, received=1, blockfor=2, data_present=True
+    )
     async with connected(nodes) as (_, session):
         nodes[0].prime(READ, data_late, times=1)
-        assert (await session.execute(UNSAFE)).one().k == 0  # enough replicas answered: once more, on the same host
+        assert (
+            await session.execute(UNSAFE)
+        ).one().k == 0  # enough replicas answered: once more, on the same host
         nodes[0].prime(READ, data_late, times=2)
         assert isinstance(await fails(session.execute(UNSAFE)), ReadTimeout)
         nodes[0].prime(READ, replicas_late, times=1)
         failure = await fails(session.execute(UNSAFE))
         assert isinstance(failure, ReadTimeout)
-        assert (failure.received_responses, failure.required_responses, failure.data_retrieved) == (1, 2, True)
+        assert (failure.received_responses, failure.required_responses, failure.data_retrieved) == (
+            1,
+            2,
+            True,
+        )
         assert sent(nodes) == [0, 0, 0, 0, 0]
 
 
 async def test_write_time_outs(nodes: FakeCluster) -> None:
     async with connected(nodes) as (_, session):
-        nodes[0].prime(READ, error(ErrorCode.WRITE_TIMEOUT, "slow", write_type="BATCH_LOG"), times=1)
+        nodes[0].prime(
+            READ, error(ErrorCode.WRITE_TIMEOUT, "slow", write_type="BATCH_LOG"), times=1
+        )
         assert (await session.execute(UNSAFE)).one().k == 0
         for kind in ("SIMPLE", "BATCH", "UNLOGGED_BATCH", "COUNTER", "CAS", "VIEW", "CDC"):
             nodes[0].prime(READ, error(ErrorCode.WRITE_TIMEOUT, "slow", write_type=kind), times=1)
@@ -183,9 +201,29 @@ async def test_write_time_outs(nodes: FakeCluster) -> None:
 async def test_failures_are_not_tried_again(version: int) -> None:
     with FakeNode(max_version=version) as node:
         answer = sequence(
-            error(ErrorCode.READ_FAILURE, "r", received=1, blockfor=2, failures={"127.0.0.9": 1}, data_present=True),
-            error(ErrorCode.WRITE_FAILURE, "w", received=1, blockfor=2, failures={"127.0.0.9": 2}, write_type="BATCH"),
-            error(ErrorCode.FUNCTION_FAILURE, "f", keyspace="ks", function="fn", arg_types=["int", "text"]),
+            error(
+                ErrorCode.READ_FAILURE,
+                "r",
+                received=1,
+                blockfor=2,
+                failures={"127.0.0.9": 1},
+                data_present=True,
+            ),
+            error(
+                ErrorCode.WRITE_FAILURE,
+                "w",
+                received=1,
+                blockfor=2,
+                failures={"127.0.0.9": 2},
+                write_type="BATCH",
+            ),
+            error(
+                ErrorCode.FUNCTION_FAILURE,
+                "f",
+                keyspace="ks",
+                function="fn",
+                arg_types=["int", "text"],
+            ),
         )
         node.prime(READ, answer)
         async with connected(node) as (_, session):
@@ -246,14 +284,18 @@ QUESTIONS = [
 
 
 @pytest.mark.parametrize(("answer", "question"), QUESTIONS)
-async def test_what_a_policy_decides_is_done(nodes: FakeCluster, answer: Answer, question: str) -> None:
+async def test_what_a_policy_decides_is_done(
+    nodes: FakeCluster, answer: Answer, question: str
+) -> None:
     policy = Decides(
         (RetryPolicy.RETRY_NEXT_HOST, ConsistencyLevel.ONE),
         (RetryPolicy.RETRY_NEXT_HOST, None),
         (RetryPolicy.RETHROW, None),
     )
     nodes.prime(READ, answer)
-    async with connected(nodes, {"retry_policy": policy, "consistency_level": ConsistencyLevel.ALL}) as (_, session):
+    async with connected(
+        nodes, {"retry_policy": policy, "consistency_level": ConsistencyLevel.ALL}
+    ) as (_, session):
         await fails(session.execute(UNSAFE))
         assert policy.asked == [(question, 0), (question, 1), (question, 2)]
         assert sent(nodes) == [0, 1, 2]
@@ -263,7 +305,9 @@ async def test_what_a_policy_decides_is_done(nodes: FakeCluster, answer: Answer,
 
 async def test_the_same_host_again_with_another_consistency_level(nodes: FakeCluster) -> None:
     policy = Decides((RetryPolicy.RETRY, ConsistencyLevel.TWO), (RetryPolicy.RETRY, None, 0.001))
-    nodes[0].prime(READ, sequence(error(ErrorCode.UNAVAILABLE), error(ErrorCode.READ_TIMEOUT), number(5)))
+    nodes[0].prime(
+        READ, sequence(error(ErrorCode.UNAVAILABLE), error(ErrorCode.READ_TIMEOUT), number(5))
+    )
     async with connected(nodes, {"retry_policy": policy}) as (_, session):
         assert (await session.execute(UNSAFE)).one().k == 5
         assert sent(nodes) == [0, 0, 0]
@@ -275,16 +319,24 @@ async def test_an_error_that_a_policy_ignores_is_an_empty_result(
     nodes: FakeCluster, answer: Answer, question: str
 ) -> None:
     nodes[0].prime(READ, answer, times=1)
-    async with connected(nodes, {"retry_policy": Decides((RetryPolicy.IGNORE, None))}) as (_, session):
+    async with connected(nodes, {"retry_policy": Decides((RetryPolicy.IGNORE, None))}) as (
+        _,
+        session,
+    ):
         assert (await session.execute(UNSAFE)).all() == []
         assert sent(nodes) == [0]
 
 
 @pytest.mark.parametrize(("answer", "question"), QUESTIONS)
-async def test_a_policy_that_fails_itself(nodes: FakeCluster, answer: Answer, question: str) -> None:
+async def test_a_policy_that_fails_itself(
+    nodes: FakeCluster, answer: Answer, question: str
+) -> None:
     """Its own error comes out, not dressed up as NoHostAvailable; and nothing hangs."""
     nodes[0].prime(READ, answer, times=1)
-    async with connected(nodes, {"retry_policy": Decides(ZeroDivisionError("of mine"))}) as (_, session):
+    async with connected(nodes, {"retry_policy": Decides(ZeroDivisionError("of mine"))}) as (
+        _,
+        session,
+    ):
         assert isinstance(await fails(session.execute(UNSAFE)), ZeroDivisionError)
         assert (await session.execute("anything")).all() == []
 
@@ -302,7 +354,9 @@ async def test_a_deadline_covers_all_tries(nodes: FakeCluster) -> None:
 # -- speculative executions ---------------------------------------------------------------------------------------------------
 
 
-SPECULATIVE: dict[str, Any] = {"speculative_execution_policy": ConstantSpeculativeExecutionPolicy(0.01, 2)}
+SPECULATIVE: dict[str, Any] = {
+    "speculative_execution_policy": ConstantSpeculativeExecutionPolicy(0.01, 2)
+}
 
 
 async def test_a_speculative_twin_answers_first(nodes: FakeCluster) -> None:
@@ -411,7 +465,9 @@ async def test_a_flapping_host_keeps_nobody_waiting(nodes: FakeCluster) -> None:
 
 
 async def test_a_host_that_does_not_answer_heartbeats_goes_down(nodes: FakeCluster) -> None:
-    async with connected(nodes, idle_heartbeat_interval=0.05, idle_heartbeat_timeout=0.05, connect_timeout=0.2) as (
+    async with connected(
+        nodes, idle_heartbeat_interval=0.05, idle_heartbeat_timeout=0.05, connect_timeout=0.2
+    ) as (
         cluster,
         session,
     ):
@@ -452,7 +508,9 @@ async def test_statements_are_prepared_on_a_host_that_comes_back(nodes: FakeClus
         assert statement.query_string == query
 
 
-async def test_shutdown_while_the_pool_of_a_host_that_came_back_is_opened(nodes: FakeCluster) -> None:
+async def test_shutdown_while_the_pool_of_a_host_that_came_back_is_opened(
+    nodes: FakeCluster,
+) -> None:
     """The connection that is being opened then belongs to nobody but the engine, and goes with it."""
     async with connected(nodes) as (cluster, _):
         events = HostEvents()
@@ -463,7 +521,11 @@ async def test_shutdown_while_the_pool_of_a_host_that_came_back_is_opened(nodes:
         held = hold(message(Opcode.READY, b""))
         # The first one only looks whether the host answers; the pool's comes then.
         nodes[1].prime(
-            lambda request: request.opcode == Opcode.STARTUP and nodes[1].count(Opcode.STARTUP) == 2, held, times=1
+            lambda request: (
+                request.opcode == Opcode.STARTUP and nodes[1].count(Opcode.STARTUP) == 2
+            ),
+            held,
+            times=1,
         )
         await thread(nodes[1].start)
         await thread(held.wait)
@@ -556,7 +618,9 @@ async def test_rows_of_half_a_node_are_ignored(nodes: FakeCluster) -> None:
         assert (await session.execute(SAFE)).one().k == 0
 
 
-async def test_what_happened_while_there_was_no_control_connection_is_found(nodes: FakeCluster) -> None:
+async def test_what_happened_while_there_was_no_control_connection_is_found(
+    nodes: FakeCluster,
+) -> None:
     async with connected(nodes) as (cluster, _):
         events = HostEvents()
         cluster.register_listener(events)
@@ -598,17 +662,24 @@ async def test_a_storm_of_events_is_one_reading(nodes: FakeCluster) -> None:
         assert 1 <= len(readings) <= 3
 
 
-async def test_a_rumour_that_a_host_is_down_is_not_believed_while_it_answers(nodes: FakeCluster) -> None:
+async def test_a_rumour_that_a_host_is_down_is_not_believed_while_it_answers(
+    nodes: FakeCluster,
+) -> None:
     async with connected(nodes) as (_, session):
         node = control_node(nodes)
         assert node is not None
-        assert await thread(node.send_event, "STATUS_CHANGE", "DOWN", nodes[0].address, nodes.port) == 1
+        assert (
+            await thread(node.send_event, "STATUS_CHANGE", "DOWN", nodes[0].address, nodes.port)
+            == 1
+        )
         node.prime("after the event", void())
         for _ in range(5):
             assert (await session.execute(SAFE)).one().k == 0
 
 
-async def test_schema_events_and_events_of_unknown_types(nodes: FakeCluster, caplog: pytest.LogCaptureFixture) -> None:
+async def test_schema_events_and_events_of_unknown_types(
+    nodes: FakeCluster, caplog: pytest.LogCaptureFixture
+) -> None:
     async with connected(nodes) as (_, session):
         node = control_node(nodes)
         assert node is not None
@@ -627,18 +698,25 @@ async def test_a_keyspace_is_used_on_every_connection(nodes: FakeCluster) -> Non
     async with connected(nodes) as (_, session):
         await session.set_keyspace("ks")
         used = [
-            connection.keyspace for node in nodes.nodes for connection in node.connections if not connection.event_types
+            connection.keyspace
+            for node in nodes.nodes
+            for connection in node.connections
+            if not connection.event_types
         ]
         assert used == ["ks"] * 3
         await thread(nodes[0].drop_connections)
         await until(lambda: any(not connection.event_types for connection in nodes[0].connections))
         assert (await session.execute(SAFE)) is not None
-        await until(lambda: [c.keyspace for c in nodes[0].connections if not c.event_types] == ["ks"])
+        await until(
+            lambda: [c.keyspace for c in nodes[0].connections if not c.event_types] == ["ks"]
+        )
 
 
 async def test_a_connection_that_cannot_use_the_keyspace_is_not_used(nodes: FakeCluster) -> None:
     nodes[0].prime('USE "ks"', error(ErrorCode.INVALID, "Keyspace 'ks' does not exist"))
-    async with connected(nodes, {"retry_policy": FallthroughRetryPolicy(), "load_balancing_policy": Backwards()}) as (
+    async with connected(
+        nodes, {"retry_policy": FallthroughRetryPolicy(), "load_balancing_policy": Backwards()}
+    ) as (
         _,
         session,
     ):

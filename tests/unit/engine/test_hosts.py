@@ -50,7 +50,9 @@ def pooled(session: Any) -> set[str]:
 
 
 @pytest.mark.parametrize("tell", [True, False], ids=["with events", "without"])
-async def test_a_used_host_of_another_data_centre_comes_back(nodes: FakeCluster, tell: bool) -> None:
+async def test_a_used_host_of_another_data_centre_comes_back(
+    nodes: FakeCluster, tell: bool
+) -> None:
     policy = DCAwareRoundRobinPolicy("east", used_hosts_per_remote_dc=2)
     async with connected(nodes, {"load_balancing_policy": policy}) as (cluster, session):
         events = HostEvents()
@@ -64,7 +66,9 @@ async def test_a_used_host_of_another_data_centre_comes_back(nodes: FakeCluster,
         await until(lambda: len(pooled(session)) == 3)
 
 
-async def test_hosts_that_are_not_used_follow_events_without_a_connection(nodes: FakeCluster) -> None:
+async def test_hosts_that_are_not_used_follow_events_without_a_connection(
+    nodes: FakeCluster,
+) -> None:
     policy = DCAwareRoundRobinPolicy("east")
     async with connected(nodes, {"load_balancing_policy": policy}) as (cluster, session):
         core = cluster._core
@@ -72,7 +76,11 @@ async def test_hosts_that_are_not_used_follow_events_without_a_connection(nodes:
         events = HostEvents()
         cluster.register_listener(events)
         # The contact point that was asked first may be any of them.
-        victim = next(node for node in nodes.nodes[1:] if node.address != cluster.get_control_connection_host().address)
+        victim = next(
+            node
+            for node in nodes.nodes[1:]
+            if node.address != cluster.get_control_connection_host().address
+        )
         opened = victim.count(Opcode.STARTUP)
         await thread(nodes.tell, "STATUS_CHANGE", "DOWN", victim)
         await events.expect("down", victim.address)
@@ -104,7 +112,9 @@ async def test_the_control_connection_keeps_away_from_ignored_hosts(nodes: FakeC
         assert [str(endpoint) for endpoint in core.control._candidates()] == [nodes[0].endpoint]
 
 
-async def test_what_the_cluster_said_while_the_control_connection_moved_is_not_missed(nodes: FakeCluster) -> None:
+async def test_what_the_cluster_said_while_the_control_connection_moved_is_not_missed(
+    nodes: FakeCluster,
+) -> None:
     """A host that is down and not tried any more may have come back unheard."""
     policy = DCAwareRoundRobinPolicy("east", used_hosts_per_remote_dc=2)
     async with connected(nodes, {"load_balancing_policy": policy}) as (cluster, _):
@@ -151,7 +161,9 @@ def an_hour_between_tries(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
     return tries
 
 
-async def test_the_control_connection_comes_back_with_the_first_host(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_control_connection_comes_back_with_the_first_host(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """After a long outage its own next try may be minutes away."""
     tries = an_hour_between_tries(monkeypatch)
     with FakeNode() as node:
@@ -166,7 +178,9 @@ async def test_the_control_connection_comes_back_with_the_first_host(monkeypatch
             await until(lambda: cluster.get_control_connection_host() is not None)
 
 
-async def test_the_control_connection_comes_back_with_any_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_control_connection_comes_back_with_any_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """An outage may be over before a pool has noticed, so that no host was ever down."""
     tries = an_hour_between_tries(monkeypatch)
     with FakeNode() as node:
@@ -220,7 +234,9 @@ async def test_an_event_that_was_due_while_the_control_connection_moved_is_follo
     """It may have been told of after the rows were read."""
 
     def readings(node: FakeNode) -> int:
-        return sum("FROM system.local" in text for request in node.requests for text in request.queries)
+        return sum(
+            "FROM system.local" in text for request in node.requests for text in request.queries
+        )
 
     with FakeNode() as node:
         async with connected(node, topology_event_refresh_window=0) as (cluster, _):
@@ -233,7 +249,9 @@ async def test_an_event_that_was_due_while_the_control_connection_moved_is_follo
             await node.wait_until(lambda node: readings(node) == before + 2)
 
 
-async def test_a_control_connection_that_never_lasts_is_no_storm(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_control_connection_that_never_lasts_is_no_storm(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("cassandra.engine.control.SHORT_LIFE", 3600.0)
     with FakeNode() as node:
         taken: list[float] = []
@@ -334,9 +352,15 @@ async def test_a_session_that_loses_a_host_alone_gets_it_back() -> None:
             cluster.register_listener(events)
             core, victim = cluster._core, nodes[1]
             assert core is not None
-            await until(lambda: core._following is None)  # what follows from the events of connecting is over
+            await until(
+                lambda: core._following is None
+            )  # what follows from the events of connecting is over
             victim.prime('USE "ks"', error(ErrorCode.INVALID, "Keyspace 'ks' does not exist"), 1)
-            (pool,) = (pool for pool in session._engine.pools.values() if pool.host.address == victim.address)
+            (pool,) = (
+                pool
+                for pool in session._engine.pools.values()
+                if pool.host.address == victim.address
+            )
             pool.connections[0].close(ConnectionException("broken"))
             await until(lambda: pool.closed)
             await until(lambda: victim.address in pooled(session))
@@ -349,7 +373,9 @@ async def test_a_host_that_is_given_up_without_being_convicted_is_down(nodes: Fa
         def add_failure(self, connection_exc: BaseException) -> bool:
             return False
 
-    async with connected(nodes, conviction_policy_factory=Merciful, reconnection_policy=Never()) as (cluster, _):
+    async with connected(
+        nodes, conviction_policy_factory=Merciful, reconnection_policy=Never()
+    ) as (cluster, _):
         events = HostEvents()
         cluster.register_listener(events)
         at = cluster.get_control_connection_host()
@@ -462,7 +488,9 @@ async def test_a_node_that_is_reached_by_another_of_its_names_stays_the_same_hos
             (known,) = cluster.metadata.all_hosts()
             connection = core.control.connection
             assert connection is not None
-            core.take_node_list(await core.control._read_nodes(connection, DefaultEndPoint("127.0.0.77", node.port)))
+            core.take_node_list(
+                await core.control._read_nodes(connection, DefaultEndPoint("127.0.0.77", node.port))
+            )
             assert cluster.metadata.all_hosts() == [known]
             assert events.seen == []
 
@@ -501,7 +529,9 @@ async def test_listeners_may_be_registered_before_the_first_connect() -> None:
             cluster.register_listener(other)
             cluster.unregister_listener(other)
             await cluster.connect(wait_for_all_pools=True)
-            assert sorted(events.seen) == [("up", address) for address in sorted(nodes.contact_points)]
+            assert sorted(events.seen) == [
+                ("up", address) for address in sorted(nodes.contact_points)
+            ]
             assert other.seen == []
 
 
@@ -521,14 +551,18 @@ class Resolver:
     async def getaddrinfo(self, host: str, port: int, **hints: Any) -> list[Any]:
         return [(2, 1, 6, "", (address, port)) for address in self._addresses]
 
-    async def create_connection(self, factory: Any, address: str, port: int, **settings: Any) -> Any:
+    async def create_connection(
+        self, factory: Any, address: str, port: int, **settings: Any
+    ) -> Any:
         if address == "192.0.2.1":
             await asyncio.Event().wait()
         return await self._loop.create_connection(factory, address, port, **settings)
 
 
 @pytest.mark.parametrize("unreachable", ["192.0.2.1", "127.0.0.99"], ids=["drops", "refuses"])
-async def test_an_address_of_a_name_that_cannot_be_reached_does_not_hide_the_others(unreachable: str) -> None:
+async def test_an_address_of_a_name_that_cannot_be_reached_does_not_hide_the_others(
+    unreachable: str,
+) -> None:
     with FakeNode() as node:
         async with connected(node) as (cluster, _):
             core = cluster._core
@@ -578,7 +612,9 @@ async def test_a_translator_may_block_it_does_not_run_on_the_loop() -> None:
 
 async def test_a_translator_that_gives_no_address_is_named() -> None:
     with FakeCluster(2) as nodes:
-        cluster = aio.Cluster([nodes[0].address], port=nodes.port, address_translator=Translates(""))
+        cluster = aio.Cluster(
+            [nodes[0].address], port=nodes.port, address_translator=Translates("")
+        )
         failure = await fails(cluster.connect())
         await cluster.shutdown()
         assert isinstance(failure.__cause__, ValueError)
@@ -605,7 +641,10 @@ async def test_what_policies_hear_of_latencies(answer: Any, counts: bool) -> Non
     """An overloaded host that refuses at once would look like the fastest one."""
     with FakeNode() as node:
         node.prime(READ, answer)
-        async with connected(node, {"retry_policy": FallthroughRetryPolicy()}) as (cluster, session):
+        async with connected(node, {"retry_policy": FallthroughRetryPolicy()}) as (
+            cluster,
+            session,
+        ):
             core = cluster._core
             assert core is not None
             worked: list[Any] = []
@@ -619,7 +658,9 @@ async def test_what_policies_hear_of_latencies(answer: Any, counts: bool) -> Non
             )
 
 
-async def test_policies_place_a_node_anew_that_has_changed_its_rack_or_data_centre(nodes: FakeCluster) -> None:
+async def test_policies_place_a_node_anew_that_has_changed_its_rack_or_data_centre(
+    nodes: FakeCluster,
+) -> None:
     policy = DCAwareRoundRobinPolicy("east")
     async with connected(nodes, {"load_balancing_policy": policy}) as (cluster, session):
         events = HostEvents()
@@ -640,11 +681,20 @@ async def test_policies_place_a_node_anew_that_has_changed_its_rack_or_data_cent
         assert events.seen == [("up", host.address)]
 
 
-async def test_a_node_that_moves_to_the_own_data_centre_while_it_is_down_is_tried(nodes: FakeCluster) -> None:
-    async with connected(nodes, {"load_balancing_policy": DCAwareRoundRobinPolicy("east")}) as (cluster, session):
+async def test_a_node_that_moves_to_the_own_data_centre_while_it_is_down_is_tried(
+    nodes: FakeCluster,
+) -> None:
+    async with connected(nodes, {"load_balancing_policy": DCAwareRoundRobinPolicy("east")}) as (
+        cluster,
+        session,
+    ):
         events = HostEvents()
         cluster.register_listener(events)
-        victim = next(node for node in nodes.nodes[1:] if node.address != cluster.get_control_connection_host().address)
+        victim = next(
+            node
+            for node in nodes.nodes[1:]
+            if node.address != cluster.get_control_connection_host().address
+        )
         await thread(nodes.tell, "STATUS_CHANGE", "DOWN", victim)
         await events.expect("down", victim.address)
         victim.datacenter = "east"

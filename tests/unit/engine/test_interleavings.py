@@ -16,9 +16,24 @@ from typing import Any
 import pytest
 
 from cassandra import aio
-from cassandra.errors import ConnectionException, DriverException, NoHostAvailable, OperationTimedOut, Unavailable
+from cassandra.errors import (
+    ConnectionException,
+    DriverException,
+    NoHostAvailable,
+    OperationTimedOut,
+    Unavailable,
+)
 from cassandra.policies.retry import FallthroughRetryPolicy
-from cassandra.testing.fake import Answer, ErrorCode, FakeCluster, Message, Opcode, Request, error, silence
+from cassandra.testing.fake import (
+    Answer,
+    ErrorCode,
+    FakeCluster,
+    Message,
+    Opcode,
+    Request,
+    error,
+    silence,
+)
 
 from .faults import WAIT, connected
 
@@ -27,7 +42,9 @@ CLIENTS = 200
 QUERY = "SELECT k FROM t WHERE k = ?"
 COLUMNS = [("k", "int")]
 # 4.2.5.2: kind Rows, no flags but No_metadata or a global table, one column; then one row of one int.
-_WHOLE = bytes.fromhex("00000002 00000001 00000001 0002 6b73 0001 74 0001 6b 0009 00000001 00000004")
+_WHOLE = bytes.fromhex(
+    "00000002 00000001 00000001 0002 6b73 0001 74 0001 6b 0009 00000001 00000004"
+)
 _BARE = bytes.fromhex("00000002 00000004 00000001 00000001 00000004")
 
 
@@ -143,11 +160,15 @@ async def test_nobody_gets_anothers_answer(version: int) -> None:
             node.prime_prepare(QUERY, COLUMNS, COLUMNS)
             chaos.append(Chaos(seed, break_every=4000))
             node.prime(QUERY, chaos[-1])
-        async with connected(nodes, {"retry_policy": FallthroughRetryPolicy()}, compression=False) as (_, session):
+        async with connected(
+            nodes, {"retry_policy": FallthroughRetryPolicy()}, compression=False
+        ) as (_, session):
             statement = await session.prepare(QUERY)
             await asyncio.gather(
                 *(
-                    Client(session, statement, seed).run(range(seed * share, (seed + 1) * share), outcomes)
+                    Client(session, statement, seed).run(
+                        range(seed * share, (seed + 1) * share), outcomes
+                    )
                     for seed in range(CLIENTS)
                 )
             )

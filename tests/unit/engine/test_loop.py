@@ -177,7 +177,9 @@ def test_stop_ends_thread_and_tasks() -> None:
 @pytest.mark.parametrize("make_loop", [asyncio.SelectorEventLoop, new_event_loop])
 @pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt])
 def test_what_ends_other_loops_does_not_end_this_one(
-    make_loop: Callable[[], asyncio.AbstractEventLoop], kind: type[BaseException], caplog: pytest.LogCaptureFixture
+    make_loop: Callable[[], asyncio.AbstractEventLoop],
+    kind: type[BaseException],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     thread = LoopThread("test-loop", make_loop)
     thread.start()
@@ -227,7 +229,9 @@ def test_after_a_fork_every_use_says_why_it_fails() -> None:
     other.loop.close()
 
 
-@pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError, KeyError])
+@pytest.mark.parametrize(
+    "kind", [SystemExit, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError, KeyError]
+)
 @pytest.mark.parametrize("make_loop", LOOPS)
 def test_what_one_piece_of_work_raises_costs_the_others_nothing(
     make_loop: Callable[[], asyncio.AbstractEventLoop], kind: type[BaseException]
@@ -237,10 +241,17 @@ def test_what_one_piece_of_work_raises_costs_the_others_nothing(
         seen: list[int] = []
         done = threading.Event()
         blocked, go_on = threading.Event(), threading.Event()
-        thread.loop.call_soon_threadsafe(lambda: [event() for event in (blocked.set, lambda: go_on.wait(10))])
+        thread.loop.call_soon_threadsafe(
+            lambda: [event() for event in (blocked.set, lambda: go_on.wait(10))]
+        )
         assert blocked.wait(10)
         leaving = Leaving(kind)
-        for work in (leaving, Work(seen, 1), Leaving(kind), Work(seen, 2, done)):  # all in one turn of the loop
+        for work in (
+            leaving,
+            Work(seen, 1),
+            Leaving(kind),
+            Work(seen, 2, done),
+        ):  # all in one turn of the loop
             thread.inbox.put(work)
         go_on.set()
         assert done.wait(10)
@@ -352,7 +363,9 @@ def test_who_waits_for_a_coroutine_is_told_that_the_loop_has_ended(
 def test_a_blocked_loop_that_does_not_stop_in_time_refuses_what_is_put() -> None:
     thread = started()
     blocked, go_on = threading.Event(), threading.Event()
-    thread.loop.call_soon_threadsafe(lambda: [event() for event in (blocked.set, lambda: go_on.wait(10))])
+    thread.loop.call_soon_threadsafe(
+        lambda: [event() for event in (blocked.set, lambda: go_on.wait(10))]
+    )
     assert blocked.wait(10)
     queued, late = Work([], 1), Work([], 2)
     thread.inbox.put(queued)

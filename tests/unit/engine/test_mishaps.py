@@ -56,7 +56,9 @@ class TestWhatProgramsRaise:
         assert kind.__name__ in str(request.error)
         assert len(life.session.timers) == 0
 
-    async def test_a_message_that_encodes_itself(self, life: Life, kind: type[BaseException]) -> None:
+    async def test_a_message_that_encodes_itself(
+        self, life: Life, kind: type[BaseException]
+    ) -> None:
         class Raising(Message):
             def render(self, connection: Any) -> tuple[int, int, bytes]:
                 raise kind("from a handler")
@@ -77,7 +79,9 @@ class TestWhatProgramsRaise:
         first.start()
         second.start()
         connection = life.connections[0]
-        connection.exchange.dispatch(connection, [(0, RESULT, 0, VOID_BODY, 4), (1, RESULT, 0, VOID_BODY, 4)])
+        connection.exchange.dispatch(
+            connection, [(0, RESULT, 0, VOID_BODY, 4), (1, RESULT, 0, VOID_BODY, 4)]
+        )
         await escapes(kind)
         assert life.done == [first, second]
         assert isinstance(first.error, RuntimeError)
@@ -116,7 +120,9 @@ class Raising(RoundRobinPolicy):
 
     kind: type[BaseException]
 
-    def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Any]:
+    def make_query_plan(
+        self, working_keyspace: str | None = None, query: Any = None
+    ) -> Iterator[Any]:
         if "raise" in str(getattr(query, "query_string", "")):
             raise self.kind("from a policy")
         return super().make_query_plan(working_keyspace, query)
@@ -144,10 +150,14 @@ class RaisingListener(HostStateListener):
 def test_a_session_goes_on(loops: Loops, kind: type[BaseException]) -> None:
     policy = Raising()
     policy.kind = kind
-    profile = ExecutionProfile(load_balancing_policy=policy, retry_policy=RaisingRetries(kind), request_timeout=10)
+    profile = ExecutionProfile(
+        load_balancing_policy=policy, retry_policy=RaisingRetries(kind), request_timeout=10
+    )
     with FakeNode() as node:
         node.prime("refused", error(ErrorCode.OVERLOADED, "busy"))
-        with Cluster([node.address], port=node.port, execution_profiles={EXEC_PROFILE_DEFAULT: profile}) as cluster:
+        with Cluster(
+            [node.address], port=node.port, execution_profiles={EXEC_PROFILE_DEFAULT: profile}
+        ) as cluster:
             session = cluster.connect()
             cluster.register_listener(RaisingListener(kind))
             texts = ["SELECT 1", "raise", "SELECT 2", "refused", "SELECT 3", "raise", "SELECT 4"]

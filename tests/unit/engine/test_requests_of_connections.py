@@ -30,7 +30,9 @@ def without_transport(monkeypatch: pytest.MonkeyPatch) -> tuple[Connection, list
     return Connection(DefaultEndPoint("127.0.0.1"), 5, asyncio.get_running_loop()), responders
 
 
-async def test_a_cancellation_that_comes_with_the_answer_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_cancellation_that_comes_with_the_answer_is_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     connection, responders = without_transport(monkeypatch)
     asking = asyncio.ensure_future(connection.request(OPTIONS, b"", 5.0))
     await asyncio.sleep(0)
@@ -73,7 +75,9 @@ async def test_a_large_message_before_the_handshake_is_over_is_refused(opcode: i
         async with aio.Cluster([node.address], port=node.port) as cluster:
             failure = await fails(cluster.connect())
         assert isinstance(failure, NoHostAvailable)
-        assert f"claims a body of {255 << 20} bytes; the limit is {HANDSHAKE_MAX_BODY}" in str(failure)
+        assert f"claims a body of {255 << 20} bytes; the limit is {HANDSHAKE_MAX_BODY}" in str(
+            failure
+        )
 
 
 async def test_large_messages_are_read_after_the_handshake() -> None:

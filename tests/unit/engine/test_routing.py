@@ -39,7 +39,10 @@ def replicate(nodes: FakeCluster, **keyspaces: dict[str, str]) -> None:
 
 
 def simple(replicas: int) -> dict[str, str]:
-    return {"class": "org.apache.cassandra.locator.SimpleStrategy", "replication_factor": str(replicas)}
+    return {
+        "class": "org.apache.cassandra.locator.SimpleStrategy",
+        "replication_factor": str(replicas),
+    }
 
 
 @pytest.fixture
@@ -65,7 +68,9 @@ async def until(condition: Callable[[], bool]) -> None:
     await asyncio.wait_for(look(), WAIT)
 
 
-async def coordinators(session: aio.Session, keyspace: str, keys: list[bytes] = KEYS) -> list[tuple[bytes, Any]]:
+async def coordinators(
+    session: aio.Session, keyspace: str, keys: list[bytes] = KEYS
+) -> list[tuple[bytes, Any]]:
     """Each key with the host that a statement for it was answered by."""
     found = []
     for key in keys:
@@ -77,8 +82,12 @@ async def coordinators(session: aio.Session, keyspace: str, keys: list[bytes] = 
 
 POLICIES: dict[str, Callable[[], LoadBalancingPolicy]] = {
     "token": lambda: TokenAwarePolicy(RoundRobinPolicy()),
-    "token, data centre": lambda: TokenAwarePolicy(DCAwareRoundRobinPolicy("east", used_hosts_per_remote_dc=2)),
-    "token, rack": lambda: TokenAwarePolicy(RackAwareRoundRobinPolicy("east", "rack1", used_hosts_per_remote_dc=2)),
+    "token, data centre": lambda: TokenAwarePolicy(
+        DCAwareRoundRobinPolicy("east", used_hosts_per_remote_dc=2)
+    ),
+    "token, rack": lambda: TokenAwarePolicy(
+        RackAwareRoundRobinPolicy("east", "rack1", used_hosts_per_remote_dc=2)
+    ),
     "adaptive": lambda: AdaptivePolicy(DCAwareRoundRobinPolicy("west", used_hosts_per_remote_dc=2)),
 }
 
@@ -95,11 +104,18 @@ async def test_requests_with_a_routing_key_reach_a_replica(nodes: FakeCluster, k
                 used.add(host)
             assert len(used) > 1
         assert {len(cluster.metadata.get_replicas("own", key)) for key in KEYS} == {0}
-        assert kind == "token, rack" or len({host for _, host in await coordinators(session, "own")}) > 1
+        assert (
+            kind == "token, rack"
+            or len({host for _, host in await coordinators(session, "own")}) > 1
+        )
 
 
-async def test_a_new_node_gets_the_requests_of_its_range_and_a_removed_one_gives_them_back(nodes: FakeCluster) -> None:
-    async with connected(nodes, {"load_balancing_policy": TokenAwarePolicy(RoundRobinPolicy())}) as (cluster, session):
+async def test_a_new_node_gets_the_requests_of_its_range_and_a_removed_one_gives_them_back(
+    nodes: FakeCluster,
+) -> None:
+    async with connected(
+        nodes, {"load_balancing_policy": TokenAwarePolicy(RoundRobinPolicy())}
+    ) as (cluster, session):
         key = KEYS[0]
         token_map = cluster.metadata.token_map
         assert token_map is not None
@@ -109,7 +125,9 @@ async def test_a_new_node_gets_the_requests_of_its_range_and_a_removed_one_gives
         await until(lambda: cluster.metadata.get_replicas("one", key)[0].address == added.address)
         assert cluster.metadata.token_map is not token_map
         await until(lambda: len(session.get_pool_state()) == 5)
-        assert {host.address for _, host in await coordinators(session, "one", [key] * 5)} == {added.address}
+        assert {host.address for _, host in await coordinators(session, "one", [key] * 5)} == {
+            added.address
+        }
         await thread(nodes.remove_node, added)
         await until(lambda: cluster.metadata.get_replicas("one", key) == [before])
         assert {host for _, host in await coordinators(session, "one", [key] * 5)} == {before}
@@ -122,10 +140,14 @@ async def test_a_changed_replication_is_read_on_its_event(nodes: FakeCluster) ->
         for node in nodes.nodes:
             await thread(node.send_event, "SCHEMA_CHANGE", "UPDATED", "KEYSPACE", "one")
         await until(lambda: len(cluster.metadata.get_replicas("one", b"k")) == 3)
-        assert len(cluster.metadata.get_replicas("two", b"k")) == 2  # the event was of another keyspace
+        assert (
+            len(cluster.metadata.get_replicas("two", b"k")) == 2
+        )  # the event was of another keyspace
 
 
-async def test_replication_is_read_again_when_the_control_connection_has_moved(nodes: FakeCluster) -> None:
+async def test_replication_is_read_again_when_the_control_connection_has_moved(
+    nodes: FakeCluster,
+) -> None:
     async with connected(nodes) as (cluster, _):
         replicate(nodes, one=simple(2))
         for node in nodes.nodes:
@@ -136,7 +158,10 @@ async def test_replication_is_read_again_when_the_control_connection_has_moved(n
 
 
 async def test_without_tokens_nothing_is_read_and_requests_go_anywhere(nodes: FakeCluster) -> None:
-    async with connected(nodes, token_metadata_enabled=False, schema_metadata_enabled=False) as (cluster, session):
+    async with connected(nodes, token_metadata_enabled=False, schema_metadata_enabled=False) as (
+        cluster,
+        session,
+    ):
         assert cluster.metadata.token_map is None
         assert cluster.metadata.get_replicas("one", b"k") == []
         assert len(await coordinators(session, "one", KEYS[:4])) == 4
@@ -154,7 +179,10 @@ async def test_pools_follow_distances(nodes: FakeCluster) -> None:
     policy = DCAwareRoundRobinPolicy("east", used_hosts_per_remote_dc=1)
     # Hosts that are down stay so: what is looked at is what takes their place.
     slowly = ConstantReconnectionPolicy(60, None)
-    async with connected(nodes, {"load_balancing_policy": policy}, reconnection_policy=slowly) as (_, session):
+    async with connected(nodes, {"load_balancing_policy": policy}, reconnection_policy=slowly) as (
+        _,
+        session,
+    ):
 
         def remote() -> list[str]:
             return [host.address for host in session.get_pool_state() if host.datacenter == "west"]
@@ -200,7 +228,9 @@ async def test_latencies_are_counted_only_where_a_policy_looks_at_them(nodes: Fa
 
 
 async def test_events_do_not_count_where_their_window_is_negative(nodes: FakeCluster) -> None:
-    async with connected(nodes, topology_event_refresh_window=-1, status_event_refresh_window=-1) as (cluster, _):
+    async with connected(
+        nodes, topology_event_refresh_window=-1, status_event_refresh_window=-1
+    ) as (cluster, _):
         assert cluster._core is not None
         control = cluster._core.control
         control._on_topology_change({})
@@ -224,7 +254,9 @@ async def test_topology_events_are_joined_but_not_put_off_for_ever(nodes: FakeCl
         await until(lambda: control._refresh_handle is None)
 
 
-async def test_an_error_in_one_listener_does_not_keep_others_from_hearing(nodes: FakeCluster) -> None:
+async def test_an_error_in_one_listener_does_not_keep_others_from_hearing(
+    nodes: FakeCluster,
+) -> None:
     class Broken(HostEvents):
         def _note(self, kind: str, host: Any) -> None:
             raise RuntimeError("a program's own")
@@ -241,9 +273,18 @@ async def test_an_error_in_one_listener_does_not_keep_others_from_hearing(nodes:
         assert ("remove", added.address) not in events.seen
 
 
-async def test_a_host_that_is_given_up_says_so_and_comes_back_by_an_event(nodes: FakeCluster) -> None:
-    async with connected(nodes, reconnection_policy=ConstantReconnectionPolicy(0.01, 2)) as (cluster, _):
-        victim = next(node for node in nodes.nodes if node.address != cluster.get_control_connection_host().address)
+async def test_a_host_that_is_given_up_says_so_and_comes_back_by_an_event(
+    nodes: FakeCluster,
+) -> None:
+    async with connected(nodes, reconnection_policy=ConstantReconnectionPolicy(0.01, 2)) as (
+        cluster,
+        _,
+    ):
+        victim = next(
+            node
+            for node in nodes.nodes
+            if node.address != cluster.get_control_connection_host().address
+        )
         host = cluster.metadata.get_host(victim.address)
         assert host is not None
         assert host.state == "up"
@@ -255,7 +296,9 @@ async def test_a_host_that_is_given_up_says_so_and_comes_back_by_an_event(nodes:
 
 async def test_a_host_that_is_ignored_now_finishes_what_is_under_way(nodes: FakeCluster) -> None:
     wanted = {"all": True}
-    policy = HostFilterPolicy(RoundRobinPolicy(), lambda host: wanted["all"] or host.datacenter == "east")
+    policy = HostFilterPolicy(
+        RoundRobinPolicy(), lambda host: wanted["all"] or host.datacenter == "east"
+    )
     async with connected(nodes, {"load_balancing_policy": policy}) as (cluster, session):
         held = hold(number(1))
         for node in nodes.nodes:

@@ -14,9 +14,14 @@ def joined(wanted: list[Target]) -> list[Target]:
 def test_targets_are_joined() -> None:
     table, type_ = Target("TABLE", "a", "t"), Target("TYPE", "a", "u")
     assert joined([table, type_]) == [table, type_]
-    assert joined([table, Target("KEYSPACE", "a"), Target("REPLICATION", "a")]) == [Target("KEYSPACE", "a")]
+    assert joined([table, Target("KEYSPACE", "a"), Target("REPLICATION", "a")]) == [
+        Target("KEYSPACE", "a")
+    ]
     assert joined([table, Target("KEYSPACE", "b"), Target()]) == [Target()]
-    assert joined([table._replace(forced=True), Target()]) == [Target(), table._replace(forced=True)]
+    assert joined([table._replace(forced=True), Target()]) == [
+        Target(),
+        table._replace(forced=True),
+    ]
     assert joined([Target("TABLE", "a", str(at)) for at in range(50)]) == [Target("KEYSPACE", "a")]
 
 
@@ -41,7 +46,11 @@ def test_each_target_is_covered_by_one_that_is_chosen() -> None:
         ]  # fmt: skip
         chosen = grouped(wanted)
         for target, covered in chosen.items():
-            assert all(one == target or target.covers(one) for one in covered), (seed, target, covered)
+            assert all(one == target or target.covers(one) for one in covered), (
+                seed,
+                target,
+                covered,
+            )
         assert sorted(one for covered in chosen.values() for one in covered) == sorted(wanted), seed
 
 

@@ -18,7 +18,17 @@ from cassandra.errors import InvalidRequest, NoHostAvailable
 from cassandra.protocol.messages.control import AuthResponseMessage
 from cassandra.protocol.messages.errors import SyntaxException
 from cassandra.query import BatchStatement, SimpleStatement, bind_params
-from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, close, error, garbage, message, reset, silence
+from cassandra.testing.fake import (
+    ErrorCode,
+    FakeNode,
+    Opcode,
+    close,
+    error,
+    garbage,
+    message,
+    reset,
+    silence,
+)
 
 from .faults import fails, thread
 
@@ -49,7 +59,10 @@ def shown(failure: BaseException) -> str:
         while traceback is not None:
             frame = traceback.tb_frame
             if frame.f_code.co_filename.startswith(LIBRARY):
-                parts += [f"{frame.f_code.co_name} {name}={value!r}" for name, value in frame.f_locals.items()]
+                parts += [
+                    f"{frame.f_code.co_name} {name}={value!r}"
+                    for name, value in frame.f_locals.items()
+                ]
             traceback = traceback.tb_next
     return "\n".join(parts)
 
@@ -92,11 +105,17 @@ LOGINS: dict[str, AuthProvider] = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("login", LOGINS)
-async def test_a_failed_login_shows_no_password(fault: str, login: str, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_failed_login_shows_no_password(
+    fault: str, login: str, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.DEBUG, "cassandra")
     with FakeNode(username="ada", password="x") as node:
         node.prime(Opcode.AUTH_RESPONSE, FAULTS[fault])
-        settings: dict[str, Any] = {"auth_provider": LOGINS[login], "connect_timeout": 0.2, "port": node.port}
+        settings: dict[str, Any] = {
+            "auth_provider": LOGINS[login],
+            "connect_timeout": 0.2,
+            "port": node.port,
+        }
         async with aio.Cluster([node.address], **settings) as cluster:
             failure = await fails(cluster.connect())
         assert isinstance(failure, NoHostAvailable)

@@ -117,7 +117,9 @@ def nodes() -> Iterator[FakeCluster]:
         for node in running.nodes:
             node.prime(PAGED.query_string, paged([("k", "int")], [(1,), (2,), (3,)]))
             node.prime("CREATE TABLE t", schema_change("CREATED", "TABLE", "ks", "t"))
-            node.prime("SELECT traced", rows([("k", "int")], [(1,)]).having(tracing_id=uuid.uuid4()))
+            node.prime(
+                "SELECT traced", rows([("k", "int")], [(1,)]).having(tracing_id=uuid.uuid4())
+            )
             node.prime(answer_of("system_traces.sessions"), session_row)
             node.prime(answer_of("system_traces.events"), event_row)
             node.prime_prepare(MARKERS, [("k", "int")], [("k", "int")])

@@ -63,8 +63,17 @@ async def test_a_write(node: FakeNode, wrong: Answer, kind: str) -> None:
         before = only_connection(session)
         batch = BatchStatement()
         batch.add(INSERT)
-        statement: Any = {"text": INSERT, "prepared": prepared.bind((1,)), "batch": batch, "traced": INSERT}[kind]
-        node.prime(lambda request: request.opcode in (Opcode.QUERY, Opcode.EXECUTE, Opcode.BATCH), wrong, times=1)
+        statement: Any = {
+            "text": INSERT,
+            "prepared": prepared.bind((1,)),
+            "batch": batch,
+            "traced": INSERT,
+        }[kind]
+        node.prime(
+            lambda request: request.opcode in (Opcode.QUERY, Opcode.EXECUTE, Opcode.BATCH),
+            wrong,
+            times=1,
+        )
         failure = await fails(session.execute(statement, trace=kind == "traced"))
         assert isinstance(failure, ProtocolError)
         assert "does not allow" in str(failure)
@@ -121,7 +130,9 @@ async def test_use(node: FakeNode, answer: Answer) -> None:
         assert session.keyspace == "ks"
 
 
-@pytest.mark.parametrize("answer", [void(), number(1), *WRONG.values()], ids=["void", "rows", *WRONG])
+@pytest.mark.parametrize(
+    "answer", [void(), number(1), *WRONG.values()], ids=["void", "rows", *WRONG]
+)
 async def test_prepare(node: FakeNode, answer: Answer) -> None:
     if answer is WRONG["prepared"]:
         pytest.skip("that is what answers it")
@@ -147,9 +158,15 @@ async def test_preparing_again(node: FakeNode, answer: Answer) -> None:
         await session.execute(prepared, (1,))
 
 
-@pytest.mark.parametrize("match", [Opcode.OPTIONS, Opcode.STARTUP, Opcode.REGISTER, "system.local"], ids=str)
+@pytest.mark.parametrize(
+    "match", [Opcode.OPTIONS, Opcode.STARTUP, Opcode.REGISTER, "system.local"], ids=str
+)
 async def test_the_engine_s_own_requests(node: FakeNode, wrong: Answer, match: Any) -> None:
-    right = {Opcode.OPTIONS: ["supported"], Opcode.STARTUP: ["ready", "authenticate"], Opcode.REGISTER: ["ready"]}
+    right = {
+        Opcode.OPTIONS: ["supported"],
+        Opcode.STARTUP: ["ready", "authenticate"],
+        Opcode.REGISTER: ["ready"],
+    }
     if any(wrong is WRONG[name] for name in right.get(match, [])):
         pytest.skip("that is what answers it")
     node.prime(re.compile("system.local") if isinstance(match, str) else match, wrong)
@@ -179,7 +196,10 @@ async def test_a_heartbeat(node: FakeNode) -> None:
     async with connected(node, idle_heartbeat_interval=0.05) as (_, session):
         before = only_connection(session)
         beat = only_connection(session).local_address()
-        node.prime(lambda request: request.opcode == Opcode.OPTIONS and request.connection.peer == beat, WRONG["ready"])
+        node.prime(
+            lambda request: request.opcode == Opcode.OPTIONS and request.connection.peer == beat,
+            WRONG["ready"],
+        )
         closed = closing(before)
         await asyncio.wait_for(closed.wait(), 5)
         assert isinstance(before.close_error, ProtocolError)
@@ -199,7 +219,11 @@ async def test_an_event_that_is_none(node: FakeNode) -> None:
 async def test_preparing_on_the_other_nodes() -> None:
     with FakeCluster(2) as nodes:
         async with connected(nodes) as (_, session):
-            other = next(pool for host, pool in session._engine.pools.items() if host.address == nodes[1].address)
+            other = next(
+                pool
+                for host, pool in session._engine.pools.items()
+                if host.address == nodes[1].address
+            )
             (before,) = other.connections
             nodes[1].prime(Opcode.PREPARE, WRONG["ready"], times=1)
             await session.prepare("SELECT k FROM t WHERE k = ?")

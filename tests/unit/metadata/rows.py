@@ -28,7 +28,9 @@ def keyspace(name: str, replicas: int = 1) -> Row:
     return {"keyspace_name": name, "durable_writes": True, "replication": replication}
 
 
-def column(keyspace: str, table: str, name: str, kind: str = "regular", position: int = -1, **more: Any) -> Row:
+def column(
+    keyspace: str, table: str, name: str, kind: str = "regular", position: int = -1, **more: Any
+) -> Row:
     """A row of system_schema.columns."""
     where = {"keyspace_name": keyspace, "table_name": table}
     return {
@@ -45,7 +47,9 @@ def column(keyspace: str, table: str, name: str, kind: str = "regular", position
 def add_table(tables: Tables, ks: str, name: str, columns: int = 1, **options: Any) -> None:
     """Add a table with the key column ``id`` and other columns ``c0``, ``c1`` ..."""
     where = {"keyspace_name": ks, "table_name": name}
-    added = [column(ks, name, f"c{at}") for at in range(columns)] + [column(ks, name, "id", "partition_key", 0)]
+    added = [column(ks, name, f"c{at}") for at in range(columns)] + [
+        column(ks, name, "id", "partition_key", 0)
+    ]
     tables["system_schema.columns"] = [*tables.get("system_schema.columns", []), *added]
     row = {**where, **OPTIONS, "id": uuid.uuid5(uuid.NAMESPACE_DNS, name), **options}
     tables["system_schema.tables"] = [*tables.get("system_schema.tables", []), row]
@@ -54,7 +58,9 @@ def add_table(tables: Tables, ks: str, name: str, columns: int = 1, **options: A
 def remove_table(tables: Tables, ks: str, name: str) -> None:
     """Take a table out again."""
     for place in ("system_schema.tables", "system_schema.columns"):
-        tables[place] = [row for row in tables[place] if (row["keyspace_name"], row["table_name"]) != (ks, name)]
+        tables[place] = [
+            row for row in tables[place] if (row["keyspace_name"], row["table_name"]) != (ks, name)
+        ]
 
 
 def schema(*names: str, tables: int = 2) -> Tables:

@@ -19,7 +19,9 @@ Cell = bytes | None
 
 def page(*rows: tuple[Cell, ...]) -> bytes:
     cells = [
-        b"\xff\xff\xff\xff" if cell is None else len(cell).to_bytes(4, "big") + cell for row in rows for cell in row
+        b"\xff\xff\xff\xff" if cell is None else len(cell).to_bytes(4, "big") + cell
+        for row in rows
+        for cell in row
     ]
     return b"".join(cells)
 
@@ -42,18 +44,26 @@ def runs(twins: Any, body: bytes, at: int, count: int) -> Any:
     rows_of: dict[str, dict[str, tuple[Any, ...]]] = {}
     twins.column_rows.note_runs(rows_of, body, at, count)
     return {
-        keyspace: {table: tuple("the page" if one is body else one for one in found) for table, found in tables.items()}
+        keyspace: {
+            table: tuple("the page" if one is body else one for one in found)
+            for table, found in tables.items()
+        }
         for keyspace, tables in rows_of.items()
     }
 
 
 def described(made: Any) -> Any:
     partition_key, clustering_key, found = made
-    assert all(type(column) is ColumnMetadata and column.table == "the table" for column in found.values())
+    assert all(
+        type(column) is ColumnMetadata and column.table == "the table" for column in found.values()
+    )
     return (
         [column.name for column in partition_key],
         [column.name for column in clustering_key],
-        [(name, c.name, c.cql_type, c.is_static, c.is_reversed, c.mask) for name, c in found.items()],
+        [
+            (name, c.name, c.cql_type, c.is_static, c.is_reversed, c.mask)
+            for name, c in found.items()
+        ],
     )
 
 
@@ -98,7 +108,10 @@ def test_equal_texts_are_one_object(twins: Twins) -> None:
     rows = [row(b"name %d" % number, cql_type=kind) for number, kind in enumerate(kinds)]
     one = columns(twins, page(*rows), len(rows), texts)[2]
     other = columns(twins, page(*rows), len(rows), texts)[2]
-    assert all(one[name].cql_type is other[name].cql_type and one[name].name is other[name].name for name in one)
+    assert all(
+        one[name].cql_type is other[name].cql_type and one[name].name is other[name].name
+        for name in one
+    )
     assert [column.cql_type.encode() for column in one.values()] == kinds
     assert len({id(column.cql_type) for column in one.values()}) == 701
 
@@ -113,7 +126,10 @@ def test_runs_say_where_the_rows_of_each_table_are(twins: Twins) -> None:
     ]
     body = b"before" + page(*rows)
     found = runs(twins, body, 6, len(rows))
-    assert {keyspace: {table: made[2::3] for table, made in tables.items()} for keyspace, tables in found.items()} == {
+    assert {
+        keyspace: {table: made[2::3] for table, made in tables.items()}
+        for keyspace, tables in found.items()
+    } == {
         "ks": {"t": (2, 3), "tt": (1,)},
         "kst": {"t": (1,)},
     }
@@ -132,7 +148,11 @@ def test_a_table_may_lie_in_several_pages(twins: Twins) -> None:
         twins.column_rows.note_runs(rows_of, one, 0, count)
     assert rows_of["ks"]["t"] == (pages[0], 0, 1, pages[1], 0, 1, pages[2], 0, 1)
     texts = twins.column_rows.Texts()
-    assert list(twins.column_rows.columns_of("the table", rows_of["ks"]["t"], texts)[2]) == ["a", "b", "c"]
+    assert list(twins.column_rows.columns_of("the table", rows_of["ks"]["t"], texts)[2]) == [
+        "a",
+        "b",
+        "c",
+    ]
 
 
 def test_what_comes_before_damage_is_noted(twins: Twins) -> None:
@@ -157,7 +177,9 @@ def test_what_comes_before_damage_is_noted(twins: Twins) -> None:
         (row(b"a", kind=b"\xfd"), DecodeError, "the kind of column 'a' cannot be decoded: .*0xfd"),
     ],
 )  # fmt: skip
-def test_damaged_rows_are_named(damaged: tuple[Cell, ...], kind: Any, message: str, twins: Twins) -> None:
+def test_damaged_rows_are_named(
+    damaged: tuple[Cell, ...], kind: Any, message: str, twins: Twins
+) -> None:
     with pytest.raises(kind, match=message) as caught:
         columns(twins, page(row(b"z"), damaged), 2)
     assert type(caught.value) is kind
@@ -181,7 +203,19 @@ def test_rows_past_the_end_are_refused(twins: Twins) -> None:
 
 
 CELLS = st.sampled_from(
-    [b"a", b"bb", b"", b"regular", b"static", b"clustering", b"partition_key", b"desc", b"\0\0\0\1", b"\xff", None]
+    [
+        b"a",
+        b"bb",
+        b"",
+        b"regular",
+        b"static",
+        b"clustering",
+        b"partition_key",
+        b"desc",
+        b"\0\0\0\1",
+        b"\xff",
+        None,
+    ]
 )
 
 

@@ -32,7 +32,9 @@ def test_by_end_point_and_by_address() -> None:
     assert metadata.get_host_by_host_id(uuid.UUID(int=1)) is host
 
 
-def test_nodes_behind_one_translated_address_are_told_apart_by_the_ports_that_they_advertise() -> None:
+def test_nodes_behind_one_translated_address_are_told_apart_by_the_ports_that_they_advertise() -> (
+    None
+):
     first = told(Host(DefaultEndPoint("gateway", 19001)), "10.0.0.1", 9042)
     second = told(Host(DefaultEndPoint("gateway", 19002)), "10.0.0.1", 9043)
     metadata = known(first, second)

@@ -14,10 +14,16 @@ from .test_replication import create, host, metadata_of
 
 def session_of(types: list[str]) -> tuple[Any, list[Any]]:
     hosts = [host(1), host(2), host(3, "far")]
-    tokens = {hosts[0]: ["-3000000000000000000"], hosts[1]: ["3000000000000000000"], hosts[2]: ["9000000000000000000"]}
+    tokens = {
+        hosts[0]: ["-3000000000000000000"],
+        hosts[1]: ["3000000000000000000"],
+        hosts[2]: ["9000000000000000000"],
+    }
     metadata: Any = metadata_of(tokens, ks=create("SimpleStrategy", replication_factor="1"))
     table = SimpleNamespace(partition_key=[SimpleNamespace(cql_type=kind) for kind in types])
-    metadata.replace_schema(cast(Any, SimpleNamespace(keyspaces={"ks": SimpleNamespace(tables={"t": table})})))
+    metadata.replace_schema(
+        cast(Any, SimpleNamespace(keyspaces={"ks": SimpleNamespace(tables={"t": table})}))
+    )
     for one in hosts:
         one.set_up()
     manager = SimpleNamespace(distance=lambda one: 2 if one.datacenter == "far" else 1)

@@ -46,7 +46,8 @@ def metadata_of(
 
 
 @pytest.mark.parametrize(
-    ("text", "counts"), [("3", (3, 3, None)), (3, (3, 3, None)), ("3/1", (3, 2, 1)), ("0", (0, 0, None))]
+    ("text", "counts"),
+    [("3", (3, 3, None)), (3, (3, 3, None)), ("3/1", (3, 2, 1)), ("0", (0, 0, None))],
 )
 def test_replication_factors(text: Any, counts: tuple[int, int, int | None]) -> None:
     factor = ReplicationFactor.create(text)
@@ -90,9 +91,15 @@ def test_strategies_write_themselves() -> None:
 
 
 def test_strategies_are_equal_by_what_they_say() -> None:
-    assert create("SimpleStrategy", replication_factor="3") == create("SimpleStrategy", replication_factor=3)
-    assert create("SimpleStrategy", replication_factor="3") != create("SimpleStrategy", replication_factor="2")
-    assert create("NetworkTopologyStrategy", a="1", b="2") == create("NetworkTopologyStrategy", b="2", a="1")
+    assert create("SimpleStrategy", replication_factor="3") == create(
+        "SimpleStrategy", replication_factor=3
+    )
+    assert create("SimpleStrategy", replication_factor="3") != create(
+        "SimpleStrategy", replication_factor="2"
+    )
+    assert create("NetworkTopologyStrategy", a="1", b="2") == create(
+        "NetworkTopologyStrategy", b="2", a="1"
+    )
     assert hash(create("NetworkTopologyStrategy", a="1", b="2")) == hash(
         create("NetworkTopologyStrategy", b="2", a="1")
     )
@@ -100,7 +107,9 @@ def test_strategies_are_equal_by_what_they_say() -> None:
     assert create("LocalStrategy") != "LocalStrategy"
 
 
-def test_a_strategy_that_is_not_understood_has_no_replicas(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_strategy_that_is_not_understood_has_no_replicas(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     with caplog.at_level(logging.WARNING, "cassandra.metadata"):
         strange = create("SimpleStrategy", replication_factor="many")
         missing = create("SimpleStrategy")
@@ -117,7 +126,9 @@ def test_maps_from_token_to_hosts() -> None:
     owners = dict(zip(tokens, (a, b, c), strict=True))
     simple = create("SimpleStrategy", replication_factor="2").make_token_replica_map(owners, tokens)
     assert simple == {tokens[0]: (a, b), tokens[1]: (b, c), tokens[2]: (c, a)}
-    network = create("NetworkTopologyStrategy", dc1="1", dc2="1").make_token_replica_map(owners, tokens)
+    network = create("NetworkTopologyStrategy", dc1="1", dc2="1").make_token_replica_map(
+        owners, tokens
+    )
     assert network == {tokens[0]: (a, c), tokens[1]: (b, c), tokens[2]: (c, a)}
     everywhere = create("EverywhereStrategy").make_token_replica_map(owners, tokens)
     assert {frozenset(hosts) for hosts in everywhere.values()} == {frozenset((a, b, c))}
@@ -134,7 +145,9 @@ def test_tokens() -> None:
     # org.apache.cassandra.dht.RandomPartitioner: the absolute value of the digest as a signed number
     assert MD5Token.from_key(b"key").value == 0x3C6E0B8A9C15224A8228B9A98CA1531D
     assert MD5Token.from_key(b"").value == -(0xD41D8CD98F00B204E9800998ECF8427E - (1 << 128))
-    assert BytesToken.from_string("0a0b") == BytesToken.from_string("0x0a0b") == BytesToken(b"\n\x0b")
+    assert (
+        BytesToken.from_string("0a0b") == BytesToken.from_string("0x0a0b") == BytesToken(b"\n\x0b")
+    )
     assert BytesToken.from_key(b"k").value == b"k"
     assert sorted([Murmur3Token(3), Murmur3Token(-1)])[0].value == -1
     assert Murmur3Token(1) != MD5Token(1)
@@ -174,7 +187,9 @@ def test_other_partitioners_are_read(partitioner: str, tokens: tuple[str, ...], 
 
 def test_replicas_of_keys_and_tokens() -> None:
     a, b, c = host(1), host(2), host(3)
-    metadata = metadata_of({a: ["0"], b: ["100"], c: ["200"]}, ks=create("SimpleStrategy", replication_factor="2"))
+    metadata = metadata_of(
+        {a: ["0"], b: ["100"], c: ["200"]}, ks=create("SimpleStrategy", replication_factor="2")
+    )
     # The token of this key is far below 0, so that the first token is its own.
     assert metadata.get_replicas("ks", b"\x00\x00\x00\x01") == [a, b]
     assert metadata.get_replicas("nowhere", b"\x00\x00\x00\x01") == []
@@ -201,7 +216,9 @@ def test_a_token_map_of_ones_own() -> None:
 
 
 def test_an_unknown_partitioner_has_no_token_map() -> None:
-    metadata = metadata_of({host(1): ["1"]}, "com.example.Own", ks=create("SimpleStrategy", replication_factor="1"))
+    metadata = metadata_of(
+        {host(1): ["1"]}, "com.example.Own", ks=create("SimpleStrategy", replication_factor="1")
+    )
     assert (metadata.token_map, metadata.can_support_partitioner()) == (None, False)
     assert metadata.get_replicas("ks", b"key") == []
 
@@ -216,7 +233,9 @@ def test_tokens_can_be_switched_off() -> None:
 
 def test_the_snapshot_changes_with_the_hosts_and_with_nothing_else() -> None:
     a, b = host(1), host(2)
-    metadata = metadata_of({a: ["0"], b: ["100"]}, ks=create("SimpleStrategy", replication_factor="1"))
+    metadata = metadata_of(
+        {a: ["0"], b: ["100"]}, ks=create("SimpleStrategy", replication_factor="1")
+    )
     before = metadata.routing()
     assert metadata.get_replicas("ks", b"\x00\x00\x00\x01") == [a]
     metadata.replace_hosts([a, b])
@@ -242,7 +261,9 @@ def test_a_host_that_came_back_is_not_the_one_that_left() -> None:
 
 def test_moving_to_another_rack_moves_replicas() -> None:
     a, b, c = host(1, rack="r1"), host(2, rack="r1"), host(3, rack="r2")
-    metadata = metadata_of({a: ["0"], b: ["1"], c: ["2"]}, ks=create("NetworkTopologyStrategy", dc1="2"))
+    metadata = metadata_of(
+        {a: ["0"], b: ["1"], c: ["2"]}, ks=create("NetworkTopologyStrategy", dc1="2")
+    )
     assert metadata.get_replicas("ks", b"\x00\x00\x00\x01") == [a, c]
     b.set_location_info("dc1", "r2")
     metadata.replace_hosts([a, b, c])
@@ -252,7 +273,9 @@ def test_moving_to_another_rack_moves_replicas() -> None:
 def test_replication_changes_are_followed_and_equal_ones_share_their_replicas() -> None:
     a, b = host(1), host(2)
     one, two = (create("SimpleStrategy", replication_factor=number) for number in (1, 2))
-    metadata = metadata_of({a: ["0"], b: ["1"]}, x=one, y=create("SimpleStrategy", replication_factor=1))
+    metadata = metadata_of(
+        {a: ["0"], b: ["1"]}, x=one, y=create("SimpleStrategy", replication_factor=1)
+    )
     routing = metadata.routing()
     assert routing is not None
     assert routing.map_of("x") is routing.map_of("y")
@@ -271,7 +294,9 @@ def test_replication_changes_are_followed_and_equal_ones_share_their_replicas() 
 
 def test_hosts_without_tokens_hold_nothing() -> None:
     a, joining = host(1), host(2)
-    metadata = metadata_of({a: ["0"], joining: []}, ks=create("SimpleStrategy", replication_factor="2"))
+    metadata = metadata_of(
+        {a: ["0"], joining: []}, ks=create("SimpleStrategy", replication_factor="2")
+    )
     assert metadata.get_replicas("ks", b"k") == [a]
     assert metadata.all_hosts() == [a, joining]
 

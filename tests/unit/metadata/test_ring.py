@@ -35,12 +35,17 @@ def test_a_key_belongs_to_the_first_token_that_is_not_less(twins: Twins) -> None
 
 @given(
     st.lists(
-        st.integers(INT64_MIN, INT64_MAX) | st.integers(-40, 40) | st.integers(INT64_MAX - 40, INT64_MAX),
+        st.integers(INT64_MIN, INT64_MAX)
+        | st.integers(-40, 40)
+        | st.integers(INT64_MAX - 40, INT64_MAX),
         min_size=1,
         max_size=60,
     ),
     st.lists(
-        st.integers(INT64_MIN, INT64_MAX) | st.integers(-42, 42) | st.integers(INT64_MIN, INT64_MIN + 9), max_size=30
+        st.integers(INT64_MIN, INT64_MAX)
+        | st.integers(-42, 42)
+        | st.integers(INT64_MIN, INT64_MIN + 9),
+        max_size=30,
     ),
 )
 def test_places_are_found_however_tokens_are_spread(tokens: list[int], asked: list[int]) -> None:
@@ -91,7 +96,12 @@ def test_simple_strategy_takes_the_next_hosts(twins: Twins) -> None:
     ring = ring_of(twins, [0, 1, 0, 2], 3)
     assert rows(twins.ring.simple_map(ring, "abc", 1, 1), 4) == [(0,), (1,), (0,), (2,)]
     assert rows(twins.ring.simple_map(ring, "abc", 2, 2), 4) == [(0, 1), (1, 0), (0, 2), (2, 0)]
-    assert rows(twins.ring.simple_map(ring, "abc", 9, 9), 4) == [(0, 1, 2), (1, 0, 2), (0, 2, 1), (2, 0, 1)]
+    assert rows(twins.ring.simple_map(ring, "abc", 9, 9), 4) == [
+        (0, 1, 2),
+        (1, 0, 2),
+        (0, 2, 1),
+        (2, 0, 1),
+    ]
     placed = twins.ring.simple_map(ring, "abc", 2, 2)
     assert placed.at(3) == ("c", "a")
     assert placed.of_token(11) == ("a", "c")
@@ -101,25 +111,46 @@ def test_simple_strategy_takes_the_next_hosts(twins: Twins) -> None:
 def test_transient_replicas_are_left_out(twins: Twins) -> None:
     ring = ring_of(twins, [0, 1, 2], 3)
     assert rows(twins.ring.simple_map(ring, "abc", 2, 3), 3) == [(0, 1), (1, 2), (2, 0)]
-    assert rows(twins.ring.network_map(ring, "abc", [0] * 3, [0] * 3, [(2, 3)]), 3) == [(0, 1), (1, 2), (2, 0)]
+    assert rows(twins.ring.network_map(ring, "abc", [0] * 3, [0] * 3, [(2, 3)]), 3) == [
+        (0, 1),
+        (1, 2),
+        (2, 0),
+    ]
     # Where a host is missing, the transient replica is done without: both hosts hold all.
     pair = ring_of(twins, [0, 1], 2)
-    assert rows(twins.ring.network_map(pair, "ab", [0] * 2, [0] * 2, [(2, 3)]), 2) == [(0, 1), (1, 0)]
+    assert rows(twins.ring.network_map(pair, "ab", [0] * 2, [0] * 2, [(2, 3)]), 2) == [
+        (0, 1),
+        (1, 0),
+    ]
 
 
 def test_network_topology_takes_another_rack_first(twins: Twins) -> None:
     # a, b in rack 0, c in rack 1: after a comes c, though b is nearer; with three replicas b may be repeated in its rack.
     ring = ring_of(twins, [0, 1, 2], 3)
     racks = [0, 0, 1]
-    assert rows(twins.ring.network_map(ring, "abc", [0] * 3, racks, [(2, 2)]), 3) == [(0, 2), (1, 2), (2, 0)]
-    assert rows(twins.ring.network_map(ring, "abc", [0] * 3, racks, [(3, 3)]), 3) == [(0, 1, 2), (1, 2, 0), (2, 0, 1)]
-    assert rows(twins.ring.network_map(ring, "abc", [0] * 3, racks, [(1, 1)]), 3) == [(0,), (1,), (2,)]
+    assert rows(twins.ring.network_map(ring, "abc", [0] * 3, racks, [(2, 2)]), 3) == [
+        (0, 2),
+        (1, 2),
+        (2, 0),
+    ]
+    assert rows(twins.ring.network_map(ring, "abc", [0] * 3, racks, [(3, 3)]), 3) == [
+        (0, 1, 2),
+        (1, 2, 0),
+        (2, 0, 1),
+    ]
+    assert rows(twins.ring.network_map(ring, "abc", [0] * 3, racks, [(1, 1)]), 3) == [
+        (0,),
+        (1,),
+        (2,),
+    ]
 
 
 def test_network_topology_counts_in_each_data_centre(twins: Twins) -> None:
     # Data centre 0 has a, b in racks 0 and 1; 1 has c, d in rack 2; 2 (e) holds nothing.
     ring = ring_of(twins, [0, 2, 4, 1, 3], 5)
-    made = twins.ring.network_map(ring, "abcde", [0, 0, 1, 1, 2], [0, 1, 2, 2, 3], [(2, 2), (1, 1), (0, 0)])
+    made = twins.ring.network_map(
+        ring, "abcde", [0, 0, 1, 1, 2], [0, 1, 2, 2, 3], [(2, 2), (1, 1), (0, 0)]
+    )
     assert rows(made, 5) == [(0, 2, 1), (2, 1, 0), (1, 3, 0), (1, 3, 0), (3, 0, 1)]
     assert made.sets() == 4
 
@@ -198,7 +229,9 @@ def test_network_topology_is_what_the_naive_way_gives(cluster: Any) -> None:
 
 
 @given(st.lists(st.integers(0, 8), min_size=1, max_size=40), st.integers(0, 10), st.integers(0, 10))
-def test_simple_strategy_is_what_the_naive_way_gives(owners: list[int], full: int, more: int) -> None:
+def test_simple_strategy_is_what_the_naive_way_gives(
+    owners: list[int], full: int, more: int
+) -> None:
     expected = [
         tuple(dict.fromkeys(owners[at:] + owners[:at]))[: min(full + more, len(set(owners)))][:full]
         for at in range(len(owners))
@@ -210,12 +243,16 @@ def test_simple_strategy_is_what_the_naive_way_gives(owners: list[int], full: in
 
 
 @given(
-    st.lists(st.lists(st.integers(INT64_MIN, INT64_MAX).map(str), max_size=6), min_size=1, max_size=8),
+    st.lists(
+        st.lists(st.integers(INT64_MIN, INT64_MAX).map(str), max_size=6), min_size=1, max_size=8
+    ),
     st.lists(st.binary(max_size=40), max_size=20),
     st.lists(st.sampled_from([0, 1, 2, 255]), min_size=8, max_size=8),
     st.integers(0, (1 << 64) - 1),
 )
-def test_both_implementations_agree(texts: list[list[str]], keys: list[bytes], tiers: list[int], seed: int) -> None:
+def test_both_implementations_agree(
+    texts: list[list[str]], keys: list[bytes], tiers: list[int], seed: int
+) -> None:
     outcomes = []
     for lane in LANES:
         twin, plans = _impl.twin("ring", lane), _impl.twin("plans", lane)

@@ -22,12 +22,16 @@ ENDLESS = "SELECT * FROM system_schema.tables"
 
 
 def same_page(request: Request) -> Any:
-    return rows([("keyspace_name", "text"), ("table_name", "text")], [("a", "t")], paging_state=b"again")
+    return rows(
+        [("keyspace_name", "text"), ("table_name", "text")], [("a", "t")], paging_state=b"again"
+    )
 
 
 def in_turns(request: Request) -> Any:
     state = b"two" if request.paging_state == b"one" else b"one"
-    return rows([("keyspace_name", "text"), ("table_name", "text")], [("a", "t")], paging_state=state)
+    return rows(
+        [("keyspace_name", "text"), ("table_name", "text")], [("a", "t")], paging_state=state
+    )
 
 
 @pytest.mark.parametrize("answer", [same_page, in_turns])
@@ -38,7 +42,10 @@ async def test_pages_that_come_again_end_connect(answer: Any) -> None:
         async with aio.Cluster([node.address], port=node.port) as cluster:
             with pytest.raises(NoHostAvailable, match="the same page again and again"):
                 await asyncio.wait_for(cluster.connect(), WAIT)
-        with Cluster([node.address], port=node.port) as blocking, pytest.raises(NoHostAvailable, match="the same page"):
+        with (
+            Cluster([node.address], port=node.port) as blocking,
+            pytest.raises(NoHostAvailable, match="the same page"),
+        ):
             blocking.connect()
 
 
@@ -58,7 +65,9 @@ async def test_pages_without_an_end_are_read_for_a_limited_time() -> None:
         node.schema = schema("a")
         node.prime(ENDLESS, always_another_page())
         async with aio.Cluster([node.address], port=node.port, schema_read_timeout=0.05) as cluster:
-            with pytest.raises(NoHostAvailable, match=r"could not be read from .* within 0.05 seconds"):
+            with pytest.raises(
+                NoHostAvailable, match=r"could not be read from .* within 0.05 seconds"
+            ):
                 await asyncio.wait_for(cluster.connect(), WAIT)
         with (
             Cluster([node.address], port=node.port, schema_read_timeout=0.05) as blocking,

@@ -54,7 +54,9 @@ def test_names_are_quoted_where_they_have_to_be(name: str, quoted: str) -> None:
 
 
 def test_the_words_of_the_language() -> None:
-    assert metadata.cql_keywords == metadata.cql_keywords_reserved | metadata.cql_keywords_unreserved
+    assert (
+        metadata.cql_keywords == metadata.cql_keywords_reserved | metadata.cql_keywords_unreserved
+    )
     assert not metadata.cql_keywords_reserved & metadata.cql_keywords_unreserved
 
 
@@ -80,9 +82,9 @@ def test_a_table_as_cql() -> None:
         'CREATE TABLE ks.t (id int, "C" text, "select" frozen<list<int>>, PRIMARY KEY (id, "C")) '
         "WITH CLUSTERING ORDER BY (\"C\" DESC) AND comment = 'it''s'"
     )
-    assert made.as_cql_query(formatted=True).replace("\n    ", " ").replace("\n", " ").replace("( ", "(").replace(
-        " )", ")"
-    ) == (made.as_cql_query())
+    assert made.as_cql_query(formatted=True).replace("\n    ", " ").replace("\n", " ").replace(
+        "( ", "("
+    ).replace(" )", ")") == (made.as_cql_query())
     assert made.primary_key == [made.columns["id"], made.columns["C"]]
     made.partition_key.append(made.columns["select"])
     assert 'PRIMARY KEY ((id, "select"), "C")' in made.as_cql_query()
@@ -98,7 +100,9 @@ def test_what_belongs_to_a_table_follows_it() -> None:
         "ks", "t", "J", "CUSTOM", {"target": "id", "class_name": "sai", "b": "2", "a": "1"}
     )
     made.triggers["tr"] = TriggerMetadata(made, "tr", {"class": "org.T"})
-    view = MaterializedViewMetadata("ks", "V", "t", True, "id IS NOT NULL", {"default_time_to_live": 0, "comment": ""})
+    view = MaterializedViewMetadata(
+        "ks", "V", "t", True, "id IS NOT NULL", {"default_time_to_live": 0, "comment": ""}
+    )
     view.partition_key = [made.columns["id"]]
     made.views = {"V": view}
     statements = made.export_as_string().split("\n\n")
@@ -115,7 +119,14 @@ def test_what_belongs_to_a_table_follows_it() -> None:
 
 def test_functions_and_aggregates() -> None:
     function = Function(
-        "ks", "f", ["int", "frozen<tuple<int, frozen<u>>>"], ["a", "B"], "int", "java", "return 1;", True
+        "ks",
+        "f",
+        ["int", "frozen<tuple<int, frozen<u>>>"],
+        ["a", "B"],
+        "int",
+        "java",
+        "return 1;",
+        True,
     )
     assert function.signature == "f(int,frozen<tuple<int, frozen<u>>>)"
     assert function.as_cql_query() == (
@@ -124,7 +135,10 @@ def test_functions_and_aggregates() -> None:
     function.body = "'$$'"
     assert function.as_cql_query().endswith("AS '''$$'''")
     aggregate = Aggregate("ks", "A", ["int"], "f", "int", "G", "0", "int")
-    assert aggregate.as_cql_query() == 'CREATE AGGREGATE ks."A"(int) SFUNC f STYPE int FINALFUNC "G" INITCOND 0'
+    assert (
+        aggregate.as_cql_query()
+        == 'CREATE AGGREGATE ks."A"(int) SFUNC f STYPE int FINALFUNC "G" INITCOND 0'
+    )
 
 
 def test_types_and_functions_with_the_name_of_a_word() -> None:
@@ -132,8 +146,14 @@ def test_types_and_functions_with_the_name_of_a_word() -> None:
     function = Function("ks", "key", ["int"], ["key"], "int", "java", "return 1;", True)
     assert function.as_cql_query().startswith('CREATE FUNCTION ks."key"(key int) ')
     aggregate = Aggregate("ks", "ttl", ["int"], "key", "int", "json", None, "int")
-    assert aggregate.as_cql_query() == 'CREATE AGGREGATE ks."ttl"(int) SFUNC "key" STYPE int FINALFUNC "json"'
-    assert UserType("ks", "json", ["json"], ["int"]).as_cql_query() == 'CREATE TYPE ks."json" (json int)'
+    assert (
+        aggregate.as_cql_query()
+        == 'CREATE AGGREGATE ks."ttl"(int) SFUNC "key" STYPE int FINALFUNC "json"'
+    )
+    assert (
+        UserType("ks", "json", ["json"], ["int"]).as_cql_query()
+        == 'CREATE TYPE ks."json" (json int)'
+    )
 
 
 def test_types_come_behind_those_that_they_use() -> None:
@@ -150,7 +170,9 @@ def test_types_come_behind_those_that_they_use() -> None:
         'CREATE TYPE ks.a (\n    x frozen<list<frozen<"B b">>>\n);',
     ]
     keyspace.tablets = {"enabled": True, "initial": 8}
-    assert keyspace.as_cql_query().endswith("AND durable_writes = false AND tablets = {'enabled': true, 'initial': 8}")
+    assert keyspace.as_cql_query().endswith(
+        "AND durable_writes = false AND tablets = {'enabled': true, 'initial': 8}"
+    )
 
 
 def test_damaged_metadata_are_exported_as_a_comment() -> None:
@@ -177,14 +199,25 @@ def test_everything_can_be_pickled() -> None:
 
 def test_options_are_the_tables_own() -> None:
     shared = {"class": "x"}
-    names = ("table_name", "comment", "compaction", "cdc", "read_repair_chance", "additional_write_policy")
+    names = (
+        "table_name",
+        "comment",
+        "compaction",
+        "cdc",
+        "read_repair_chance",
+        "additional_write_policy",
+    )
     row = ("t", "", shared, None, 0.0, "99p")
     one, other = TableOptions(RowNames(names), row), TableOptions(RowNames(names), row)
     one["compaction"]["class"] = "y"
     one["new"] = 1
     del one["comment"]
     assert dict(one) == {"compaction": {"class": "y"}, "additional_write_policy": "99p", "new": 1}
-    assert dict(other) == {"comment": "", "compaction": {"class": "x"}, "additional_write_policy": "99p"}
+    assert dict(other) == {
+        "comment": "",
+        "compaction": {"class": "x"},
+        "additional_write_policy": "99p",
+    }
     assert (len(one), "cdc" in one, one.get("comment", "gone")) == (3, False, "gone")
     with pytest.raises(KeyError):
         del one["comment"]
@@ -215,7 +248,9 @@ def test_options_of_scylladb() -> None:
         assert not read_scylla_map(broken)
 
 
-def test_an_object_is_made_once_also_where_threads_ask_for_it_together(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_object_is_made_once_also_where_threads_ask_for_it_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     source = KeyspaceSource("ks", {})
     found: list[Any] = []
     other = threading.Thread(target=lambda: found.append(source.object()))

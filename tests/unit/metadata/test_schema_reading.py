@@ -14,7 +14,16 @@ import pytest
 from cassandra import InvalidRequest, OperationTimedOut, aio
 from cassandra.cluster import Cluster
 from cassandra.errors import ConnectionException, DriverException
-from cassandra.testing.fake import Encoded, ErrorCode, FakeCluster, FakeNode, error, rows, schema_change, silence
+from cassandra.testing.fake import (
+    Encoded,
+    ErrorCode,
+    FakeCluster,
+    FakeNode,
+    error,
+    rows,
+    schema_change,
+    silence,
+)
 from tests.unit.engine.faults import WAIT, connected
 
 from .rows import add_table, column, keyspace, remove_table, schema
@@ -44,7 +53,11 @@ async def until(cluster: aio.Cluster, condition: Callable[[], Any]) -> None:
 
 def reads(node: FakeNode | FakeCluster, table: str) -> list[str]:
     """The queries of one schema table."""
-    return [str(request.query) for request in node.requests if f"FROM system_schema.{table}" in str(request.query)]
+    return [
+        str(request.query)
+        for request in node.requests
+        if f"FROM system_schema.{table}" in str(request.query)
+    ]
 
 
 @pytest.mark.parametrize("max_version", [4, 5])
@@ -77,14 +90,23 @@ async def test_pages_are_of_the_size_that_is_set() -> None:
                 f"t{at}": ["id", "c0"] for at in range(10)
             }
             assert len(reads(node, "columns")) == 7
-            assert {request.page_size for request in node.requests if "system_schema" in str(request.query)} == {3}
+            assert {
+                request.page_size
+                for request in node.requests
+                if "system_schema" in str(request.query)
+            } == {3}
 
 
 async def test_nothing_is_read_where_it_is_switched_off() -> None:
     with FakeNode() as node:
         node.schema = schema("a")
-        async with connected(node, schema_metadata_enabled=False, token_metadata_enabled=False) as (cluster, _):
-            assert not [request for request in node.requests if "system_schema" in str(request.query)]
+        async with connected(node, schema_metadata_enabled=False, token_metadata_enabled=False) as (
+            cluster,
+            _,
+        ):
+            assert not [
+                request for request in node.requests if "system_schema" in str(request.query)
+            ]
             assert not cluster.metadata.keyspaces
             assert cluster.metadata.replication_of("a") is None
             await cluster.refresh_table_metadata("a", "t1")  # asked for: read all the same
@@ -94,11 +116,15 @@ async def test_nothing_is_read_where_it_is_switched_off() -> None:
 async def test_replication_is_read_for_tokens_alone() -> None:
     with FakeNode() as node:
         node.schema = schema("a")
-        async with connected(node, schema_metadata_enabled=False, schema_event_refresh_window=0) as (cluster, session):
+        async with connected(
+            node, schema_metadata_enabled=False, schema_event_refresh_window=0
+        ) as (cluster, session):
             metadata = cluster.metadata
-            assert [str(request.query) for request in node.requests if "system_schema" in str(request.query)] == [
-                "SELECT * FROM system_schema.keyspaces"
-            ]
+            assert [
+                str(request.query)
+                for request in node.requests
+                if "system_schema" in str(request.query)
+            ] == ["SELECT * FROM system_schema.keyspaces"]
             assert not metadata.keyspaces
             before, version = metadata.replication_of("a"), metadata.replication_version
             assert before is not None
@@ -120,12 +146,17 @@ async def test_virtual_keyspaces_are_read_again_where_they_are() -> None:
         node.schema = {
             **schema("a"),
             "system_virtual_schema.keyspaces": [{"keyspace_name": "v"}],
-            "system_virtual_schema.tables": [{"keyspace_name": "v", "table_name": "t", "comment": "virtual"}],
+            "system_virtual_schema.tables": [
+                {"keyspace_name": "v", "table_name": "t", "comment": "virtual"}
+            ],
             "system_virtual_schema.columns": [column("v", "t", "id", "partition_key", 0)],
         }
         async with connected(node) as (cluster, _):
             await cluster.refresh_keyspace_metadata("v")
-            assert (cluster.metadata.keyspaces["v"].virtual, list(cluster.metadata.keyspaces["v"].tables)) == (
+            assert (
+                cluster.metadata.keyspaces["v"].virtual,
+                list(cluster.metadata.keyspaces["v"].tables),
+            ) == (
                 True,
                 ["t"],
             )
@@ -141,11 +172,15 @@ async def test_virtual_keyspaces_are_read_again_where_they_are() -> None:
 async def test_only_the_wanted_keyspaces_are_read() -> None:
     with FakeNode() as node:
         node.schema = schema("a", "b", "c")
-        async with connected(node, schema_metadata_keyspaces=["a", "c"], schema_event_refresh_window=0) as (cluster, _):
+        async with connected(
+            node, schema_metadata_keyspaces=["a", "c"], schema_event_refresh_window=0
+        ) as (cluster, _):
             assert list(cluster.metadata.keyspaces) == ["a", "c"]
             assert list(cluster.metadata.keyspaces["a"].tables) == ["t0", "t1"]
             assert cluster.metadata.replication_of("b") is not None
-            assert reads(node, "tables") == ["SELECT * FROM system_schema.tables WHERE keyspace_name IN ('a', 'c')"]
+            assert reads(node, "tables") == [
+                "SELECT * FROM system_schema.tables WHERE keyspace_name IN ('a', 'c')"
+            ]
             add_table(node.schema, "a", "new")
             node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", "b", "t0")
             node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", "a", "new")
@@ -218,9 +253,14 @@ async def test_what_could_not_be_read_is_read_later(monkeypatch: pytest.MonkeyPa
         async with connected(node, schema_event_refresh_window=0) as (cluster, session):
             for times, keyspace_name in ((1, "a"), (3, "b")):
                 add_table(node.schema, keyspace_name, "new")
-                node.prime(re.compile("system_schema.tables"), error(ErrorCode.SERVER_ERROR), times=times)
+                node.prime(
+                    re.compile("system_schema.tables"), error(ErrorCode.SERVER_ERROR), times=times
+                )
                 node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", keyspace_name, "new")
-                await until(cluster, lambda name=keyspace_name: "new" in cluster.metadata.keyspaces[name].tables)  # type: ignore[misc]
+                await until(
+                    cluster,
+                    lambda name=keyspace_name: "new" in cluster.metadata.keyspaces[name].tables,
+                )  # type: ignore[misc]
             # Also what a session has changed itself, and with no event.
             add_table(node.schema, "a", "newer")
             node.prime(re.compile("system_schema.tables"), error(ErrorCode.SERVER_ERROR), times=1)
@@ -229,7 +269,9 @@ async def test_what_could_not_be_read_is_read_later(monkeypatch: pytest.MonkeyPa
             await until(cluster, lambda: "newer" in cluster.metadata.keyspaces["a"].tables)
 
 
-async def test_an_event_does_not_wait_for_what_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_event_does_not_wait_for_what_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("cassandra.engine.schema.reading.FIRST_DELAY", 3600.0)
     with FakeNode() as node:
         node.schema = schema("a", "b")
@@ -243,7 +285,9 @@ async def test_an_event_does_not_wait_for_what_is_tried_again(monkeypatch: pytes
             await until(cluster, lambda: "new" in cluster.metadata.keyspaces["b"].tables)
 
 
-async def test_a_fault_of_the_driver_does_not_hang_the_statement(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_fault_of_the_driver_does_not_hang_the_statement(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with FakeNode() as node:
         node.schema = schema("a")
         async with connected(node) as (cluster, session):
@@ -303,24 +347,38 @@ async def test_other_elements_are_read_again_by_events() -> None:
         node.schema = schema("a")
         async with connected(node, schema_event_refresh_window=0) as (cluster, _):
             node.schema["system_schema.types"] = [
-                {"keyspace_name": "a", "type_name": "u", "field_names": ["x"], "field_types": ["int"]}
+                {
+                    "keyspace_name": "a",
+                    "type_name": "u",
+                    "field_names": ["x"],
+                    "field_types": ["int"],
+                }
             ]
             node.send_event("SCHEMA_CHANGE", "CREATED", "TYPE", "a", "u")
             await until(cluster, lambda: "u" in cluster.metadata.keyspaces["a"].user_types)
             other = {**function, "argument_types": ["text"], "return_type": "text"}
             node.schema["system_schema.functions"] = [function, other]
             node.send_event("SCHEMA_CHANGE", "CREATED", "FUNCTION", "a", "f", ["int"])
-            await until(cluster, lambda: sorted(cluster.metadata.keyspaces["a"].functions) == ["f(int)", "f(text)"])
+            await until(
+                cluster,
+                lambda: sorted(cluster.metadata.keyspaces["a"].functions) == ["f(int)", "f(text)"],
+            )
             node.schema["system_schema.aggregates"] = [aggregate]
             node.send_event("SCHEMA_CHANGE", "CREATED", "AGGREGATE", "a", "g", ["int"])
-            await until(cluster, lambda: list(cluster.metadata.keyspaces["a"].aggregates) == ["g(int)"])
+            await until(
+                cluster, lambda: list(cluster.metadata.keyspaces["a"].aggregates) == ["g(int)"]
+            )
             node.schema["system_schema.functions"] = [other]
-            await cluster.refresh_user_function_metadata("a", cluster.metadata.keyspaces["a"].functions["f(int)"])
+            await cluster.refresh_user_function_metadata(
+                "a", cluster.metadata.keyspaces["a"].functions["f(int)"]
+            )
             await cluster.refresh_user_aggregate_metadata("a", "g")
             await cluster.refresh_user_type_metadata("a", "u")
             assert list(cluster.metadata.keyspaces["a"].functions) == ["f(text)"]
             text = cluster.metadata.keyspaces["a"].export_as_string()
-            places = [text.index(f"CREATE {kind}") for kind in ("TYPE", "FUNCTION", "AGGREGATE", "TABLE")]
+            places = [
+                text.index(f"CREATE {kind}") for kind in ("TYPE", "FUNCTION", "AGGREGATE", "TABLE")
+            ]
             assert places == sorted(places)
 
 
@@ -381,7 +439,10 @@ async def test_views_are_read_again_with_their_table() -> None:
             remove_table(node.schema, "a", "t0")
             node.prime(re.compile("DROP"), schema_change("DROPPED", "TABLE", "a", "t0"))
             await session.execute("DROP TABLE a.t0")
-            assert (list(cluster.metadata.keyspaces["a"].tables), len(cluster.metadata.keyspaces["a"].views)) == (
+            assert (
+                list(cluster.metadata.keyspaces["a"].tables),
+                len(cluster.metadata.keyspaces["a"].views),
+            ) == (
                 ["t1"],
                 0,
             )
@@ -446,8 +507,14 @@ async def test_masks_with_values_of_all_kinds() -> None:
             }
             for at, (kind, (value, _)) in enumerate(masks.items())
         ]  # fmt: skip
-        unknown = {**node.schema["system_schema.column_masks"][0], "keyspace_name": "b", "column_name": "c0"}
-        node.schema["system_schema.column_masks"].append({**unknown, "function_argument_types": ["frozen<some_udt>"]})
+        unknown = {
+            **node.schema["system_schema.column_masks"][0],
+            "keyspace_name": "b",
+            "column_name": "c0",
+        }
+        node.schema["system_schema.column_masks"].append(
+            {**unknown, "function_argument_types": ["frozen<some_udt>"]}
+        )
         for at, kind in enumerate(masks):
             node.schema["system_schema.columns"].append(column("a", "t0", f"m{at}", type=kind))
         async with connected(node) as (cluster, _):
@@ -455,7 +522,10 @@ async def test_masks_with_values_of_all_kinds() -> None:
             assert [columns[f"m{at}"].mask.arguments for at in range(len(masks))] == [
                 (text,) for _, text in masks.values()
             ]
-            assert "a literal of type some_udt cannot be made" in cluster.metadata.keyspaces["b"].export_as_string()
+            assert (
+                "a literal of type some_udt cannot be made"
+                in cluster.metadata.keyspaces["b"].export_as_string()
+            )
 
 
 # -- what goes wrong ---------------------------------------------------------------------------------------------------
@@ -473,7 +543,12 @@ async def test_a_damaged_table_harms_no_other() -> None:
             if row["table_name"] == "t2":
                 row["comment"] = Encoded(b"\xff\xfe")
         node.schema["system_schema.types"] = [
-            {"keyspace_name": "a", "type_name": "u", "field_names": ["x"], "field_types": ["int", "int"]}
+            {
+                "keyspace_name": "a",
+                "type_name": "u",
+                "field_names": ["x"],
+                "field_types": ["int", "int"],
+            }
         ]
         index = {
             "keyspace_name": "a",
@@ -482,11 +557,19 @@ async def test_a_damaged_table_harms_no_other() -> None:
             "kind": "KEYS",
             "options": {"target": "id"},
         }
-        node.schema["system_schema.indexes"] = [index, {**index, "index_name": "j", "options": None}]
+        node.schema["system_schema.indexes"] = [
+            index,
+            {**index, "index_name": "j", "options": None},
+        ]
         async with connected(node) as (cluster, _):
             found = cluster.metadata.keyspaces["a"]
             tables = found.tables
-            assert [table._exc_info is not None for table in tables.values()] == [True, True, True, False]
+            assert [table._exc_info is not None for table in tables.values()] == [
+                True,
+                True,
+                True,
+                False,
+            ]
             assert "the type of column 'c0' is None" in tables["t0"].export_as_string()
             assert "unknown kind 'strange'" in tables["t1"].export_as_string()
             assert "cannot be decoded" in tables["t2"].export_as_string()
@@ -520,7 +603,9 @@ async def test_a_node_that_refuses_or_does_not_answer_schema_queries_is_left() -
 
 async def test_a_refresh_that_cannot_be_done_says_so() -> None:
     with FakeNode() as node:
-        async with connected(node, control_connection_timeout=0.05, max_schema_agreement_wait=0) as (cluster, _):
+        async with connected(
+            node, control_connection_timeout=0.05, max_schema_agreement_wait=0
+        ) as (cluster, _):
             node.prime(re.compile("system_schema.tables"), error(ErrorCode.INVALID))
             with pytest.raises(InvalidRequest):
                 await cluster.refresh_schema_metadata()
@@ -538,7 +623,9 @@ async def test_nodes_that_do_not_agree_are_not_read() -> None:
     with FakeCluster(2) as nodes:
         nodes[1].schema_version = nodes[1].host_id
         async with connected(nodes) as (cluster, _):
-            with pytest.raises(DriverException, match=r"did not agree on the schema within 0\.02 seconds"):
+            with pytest.raises(
+                DriverException, match=r"did not agree on the schema within 0\.02 seconds"
+            ):
                 await cluster.refresh_schema_metadata(max_schema_agreement_wait=0.02)
             await cluster.refresh_schema_metadata(max_schema_agreement_wait=0)
 
@@ -546,9 +633,15 @@ async def test_nodes_that_do_not_agree_are_not_read() -> None:
 # -- ScyllaDB ----------------------------------------------------------------------------------------------------------
 
 
-def make_scylladb(node: FakeNode, tables: list[dict[str, Any]], keyspaces: list[dict[str, Any]]) -> None:
+def make_scylladb(
+    node: FakeNode, tables: list[dict[str, Any]], keyspaces: list[dict[str, Any]]
+) -> None:
     """Have the node say that it is of ScyllaDB, and know these rows of its own schema tables."""
-    sharding = {"SHARD": "0", "NR_SHARDS": "1", "PARTITIONER": "org.apache.cassandra.dht.Murmur3Partitioner"}
+    sharding = {
+        "SHARD": "0",
+        "NR_SHARDS": "1",
+        "PARTITIONER": "org.apache.cassandra.dht.Murmur3Partitioner",
+    }
     sharding |= {"SHARDING_ALGORITHM": "biased-token-round-robin", "SHARDING_IGNORE_MSB": "12"}
     node.supported |= {f"SCYLLA_{name}": [value] for name, value in sharding.items()}
     names = [
@@ -573,26 +666,37 @@ async def test_what_scylladb_makes_by_itself_is_not_exported() -> None:
     }
     with FakeNode() as node:
         node.schema = schema("a", tables=1)
-        extensions = {"paxos_grace_seconds": b"\x0a\0\0\0", "scylla_tags": b"\0\0\0\0", "other": b"x"}
+        extensions = {
+            "paxos_grace_seconds": b"\x0a\0\0\0",
+            "scylla_tags": b"\0\0\0\0",
+            "other": b"x",
+        }
         node.schema["system_schema.tables"][0]["extensions"] = extensions
         for log in ("t0_scylla_cdc_log", "x_scylla_cdc_log"):
             add_table(node.schema, "a", log)
-        node.schema["system_schema.indexes"] = [{**index, "index_name": "i", "options": {"target": "c0"}}]
+        node.schema["system_schema.indexes"] = [
+            {**index, "index_name": "i", "options": {"target": "c0"}}
+        ]
         tag = bytes.fromhex("010000001a000000") + b"system:synchronous_updates" + b"\x04\0\0\0true"
         node.schema["system_schema.views"] = [
-            {**view, "view_name": name, "extensions": {"scylla_tags": tag}} for name in ("i_index", "j_index")
+            {**view, "view_name": name, "extensions": {"scylla_tags": tag}}
+            for name in ("i_index", "j_index")
         ]
         for name in ("i_index", "j_index"):
             node.schema["system_schema.columns"].append(column("a", name, "id", "partition_key", 0))
         names = [row["table_name"] for row in node.schema["system_schema.tables"]]
-        own = [{"keyspace_name": "a", "table_name": name} for name in (*names, "i_index", "j_index")]
+        own = [
+            {"keyspace_name": "a", "table_name": name} for name in (*names, "i_index", "j_index")
+        ]
         own[0] |= {"cdc": cdc, "tablets": {"min_tablet_count": "8"}}
         make_scylladb(node, own, [])
         async with connected(node) as (cluster, _):
             found = cluster.metadata.keyspaces["a"]
             assert sorted(found.views) == ["i_index", "j_index"]
             assert len(found.tables) == 3
-            made = [line for line in found.export_as_string().splitlines() if line.startswith("CREATE")]
+            made = [
+                line for line in found.export_as_string().splitlines() if line.startswith("CREATE")
+            ]
             assert made == [
                 made[0],
                 "CREATE TABLE a.t0 (",
@@ -611,7 +715,13 @@ async def test_what_scylladb_makes_by_itself_is_not_exported() -> None:
 
 
 async def test_indexes_of_scylladb() -> None:
-    types = {"c0": "int", "c1": "frozen<map<int, text>>", "c2": "set<int>", "C3": "map<text, int>", 'C"4': "int"}
+    types = {
+        "c0": "int",
+        "c1": "frozen<map<int, text>>",
+        "c2": "set<int>",
+        "C3": "map<text, int>",
+        'C"4': "int",
+    }
     targets = {
         '{"pk":["id","C3"],"ck":["C\\"4"]}': '(id, "C3"), "C""4"',
         "c1": "full(c1)",
@@ -625,7 +735,10 @@ async def test_indexes_of_scylladb() -> None:
     with FakeNode() as node:
         node.schema = schema("a", tables=1)
         columns = [column("a", "t0", name, type=kind) for name, kind in types.items()]
-        node.schema["system_schema.columns"] = [*columns, column("a", "t0", "id", "partition_key", 0)]
+        node.schema["system_schema.columns"] = [
+            *columns,
+            column("a", "t0", "id", "partition_key", 0),
+        ]
         node.schema["system_schema.indexes"] = [
             {
                 "keyspace_name": "a",
@@ -639,7 +752,8 @@ async def test_indexes_of_scylladb() -> None:
         async with connected(node) as (cluster, _):
             indexes = cluster.metadata.keyspaces["a"].indexes
             assert [index.as_cql_query() for index in indexes.values()] == [
-                f"CREATE INDEX i{at} ON a.t0 ({target})" for at, target in enumerate(targets.values())
+                f"CREATE INDEX i{at} ON a.t0 ({target})"
+                for at, target in enumerate(targets.values())
             ]
 
 
@@ -651,7 +765,10 @@ async def test_a_column_with_the_name_of_an_index_target() -> None:
         index = {"keyspace_name": "a", "table_name": "t0", "index_name": "i", "kind": "COMPOSITES"}
         node.schema["system_schema.indexes"] = [{**index, "options": {"target": "values(v)"}}]
         async with connected(node) as (cluster, _):
-            assert cluster.metadata.keyspaces["a"].indexes["i"].as_cql_query() == "CREATE INDEX i ON a.t0 (values(v))"
+            assert (
+                cluster.metadata.keyspaces["a"].indexes["i"].as_cql_query()
+                == "CREATE INDEX i ON a.t0 (values(v))"
+            )
 
 
 @pytest.mark.parametrize(
@@ -660,17 +777,28 @@ async def test_a_column_with_the_name_of_an_index_target() -> None:
         ([], "tablets = {'enabled': false}"),
         ([{"keyspace_name": "a", "initial_tablets": None}], "tablets = {'enabled': false}"),
         ([{"keyspace_name": "a", "initial_tablets": 0}], "tablets = {'enabled': true}"),
-        ([{"keyspace_name": "a", "initial_tablets": 8}], "tablets = {'enabled': true, 'initial': 8}"),
+        (
+            [{"keyspace_name": "a", "initial_tablets": 8}],
+            "tablets = {'enabled': true, 'initial': 8}",
+        ),
     ],
 )
 async def test_tablets_are_said_to_be_used_or_not(row: list[dict[str, Any]], clause: str) -> None:
     with FakeNode() as node:
         node.schema = schema("a", tables=0)
-        local = {"keyspace_name": "l", "durable_writes": True, "replication": {"class": "LocalStrategy"}}
+        local = {
+            "keyspace_name": "l",
+            "durable_writes": True,
+            "replication": {"class": "LocalStrategy"},
+        }
         node.schema["system_schema.keyspaces"].append(local)
         make_scylladb(node, [], row)
         async with connected(node) as (cluster, _):
-            assert cluster.metadata.keyspaces["a"].as_cql_query().endswith(f"durable_writes = true AND {clause}")
+            assert (
+                cluster.metadata.keyspaces["a"]
+                .as_cql_query()
+                .endswith(f"durable_writes = true AND {clause}")
+            )
             assert cluster.metadata.keyspaces["l"].tablets is None
             await cluster.refresh_keyspace_metadata("a")
             assert cluster.metadata.keyspaces["a"].as_cql_query().endswith(clause)
@@ -706,7 +834,10 @@ async def test_the_schema_is_read_again_where_its_version_is_another(changed: bo
                 other.schema_version = other.host_id
             nodes.stop_node(nodes.node_at(host.address), tell=False)
             await until(
-                cluster, lambda: getattr(cluster.get_control_connection_host(), "address", None) == other.address
+                cluster,
+                lambda: (
+                    getattr(cluster.get_control_connection_host(), "address", None) == other.address
+                ),
             )
             if changed:
                 await until(cluster, lambda: list(cluster.metadata.keyspaces) == ["a", "b"])
@@ -727,7 +858,9 @@ def test_threads_get_the_same_objects() -> None:
 
             def look() -> None:
                 start.wait(WAIT)
-                seen.append([id(table) for table in cluster.metadata.keyspaces["a"].tables.values()])
+                seen.append(
+                    [id(table) for table in cluster.metadata.keyspaces["a"].tables.values()]
+                )
 
             threads = [threading.Thread(target=look) for _ in range(8)]
             for one in threads:

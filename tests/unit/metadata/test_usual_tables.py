@@ -14,7 +14,12 @@ from tests.conftest import Twins
 from tests.unit.metadata.test_column_rows import page, row
 
 NAMES = RowNames(("keyspace_name", "table_name", "comment", "extensions", "flags"))
-ROWS = [row(b"a"), row(b"id", b"partition_key", 0), row(b"c", b"clustering", 0, b"desc"), row(b"s", b"static")]
+ROWS = [
+    row(b"a"),
+    row(b"id", b"partition_key", 0),
+    row(b"c", b"clustering", 0, b"desc"),
+    row(b"s", b"static"),
+]
 
 
 def source(twins: Any, rows: Any = ROWS, names: RowNames = NAMES, **changes: Any) -> TableSource:
@@ -23,7 +28,12 @@ def source(twins: Any, rows: Any = ROWS, names: RowNames = NAMES, **changes: Any
     twins.column_rows.note_runs(columns.rows_of, page(*rows), 0, len(rows))
     values = {"extensions": {}, "flags": frozenset({"compound"}), **changes}
     made = TableSource(
-        "ks", "t", names, ("ks", "t", "a comment", values["extensions"], values["flags"]), False, columns
+        "ks",
+        "t",
+        names,
+        ("ks", "t", "a comment", values["extensions"], values["flags"]),
+        False,
+        columns,
     )
     for name, value in changes.items():
         if hasattr(made, name):
@@ -60,7 +70,11 @@ def test_it_is_what_is_made_step_by_step(twins: Twins, monkeypatch: pytest.Monke
         {"error": ValueError("damaged")},
         {"triggers": ({"trigger_name": "x", "options": {}},)},
         {"dropped": ({"column_name": "x", "type": "int", "dropped_time": None},)},
-        {"masks": ({"column_name": "a", "function_keyspace": "system", "function_name": "mask_null"},)},
+        {
+            "masks": (
+                {"column_name": "a", "function_keyspace": "system", "function_name": "mask_null"},
+            )
+        },
         {"scylla": ({"cdc": None},)},
         {"columns": None},
         {"flags": frozenset({"dense"})},

@@ -9,7 +9,12 @@ from typing import Any
 import pytest
 
 from cassandra.metadata.host import Host
-from cassandra.policies import AdaptivePolicy, DCAwareRoundRobinPolicy, HostFilterPolicy, RoundRobinPolicy
+from cassandra.policies import (
+    AdaptivePolicy,
+    DCAwareRoundRobinPolicy,
+    HostFilterPolicy,
+    RoundRobinPolicy,
+)
 from cassandra.policies.adaptive import ENOUGH_ANSWERS, JUDGE_INTERVAL
 
 from .test_token_aware import hosts_at, plan, populated, statement
@@ -33,7 +38,9 @@ class Engine:
         self.observers.append(observer)
 
 
-def made(policy: AdaptivePolicy | None = None, **settings: Any) -> tuple[AdaptivePolicy, Engine, list[Host], Any]:
+def made(
+    policy: AdaptivePolicy | None = None, **settings: Any
+) -> tuple[AdaptivePolicy, Engine, list[Host], Any]:
     hosts = hosts_at([("dc1", "r1")] * 3)
     policy = policy or AdaptivePolicy(RoundRobinPolicy(), **settings)
     metadata = populated(policy, hosts, ks={"class": "SimpleStrategy", "replication_factor": "3"})
@@ -48,7 +55,12 @@ def first(policy: Any, query: Any = None) -> Host:
     return found
 
 
-def answer(policy: AdaptivePolicy, engine: Engine, latencies: dict[Host, float], times: int = ENOUGH_ANSWERS) -> None:
+def answer(
+    policy: AdaptivePolicy,
+    engine: Engine,
+    latencies: dict[Host, float],
+    times: int = ENOUGH_ANSWERS,
+) -> None:
     """Each host answers so many times, then the clock goes on far enough for a judgement."""
     for _ in range(times):
         for host, seconds in latencies.items():

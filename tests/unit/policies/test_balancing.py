@@ -51,7 +51,9 @@ def cluster_of(hosts: list[Any], replicas: list[Any] | None = None) -> Any:
     return SimpleNamespace(metadata=FakeMetadata(replicas or [], hosts), endpoints_resolved=[])
 
 
-def populated(policy: LoadBalancingPolicy, hosts: list[Any], replicas: list[Any] | None = None) -> LoadBalancingPolicy:
+def populated(
+    policy: LoadBalancingPolicy, hosts: list[Any], replicas: list[Any] | None = None
+) -> LoadBalancingPolicy:
     policy.populate(cluster_of(hosts, replicas), hosts)
     return policy
 
@@ -80,7 +82,11 @@ def test_round_robin_without_hosts_is_empty() -> None:
     assert plan(populated(RoundRobinPolicy(), [])) == []
 
 
-@given(st.lists(st.tuples(st.sampled_from(["up", "down", "add", "remove"]), st.integers(0, 5)), max_size=60))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["up", "down", "add", "remove"]), st.integers(0, 5)), max_size=60
+    )
+)
 def test_any_history_leaves_each_live_host_once(events: list[tuple[str, int]]) -> None:
     hosts = [FakeHost(str(i), f"dc{i % 2}", f"r{i % 3}") for i in range(6)]
     policies = [
@@ -107,7 +113,9 @@ def test_any_history_leaves_each_live_host_once(events: list[tuple[str, int]]) -
 def test_local_data_centre_first_then_some_of_the_others() -> None:
     local = [FakeHost(f"l{i}", "here") for i in range(3)]
     remote = [FakeHost(f"r{i}", "there") for i in range(3)]
-    policy = populated(DCAwareRoundRobinPolicy("here", used_hosts_per_remote_dc=2), [*remote, *local])
+    policy = populated(
+        DCAwareRoundRobinPolicy("here", used_hosts_per_remote_dc=2), [*remote, *local]
+    )
     made = plan(policy)
     assert set(made[:3]) == set(local)
     assert len(made) == 5
@@ -149,7 +157,12 @@ def test_the_contact_points_data_centre_is_local_by_default() -> None:
 
 
 def test_rack_then_data_centre_then_the_rest() -> None:
-    hosts = [FakeHost("a", "dc", "r1"), FakeHost("b", "dc", "r2"), FakeHost("c", "dc", "r1"), FakeHost("d", "x", "r1")]
+    hosts = [
+        FakeHost("a", "dc", "r1"),
+        FakeHost("b", "dc", "r2"),
+        FakeHost("c", "dc", "r1"),
+        FakeHost("d", "x", "r1"),
+    ]
     policy = populated(RackAwareRoundRobinPolicy("dc", "r1", used_hosts_per_remote_dc=1), hosts)
     made = plan(policy)
     assert set(made[:2]) == {hosts[0], hosts[2]}
@@ -183,7 +196,9 @@ def test_replicas_are_shuffled_but_not_for_lightweight_transactions() -> None:
     assert len(orders) > 1
     fixed = {tuple(map(repr, plan(policy, statement(lwt=True))[:5])) for _ in range(20)}
     assert fixed == {("0", "1", "2", "3", "4")}
-    unshuffled = populated(TokenAwarePolicy(RoundRobinPolicy(), shuffle_replicas=False), hosts, hosts[:5])
+    unshuffled = populated(
+        TokenAwarePolicy(RoundRobinPolicy(), shuffle_replicas=False), hosts, hosts[:5]
+    )
     assert {tuple(map(repr, plan(unshuffled, statement())[:5])) for _ in range(20)} == fixed
 
 
@@ -207,7 +222,9 @@ def test_white_list_and_filter_leave_others_out() -> None:
     assert listed.distance(hosts[0]) == HostDistance.IGNORED
     listed.on_up(hosts[0])
     assert hosts[0] not in plan(listed)
-    filtered = populated(HostFilterPolicy(RoundRobinPolicy(), lambda host: host.address != "10.0.0.2"), hosts)
+    filtered = populated(
+        HostFilterPolicy(RoundRobinPolicy(), lambda host: host.address != "10.0.0.2"), hosts
+    )
     assert hosts[2] not in plan(filtered)
     assert filtered.distance(hosts[2]) == HostDistance.IGNORED
     assert filtered.distance(hosts[1]) == HostDistance.LOCAL

@@ -70,7 +70,9 @@ def test_a_plan_is_the_live_replicas_and_then_the_rest(twins: Twins) -> None:
         asked.append((keyspace, query))
         return [c, d, b, a]
 
-    plan = iter(twins.plans.replica_plan((a, b, c), SimpleNamespace(make_query_plan=rest), "ks", "query"))
+    plan = iter(
+        twins.plans.replica_plan((a, b, c), SimpleNamespace(make_query_plan=rest), "ks", "query")
+    )
     assert [next(plan), next(plan)] == [a, c]
     assert asked == []
     assert list(plan) == [d, b]
@@ -81,7 +83,9 @@ def test_a_plan_is_the_live_replicas_and_then_the_rest(twins: Twins) -> None:
 def test_a_plan_sees_a_host_go_down_while_it_is_used(twins: Twins) -> None:
     a, b = Opaque("a", True), Opaque("b", True)
     plan = iter(
-        twins.plans.replica_plan((a, b), SimpleNamespace(make_query_plan=lambda keyspace, query: ()), None, None)
+        twins.plans.replica_plan(
+            (a, b), SimpleNamespace(make_query_plan=lambda keyspace, query: ()), None, None
+        )
     )
     assert next(plan) is a
     b.is_up = False
@@ -103,7 +107,10 @@ def test_of_the_first_two_the_less_busy_one_is_taken(twins: Twins) -> None:
     busy = {a: 9, b: 1, c: 9}
 
     def firsts(router: Any, shuffle: bool) -> set[str]:
-        return {next(router.plan(b"key", shuffle, nobody, None, None, busy.__getitem__)).name for _ in range(60)}
+        return {
+            next(router.plan(b"key", shuffle, nobody, None, None, busy.__getitem__)).name
+            for _ in range(60)
+        }
 
     order = made.of_key(b"key")
     router = twins.plans.Router(made, [0, 0, 0], 5)
@@ -120,7 +127,10 @@ def test_of_the_first_two_the_less_busy_one_is_taken(twins: Twins) -> None:
 # -- planners --------------------------------------------------------------------------------------------------------------
 
 Column = namedtuple("Column", "keyspace_name table_name name type")
-COLUMNS = [Column("ks", "t", name, kind) for name, kind in (("a", Int32Type), ("b", UTF8Type), ("c", Int32Type))]
+COLUMNS = [
+    Column("ks", "t", name, kind)
+    for name, kind in (("a", Int32Type), ("b", UTF8Type), ("c", Int32Type))
+]
 
 
 class Prepared(PreparedStatement):
@@ -153,7 +163,9 @@ class Placed:
     placement_version = 1
 
     def __init__(self, twins: Any, replicas: int = 3) -> None:
-        ring = twins.ring.TokenRing([[str((number * 6 + own) << 57) for number in range(10)] for own in range(6)])
+        ring = twins.ring.TokenRing(
+            [[str((number * 6 + own) << 57) for number in range(10)] for own in range(6)]
+        )
         self.hosts = tuple(Opaque(name, True) for name in "abcdef")
         self.map = twins.ring.simple_map(ring, self.hosts, replicas, replicas)
 
@@ -165,11 +177,19 @@ BOUND: dict[str, Any] = {
     "one column": lambda number: bound(prepared([0]), (number, "text", 1)),
     "another column": lambda number: bound(prepared([1]), (1, f"text {number}", 1)),
     "two columns": lambda number: bound(prepared([2, 1]), (number, "text", number)),
-    "a key of its own": lambda number: bound(prepared([0]), (7, "text", 1), routing_key=b"key %d" % number),
-    "a key in parts": lambda number: bound(prepared([0]), (7, "text", 1), routing_key=[b"key", b"%d" % number]),
+    "a key of its own": lambda number: bound(
+        prepared([0]), (7, "text", 1), routing_key=b"key %d" % number
+    ),
+    "a key in parts": lambda number: bound(
+        prepared([0]), (7, "text", 1), routing_key=[b"key", b"%d" % number]
+    ),
     "a program's class": lambda number: bound(prepared([0], Prepared), (number, "text", 1)),
-    "no indexes, a key": lambda number: bound(prepared([]), (7, "text", 1), routing_key=b"key %d" % number),
-    "a statement": lambda number: SimpleStatement("SELECT", routing_key=b"%d" % number, keyspace="ks"),
+    "no indexes, a key": lambda number: bound(
+        prepared([]), (7, "text", 1), routing_key=b"key %d" % number
+    ),
+    "a statement": lambda number: SimpleStatement(
+        "SELECT", routing_key=b"%d" % number, keyspace="ks"
+    ),
 }
 
 
@@ -213,7 +233,9 @@ def test_there_is_no_plan_without_a_key_a_router_or_the_same_cluster(twins: Twin
 
 def test_each_keyspace_has_its_replicas(twins: Twins) -> None:
     one, two = Placed(twins, 1), Placed(twins, 2)
-    planner = twins.plans.Planner(one, {"ks": one.router(twins), "two": two.router(twins)}, NOBODY, False)
+    planner = twins.plans.Planner(
+        one, {"ks": one.router(twins), "two": two.router(twins)}, NOBODY, False
+    )
     for number in range(20):
         keyspace, placed = ("ks", one) if number % 2 else ("two", two)
         statement = bound(prepared([0]), (number, "text", 1), keyspace=keyspace)
@@ -221,7 +243,8 @@ def test_each_keyspace_has_its_replicas(twins: Twins) -> None:
 
 
 @pytest.mark.parametrize(
-    ("is_lwt", "level"), [(True, None), (False, ConsistencyLevel.SERIAL), (False, ConsistencyLevel.LOCAL_SERIAL)]
+    ("is_lwt", "level"),
+    [(True, None), (False, ConsistencyLevel.SERIAL), (False, ConsistencyLevel.LOCAL_SERIAL)],
 )
 def test_who_wants_one_order_has_the_ring_s(is_lwt: bool, level: int | None, twins: Twins) -> None:
     placed = Placed(twins)
@@ -231,7 +254,9 @@ def test_who_wants_one_order_has_the_ring_s(is_lwt: bool, level: int | None, twi
 
     planner = twins.plans.Planner(placed, {"ks": placed.router(twins)}, NOBODY, True, busy)
     statement = bound(prepared([0], is_lwt=is_lwt), (5, "text", 1), consistency_level=level)
-    simple = SimpleStatement("SELECT", routing_key=b"5", keyspace="ks", consistency_level=ConsistencyLevel.SERIAL)
+    simple = SimpleStatement(
+        "SELECT", routing_key=b"5", keyspace="ks", consistency_level=ConsistencyLevel.SERIAL
+    )
     for _ in range(20):
         assert tuple(planner.plan(None, statement)) == placed.map.of_key(statement.routing_key)
         assert tuple(planner.plan(None, simple)) == placed.map.of_key(b"5")
@@ -284,7 +309,17 @@ def test_a_policy_plans_slowly_where_its_planner_cannot(twins: Twins) -> None:
 
 
 @pytest.mark.parametrize(
-    "tiers", [(), ((),), ("a",), ("abc",), ("ab", "", "cde"), ("", "a"), (tuple(range(200)),), [["a", "b"], ["c"]]]
+    "tiers",
+    [
+        (),
+        ((),),
+        ("a",),
+        ("abc",),
+        ("ab", "", "cde"),
+        ("", "a"),
+        (tuple(range(200)),),
+        [["a", "b"], ["c"]],
+    ],
 )
 def test_each_tier_is_rotated_by_itself(tiers: Any, twins: Twins) -> None:
     for start in (0, 1, 2, 3, 65, 10**6):

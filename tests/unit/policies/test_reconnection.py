@@ -6,7 +6,10 @@ import itertools
 
 import pytest
 
-from cassandra.policies.reconnection import ConstantReconnectionPolicy, ExponentialReconnectionPolicy
+from cassandra.policies.reconnection import (
+    ConstantReconnectionPolicy,
+    ExponentialReconnectionPolicy,
+)
 
 
 def test_constant_reconnection() -> None:

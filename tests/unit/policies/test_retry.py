@@ -37,14 +37,25 @@ UNSAFE = SimpleNamespace(is_idempotent=False)
 def test_default_on_read_timeout(
     required: int, received: int, data: bool, retry: int, expected: tuple[int, int | None]
 ) -> None:
-    assert RetryPolicy().on_read_timeout(UNSAFE, QUORUM, required, received, data, retry) == expected
+    assert (
+        RetryPolicy().on_read_timeout(UNSAFE, QUORUM, required, received, data, retry) == expected
+    )
 
 
 def test_default_on_write_timeout_retries_the_batch_log_alone() -> None:
     policy = RetryPolicy()
-    assert policy.on_write_timeout(UNSAFE, ONE, WriteType.BATCH_LOG, 1, 0, 0) == (RetryPolicy.RETRY, ONE)
-    assert policy.on_write_timeout(UNSAFE, ONE, WriteType.BATCH_LOG, 1, 0, 1) == (RetryPolicy.RETHROW, None)
-    assert policy.on_write_timeout(UNSAFE, ONE, WriteType.SIMPLE, 1, 0, 0) == (RetryPolicy.RETHROW, None)
+    assert policy.on_write_timeout(UNSAFE, ONE, WriteType.BATCH_LOG, 1, 0, 0) == (
+        RetryPolicy.RETRY,
+        ONE,
+    )
+    assert policy.on_write_timeout(UNSAFE, ONE, WriteType.BATCH_LOG, 1, 0, 1) == (
+        RetryPolicy.RETHROW,
+        None,
+    )
+    assert policy.on_write_timeout(UNSAFE, ONE, WriteType.SIMPLE, 1, 0, 0) == (
+        RetryPolicy.RETHROW,
+        None,
+    )
 
 
 def test_default_never_sends_again_what_is_not_idempotent() -> None:
@@ -58,7 +69,9 @@ def test_default_never_sends_again_what_is_not_idempotent() -> None:
 def test_fallthrough_never_retries() -> None:
     policy = FallthroughRetryPolicy()
     assert policy.on_read_timeout(SAFE, ONE, 1, 1, False, 0)[0] == RetryPolicy.RETHROW
-    assert policy.on_write_timeout(SAFE, ONE, WriteType.BATCH_LOG, 1, 0, 0)[0] == RetryPolicy.RETHROW
+    assert (
+        policy.on_write_timeout(SAFE, ONE, WriteType.BATCH_LOG, 1, 0, 0)[0] == RetryPolicy.RETHROW
+    )
     assert policy.on_unavailable(SAFE, ONE, 1, 0, 0)[0] == RetryPolicy.RETHROW
     assert policy.on_request_error(SAFE, ONE, OSError(), 0)[0] == RetryPolicy.RETHROW
 
@@ -70,8 +83,13 @@ def test_downgrading_takes_what_the_replicas_can_give() -> None:
     assert policy.on_read_timeout(SAFE, SERIAL, 3, 2, False, 0) == (RetryPolicy.RETHROW, None)
     assert policy.on_read_timeout(SAFE, QUORUM, 3, 2, False, 1) == (RetryPolicy.RETHROW, None)
     assert policy.on_write_timeout(SAFE, QUORUM, WriteType.SIMPLE, 2, 1, 0)[0] == RetryPolicy.IGNORE
-    assert policy.on_write_timeout(SAFE, QUORUM, WriteType.SIMPLE, 2, 0, 0)[0] == RetryPolicy.RETHROW
-    assert policy.on_write_timeout(SAFE, QUORUM, WriteType.UNLOGGED_BATCH, 2, 1, 0) == (RetryPolicy.RETRY, ONE)
+    assert (
+        policy.on_write_timeout(SAFE, QUORUM, WriteType.SIMPLE, 2, 0, 0)[0] == RetryPolicy.RETHROW
+    )
+    assert policy.on_write_timeout(SAFE, QUORUM, WriteType.UNLOGGED_BATCH, 2, 1, 0) == (
+        RetryPolicy.RETRY,
+        ONE,
+    )
     assert policy.on_unavailable(SAFE, QUORUM, 2, 1, 0) == (RetryPolicy.RETRY, ONE)
     assert policy.on_unavailable(SAFE, SERIAL, 2, 1, 0) == (RetryPolicy.RETRY_NEXT_HOST, None)
 

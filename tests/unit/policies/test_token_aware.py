@@ -53,7 +53,10 @@ def cluster_of(hosts: list[Host], **replication: dict[str, str]) -> Any:
     )
     chosen = replication or {"ks": {"class": "NetworkTopologyStrategy", "dc1": "2", "dc2": "1"}}
     metadata.replace_replication(
-        {name: ReplicationStrategy.create(options["class"], options) for name, options in chosen.items()}
+        {
+            name: ReplicationStrategy.create(options["class"], options)
+            for name, options in chosen.items()
+        }
     )
     return SimpleNamespace(metadata=metadata, endpoints_resolved=[])
 
@@ -64,7 +67,9 @@ def populated(policy: LoadBalancingPolicy, hosts: list[Host], **replication: dic
     return cluster.metadata
 
 
-def statement(key: bytes | None = b"key", keyspace: str | None = "ks", lwt: bool = False, **more: Any) -> Any:
+def statement(
+    key: bytes | None = b"key", keyspace: str | None = "ks", lwt: bool = False, **more: Any
+) -> Any:
     """What has all that a planner looks at: without a consistency level it would be planned slowly."""
     asked = {"consistency_level": None, **more}
     return SimpleNamespace(routing_key=key, keyspace=keyspace, is_lwt=lambda: lwt, **asked)
@@ -79,14 +84,24 @@ POLICIES: dict[str, Callable[[], LoadBalancingPolicy]] = {
     "data centre": lambda: DCAwareRoundRobinPolicy("dc1", used_hosts_per_remote_dc=9),
     "rack": lambda: RackAwareRoundRobinPolicy("dc1", "r2", used_hosts_per_remote_dc=9),
     "token, round robin": lambda: TokenAwarePolicy(RoundRobinPolicy()),
-    "token, data centre": lambda: TokenAwarePolicy(DCAwareRoundRobinPolicy("dc1", used_hosts_per_remote_dc=9)),
-    "token, rack": lambda: TokenAwarePolicy(RackAwareRoundRobinPolicy("dc1", "r2", used_hosts_per_remote_dc=9)),
-    "token, filter": lambda: TokenAwarePolicy(HostFilterPolicy(RoundRobinPolicy(), lambda host: True)),
-    "adaptive": lambda: AdaptivePolicy(RackAwareRoundRobinPolicy("dc1", "r1", used_hosts_per_remote_dc=9)),
+    "token, data centre": lambda: TokenAwarePolicy(
+        DCAwareRoundRobinPolicy("dc1", used_hosts_per_remote_dc=9)
+    ),
+    "token, rack": lambda: TokenAwarePolicy(
+        RackAwareRoundRobinPolicy("dc1", "r2", used_hosts_per_remote_dc=9)
+    ),
+    "token, filter": lambda: TokenAwarePolicy(
+        HostFilterPolicy(RoundRobinPolicy(), lambda host: True)
+    ),
+    "adaptive": lambda: AdaptivePolicy(
+        RackAwareRoundRobinPolicy("dc1", "r1", used_hosts_per_remote_dc=9)
+    ),
     "default": lambda: DefaultLoadBalancingPolicy(TokenAwarePolicy(RoundRobinPolicy())),
 }
 BY_TOKEN = [kind for kind in POLICIES if "token" in kind or kind in ("adaptive", "default")]
-EVENTS = st.lists(st.tuples(st.sampled_from(["up", "down", "add", "remove"]), st.integers(0, 5)), max_size=30)
+EVENTS = st.lists(
+    st.tuples(st.sampled_from(["up", "down", "add", "remove"]), st.integers(0, 5)), max_size=30
+)
 
 
 @pytest.mark.parametrize("kind", list(POLICIES))
@@ -128,7 +143,9 @@ def test_what_is_ignored_is_in_no_plan() -> None:
         key = bytes([number])
         made = plan(policy, statement(key))
         assert set(made) == set(hosts[:4])
-        assert set(made[:2]) == {host for host in metadata.get_replicas("ks", key) if host.datacenter == "dc1"}
+        assert set(made[:2]) == {
+            host for host in metadata.get_replicas("ks", key) if host.datacenter == "dc1"
+        }
 
 
 def test_the_own_racks_replica_is_first() -> None:
@@ -147,7 +164,9 @@ def test_plans_follow_the_hosts_tokens_and_the_replication() -> None:
     metadata.replace_replication(
         {"ks": ReplicationStrategy.create("NetworkTopologyStrategy", {"dc2": "1"}), "other": None}
     )
-    assert {plan(policy, statement(bytes([number])))[0].datacenter for number in range(60)} == {"dc2"}
+    assert {plan(policy, statement(bytes([number])))[0].datacenter for number in range(60)} == {
+        "dc2"
+    }
     metadata.replace_hosts([*hosts[:4], hosts[5]])
     policy.on_remove(hosts[4])
     assert {plan(policy, statement(bytes([number])))[0] for number in range(60)} == {hosts[5]}
@@ -193,7 +212,9 @@ def test_shuffling_may_be_switched_while_requests_run() -> None:
     assert len({tuple(plan(policy, query)[:3]) for _ in range(60)}) > 1
     policy.shuffle_replicas = False
     assert not policy.shuffle_replicas
-    assert {tuple(plan(policy, query)[:3]) for _ in range(60)} == {tuple(metadata.get_replicas("ks", b"key"))}
+    assert {tuple(plan(policy, query)[:3]) for _ in range(60)} == {
+        tuple(metadata.get_replicas("ks", b"key"))
+    }
     policy.shuffle_replicas = True
     assert len({tuple(plan(policy, query)[:3]) for _ in range(60)}) > 1
 
@@ -221,7 +242,9 @@ def test_tables_may_have_replicas_of_their_own() -> None:
     ring_replicas = set(metadata.get_replicas("ks", b"key"))
     other = next(host for host in hosts if host not in ring_replicas)
     assert set(plan(policy, statement(table="tablets"))[:3]) == ring_replicas
-    metadata.table_replicas = lambda keyspace, table, key: [other] if (keyspace, table) == ("ks", "tablets") else None
+    metadata.table_replicas = lambda keyspace, table, key: (
+        [other] if (keyspace, table) == ("ks", "tablets") else None
+    )
     assert plan(policy, statement(table="tablets"))[0] is other
     assert set(plan(policy, statement(table="plain"))[:3]) == ring_replicas
     metadata.table_replicas = None
@@ -330,10 +353,16 @@ def test_white_lists_and_filters_hold_for_replicas() -> None:
     hosts = hosts_at()
     listed = TokenAwarePolicy(WhiteListRoundRobinPolicy(["10.0.0.1"]))
     populated(listed, hosts)
-    assert {host for number in range(30) for host in plan(listed, statement(bytes([number])))} == {hosts[1]}
-    filtered = HostFilterPolicy(TokenAwarePolicy(RoundRobinPolicy()), lambda host: host.rack == "r1")
+    assert {host for number in range(30) for host in plan(listed, statement(bytes([number])))} == {
+        hosts[1]
+    }
+    filtered = HostFilterPolicy(
+        TokenAwarePolicy(RoundRobinPolicy()), lambda host: host.rack == "r1"
+    )
     populated(filtered, hosts)
-    assert {host.rack for number in range(30) for host in plan(filtered, statement(bytes([number])))} == {"r1"}
+    assert {
+        host.rack for number in range(30) for host in plan(filtered, statement(bytes([number])))
+    } == {"r1"}
 
 
 def test_the_old_name_of_the_default_policy() -> None:
@@ -344,7 +373,9 @@ def test_the_old_name_of_the_default_policy() -> None:
     assert plan(policy, SimpleNamespace(target_host="10.0.0.3"))[0] is hosts[3]
 
 
-def test_both_implementations_make_the_same_plans(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_both_implementations_make_the_same_plans(
+    twins: Twins, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("cassandra.policies.token_aware.plans", twins.plans)
     monkeypatch.setattr("cassandra.metadata.placement.replication.rings", twins.ring)
     monkeypatch.setattr("cassandra.metadata.placement.routing.rings", twins.ring)

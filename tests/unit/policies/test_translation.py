@@ -8,8 +8,17 @@ from typing import Any
 
 import pytest
 
-from cassandra.engine.endpoint import DefaultEndPoint, DefaultEndPointFactory, EndPoint, SniEndPointFactory
-from cassandra.policies.translation import AddressTranslator, EC2MultiRegionTranslator, IdentityTranslator
+from cassandra.engine.endpoint import (
+    DefaultEndPoint,
+    DefaultEndPointFactory,
+    EndPoint,
+    SniEndPointFactory,
+)
+from cassandra.policies.translation import (
+    AddressTranslator,
+    EC2MultiRegionTranslator,
+    IdentityTranslator,
+)
 
 NAMES = {"54.1.2.3": "ec2-54-1-2-3.compute.example", "2001:db8::1": "six.example"}
 ADDRESSES = {"ec2-54-1-2-3.compute.example": "10.0.0.3", "six.example": "fd00::3"}
@@ -57,20 +66,30 @@ class Nat(AddressTranslator):
 
 
 def made(row: dict[str, Any], translator: Any = None, port: int = 9042) -> EndPoint:
-    factory = DefaultEndPointFactory().configure(SimpleNamespace(address_translator=translator, port=port))
+    factory = DefaultEndPointFactory().configure(
+        SimpleNamespace(address_translator=translator, port=port)
+    )
     return factory.create(row)
 
 
 @pytest.mark.parametrize(
     ("row", "address", "port"),
     [
-        ({"native_address": "10.0.0.1", "native_port": 9043, "peer": "10.9.9.9"}, "192.168.0.1", 9043),
+        (
+            {"native_address": "10.0.0.1", "native_port": 9043, "peer": "10.9.9.9"},
+            "192.168.0.1",
+            9043,
+        ),
         ({"rpc_address": "10.0.0.1", "peer": "10.9.9.9"}, "192.168.0.1", 19042),
         ({"rpc_address": "10.0.0.1", "rpc_port": 9044, "key": "local"}, "192.168.0.1", 9044),
         ({"rpc_address": "0.0.0.0", "peer": "10.0.0.2"}, "192.168.0.2", 19042),
         ({"native_address": "::", "peer": "10.0.0.2"}, "192.168.0.2", 19042),
         (
-            {"rpc_address": "0.0.0.0", "broadcast_address": "10.0.0.3", "listen_address": "10.9.9.9"},
+            {
+                "rpc_address": "0.0.0.0",
+                "broadcast_address": "10.0.0.3",
+                "listen_address": "10.9.9.9",
+            },
             "192.168.0.3",
             19042,
         ),
@@ -90,7 +109,9 @@ def test_only_what_programs_give_may_block() -> None:
         pass
 
     def may_block(factory: Any, translator: Any) -> bool:
-        return bool(factory.configure(SimpleNamespace(address_translator=translator, port=9042)).may_block)
+        return bool(
+            factory.configure(SimpleNamespace(address_translator=translator, port=9042)).may_block
+        )
 
     assert not may_block(DefaultEndPointFactory(), IdentityTranslator())
     assert not may_block(DefaultEndPointFactory(), None)

@@ -7,7 +7,13 @@ from types import ModuleType
 from typing import Any
 
 from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
-from cassandra.protocol.columnar.layouts import DEFAULT_OPTIONS, ColumnArray, ColumnOptions, Layout, layout_of
+from cassandra.protocol.columnar.layouts import (
+    DEFAULT_OPTIONS,
+    ColumnArray,
+    ColumnOptions,
+    Layout,
+    layout_of,
+)
 from cassandra.protocol.messages.results import ResultMessage
 from cassandra.protocol.opcodes import RESULT_KIND_ROWS
 from tests.unit.protocol.wire import value
@@ -23,7 +29,9 @@ def message_of(
     columns: dict[str, Any], rows: Sequence[Sequence[Cell]], paging_state: bytes | None = None
 ) -> ResultMessage:
     """A ROWS result with `columns`, cassandra.cqltypes classes by name."""
-    metadata = ResultMetadata([ColumnMetadata("ks", "t", name, kind) for name, kind in columns.items()])
+    metadata = ResultMetadata(
+        [ColumnMetadata("ks", "t", name, kind) for name, kind in columns.items()]
+    )
     return message_with(metadata, page_of(rows), len(rows), paging_state)
 
 
@@ -43,14 +51,24 @@ def column_plan(twins: Any, kinds: Sequence[Any], options: ColumnOptions = DEFAU
     codecs: ModuleType = twins.codecs
     names = [f"c{index}" for index in range(len(kinds))]
     return twins.column_buffers.ColumnPlan(
-        names, [kind.build_codec(codecs) for kind in kinds], [layout_of(kind, options) for kind in kinds]
+        names,
+        [kind.build_codec(codecs) for kind in kinds],
+        [layout_of(kind, options) for kind in kinds],
     )
 
 
 def dumped(column: ColumnArray) -> Any:
     """All of `column` as plain objects, for comparisons."""
-    buffers = [None if buffer is None else bytes(memoryview(buffer).cast("B")) for buffer in column.buffers]
-    return column.layout, column.length, column.null_count, buffers, [dumped(child) for child in column.children]
+    buffers = [
+        None if buffer is None else bytes(memoryview(buffer).cast("B")) for buffer in column.buffers
+    ]
+    return (
+        column.layout,
+        column.length,
+        column.null_count,
+        buffers,
+        [dumped(child) for child in column.children],
+    )
 
 
 # Types whose values Python's datetime cannot always hold, as the numbers that they are.
@@ -83,7 +101,11 @@ def _millis(layout: Layout, item: Any) -> Any:
     if not layout.format.startswith("ts") or isinstance(item, int):
         return item
     days = item.toordinal() - 719163
-    return ((days * 24 + item.hour) * 60 + item.minute) * 60_000 + item.second * 1000 + item.microsecond // 1000
+    return (
+        ((days * 24 + item.hour) * 60 + item.minute) * 60_000
+        + item.second * 1000
+        + item.microsecond // 1000
+    )
 
 
 def _pairs(layout: Layout, item: Any) -> Any:
@@ -103,6 +125,7 @@ _CONVERT: dict[str, Any] = {
     "vector": lambda layout, item: [as_column(layout.children[0], one) for one in item],
     "map": _pairs,
     "struct": lambda layout, item: {
-        name: as_column(child, one) for name, child, one in zip(layout.names, layout.children, item, strict=True)
+        name: as_column(child, one)
+        for name, child, one in zip(layout.names, layout.children, item, strict=True)
     },
 }

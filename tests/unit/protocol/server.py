@@ -37,9 +37,7 @@ class Server:
         out = b""
         for stream, opcode, _flags, body, version in self.reader.feed(data):
             if version not in self.versions:
-                refusal = (
-                    f"Invalid or unsupported protocol version ({version}); supported versions are (3/v3, 4/v4, 5/v5)"
-                )
+                refusal = f"Invalid or unsupported protocol version ({version}); supported versions are (3/v3, 4/v4, 5/v5)"
                 self.writer.add(stream, 0, 0, int32(0x0A) + string(refusal))
                 out += self.writer.take()
                 continue
@@ -77,7 +75,12 @@ class Server:
     def _on_token(self, stream: int, body: bytes) -> bytes:
         self.tokens.append(body[4:])
         if body[4:] == b"wrong":
-            self.writer.add(stream, 0, 0, int32(0x0100) + string("Provided username and/or password are incorrect"))
+            self.writer.add(
+                stream,
+                0,
+                0,
+                int32(0x0100) + string("Provided username and/or password are incorrect"),
+            )
         elif self.challenges:
             self.challenges -= 1
             self.writer.add(stream, 0x0E, 0, value(b"challenge"))

@@ -48,7 +48,9 @@ def _nothing_stays(twins: Twins) -> Iterator[None]:
 
 
 def column(twins: Twins, rows: int = 2) -> ColumnArray:
-    made: ColumnArray = column_plan(twins, KINDS).read(page_of([ROW, [None] * len(ROW)] * (rows // 2)), 0, rows)
+    made: ColumnArray = column_plan(twins, KINDS).read(
+        page_of([ROW, [None] * len(ROW)] * (rows // 2)), 0, rows
+    )
     return made
 
 
@@ -68,7 +70,9 @@ class Exported:
         self.columns = columns
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[Any, Any]:
-        return self.capsules.schema_capsule(self.columns.layout), self.capsules.array_capsule(self.columns)
+        return self.capsules.schema_capsule(self.columns.layout), self.capsules.array_capsule(
+            self.columns
+        )
 
 
 class Streamed:
@@ -171,7 +175,9 @@ def test_streams(twins: Twins) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     pages = [column(twins), column(twins, 4), column(twins, 0)]
     following = iter(pages)
-    reader = pyarrow.RecordBatchReader.from_stream(Streamed(twins, pages[0].layout, lambda: next(following, None)))
+    reader = pyarrow.RecordBatchReader.from_stream(
+        Streamed(twins, pages[0].layout, lambda: next(following, None))
+    )
     assert [batch.num_rows for batch in reader] == [2, 4, 0]
     assert pyarrow.table(Streamed(twins, pages[0].layout, lambda: None)).num_rows == 0
 
@@ -194,7 +200,9 @@ def test_streams_are_read_by_other_threads(twins: Twins) -> None:
 
     def read() -> None:
         pages = iter([column(twins)] * 50)
-        counts.append(pyarrow.table(Streamed(twins, column(twins).layout, lambda: next(pages, None))).num_rows)
+        counts.append(
+            pyarrow.table(Streamed(twins, column(twins).layout, lambda: next(pages, None))).num_rows
+        )
 
     threads = [threading.Thread(target=read) for _ in range(4)]
     for thread in threads:
@@ -221,7 +229,11 @@ def test_thousands_of_exports_keep_nothing(twins: Twins) -> None:
 def test_what_is_no_column_is_an_error_and_leaves_nothing_behind(twins: Twins) -> None:
     made = column(twins)
     bad = ColumnArray(
-        made.layout, 2, 0, (None,), (*made.children[:-1], ColumnArray(made.children[-1].layout, 2, 0, (3,), ()))
+        made.layout,
+        2,
+        0,
+        (None,),
+        (*made.children[:-1], ColumnArray(made.children[-1].layout, 2, 0, (3,), ())),
     )
     with pytest.raises(TypeError):
         twins.arrow_capsules.array_capsule(bad)

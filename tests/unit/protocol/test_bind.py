@@ -20,9 +20,14 @@ def test_bind_encodes_in_order(twins: Twins) -> None:
 
 
 def test_null_unset_and_missing(twins: Twins) -> None:
-    plan = twins.bind.BindPlan(columns(twins.codecs, a="int32", b="int32", c="int32", d="int32"), None)
+    plan = twins.bind.BindPlan(
+        columns(twins.codecs, a="int32", b="int32", c="int32", d="int32"), None
+    )
     block = plan.bind((1, None, UNSET_VALUE), 4)
-    assert block.data == b"\x00\x00\x00\x04\x00\x00\x00\x01\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff\xfe"
+    assert (
+        block.data
+        == b"\x00\x00\x00\x04\x00\x00\x00\x01\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff\xfe"
+    )
     assert block.values() == [b"\x00\x00\x00\x01", None, UNSET_VALUE, UNSET_VALUE]
     assert block.count == 4
     assert block.has_unset

@@ -51,7 +51,10 @@ def test_the_same_as_row_by_row(twins: Twins, data: st.DataObject) -> None:
     row = st.tuples(*[st.none() | st.just(UNSET_VALUE) | values for _, values in kinds])
     rows = data.draw(st.lists(row, max_size=6))
     names = [f"c{number}" for number in range(len(kinds))]
-    made = [FakeColumn(name, kind.build_codec(twins.codecs)) for name, (kind, _) in zip(names, kinds, strict=True)]
+    made = [
+        FakeColumn(name, kind.build_codec(twins.codecs))
+        for name, (kind, _) in zip(names, kinds, strict=True)
+    ]
     plan = twins.bind.BindPlan(made, None)
     expected = [plan.bind(row, 4) for row in rows]
     block = plan.bind_many(rows, 4)
@@ -59,14 +62,24 @@ def test_the_same_as_row_by_row(twins: Twins, data: st.DataObject) -> None:
     assert (len(block), block.count, block.width) == (len(rows), len(rows), len(kinds))
     assert block.size == sum(len(one.data) for one in expected)
     assert block.has_unset == any(one.has_unset for one in expected)
-    assert plan.bind_many([dict(zip(names, row, strict=True)) for row in rows], 4).rows() == expected
+    assert (
+        plan.bind_many([dict(zip(names, row, strict=True)) for row in rows], 4).rows() == expected
+    )
     assert plan.bind_many(map(list, rows), 4).rows() == expected
-    assert plan.bind_many([SimpleNamespace(**dict(zip(names, row, strict=True))) for row in rows], 4).rows() == expected
+    assert (
+        plan.bind_many(
+            [SimpleNamespace(**dict(zip(names, row, strict=True))) for row in rows], 4
+        ).rows()
+        == expected
+    )
     growing = twins.bind.RowsBlock(len(kinds))
     for row in rows:
         plan.bind_into(growing, row, 4)
     assert growing.rows() == expected
-    same = [FakeColumn(name, kind.build_codec(reference)) for name, (kind, _) in zip(names, kinds, strict=True)]
+    same = [
+        FakeColumn(name, kind.build_codec(reference))
+        for name, (kind, _) in zip(names, kinds, strict=True)
+    ]
     python = Twins("python").bind.BindPlan(same, None)
     assert [one.data for one in python.bind_many(rows, 4).rows()] == [one.data for one in expected]
 
@@ -94,13 +107,17 @@ def test_fields_by_their_aliases(twins: Twins) -> None:
         more=(int, 0),
     )
     swapped = pydantic.create_model(
-        "Swapped", a=(str, pydantic.Field(validation_alias="b")), b=(int, pydantic.Field(validation_alias="a"))
+        "Swapped",
+        a=(str, pydantic.Field(validation_alias="b")),
+        b=(int, pydantic.Field(validation_alias="a")),
     )
     forms = [attrs.make_class("Declared", declared)(1, "x"), model(a=1, b="x"), swapped(a=1, b="x")]
     assert plan.bind_many(forms, 4).rows() == [expected] * len(forms)
     assert [plan.bind_row(form, 4) for form in forms] == [expected] * len(forms)
     longer = attrs.make_class("Longer", {**declared, "extra": attrs.field(default=0)})
-    with pytest.raises(ValueError, match="row 0: Longer has the field 'extra', but the bind markers are a, b"):
+    with pytest.raises(
+        ValueError, match="row 0: Longer has the field 'extra', but the bind markers are a, b"
+    ):
         plan.bind_many([longer(1, "x")], 4)
     shorter = attrs.make_class("Shorter", ["_b"])
     assert plan.bind_many([shorter("x")], 4).rows() == [plan.bind((UNSET_VALUE, "x"), 4)]
@@ -233,7 +250,9 @@ def test_threads_that_add_to_one_block(twins: Twins) -> None:
         thread.start()
     for thread in threads:
         thread.join(60)
-    assert sorted(one.data for one in block.rows()) == sorted(plan.bind((i, str(i)), 4).data for i in range(2000))
+    assert sorted(one.data for one in block.rows()) == sorted(
+        plan.bind((i, str(i)), 4).data for i in range(2000)
+    )
 
 
 def test_a_tuple_costs_no_object(compiled: Twins) -> None:
@@ -261,8 +280,13 @@ def test_a_body_of_rows_is_that_of_single_statements(twins: Twins) -> None:
         other = (True, b"other", plan.bind((1, "y"), 4))
         many = (True, b"id", plan.bind_many(rows, 4))
         for version in (3, 4, 5):
-            expected = twins.bodies.batch_body(1, [between, *one_by_one, other, *one_by_one], params(), version)
-            assert twins.bodies.batch_body(1, [between, many, other, many], params(), version) == expected
+            expected = twins.bodies.batch_body(
+                1, [between, *one_by_one, other, *one_by_one], params(), version
+            )
+            assert (
+                twins.bodies.batch_body(1, [between, many, other, many], params(), version)
+                == expected
+            )
 
 
 def test_limits_of_a_body(twins: Twins) -> None:

@@ -57,7 +57,9 @@ def test_query_with_everything_on_version_4(twins: Twins) -> None:
 
 
 def test_query_with_everything_on_version_5(twins: Twins) -> None:
-    params = QueryParams(6, keyspace="ks", now_in_seconds=7, value_names=["x", "y", "z"], **EVERYTHING)
+    params = QueryParams(
+        6, keyspace="ks", now_in_seconds=7, value_names=["x", "y", "z"], **EVERYTHING
+    )
     body = twins.bodies.query_body("Q", params, 5)
     assert body == (
         b"\x00\x00\x00\x01Q"
@@ -81,11 +83,17 @@ def test_query_with_everything_on_version_5(twins: Twins) -> None:
 
 def test_negative_timestamp_and_unset_value(twins: Twins) -> None:
     body = twins.bodies.query_body("Q", QueryParams(1, [UNSET_VALUE], timestamp=-2), 4)
-    assert body == b"\x00\x00\x00\x01Q\x00\x01\x21\x00\x01\xff\xff\xff\xfe\xff\xff\xff\xff\xff\xff\xff\xfe"
+    assert (
+        body
+        == b"\x00\x00\x00\x01Q\x00\x01\x21\x00\x01\xff\xff\xff\xfe\xff\xff\xff\xff\xff\xff\xff\xfe"
+    )
 
 
 def test_no_values_and_no_page_size_set_no_flags(twins: Twins) -> None:
-    assert twins.bodies.query_body("Q", QueryParams(1, [], page_size=0), 4) == b"\x00\x00\x00\x01Q\x00\x01\x00"
+    assert (
+        twins.bodies.query_body("Q", QueryParams(1, [], page_size=0), 4)
+        == b"\x00\x00\x00\x01Q\x00\x01\x00"
+    )
 
 
 def test_execute(twins: Twins) -> None:
@@ -94,9 +102,18 @@ def test_execute(twins: Twins) -> None:
     tail = b"\x00\x01\x00\x00\x00\x04\x00\x00\x00\x05"
     assert execute(b"\xaa\xbb", None, params, 3) == b"\x00\x02\xaa\xbb\x00\x0a\x03" + tail
     assert execute(b"\xaa\xbb", None, params, 4) == b"\x00\x02\xaa\xbb\x00\x0a\x03" + tail
-    assert execute(b"\xaa\xbb", b"\xcc", params, 4) == b"\x00\x02\xaa\xbb\x00\x01\xcc\x00\x0a\x03" + tail
-    assert execute(b"\xaa\xbb", b"\xcc", params, 5) == b"\x00\x02\xaa\xbb\x00\x01\xcc\x00\x0a\x00\x00\x00\x03" + tail
-    assert execute(b"\xaa\xbb", None, params, 5) == b"\x00\x02\xaa\xbb\x00\x00\x00\x0a\x00\x00\x00\x03" + tail
+    assert (
+        execute(b"\xaa\xbb", b"\xcc", params, 4)
+        == b"\x00\x02\xaa\xbb\x00\x01\xcc\x00\x0a\x03" + tail
+    )
+    assert (
+        execute(b"\xaa\xbb", b"\xcc", params, 5)
+        == b"\x00\x02\xaa\xbb\x00\x01\xcc\x00\x0a\x00\x00\x00\x03" + tail
+    )
+    assert (
+        execute(b"\xaa\xbb", None, params, 5)
+        == b"\x00\x02\xaa\xbb\x00\x00\x00\x0a\x00\x00\x00\x03" + tail
+    )
 
 
 def test_execute_ends_with_the_tablet_block_where_there_is_one(twins: Twins) -> None:
@@ -109,11 +126,18 @@ def test_execute_takes_a_block_of_values_as_it_is(twins: Twins) -> None:
     body = twins.bodies.execute_body(b"\xaa", None, QueryParams(1, block), 4)
     assert body == b"\x00\x01\xaa\x00\x01\x01\x00\x02\x00\x00\x00\x01z\xff\xff\xff\xff"
     named = twins.bodies.query_body("Q", QueryParams(1, block, ["a", "b"]), 4)
-    assert named == b"\x00\x00\x00\x01Q\x00\x01\x41\x00\x02\x00\x01a\x00\x00\x00\x01z\x00\x01b\xff\xff\xff\xff"
+    assert (
+        named
+        == b"\x00\x00\x00\x01Q\x00\x01\x41\x00\x02\x00\x01a\x00\x00\x00\x01z\x00\x01b\xff\xff\xff\xff"
+    )
 
 
 def test_batch_version_4(twins: Twins) -> None:
-    statements = [(True, b"\x01\x02", [b"v", None, UNSET_VALUE]), (False, "INSERT", None), (0, b"DELETE", [])]
+    statements = [
+        (True, b"\x01\x02", [b"v", None, UNSET_VALUE]),
+        (False, "INSERT", None),
+        (0, b"DELETE", []),
+    ]
     params = QueryParams(4, serial_consistency=8, timestamp=1)
     assert twins.bodies.batch_body(1, statements, params, 4) == (
         b"\x01"
@@ -197,7 +221,9 @@ def test_unset_is_refused_on_version_3(twins: Twins) -> None:
         (QueryParams(1, [b"a"], [None]), TypeError, "a value's name is None"),  # type: ignore[list-item]
     ],
 )
-def test_what_does_not_fit_is_named(twins: Twins, params: QueryParams, error: type[Exception], match: str) -> None:
+def test_what_does_not_fit_is_named(
+    twins: Twins, params: QueryParams, error: type[Exception], match: str
+) -> None:
     with pytest.raises(error, match=match):
         twins.bodies.query_body("Q", params, 5)
 
@@ -250,17 +276,28 @@ class Octets(bytes):
 def test_ids_states_and_queries_may_be_any_bytes(twins: Twins, kind: Any) -> None:
     bodies = twins.bodies
     state = QueryParams(1, paging_state=kind(b"ps"))
-    assert bodies.query_body(kind(b"Q"), state, 4) == b"\x00\x00\x00\x01Q\x00\x01\x08\x00\x00\x00\x02ps"
-    assert bodies.execute_body(kind(b"i"), kind(b"m"), QueryParams(1), 4) == b"\x00\x01i\x00\x01m\x00\x01\x00"
+    assert (
+        bodies.query_body(kind(b"Q"), state, 4)
+        == b"\x00\x00\x00\x01Q\x00\x01\x08\x00\x00\x00\x02ps"
+    )
+    assert (
+        bodies.execute_body(kind(b"i"), kind(b"m"), QueryParams(1), 4)
+        == b"\x00\x01i\x00\x01m\x00\x01\x00"
+    )
     expected = b"\x00\x00\x01\x01\x00\x01i\x00\x00\x00\x01\x00"
     assert bodies.batch_body(0, [(True, kind(b"i"), None)], QueryParams(1), 4) == expected
 
 
 def test_names_may_be_of_a_class_derived_from_str(twins: Twins) -> None:
     bodies = twins.bodies
-    assert bodies.prepare_body(Text("Q"), Text("ks"), 5) == b"\x00\x00\x00\x01Q\x00\x00\x00\x01\x00\x02ks"
+    assert (
+        bodies.prepare_body(Text("Q"), Text("ks"), 5)
+        == b"\x00\x00\x00\x01Q\x00\x00\x00\x01\x00\x02ks"
+    )
     named = QueryParams(1, [b"v"], [Text("n")], keyspace=Text("ks"))
-    expected = b"\x00\x00\x00\x01Q\x00\x01\x00\x00\x00\xc1\x00\x01\x00\x01n\x00\x00\x00\x01v\x00\x02ks"
+    expected = (
+        b"\x00\x00\x00\x01Q\x00\x01\x00\x00\x00\xc1\x00\x01\x00\x01n\x00\x00\x00\x01v\x00\x02ks"
+    )
     assert bodies.query_body(Text("Q"), named, 5) == expected
 
 
@@ -279,6 +316,9 @@ def test_bodies_of_every_size_around_those_where_the_buffer_grows(twins: Twins, 
     )  # fmt: skip
     assert twins.bodies.batch_body(1, statements, QueryParams(1), 4) == expected
     expected = (
-        b"\x01\x00\x02\x01\x00\x02id\x00\x01" + length + value + b"\x01\x00\x02id\x00\x01\x00\x00\x00\x01y\x00\x01\x00"
+        b"\x01\x00\x02\x01\x00\x02id\x00\x01"
+        + length
+        + value
+        + b"\x01\x00\x02id\x00\x01\x00\x00\x00\x01y\x00\x01\x00"
     )
     assert twins.bodies.batch_body(1, [statements[1], statements[0]], QueryParams(1), 4) == expected

@@ -19,15 +19,30 @@ from cassandra.protocol.columnar.layouts import ColumnOptions, layout_of, object
 from cassandra.protocol.columnar.pages import ArrowPage, ArrowSchema, arrow_array
 from tests.conftest import Twins
 from tests.unit.cqltypes.test_parity import TYPES, mutated, typed_values
-from tests.unit.cqltypes.test_wire import ADDRESS, CONTAINERS, SCALARS, list_of, map_of, set_of, tuple_of, vector_of
+from tests.unit.cqltypes.test_wire import (
+    ADDRESS,
+    CONTAINERS,
+    SCALARS,
+    list_of,
+    map_of,
+    set_of,
+    tuple_of,
+    vector_of,
+)
 from tests.unit.protocol.pages import as_column, column_plan, dumped, page_of, plainly
 from tests.unit.protocol.wire import int32, value
 
 # What columns refuse and rows do not.
-ONLY_COLUMNS = ("a key is null, which a column of maps cannot hold", "takes more than", "does not fit")
+ONLY_COLUMNS = (
+    "a key is null, which a column of maps cannot hold",
+    "takes more than",
+    "does not fit",
+)
 
 
-def read(twins: Any, kind: Any, cells: Sequence[bytes | None], options: ColumnOptions | None = None) -> Any:
+def read(
+    twins: Any, kind: Any, cells: Sequence[bytes | None], options: ColumnOptions | None = None
+) -> Any:
     """The one column of a page of `cells`."""
     plan = column_plan(twins, [kind], options or ColumnOptions())
     return plan.read(page_of([[cell] for cell in cells]), 0, len(cells)).children[0]
@@ -52,7 +67,9 @@ def is_bytes_only(kind: Any) -> bool:
     return layout.kind == "blob" and not issubclass(kind, t.BytesType)
 
 
-@pytest.mark.parametrize("case", [*SCALARS, *CONTAINERS], ids=lambda case: f"{case[0].__name__}-{case[2][:16]}")
+@pytest.mark.parametrize(
+    "case", [*SCALARS, *CONTAINERS], ids=lambda case: f"{case[0].__name__}-{case[2][:16]}"
+)
 def test_every_type_with_nulls_and_empty_values(twins: Twins, case: tuple[Any, Any, str]) -> None:
     kind, _, expected = case
     body = bytes.fromhex(expected)
@@ -66,16 +83,22 @@ def test_every_type_with_nulls_and_empty_values(twins: Twins, case: tuple[Any, A
         # Sets come in the order of the server, and rows have them sorted.
         found = [item if item is None else sorted(item, key=repr) for item in found]
         rows = [
-            row if row is None else sorted(row, key=lambda one: repr(as_column(layout.children[0], one)))
+            row
+            if row is None
+            else sorted(row, key=lambda one: repr(as_column(layout.children[0], one)))
             for row in rows
         ]
     assert found == [as_column(layout, row) for row in rows]
 
 
-@pytest.mark.parametrize("kind", list(dict.fromkeys(case[0] for case in [*SCALARS, *CONTAINERS])), ids=str)
+@pytest.mark.parametrize(
+    "kind", list(dict.fromkeys(case[0] for case in [*SCALARS, *CONTAINERS])), ids=str
+)
 def test_pyarrow_takes_the_buffers_without_a_capsule_too(twins: Twins, kind: Any) -> None:
     pyarrow = pytest.importorskip("pyarrow")
-    bodies = [bytes.fromhex(expected) for case, _, expected in [*SCALARS, *CONTAINERS] if case is kind]
+    bodies = [
+        bytes.fromhex(expected) for case, _, expected in [*SCALARS, *CONTAINERS] if case is kind
+    ]
     cells = [*bodies, None, b"", *bodies]
     column = read(twins, kind, cells)
     through_capsule = pyarrow.array(ArrowPage(column))
@@ -98,7 +121,14 @@ def test_nested_types_are_what_rows_have(twins: Twins, data: st.DataObject) -> N
 
 @pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 64, 1000])
 def test_every_number_of_rows(twins: Twins, count: int) -> None:
-    kinds = [t.Int32Type, t.UTF8Type, t.BooleanType, list_of(t.UTF8Type), vector_of(t.FloatType, 3), ADDRESS]
+    kinds = [
+        t.Int32Type,
+        t.UTF8Type,
+        t.BooleanType,
+        list_of(t.UTF8Type),
+        vector_of(t.FloatType, 3),
+        ADDRESS,
+    ]
     source = random.Random(count)
     samples = [
         struct.pack(">i", count),
@@ -115,7 +145,9 @@ def test_every_number_of_rows(twins: Twins, count: int) -> None:
         cells = [row[index] for row in rows]
         column = page.children[index]
         assert column.null_count == cells.count(None)
-        assert listed(column) == [as_column(column.layout, row) for row in rows_of(twins, kind, cells)]
+        assert listed(column) == [
+            as_column(column.layout, row) for row in rows_of(twins, kind, cells)
+        ]
 
 
 def test_buffers_are_arrows(twins: Twins) -> None:
@@ -137,14 +169,23 @@ def test_buffers_are_arrows(twins: Twins) -> None:
 def test_decimals_are_shown_as_python_shows_them(twins: Twins, unscaled: int, scale: int) -> None:
     size = (unscaled if unscaled >= 0 else ~unscaled).bit_length() // 8 + 1
     cell = struct.pack(">i", scale) + unscaled.to_bytes(size, "big", signed=True)
-    assert listed(read(twins, t.DecimalType, [cell])) == [str(rows_of(twins, t.DecimalType, [cell])[0])]
+    assert listed(read(twins, t.DecimalType, [cell])) == [
+        str(rows_of(twins, t.DecimalType, [cell])[0])
+    ]
 
 
 def test_varints_of_any_length(twins: Twins) -> None:
     numbers = [0, -1, 127, -128, 2**63 - 1, -(2**63), 2**63, -(10**5000)]
-    cells = [n.to_bytes((n if n >= 0 else ~n).bit_length() // 8 + 1, "big", signed=True) for n in numbers]
+    cells = [
+        n.to_bytes((n if n >= 0 else ~n).bit_length() // 8 + 1, "big", signed=True) for n in numbers
+    ]
     assert listed(read(twins, t.IntegerType, cells)) == [str(Decimal(n)) for n in numbers]
-    column = read(twins, t.IntegerType, [b"\x00" * 12 + b"\x05", *cells[:6], None], ColumnOptions(varints="int64"))
+    column = read(
+        twins,
+        t.IntegerType,
+        [b"\x00" * 12 + b"\x05", *cells[:6], None],
+        ColumnOptions(varints="int64"),
+    )
     assert listed(column) == [5, *numbers[:6], None]
     with pytest.raises(DecodeError, match=r'row 1, column "c0" \(varint\): .*does not fit 64 bits'):
         read(twins, t.IntegerType, [b"\x01", cells[6]], ColumnOptions(varints="int64"))
@@ -155,7 +196,9 @@ def test_decimals_of_a_chosen_scale(twins: Twins, precision: int) -> None:
     options = ColumnOptions(decimals=(precision, 2))
     encode = t.DecimalType.build_codec(twins.codecs).encode
     texts = ["1.25", "-1.25", "3", "1e3", "0", "0.5000", "-0.01", "9" * (precision - 2)]
-    found = listed(read(twins, t.DecimalType, [*[encode(Decimal(text)) for text in texts], None, b""], options))
+    found = listed(
+        read(twins, t.DecimalType, [*[encode(Decimal(text)) for text in texts], None, b""], options)
+    )
     assert found == [*[Decimal(text) for text in texts], None, None]
     for text in ("0.001", "9" * (precision - 1), "1e400", "1e-400"):
         with pytest.raises(DecodeError, match=r'row 1, column "c0" \(decimal\): .*without loss'):
@@ -191,7 +234,9 @@ def test_a_null_key_is_refused(twins: Twins) -> None:
 
 def test_a_null_of_a_huge_vector_takes_no_memory(twins: Twins) -> None:
     for element in (t.FloatType, t.UTF8Type, t.BooleanType):
-        with pytest.raises(DecodeError, match=r'column "c0" .*takes more than 2147483647 bytes as a column'):
+        with pytest.raises(
+            DecodeError, match=r'column "c0" .*takes more than 2147483647 bytes as a column'
+        ):
             read(twins, vector_of(element, 2**29), [None, None])
 
 
@@ -231,7 +276,9 @@ def test_types_of_ones_own_are_their_bytes(twins: Twins) -> None:
 
     assert listed(read(twins, Shouting, [b"a", None, b""])) == [b"a", None, b""]
     custom = t.lookup_casstype("com.example.Unknown")
-    assert listed(read(twins, list_of(custom), [int32(2) + value(b"\x00") + value(None)])) == [[b"\x00", None]]
+    assert listed(read(twins, list_of(custom), [int32(2) + value(b"\x00") + value(None)])) == [
+        [b"\x00", None]
+    ]
 
 
 def test_wrappers_are_what_they_wrap(twins: Twins) -> None:
@@ -272,7 +319,12 @@ def outcome(plan: Any, page: bytes, count: int) -> tuple[str, Any]:
 def test_mutated_values_read_the_same(compiled: Twins) -> None:
     source = random.Random(20261121)
     corpus = [bytes.fromhex(expected) for _, _, expected in [*SCALARS, *CONTAINERS]]
-    for kind in [*TYPES, set_of(ADDRESS), vector_of(list_of(t.UTF8Type), 2), list_of(map_of(t.UTF8Type, t.Int32Type))]:
+    for kind in [
+        *TYPES,
+        set_of(ADDRESS),
+        vector_of(list_of(t.UTF8Type), 2),
+        list_of(map_of(t.UTF8Type, t.Int32Type)),
+    ]:
         fast, slow = column_plan(compiled, [kind]), column_plan(Twins("python"), [kind])
         rows = compiled.rows.RowPlan(["c0"], [kind.build_codec(compiled.codecs)])
         for body in corpus:

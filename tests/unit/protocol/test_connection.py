@@ -77,7 +77,9 @@ SETTINGS: list[tuple[int, Any, str | None]] = [
 
 @pytest.mark.parametrize("challenges", [None, 0, 2])
 @pytest.mark.parametrize(("version", "wanted", "agreed"), SETTINGS)
-def test_back_to_back(twins: Twins, version: int, wanted: Any, agreed: str | None, challenges: int | None) -> None:
+def test_back_to_back(
+    twins: Twins, version: int, wanted: Any, agreed: str | None, challenges: int | None
+) -> None:
     client = Client(twins, version, compression=wanted, startup_options={"DRIVER_NAME": "test"})
     server = Server(twins, challenges=challenges)
     ready = client.run(server)
@@ -87,7 +89,10 @@ def test_back_to_back(twins: Twins, version: int, wanted: Any, agreed: str | Non
     assert server.startup == {
         "CQL_VERSION": "3.4.7", "DRIVER_NAME": "test", **({"COMPRESSION": agreed} if agreed else {})
     }  # fmt: skip
-    assert server.tokens == [b"first", b"second", b"third"][: 0 if challenges is None else challenges + 1]
+    assert (
+        server.tokens
+        == [b"first", b"second", b"third"][: 0 if challenges is None else challenges + 1]
+    )
     if challenges is not None:
         assert Authenticated(b"welcome") in client.said
         assert AuthenticationWanted("org.example.Authenticator") in client.said
@@ -110,7 +115,9 @@ def test_a_version_that_the_server_does_not_speak(twins: Twins, version: int) ->
 def test_a_beta_version_that_is_not_opted_in_to() -> None:
     protocol = ProtocolConnection(6)
     protocol.start()
-    body = int32(0x0A) + string("Beta version of the protocol used (6/v6-beta), but USE_BETA flag is unset")
+    body = int32(0x0A) + string(
+        "Beta version of the protocol used (6/v6-beta), but USE_BETA flag is unset"
+    )
     (refused,) = protocol.receive(0, 0, 0, body, 6)
     assert isinstance(refused, VersionRefused)
     assert ProtocolConnection(6, allow_beta=True).start() == [Send(0, 5, 0x10, b"")]
@@ -136,15 +143,25 @@ def test_a_wrong_password(twins: Twins) -> None:
 def test_a_compression_that_the_server_does_not_have(
     twins: Twins, version: int, wanted: str, offered: list[str], match: str
 ) -> None:
-    failed = Client(twins, version, compression=wanted).run(Server(twins, options={"COMPRESSION": offered}))
+    failed = Client(twins, version, compression=wanted).run(
+        Server(twins, options={"COMPRESSION": offered})
+    )
     assert isinstance(failed.error, ConnectionException)
     assert match in str(failed.error)
 
 
 def test_no_common_compression_is_none_where_it_is_not_insisted_on(twins: Twins) -> None:
-    assert Client(twins, 4, compression=True).run(Server(twins, options={"COMPRESSION": ["zip"]})).compression is None
     assert (
-        Client(twins, 5, compression=True).run(Server(twins, options={"COMPRESSION": ["snappy"]})).compression is None
+        Client(twins, 4, compression=True)
+        .run(Server(twins, options={"COMPRESSION": ["zip"]}))
+        .compression
+        is None
+    )
+    assert (
+        Client(twins, 5, compression=True)
+        .run(Server(twins, options={"COMPRESSION": ["snappy"]}))
+        .compression
+        is None
     )
 
 
@@ -199,7 +216,11 @@ def test_extensions_that_cannot_be_read_are_taken_as_absent(twins: Twins) -> Non
         "SCYLLA_LWT_ADD_METADATA_MARK": [],
     }
     features = Client(twins, 4).run(Server(twins, options=options)).features
-    assert (features.sharding_info, features.rate_limit_error, features.lwt_info) == (None, None, None)
+    assert (features.sharding_info, features.rate_limit_error, features.lwt_info) == (
+        None,
+        None,
+        None,
+    )
 
 
 EVERY_RESPONSE = {
@@ -240,7 +261,11 @@ def test_every_message_in_every_state(state: State, opcode: int) -> None:
         assert protocol.state is State.CLOSED
         expected: Any = ProtocolError
         if opcode == 0:
-            expected = AuthenticationFailed if state in (State.AUTH_SENT, State.AUTH_WANTED) else ConnectionException
+            expected = (
+                AuthenticationFailed
+                if state in (State.AUTH_SENT, State.AUTH_WANTED)
+                else ConnectionException
+            )
         assert isinstance(failed.error, expected)
 
 
@@ -264,5 +289,9 @@ def test_local_misuse_is_a_runtime_error() -> None:
 
 
 def test_offered_versions() -> None:
-    assert offered_versions({"PROTOCOL_VERSIONS": ["3/v3", "4/v4", "5/v5", "6/v6-beta"]}) == (5, 4, 3)
+    assert offered_versions({"PROTOCOL_VERSIONS": ["3/v3", "4/v4", "5/v5", "6/v6-beta"]}) == (
+        5,
+        4,
+        3,
+    )
     assert offered_versions({}) == ()

@@ -21,7 +21,9 @@ VOID, ROWS, SET_KEYSPACE, PREPARED, SCHEMA_CHANGE = ((opcodes.RESULT, kind) for 
 
 
 def allowed(request: int, text: str | None = None) -> set[Answer]:
-    return {answer for answer in ANSWERS if is_allowed(request, text, *answer)} - {(opcodes.ERROR, None)}
+    return {answer for answer in ANSWERS if is_allowed(request, text, *answer)} - {
+        (opcodes.ERROR, None)
+    }
 
 
 @pytest.mark.parametrize("request_opcode", sorted(ALLOWED))
@@ -63,7 +65,9 @@ def test_the_handshake_expects_the_same() -> None:
         State.AUTH_SENT: opcodes.AUTH_RESPONSE,
     }
     table = {(requests[state], (opcode, None)) for state, opcode in _TABLE}
-    assert table == {(request, answer) for request in requests.values() for answer in ALLOWED[request]}
+    assert table == {
+        (request, answer) for request in requests.values() for answer in ALLOWED[request]
+    }
 
 
 def test_the_message_names_both_and_no_values() -> None:
@@ -74,6 +78,8 @@ def test_the_message_names_both_and_no_values() -> None:
     )
 
 
-@pytest.mark.parametrize("text", ["/*" * 50_000, " " * 100_000, "--" * 50_000, "/* " + "*" * 100_000, "//\n" * 30_000])
+@pytest.mark.parametrize(
+    "text", ["/*" * 50_000, " " * 100_000, "--" * 50_000, "/* " + "*" * 100_000, "//\n" * 30_000]
+)
 def test_no_text_takes_long(text: str) -> None:
     assert first_word(text) == ""

@@ -22,7 +22,11 @@ PAIRS: list[tuple[str, Any, bytes]] = [
     ("stringlist", ["a", ""], b"\x00\x02\x00\x01a\x00\x00"),
     ("stringmap", {"a": "b"}, b"\x00\x01\x00\x01a\x00\x01b"),
     ("stringmultimap", {"a": ["b"]}, b"\x00\x01\x00\x01a\x00\x01\x00\x01b"),
-    ("bytesmap", {"a": b"b", "n": None}, b"\x00\x02\x00\x01a\x00\x00\x00\x01b\x00\x01n\xff\xff\xff\xff"),
+    (
+        "bytesmap",
+        {"a": b"b", "n": None},
+        b"\x00\x02\x00\x01a\x00\x00\x00\x01b\x00\x01n\xff\xff\xff\xff",
+    ),
     ("value", b"x", b"\x00\x00\x00\x01x"),
     ("value", None, b"\xff\xff\xff\xff"),
     ("inet", ("127.0.0.1", 9042), b"\x04\x7f\x00\x00\x01\x00\x00\x23\x52"),

@@ -24,11 +24,14 @@ SETTINGS = [(3, None), (4, None), (4, "lz4"), (4, "snappy"), (5, None), (5, "lz4
 def some_messages(version: int, sizes: Iterable[int] = (0, 1, 5, 9, 300, 700, 3000)) -> Messages:
     source = random.Random(1)
     return [
-        (stream, 8, 0, source.randbytes(size // 3) + b"ab" * (size // 3), version) for stream, size in enumerate(sizes)
+        (stream, 8, 0, source.randbytes(size // 3) + b"ab" * (size // 3), version)
+        for stream, size in enumerate(sizes)
     ]
 
 
-def pair(twins: Twins, version: int, algorithm: str | None, segmented: bool | None = None) -> tuple[Any, Any]:
+def pair(
+    twins: Twins, version: int, algorithm: str | None, segmented: bool | None = None
+) -> tuple[Any, Any]:
     """A server's writer and a client's reader, past the handshake."""
     writer = twins.frame.FrameWriter(version, responses=True)
     reader = twins.frame.FrameReader(version)
@@ -39,7 +42,9 @@ def pair(twins: Twins, version: int, algorithm: str | None, segmented: bool | No
     return writer, reader
 
 
-def stream_of(twins: Twins, version: int, algorithm: str | None, messages: Messages) -> tuple[bytes, Any]:
+def stream_of(
+    twins: Twins, version: int, algorithm: str | None, messages: Messages
+) -> tuple[bytes, Any]:
     writer, reader = pair(twins, version, algorithm)
     for stream, opcode, flags, body, _ in messages:
         writer.add(stream, opcode, flags, body)
@@ -71,14 +76,19 @@ def test_a_request_by_hand(twins: Twins) -> None:
     writer.add(258, 0x07, 0x02, b"body")
     assert writer.pending >= 4
     writer.add(-1, 0x05, 0, b"")
-    assert writer.take() == b"\x04\x02\x01\x02\x07\x00\x00\x00\x04body\x04\x00\xff\xff\x05\x00\x00\x00\x00"
+    assert (
+        writer.take()
+        == b"\x04\x02\x01\x02\x07\x00\x00\x00\x04body\x04\x00\xff\xff\x05\x00\x00\x00\x00"
+    )
     assert writer.pending == 0
     assert writer.take() == b""
 
 
 def test_a_response_by_hand(twins: Twins) -> None:
     reader = twins.frame.FrameReader(4)
-    assert reader.feed(b"\x84\x08\x01\x02\x08\x00\x00\x00\x04body\x84\x00\xff\xff\x0c\x00\x00\x00\x00") == [
+    assert reader.feed(
+        b"\x84\x08\x01\x02\x08\x00\x00\x00\x04body\x84\x00\xff\xff\x0c\x00\x00\x00\x00"
+    ) == [
         (258, 8, 8, b"body", 4),
         (-1, 12, 0, b"", 4),
     ]
@@ -117,7 +127,9 @@ def test_segments_begin_behind_what_was_added_before(twins: Twins) -> None:
     writer.add(0, 1, 0, b"startup")
     writer.enable_segments()
     writer.add(1, 7, 0, b"query")
-    assert writer.take() == envelope(5, 0, 0, 1, b"startup") + by_hand(envelope(5, 0, 1, 7, b"query"), True)
+    assert writer.take() == envelope(5, 0, 0, 1, b"startup") + by_hand(
+        envelope(5, 0, 1, 7, b"query"), True
+    )
 
 
 @pytest.mark.parametrize(("version", "algorithm"), SETTINGS)
@@ -128,7 +140,11 @@ def test_every_cut_in_two_and_every_step(twins: Twins, version: int, algorithm: 
         _, reader = pair(twins, version, algorithm)
         assert reader.feed(data[:cut]) + reader.feed(data[cut:]) == messages
         _, reader = pair(twins, version, algorithm)
-        assert through_buffers(reader, data[:cut], 1 << 20) + through_buffers(reader, data[cut:], 1 << 20) == messages
+        assert (
+            through_buffers(reader, data[:cut], 1 << 20)
+            + through_buffers(reader, data[cut:], 1 << 20)
+            == messages
+        )
     for step in (1, 2, 3, 7, 8, 9, 10, 13):
         _, reader = pair(twins, version, algorithm)
         out: Messages = []
@@ -193,7 +209,9 @@ def test_version_0_takes_any_version(twins: Twins) -> None:
 
 
 def test_an_error_may_come_in_the_servers_own_version(twins: Twins) -> None:
-    assert twins.frame.FrameReader(5).feed(envelope(0x84, 0, 0, 0, b"error")) == [(0, 0, 0, b"error", 4)]
+    assert twins.frame.FrameReader(5).feed(envelope(0x84, 0, 0, 0, b"error")) == [
+        (0, 0, 0, b"error", 4)
+    ]
     with pytest.raises(ProtocolError, match=r"version 4 .*version 5"):
         twins.frame.FrameReader(5).feed(envelope(0x84, 0, 0, 2, b""))
 
@@ -244,7 +262,11 @@ def test_a_request_of_300_mb_is_refused_before_anything_is_queued(twins: Twins) 
 def test_decompression_bombs(twins: Twins, algorithm: str) -> None:
     claims = {
         "lz4": [b"\xff\xff\xff\xff" + bytes(20), b"\x0f\xff\xff\xff" + bytes(20), b"\x00"],
-        "snappy": [b"\xff\xff\xff\xff\x0f" + bytes(20), b"\xff\xff\xff\x7f" + bytes(20), b"\xff" * 8],
+        "snappy": [
+            b"\xff\xff\xff\xff\x0f" + bytes(20),
+            b"\xff\xff\xff\x7f" + bytes(20),
+            b"\xff" * 8,
+        ],
     }
     for body in [*claims[algorithm], b"", b"garbage that is no block"]:
         _, reader = pair(twins, 4, algorithm)
@@ -263,7 +285,9 @@ def test_a_bomb_that_holds_what_it_claims_stops_at_the_limit(twins: Twins) -> No
 def test_an_lz4_body_that_is_shorter_than_it_says(twins: Twins) -> None:
     body = b"\x00\x00\x00\x64" + block.compress(b"x" * 50, store_size=False)
     _, reader = pair(twins, 4, "lz4")
-    with pytest.raises(ProtocolError, match=r"50 bytes where its header says 100|cannot be decompressed"):
+    with pytest.raises(
+        ProtocolError, match=r"50 bytes where its header says 100|cannot be decompressed"
+    ):
         reader.feed(envelope(0x84, 1, 0, 8, body))
 
 
@@ -287,12 +311,17 @@ def test_every_flipped_bit_of_a_segment_is_found(twins: Twins) -> None:
     [
         ([by_hand(envelope(0x85, 0, 0, 8, b"body")[:-1], True)], "ends in the middle"),
         ([by_hand(b"\x85\x00", True)], "ends in the middle"),
-        ([by_hand(envelope(0x85, 0, 0, 8, b"body")[:-1], False), by_hand(b"y", True)], "came in the middle"),
+        (
+            [by_hand(envelope(0x85, 0, 0, 8, b"body")[:-1], False), by_hand(b"y", True)],
+            "came in the middle",
+        ),
         ([by_hand(b"\x85\x00", False), by_hand(b"\x00\x00", True)], "came in the middle"),
         ([by_hand(envelope(0x84, 0, 0, 0, b""), True)], "version 4"),
     ],
 )
-def test_segments_that_contradict_their_envelopes(twins: Twins, segments: list[bytes], match: str) -> None:
+def test_segments_that_contradict_their_envelopes(
+    twins: Twins, segments: list[bytes], match: str
+) -> None:
     _, reader = pair(twins, 5, None)
     with pytest.raises(ProtocolError, match=match):
         feed_all(reader, segments)
@@ -307,7 +336,8 @@ def test_an_envelope_may_be_cut_anywhere_by_segments(twins: Twins) -> None:
 
 
 @pytest.mark.parametrize(
-    ("stored", "plain_size"), [(b"no block at all", 1000), (block.compress(b"x" * 50, store_size=False), 60), (b"", 5)]
+    ("stored", "plain_size"),
+    [(b"no block at all", 1000), (block.compress(b"x" * 50, store_size=False), 60), (b"", 5)],
 )
 def test_a_bad_lz4_segment(twins: Twins, stored: bytes, plain_size: int) -> None:
     _, reader = pair(twins, 5, "lz4")
@@ -327,7 +357,9 @@ def test_snappy_is_not_for_segments(twins: Twins) -> None:
 
 @pytest.mark.parametrize("size", [-1, 1 << 20])
 @pytest.mark.parametrize("segmented", [False, True])
-def test_more_than_the_buffer_holds_cannot_have_been_written(twins: Twins, size: int, segmented: bool) -> None:
+def test_more_than_the_buffer_holds_cannot_have_been_written(
+    twins: Twins, size: int, segmented: bool
+) -> None:
     reader = twins.frame.FrameReader(5)
     if segmented:
         reader.enable_segments()
@@ -366,6 +398,8 @@ def test_mutated_streams(twins: Twins, version: int, algorithm: str | None) -> N
             damaged[source.randrange(len(damaged))] = source.randrange(256)
         reader = pair(twins, version, algorithm)[1]
         try:
-            feed_all(reader, [bytes(damaged[pos : pos + 777]) for pos in range(0, len(damaged), 777)])
+            feed_all(
+                reader, [bytes(damaged[pos : pos + 777]) for pos in range(0, len(damaged), 777)]
+            )
         except ProtocolError:
             pass

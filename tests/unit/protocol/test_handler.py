@@ -22,7 +22,9 @@ from tests.unit.protocol.test_responses import TABLE, rows
 from tests.unit.protocol.wire import int32, short, string, value
 
 
-def decode(handler: Any, body: bytes, flags: int = 0, decompressor: Any = None, metadata: Any = None) -> Any:
+def decode(
+    handler: Any, body: bytes, flags: int = 0, decompressor: Any = None, metadata: Any = None
+) -> Any:
     return handler.decode_message(4, None, {}, 9, flags, 8, body, decompressor, metadata)
 
 
@@ -85,7 +87,12 @@ KINDS = {
     "double": (0x07, b"\x3f\xf8" + bytes(6), "float64", 1.5),
     "float": (0x08, b"\x3f\xc0\x00\x00", "float32", 1.5),
     "boolean": (0x04, b"\x01", "bool", True),
-    "timestamp": (0x0B, (86400000).to_bytes(8, "big"), "datetime64[ms]", numpy.datetime64("1970-01-02", "ms")),
+    "timestamp": (
+        0x0B,
+        (86400000).to_bytes(8, "big"),
+        "datetime64[ms]",
+        numpy.datetime64("1970-01-02", "ms"),
+    ),
     "date": (0x11, b"\x80\x00\x00\x01", "datetime64[D]", numpy.datetime64("1970-01-02")),
     "time": (0x12, (1000).to_bytes(8, "big"), "timedelta64[ns]", numpy.timedelta64(1000, "ns")),
     "text": (0x0D, b"x", "object", "x"),
@@ -96,7 +103,9 @@ KINDS = {
 def test_numpy_arrays(kind: str) -> None:
     code, data, dtype, expected = KINDS[kind]
     specs = TABLE + string("c") + short(code)
-    message = decode(NumpyProtocolHandler, rows(1, specs=specs, content=int32(2) + value(data) * 2, count=1))
+    message = decode(
+        NumpyProtocolHandler, rows(1, specs=specs, content=int32(2) + value(data) * 2, count=1)
+    )
     (arrays,) = message.decode(tuple_factory)
     assert arrays["c"].dtype == numpy.dtype(dtype)
     assert not isinstance(arrays["c"], numpy.ma.MaskedArray)
@@ -107,14 +116,21 @@ def test_numpy_arrays(kind: str) -> None:
 def test_a_boolean_of_any_byte_but_0_is_true_and_stored_as_1() -> None:
     specs = TABLE + string("c") + short(0x04)
     content = int32(4) + value(b"\x05") + value(b"\x00") + value(b"\xff") + value(None)
-    (arrays,) = decode(NumpyProtocolHandler, rows(1, specs=specs, content=content, count=1)).parsed_rows
+    (arrays,) = decode(
+        NumpyProtocolHandler, rows(1, specs=specs, content=content, count=1)
+    ).parsed_rows
     assert arrays["c"].view("u1").tolist()[:3] == [1, 0, 1]
     assert arrays["c"].mask.tolist() == [False, False, False, True]
     assert arrays["c"].sum() == 2
 
 
 def test_numpy_nulls_are_masked() -> None:
-    content = int32(3) + (value(int32(1)) + value(b"x")) + (value(None) + value(None)) + (value(int32(3)) + value(b""))
+    content = (
+        int32(3)
+        + (value(int32(1)) + value(b"x"))
+        + (value(None) + value(None))
+        + (value(int32(3)) + value(b""))
+    )
     (arrays,) = decode(NumpyProtocolHandler, rows(1, content=content)).parsed_rows
     assert arrays["a"].mask.tolist() == [False, True, False]
     assert arrays["a"].compressed().tolist() == [1, 3]
@@ -129,19 +145,34 @@ def test_numpy_of_an_empty_page_and_of_another_result() -> None:
 
 def test_numpy_errors_name_row_and_column() -> None:
     with pytest.raises(ValueError, match=r'row 0, column "a" \(int\): int: takes 4 bytes, got 3'):
-        _ = decode(NumpyProtocolHandler, rows(1, content=int32(1) + value(b"123") + value(b""))).parsed_rows
+        _ = decode(
+            NumpyProtocolHandler, rows(1, content=int32(1) + value(b"123") + value(b""))
+        ).parsed_rows
 
 
 def test_lists_in_an_object_column() -> None:
     specs = TABLE + string("l") + short(0x20) + short(0x09)
-    body = int32(2) + value(int32(1) + value(int32(4))) + value(int32(2) + value(int32(1)) + value(int32(2)))
-    (arrays,) = decode(NumpyProtocolHandler, rows(1, specs=specs, content=body, count=1)).parsed_rows
+    body = (
+        int32(2)
+        + value(int32(1) + value(int32(4)))
+        + value(int32(2) + value(int32(1)) + value(int32(2)))
+    )
+    (arrays,) = decode(
+        NumpyProtocolHandler, rows(1, specs=specs, content=body, count=1)
+    ).parsed_rows
     assert arrays["l"].tolist() == [[4], [1, 2]]
 
 
 def test_vectors_are_lists_as_they_always_were_here() -> None:
-    specs = TABLE + string("v") + short(0) + string("org.apache.cassandra.db.marshal.VectorType(Int32Type, 2)")
+    specs = (
+        TABLE
+        + string("v")
+        + short(0)
+        + string("org.apache.cassandra.db.marshal.VectorType(Int32Type, 2)")
+    )
     body = int32(1) + value(int32(1) + int32(2))
-    (arrays,) = decode(NumpyProtocolHandler, rows(1, specs=specs, content=body, count=1)).parsed_rows
+    (arrays,) = decode(
+        NumpyProtocolHandler, rows(1, specs=specs, content=body, count=1)
+    ).parsed_rows
     assert arrays["v"].dtype == object
     assert arrays["v"].tolist() == [[1, 2]]

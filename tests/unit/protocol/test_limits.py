@@ -25,7 +25,9 @@ from tests.unit.cqltypes.test_wire import list_of, tuple_of, vector_of
 from tests.unit.protocol.pages import column_plan
 from tests.unit.protocol.wire import short, string, value
 
-WIDE = t.UserType.make_udt_class("k", "wide", [f"f{at}" for at in range(1000)], [t.Int32Type] * 1000)
+WIDE = t.UserType.make_udt_class(
+    "k", "wide", [f"f{at}" for at in range(1000)], [t.Int32Type] * 1000
+)
 NESTED = t.UserType.make_udt_class("k", "nested", ["w", "v"], [WIDE, WIDE])
 
 
@@ -53,12 +55,15 @@ COSTLY: list[tuple[Any, bytes | None, int]] = [
 
 @pytest.mark.usefixtures("few_cells")
 @pytest.mark.parametrize(("kind", "cell", "most"), COSTLY, ids=range(len(COSTLY)))
-def test_nulls_stand_for_so_many_cells_of_a_column(twins: Twins, kind: Any, cell: bytes | None, most: int) -> None:
+def test_nulls_stand_for_so_many_cells_of_a_column(
+    twins: Twins, kind: Any, cell: bytes | None, most: int
+) -> None:
     plan = column_plan(twins, [kind])
     for count in (most // 2, most // 2, most // 2):  # each page by itself
         assert plan.read(value(cell) * count, 0, count).length == count
     with pytest.raises(
-        DecodeError, match=r'^(row \d+, )?column "c0" .*nulls stand for more cells .* limits.null_cells \(10000\)'
+        DecodeError,
+        match=r'^(row \d+, )?column "c0" .*nulls stand for more cells .* limits.null_cells \(10000\)',
     ):
         plan.read(value(cell) * (2 * most), 0, 2 * most)
     limits.null_cells *= 3
@@ -79,7 +84,9 @@ def test_missing_fields_have_a_limit_in_rows(twins: Twins, method: str) -> None:
     with pytest.raises(DecodeError, match=r'^row 0, column "c0" .*limits.null_cells \(10000\)'):
         list(getattr(plan, method)(page(11), 0, 1))
     for _ in range(3):
-        assert len(kind.deserialize(page(10)[4:], 5)) == len(kind.from_binary(page(10)[4:], 5)) == 10
+        assert (
+            len(kind.deserialize(page(10)[4:], 5)) == len(kind.from_binary(page(10)[4:], 5)) == 10
+        )
     with pytest.raises(DecodeError, match=r"limits.null_cells \(10000\)"):
         kind.deserialize(page(11)[4:], 5)
 
@@ -100,7 +107,9 @@ def test_null_vectors_cost_no_memory() -> None:
         page = plan.read(value(None) * 13, 0, 13)
         print(page.children[0].children[0].length, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
     """
-    done: subprocess.CompletedProcess[str] = run_python(code, {**WITH_TESTS, "CASS_DRIVER_IMPL": "c"})
+    done: subprocess.CompletedProcess[str] = run_python(
+        code, {**WITH_TESTS, "CASS_DRIVER_IMPL": "c"}
+    )
     assert done.stdout, done.stderr
     length, grown = map(int, done.stdout.split())
     assert (length, grown < 50) == (130_000_000, True)

@@ -47,18 +47,30 @@ def test_names_and_signatures(compiled: Twins, name: str) -> None:
         if isinstance(item, type):
             for method, function in vars(item).items():
                 if callable(function) and not method.startswith("_"):
-                    assert parameters(function) == parameters(getattr(other, method)), f"{called}.{method}"
-            assert {n for n in dir(other) if not n.startswith("_")} <= {n for n in dir(item) if not n.startswith("_")}
+                    assert parameters(function) == parameters(getattr(other, method)), (
+                        f"{called}.{method}"
+                    )
+            assert {n for n in dir(other) if not n.startswith("_")} <= {
+                n for n in dir(item) if not n.startswith("_")
+            }
         else:
             assert parameters(item) == parameters(other), called
 
 
 def parameters(function: Callable[..., Any]) -> list[tuple[str, Any]]:
-    return [(parameter.name, parameter.default) for parameter in inspect.signature(function).parameters.values()]
+    return [
+        (parameter.name, parameter.default)
+        for parameter in inspect.signature(function).parameters.values()
+    ]
 
 
 values = st.lists(
-    st.one_of(st.none(), st.just(UNSET_VALUE), st.binary(max_size=40), st.binary(min_size=1000, max_size=3000)),
+    st.one_of(
+        st.none(),
+        st.just(UNSET_VALUE),
+        st.binary(max_size=40),
+        st.binary(min_size=1000, max_size=3000),
+    ),
     max_size=20,
 )
 optional_int = st.one_of(st.none(), st.integers(-(1 << 31), (1 << 31) - 1))
@@ -90,7 +102,9 @@ def test_bodies_are_equal(compiled: Twins, query: str, bound: list[Any], version
     calls: list[Callable[[Any], Any]] = [
         lambda m: m.query_body(query, params, version),
         lambda m: m.execute_body(b"id", b"meta" if skip else None, params, version),
-        lambda m: m.batch_body(0, [(True, b"id", bound), (False, query, bound)] * 2, params, version),
+        lambda m: m.batch_body(
+            0, [(True, b"id", bound), (False, query, bound)] * 2, params, version
+        ),
         lambda m: m.prepare_body(query, keyspace, version),
         lambda m: m.query_params_body(params, version),
     ]
@@ -105,7 +119,10 @@ def test_bodies_are_equal(compiled: Twins, query: str, bound: list[Any], version
 )
 def test_bad_values_fail_alike(compiled: Twins, bad: Any) -> None:
     params = QueryParams(1, bad)
-    found = [outcome(lambda m=m: m.query_body("Q", params, 4)) for m in (twin("bodies", "python"), compiled.bodies)]  # type: ignore[misc]
+    found = [
+        outcome(lambda m=m: m.query_body("Q", params, 4))
+        for m in (twin("bodies", "python"), compiled.bodies)
+    ]  # type: ignore[misc]
     if isinstance(found[0], tuple):
         assert found[0][0] is found[1][0]
     else:
@@ -116,7 +133,10 @@ def test_blocks_of_either_implementation_go_into_bodies_of_the_other(compiled: T
     for blocks in (twin("bind", "python"), compiled.bind):
         block = blocks.ValuesBlock(2, value(b"a") + value(None))
         for bodies in (twin("bodies", "python"), compiled.bodies):
-            assert bodies.query_params_body(QueryParams(1, block), 4) == b"\x00\x01\x01\x00\x02" + block.data
+            assert (
+                bodies.query_params_body(QueryParams(1, block), 4)
+                == b"\x00\x01\x01\x00\x02" + block.data
+            )
 
 
 def test_plans_take_codecs_of_either_implementation(twins: Twins) -> None:
@@ -240,5 +260,9 @@ def test_objects_whose_init_never_ran(compiled: Twins) -> None:
             ("append", (compiled.bind.ValuesBlock(0, b""),)),
         ):  # fmt: skip
             if hasattr(bare, method):
-                outcome(lambda bare=bare, method=method, arguments=arguments: getattr(bare, method)(*arguments))  # type: ignore[misc]
+                outcome(
+                    lambda bare=bare, method=method, arguments=arguments: getattr(bare, method)(
+                        *arguments
+                    )
+                )  # type: ignore[misc]
     assert compiled.bind.ValuesBlock.__new__(compiled.bind.ValuesBlock).values() == []

@@ -49,14 +49,23 @@ def body_of(message: MessageType, version: int, *features: Any) -> bytes:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_startup(version: int) -> None:
     message = StartupMessage("3.0.0", {"COMPRESSION": "lz4"})
-    assert body_of(message, version) == b"\x00\x02\x00\x0bCOMPRESSION\x00\x03lz4\x00\x0bCQL_VERSION\x00\x053.0.0"
+    assert (
+        body_of(message, version)
+        == b"\x00\x02\x00\x0bCOMPRESSION\x00\x03lz4\x00\x0bCQL_VERSION\x00\x053.0.0"
+    )
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_small_requests(version: int) -> None:
     assert body_of(OptionsMessage(), version) == b""
-    assert body_of(RegisterMessage(["STATUS_CHANGE", "X"]), version) == b"\x00\x02\x00\x0dSTATUS_CHANGE\x00\x01X"
-    assert body_of(AuthResponseMessage(b"\x00user\x00pw"), version) == b"\x00\x00\x00\x08\x00user\x00pw"
+    assert (
+        body_of(RegisterMessage(["STATUS_CHANGE", "X"]), version)
+        == b"\x00\x02\x00\x0dSTATUS_CHANGE\x00\x01X"
+    )
+    assert (
+        body_of(AuthResponseMessage(b"\x00user\x00pw"), version)
+        == b"\x00\x00\x00\x08\x00user\x00pw"
+    )
     assert body_of(AuthResponseMessage("text"), version) == b"\x00\x00\x00\x04text"
     assert body_of(AuthResponseMessage(b""), version) == b"\x00\x00\x00\x00"
     assert body_of(AuthResponseMessage(None), version) == b"\xff\xff\xff\xff"
@@ -71,11 +80,17 @@ def test_credentials_are_of_version_1() -> None:
 
 def test_query() -> None:
     message = QueryMessage("Q", 1, 8, 50, b"\x07", 9, query_params=[b"v"])
-    tail = b"\x00\x01\x00\x00\x00\x01v\x00\x00\x00\x32\x00\x00\x00\x01\x07\x00\x08" + b"\x00" * 7 + b"\x09"
+    tail = (
+        b"\x00\x01\x00\x00\x00\x01v\x00\x00\x00\x32\x00\x00\x00\x01\x07\x00\x08"
+        + b"\x00" * 7
+        + b"\x09"
+    )
     assert body_of(message, 4) == b"\x00\x00\x00\x01Q\x00\x01\x3d" + tail
     assert body_of(message, 5) == b"\x00\x00\x00\x01Q\x00\x01\x00\x00\x00\x3d" + tail
     message.keyspace = "ks"
-    assert body_of(message, 5) == b"\x00\x00\x00\x01Q\x00\x01\x00\x00\x00\xbd" + tail + b"\x00\x02ks"
+    assert (
+        body_of(message, 5) == b"\x00\x00\x00\x01Q\x00\x01\x00\x00\x00\xbd" + tail + b"\x00\x02ks"
+    )
     with pytest.raises(UnsupportedOperation, match="keyspace"):
         message.send_body(BytesIO(), 4)
 
@@ -90,15 +105,24 @@ def test_execute_carries_a_metadata_id_where_the_version_or_the_extension_has_on
     tail = b"\x00\x01\x00\x00\x00\x01v"
     assert body_of(message, 4) == b"\x00\x02id\x00\x01\x03" + tail
     assert body_of(message, 4, ProtocolFeatures()) == b"\x00\x02id\x00\x01\x03" + tail
-    assert body_of(message, 4, ProtocolFeatures(use_metadata_id=True)) == b"\x00\x02id\x00\x01m\x00\x01\x03" + tail
+    assert (
+        body_of(message, 4, ProtocolFeatures(use_metadata_id=True))
+        == b"\x00\x02id\x00\x01m\x00\x01\x03" + tail
+    )
     assert body_of(message, 5) == b"\x00\x02id\x00\x01m\x00\x01\x00\x00\x00\x03" + tail
 
 
 def test_execute_ends_with_a_byte_under_tablets_routing_v2() -> None:
     features = ProtocolFeatures(tablets_routing_v2=True)
-    assert body_of(ExecuteMessage(b"i", [], 1, tablet_version_block=0xA3), 4, features) == b"\x00\x01i\x00\x01\x00\xa3"
+    assert (
+        body_of(ExecuteMessage(b"i", [], 1, tablet_version_block=0xA3), 4, features)
+        == b"\x00\x01i\x00\x01\x00\xa3"
+    )
     assert body_of(ExecuteMessage(b"i", [], 1), 4, features) == b"\x00\x01i\x00\x01\x00\x00"
-    assert body_of(ExecuteMessage(b"i", [], 1, tablet_version_block=0xA3), 4) == b"\x00\x01i\x00\x01\x00"
+    assert (
+        body_of(ExecuteMessage(b"i", [], 1, tablet_version_block=0xA3), 4)
+        == b"\x00\x01i\x00\x01\x00"
+    )
 
 
 def test_batch() -> None:
@@ -106,13 +130,18 @@ def test_batch() -> None:
         value = 2
 
     message = BatchMessage(Kind(), [(True, b"i", [b"v"]), (False, "Q", [])], 4, timestamp=1)
-    queries = b"\x02\x00\x02\x01\x00\x01i\x00\x01\x00\x00\x00\x01v\x00\x00\x00\x00\x01Q\x00\x00\x00\x04"
+    queries = (
+        b"\x02\x00\x02\x01\x00\x01i\x00\x01\x00\x00\x00\x01v\x00\x00\x00\x00\x01Q\x00\x00\x00\x04"
+    )
     assert body_of(message, 4) == queries + b"\x20" + b"\x00" * 7 + b"\x01"
     assert body_of(message, 5) == queries + b"\x00\x00\x00\x20" + b"\x00" * 7 + b"\x01"
 
 
 def test_continuous_paging_is_refused() -> None:
-    for message in (QueryMessage("Q", 1, continuous_paging_options=object()), ReviseRequestMessage(1, 5)):
+    for message in (
+        QueryMessage("Q", 1, continuous_paging_options=object()),
+        ReviseRequestMessage(1, 5),
+    ):
         with pytest.raises(UnsupportedOperation, match="DSE"):
             message.send_body(BytesIO(), 4)
 
@@ -148,18 +177,27 @@ def test_encode_message(version: int) -> None:
     body = b"\x00\x00\x00\x01Q\x00\x01" + flags
     size = bytes((0, 0, 0, len(body)))
     encode = ProtocolHandler.encode_message
-    assert encode(message, 258, version, None, False) == bytes((version,)) + b"\x00\x01\x02\x07" + size + body
+    assert (
+        encode(message, 258, version, None, False)
+        == bytes((version,)) + b"\x00\x01\x02\x07" + size + body
+    )
     message.tracing = True
     message.custom_payload = {"k": b"v", "n": None}
     payload = b"\x00\x02\x00\x01k\x00\x00\x00\x01v\x00\x01n\xff\xff\xff\xff"
     size = bytes((0, 0, 0, len(payload + body)))
-    assert encode(message, 1, version, None, False) == bytes((version,)) + b"\x06\x00\x01\x07" + size + payload + body
+    assert (
+        encode(message, 1, version, None, False)
+        == bytes((version,)) + b"\x06\x00\x01\x07" + size + payload + body
+    )
 
 
 def test_encode_message_compresses_before_version_5() -> None:
     encode = ProtocolHandler.encode_message
     message = QueryMessage("Q", 1)
-    assert encode(message, 0, 4, lambda data: b"small", False) == b"\x04\x01\x00\x00\x07\x00\x00\x00\x05small"
+    assert (
+        encode(message, 0, 4, lambda data: b"small", False)
+        == b"\x04\x01\x00\x00\x07\x00\x00\x00\x05small"
+    )
     assert encode(message, 0, 5, lambda data: b"small", False)[:2] == b"\x05\x00"
 
 

@@ -34,7 +34,13 @@ TWO_COLUMNS = TABLE + SPEC_A + SPEC_B
 ONE_ROW = int32(1) + value(int32(5)) + value(b"five")
 
 
-def rows(flags: int, extra: bytes = b"", specs: bytes = TWO_COLUMNS, content: bytes = ONE_ROW, count: int = 2) -> bytes:
+def rows(
+    flags: int,
+    extra: bytes = b"",
+    specs: bytes = TWO_COLUMNS,
+    content: bytes = ONE_ROW,
+    count: int = 2,
+) -> bytes:
     return int32(2) + int32(flags) + int32(count) + extra + specs + content
 
 
@@ -81,9 +87,20 @@ def test_rows_with_more_pages() -> None:
 
 def test_extras_come_in_their_order() -> None:
     trace = UUID("12345678-1234-5678-1234-567812345678")
-    body = trace.bytes + string_list(["careful", "slow"]) + short(1) + string("k") + value(b"v") + rows(1)
+    body = (
+        trace.bytes
+        + string_list(["careful", "slow"])
+        + short(1)
+        + string("k")
+        + value(b"v")
+        + rows(1)
+    )
     message = decode_response(8, 0x0E, body, 4)
-    assert (message.trace_id, message.warnings, message.custom_payload) == (trace, ["careful", "slow"], {"k": b"v"})
+    assert (message.trace_id, message.warnings, message.custom_payload) == (
+        trace,
+        ["careful", "slow"],
+        {"k": b"v"},
+    )
     assert message.parsed_rows == [(5, "five")]
     assert decode_response(8, 0x08, string_list(["w"]) + int32(1), 4).warnings == ["w"]
     error = decode_response(0, 0x02, trace.bytes + int32(0x2200) + string("bad"), 4)
@@ -112,7 +129,9 @@ def test_a_wrapped_factory_is_called() -> None:
 
     @functools.wraps(dict_factory)
     def upper(names: Any, found: Any) -> Any:
-        return [{key.upper(): item for key, item in row.items()} for row in dict_factory(names, found)]
+        return [
+            {key.upper(): item for key, item in row.items()} for row in dict_factory(names, found)
+        ]
 
     assert result(rows(1)).decode(upper) == [{"A": 5, "B": "five"}]
 
@@ -216,7 +235,9 @@ def test_a_response_that_carries_metadata_is_decoded_by_it() -> None:
     """Conditional statements on version 5 carry it without the changed flag."""
     remembered = result(rows(1)).metadata
     specs = TABLE + string("[applied]") + short(0x0004)
-    message = result(rows(1, specs=specs, content=int32(1) + value(b"\x01"), count=1), 5, cached=remembered)
+    message = result(
+        rows(1, specs=specs, content=int32(1) + value(b"\x01"), count=1), 5, cached=remembered
+    )
     assert message.result_metadata_id is None
     assert message.column_names == ["[applied]"]
     assert message.parsed_rows == [(True,)]
@@ -224,10 +245,23 @@ def test_a_response_that_carries_metadata_is_decoded_by_it() -> None:
 
 def test_more_pages_changed_metadata_and_state_in_their_order() -> None:
     message = result(rows(0x0B, value(b"page") + short(2) + b"id"), 5)
-    assert (message.paging_state, message.result_metadata_id, message.parsed_rows) == (b"page", b"id", [(5, "five")])
+    assert (message.paging_state, message.result_metadata_id, message.parsed_rows) == (
+        b"page",
+        b"id",
+        [(5, "five")],
+    )
 
 
-UDT = short(0x30) + string("ks") + string("pair") + short(2) + string("x") + short(9) + string("y") + short(13)
+UDT = (
+    short(0x30)
+    + string("ks")
+    + string("pair")
+    + short(2)
+    + string("x")
+    + short(9)
+    + string("y")
+    + short(13)
+)
 
 
 def test_user_types_are_those_of_the_moment_of_arrival() -> None:
@@ -248,7 +282,10 @@ def test_user_types_are_those_of_the_moment_of_arrival() -> None:
     assert type(mapped.parsed_rows[0][0]) is Pair
     assert result(body, user_types=registered, cached=mapped.metadata).metadata is mapped.metadata
     skipped = rows(4, specs=b"", content=int32(1) + value(value(int32(1)) + value(b"one")), count=1)
-    assert type(result(skipped, 5, user_types=registered, cached=plain.metadata).parsed_rows[0][0]) is Pair
+    assert (
+        type(result(skipped, 5, user_types=registered, cached=plain.metadata).parsed_rows[0][0])
+        is Pair
+    )
     # One session's registration is not another's.
     assert type(result(body).parsed_rows[0][0]) is type(plain.parsed_rows[0][0])
     assert type(result(body, cached=mapped.metadata).parsed_rows[0][0]) is not Pair
@@ -263,8 +300,16 @@ PAIR_VALUE = value(int32(1)) + value(b"one")
     ("name", "data", "inner"),
     [
         (PAIR_CLASS, PAIR_VALUE, lambda found: found),
-        (f"{MARSHAL}VectorType({PAIR_CLASS} , 1)", bytes([len(PAIR_VALUE)]) + PAIR_VALUE, lambda found: found[0]),
-        (f"{MARSHAL}FrozenType({MARSHAL}ListType({PAIR_CLASS}))", int32(1) + value(PAIR_VALUE), lambda found: found[0]),
+        (
+            f"{MARSHAL}VectorType({PAIR_CLASS} , 1)",
+            bytes([len(PAIR_VALUE)]) + PAIR_VALUE,
+            lambda found: found[0],
+        ),
+        (
+            f"{MARSHAL}FrozenType({MARSHAL}ListType({PAIR_CLASS}))",
+            int32(1) + value(PAIR_VALUE),
+            lambda found: found[0],
+        ),
         (
             f"{MARSHAL}TupleType({MARSHAL}Int32Type,{PAIR_CLASS})",
             value(None) + value(PAIR_VALUE),
@@ -277,18 +322,28 @@ PAIR_VALUE = value(int32(1)) + value(b"one")
         ),
     ],
 )
-def test_user_types_inside_a_custom_type_get_their_classes(name: str, data: bytes, inner: Any) -> None:
+def test_user_types_inside_a_custom_type_get_their_classes(
+    name: str, data: bytes, inner: Any
+) -> None:
     class Pair:
         def __init__(self, x: Any, y: Any) -> None:
             self.x, self.y = x, y
 
-    body = rows(1, specs=TABLE + string("p") + short(0) + string(name), content=int32(1) + value(data), count=1)
+    body = rows(
+        1,
+        specs=TABLE + string("p") + short(0) + string(name),
+        content=int32(1) + value(data),
+        count=1,
+    )
     registered = {"ks": {"pair": Pair}}
     plain = result(body)
     assert inner(plain.parsed_rows[0][0]) == (1, "one")
     mapped = result(body, user_types=registered, cached=plain.metadata)
     assert type(inner(mapped.parsed_rows[0][0])) is Pair
-    assert mapped.column_types[0].cql_parameterized_type() == plain.column_types[0].cql_parameterized_type()
+    assert (
+        mapped.column_types[0].cql_parameterized_type()
+        == plain.column_types[0].cql_parameterized_type()
+    )
     assert result(body, user_types=registered, cached=mapped.metadata).metadata is mapped.metadata
     # One session's registration is not another's.
     assert inner(result(body).parsed_rows[0][0]) == (1, "one")
@@ -306,14 +361,28 @@ def test_a_custom_type_without_its_parameters_is_an_error_of_the_message(name: s
     with pytest.raises(ProtocolError, match="cannot be understood"):
         result(body)
     prepared = (
-        int32(4) + short(1) + b"i" + int32(1) + int32(1) + int32(0) + TABLE + string("c") + short(0) + string(name)
+        int32(4)
+        + short(1)
+        + b"i"
+        + int32(1)
+        + int32(1)
+        + int32(0)
+        + TABLE
+        + string("c")
+        + short(0)
+        + string(name)
     )
     with pytest.raises(ProtocolError, match="cannot be understood"):
         result(prepared)
 
 
 def test_an_error_shows_the_beginning_of_a_long_type_name() -> None:
-    body = rows(1, specs=TABLE + string("c") + short(0) + string("ListType(" * 7000), content=int32(0), count=1)
+    body = rows(
+        1,
+        specs=TABLE + string("c") + short(0) + string("ListType(" * 7000),
+        content=int32(0),
+        count=1,
+    )
     with pytest.raises(ProtocolError, match=r"ListType\(\.*") as caught:
         result(body)
     assert len(str(caught.value)) < 1000
@@ -332,15 +401,18 @@ def test_every_type_code() -> None:
         short(0x21) + short(9) + short(13): "map<int, text>",
         short(0x31) + short(2) + short(9) + short(13): "tuple<int, text>",
         short(0) + string("org.apache.cassandra.db.marshal.Int32Type"): "int",
-        short(0) + string("org.apache.cassandra.db.marshal.VectorType(org.apache.cassandra.db.marshal.FloatType, 3)"): (
-            "vector<float, 3>"
-        ),
+        short(0)
+        + string(
+            "org.apache.cassandra.db.marshal.VectorType(org.apache.cassandra.db.marshal.FloatType, 3)"
+        ): ("vector<float, 3>"),
     }
     options = {short(code): name for code, name in codes.items()} | composed
     specs = TABLE + b"".join(string(f"c{index}") + option for index, option in enumerate(options))
     message = result(rows(1, specs=specs, content=int32(0), count=len(options)))
     found = [kind.cql_parameterized_type().replace("frozen<", "") for kind in message.column_types]
-    assert [name.replace(">", "") for name in found] == [name.replace(">", "") for name in options.values()]
+    assert [name.replace(">", "") for name in found] == [
+        name.replace(">", "") for name in options.values()
+    ]
 
 
 # -- PREPARED ---------------------------------------------------------------------------------------------------------------
@@ -352,20 +424,38 @@ NO_RESULT = int32(4) + int32(0)
 def test_prepared_version_3() -> None:
     body = int32(4) + short(2) + b"id" + int32(1) + int32(1) + TABLE + SPEC_A + RESULT_METADATA
     message = result(body, 3)
-    assert (message.kind, message.query_id, message.pk_indexes, message.result_metadata_id) == (4, b"id", None, None)
+    assert (message.kind, message.query_id, message.pk_indexes, message.result_metadata_id) == (
+        4,
+        b"id",
+        None,
+        None,
+    )
     assert [column.name for column in message.bind_metadata] == ["a"]
     assert message.result_metadata.names == ("a", "b")
 
 
 def test_prepared_version_4() -> None:
-    body = int32(4) + short(2) + b"id" + int32(1) + int32(2) + int32(2) + short(1) + short(0) + TWO_COLUMNS + NO_RESULT
+    body = (
+        int32(4)
+        + short(2)
+        + b"id"
+        + int32(1)
+        + int32(2)
+        + int32(2)
+        + short(1)
+        + short(0)
+        + TWO_COLUMNS
+        + NO_RESULT
+    )
     message = result(body, 4)
     assert message.pk_indexes == [1, 0]
     assert len(message.result_metadata) == 0
     assert message.result_metadata.metadata_id is None
 
 
-@pytest.mark.parametrize(("version", "features"), [(5, None), (4, ProtocolFeatures(use_metadata_id=True))])
+@pytest.mark.parametrize(
+    ("version", "features"), [(5, None), (4, ProtocolFeatures(use_metadata_id=True))]
+)
 def test_prepared_with_a_metadata_id(version: int, features: Any) -> None:
     body = (
         int32(4)
@@ -389,7 +479,17 @@ def test_prepared_with_a_metadata_id(version: int, features: Any) -> None:
 def test_prepared_lightweight_transactions_are_marked() -> None:
     features = ProtocolFeatures(lwt_info=LwtInfo(0x80000000))
     for flags, expected in ((1, False), (-0x7FFFFFFF, True)):
-        body = int32(4) + short(2) + b"id" + int32(flags) + int32(1) + int32(0) + TABLE + SPEC_A + NO_RESULT
+        body = (
+            int32(4)
+            + short(2)
+            + b"id"
+            + int32(flags)
+            + int32(1)
+            + int32(0)
+            + TABLE
+            + SPEC_A
+            + NO_RESULT
+        )
         assert result(body, 4, features=features).is_lwt is expected
 
 
@@ -402,8 +502,13 @@ def test_control_messages() -> None:
     assert decode_response(0x0E, 0, value(b"tok"), 4).challenge == b"tok"
     assert decode_response(0x0E, 0, value(None), 4).challenge is None
     assert decode_response(0x10, 0, value(b"tok"), 4).token == b"tok"
-    supported = decode_response(6, 0, string_multimap({"CQL_VERSION": ["3.4.7"], "COMPRESSION": ["lz4", "snappy"]}), 4)
-    assert (supported.cql_versions, supported.options) == (["3.4.7"], {"COMPRESSION": ["lz4", "snappy"]})
+    supported = decode_response(
+        6, 0, string_multimap({"CQL_VERSION": ["3.4.7"], "COMPRESSION": ["lz4", "snappy"]}), 4
+    )
+    assert (supported.cql_versions, supported.options) == (
+        ["3.4.7"],
+        {"COMPRESSION": ["lz4", "snappy"]},
+    )
 
 
 SCHEMA_CHANGES = [
@@ -431,7 +536,13 @@ def test_schema_changes(data: bytes, expected: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("target", ["FUNCTION", "AGGREGATE"])
 def test_schema_changes_of_functions(target: str) -> None:
-    data = string("CREATED") + string(target) + string("k") + string("f") + string_list(["int", "text"])
+    data = (
+        string("CREATED")
+        + string(target)
+        + string("k")
+        + string("f")
+        + string_list(["int", "text"])
+    )
     event = result(int32(5) + data).schema_change_event
     assert event[target.lower()].signature == "f(int,text)"
 
@@ -440,7 +551,11 @@ def test_schema_changes_of_functions(target: str) -> None:
     ("data", "args"),
     [
         (
-            string("TOPOLOGY_CHANGE") + string("NEW_NODE") + byte(4) + b"\x7f\x00\x00\x01" + int32(9042),
+            string("TOPOLOGY_CHANGE")
+            + string("NEW_NODE")
+            + byte(4)
+            + b"\x7f\x00\x00\x01"
+            + int32(9042),
             {"change_type": "NEW_NODE", "address": ("127.0.0.1", 9042)},
         ),
         (
@@ -448,7 +563,10 @@ def test_schema_changes_of_functions(target: str) -> None:
             {"change_type": "DOWN", "address": ("::1", 9042)},
         ),
         (
-            string("CLIENT_ROUTES_CHANGE") + string("UPDATE_NODES") + string_list(["c"]) + string_list(["h1", "h2"]),
+            string("CLIENT_ROUTES_CHANGE")
+            + string("UPDATE_NODES")
+            + string_list(["c"])
+            + string_list(["h1", "h2"]),
             {"change_type": "UPDATE_NODES", "connection_ids": ["c"], "host_ids": ["h1", "h2"]},
         ),
     ],
@@ -461,7 +579,16 @@ def test_events(data: bytes, args: dict[str, Any]) -> None:
 # -- ERROR --------------------------------------------------------------------------------------------------------------------
 
 RESPONSES = short(6) + int32(1) + int32(2)
-REASONS = int32(2) + byte(4) + b"\x7f\x00\x00\x01" + short(1) + byte(16) + bytes(15) + b"\x01" + short(0x1234)
+REASONS = (
+    int32(2)
+    + byte(4)
+    + b"\x7f\x00\x00\x01"
+    + short(1)
+    + byte(16)
+    + bytes(15)
+    + b"\x01"
+    + short(0x1234)
+)
 
 ERRORS: list[tuple[int, int, bytes, str, Any, Any]] = [
     (0x0000, 4, b"", "ServerError", None, None),
@@ -511,18 +638,25 @@ ERRORS: list[tuple[int, int, bytes, str, Any, Any]] = [
 
 
 @pytest.mark.parametrize(("code", "version", "fields", "name", "info", "exception"), ERRORS)
-def test_errors(code: int, version: int, fields: bytes, name: str, info: Any, exception: Any) -> None:
+def test_errors(
+    code: int, version: int, fields: bytes, name: str, info: Any, exception: Any
+) -> None:
     message = decode_response(0, 0, int32(code) + string("why") + fields, version)
     assert type(message).__name__ == name
     assert type(message).__module__ == "cassandra.protocol"
     assert (message.code, message.message, message.info) == (code, "why", info)
-    assert message.summary_msg() == f'Error from server: code={code:04x} [{message.summary}] message="why"'
+    assert (
+        message.summary_msg()
+        == f'Error from server: code={code:04x} [{message.summary}] message="why"'
+    )
     raised = message.to_exception()
     if exception is None:
         assert raised is message
     else:
         assert isinstance(raised, exception)
-        assert isinstance(info, bytes) or all(getattr(raised, key, item) == item for key, item in (info or {}).items())
+        assert isinstance(info, bytes) or all(
+            getattr(raised, key, item) == item for key, item in (info or {}).items()
+        )
 
 
 def test_rate_limit_errors_have_the_code_that_was_agreed_on() -> None:
@@ -545,7 +679,15 @@ WHOLE = [
     (8, int32(3) + string("ks"), 4),
     (
         8,
-        int32(4) + short(2) + b"id" + int32(1) + int32(2) + int32(1) + short(1) + TWO_COLUMNS + RESULT_METADATA[:-1],
+        int32(4)
+        + short(2)
+        + b"id"
+        + int32(1)
+        + int32(2)
+        + int32(1)
+        + short(1)
+        + TWO_COLUMNS
+        + RESULT_METADATA[:-1],
         4,
     ),
     (8, int32(5) + SCHEMA_CHANGES[1][0], 4),
@@ -580,14 +722,34 @@ def test_every_cut_of_a_message_is_one_error(opcode: int, body: bytes, version: 
         (8, 0, rows(1, count=2**31 - 1), "2147483647 columns"),
         (8, 0, rows(1, content=int32(-1)), "-1 rows"),
         (8, 0, rows(1, specs=TABLE + string("a") + short(0x77) + SPEC_B), "unknown code 0x0077"),
-        (8, 0, rows(1, specs=TABLE + string("a") + short(0x20) * 200 + short(9), count=1), "nested more than"),
+        (
+            8,
+            0,
+            rows(1, specs=TABLE + string("a") + short(0x20) * 200 + short(9), count=1),
+            "nested more than",
+        ),
         (8, 0, rows(1, specs=TABLE + short(2) + b"\xff\xfe" + short(9) + SPEC_B), "not UTF-8"),
-        (8, 0, int32(4) + short(0) + int32(1) + int32(0) + int32(2**31 - 1), "partition key indexes"),
+        (
+            8,
+            0,
+            int32(4) + short(0) + int32(1) + int32(0) + int32(2**31 - 1),
+            "partition key indexes",
+        ),
         (12, 0, string("WEATHER_CHANGE"), "unknown type 'WEATHER_CHANGE'"),
         (12, 0, string("STATUS_CHANGE") + string("UP") + byte(5) + bytes(9), "address of 5 bytes"),
-        (8, 0, int32(5) + string("CREATED") + string("INDEX") + string("k"), "unknown kind 'INDEX'"),
+        (
+            8,
+            0,
+            int32(5) + string("CREATED") + string("INDEX") + string("k"),
+            "unknown kind 'INDEX'",
+        ),
         (6, 0, short(65535) + b"\x00\x00", "65535 items"),
-        (0, 0, int32(0x1300) + string("") + RESPONSES + int32(2**31 - 1), "2147483647 failure reasons|map of"),
+        (
+            0,
+            0,
+            int32(0x1300) + string("") + RESPONSES + int32(2**31 - 1),
+            "2147483647 failure reasons|map of",
+        ),
     ],
 )
 def test_malformed_messages(opcode: int, flags: int, body: bytes, match: str) -> None:

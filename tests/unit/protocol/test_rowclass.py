@@ -21,7 +21,18 @@ def test_a_class_is_made_once() -> None:
 
 
 def test_names_become_attributes() -> None:
-    names = ["plain", "count(*)", "system.ttl(a)", "_under", "trailing_", "class", "plain", "2x", "a b", "é"]
+    names = [
+        "plain",
+        "count(*)",
+        "system.ttl(a)",
+        "_under",
+        "trailing_",
+        "class",
+        "plain",
+        "2x",
+        "a b",
+        "é",
+    ]
     assert row_class(names)._fields == (
         "plain", "count", "system_ttl_a", "under", "trailing_", "_5", "_6", "_7", "a_b", "é",
     )  # fmt: skip

@@ -89,9 +89,12 @@ def test_every_cut_of_a_page_is_an_error(twins: Twins, method: str) -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(
-    ("offset", "count"), [(0, 2**31 - 1), (0, 4), (0, -1), (len(PAGE) + 1, 1), (-1, 1), (len(PAGE), 1), (2**62, 1)]
+    ("offset", "count"),
+    [(0, 2**31 - 1), (0, 4), (0, -1), (len(PAGE) + 1, 1), (-1, 1), (len(PAGE), 1), (2**62, 1)],
 )
-def test_a_claimed_count_is_checked_first(twins: Twins, method: str, offset: int, count: int) -> None:
+def test_a_claimed_count_is_checked_first(
+    twins: Twins, method: str, offset: int, count: int
+) -> None:
     with pytest.raises(DecodeError):
         getattr(plan(twins), method)(PAGE, offset, count)
 
@@ -129,7 +132,15 @@ def test_what_equals_the_row_before_is_not_read_again(twins: Twins) -> None:
         asked.append(data)
         return [data]
 
-    cells = [(b"a", b"x"), (b"a", b"y"), (b"a", None), (b"b", None), (b"b", b""), (None, b""), (b"a", b"xx")]
+    cells = [
+        (b"a", b"x"),
+        (b"a", b"y"),
+        (b"a", None),
+        (b"b", None),
+        (b"b", b""),
+        (None, b""),
+        (b"a", b"xx"),
+    ]
     page = b"".join(value(cell) for row in cells for cell in row)
     first, second = twins.rows.shared_columns([read, read], b"before" + page, 6, len(cells))
     assert first == [[b"a"], [b"a"], [b"a"], [b"b"], [b"b"], None, [b"a"]]
@@ -155,5 +166,7 @@ def test_every_cut_of_shared_columns_is_an_error(twins: Twins) -> None:
     for size in range(len(page)):
         with pytest.raises(DecodeError, match=r"past the end of the page|rows of 2 columns"):
             twins.rows.shared_columns([bytes, bytes], page[:size], 0, 2)
-    with pytest.raises(DecodeError, match="row 0, column 1: its 9 bytes go past the end of the page"):
+    with pytest.raises(
+        DecodeError, match="row 0, column 1: its 9 bytes go past the end of the page"
+    ):
         twins.rows.shared_columns([bytes, bytes], value(b"abcdefgh") + int32(9) + b"12345678", 0, 1)

@@ -43,7 +43,8 @@ def lz4_by_hand(stored: bytes, plain_size: int, self_contained: bool) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("value", "length"), [(0, 3), (1, 3), (0x1FFFF, 3), (0x20000, 3), (0x7FFFFFFFF, 5), (0x123456789, 5)]
+    ("value", "length"),
+    [(0, 3), (1, 3), (0x1FFFF, 3), (0x20000, 3), (0x7FFFFFFFF, 5), (0x123456789, 5)],
 )
 def test_crc24(twins: Twins, value: int, length: int) -> None:
     assert twins.segment.crc24(value, length) == crc24_by_the_book(value.to_bytes(length, "little"))
@@ -112,7 +113,11 @@ def test_the_public_codec() -> None:
     assert target.getvalue() == by_hand(b"message", True)
     target.seek(0)
     header = codec.decode_header(target)
-    assert (header.payload_length, header.uncompressed_payload_length, header.is_self_contained) == (7, -1, True)
+    assert (
+        header.payload_length,
+        header.uncompressed_payload_length,
+        header.is_self_contained,
+    ) == (7, -1, True)
     assert header.segment_length == len(target.getvalue())
     segment = codec.decode(target, header)
     assert (segment.payload, segment.is_self_contained) == (b"message", True)

@@ -37,7 +37,9 @@ def string_list(items: Sequence[str]) -> bytes:
 
 
 def string_multimap(items: Mapping[str, Sequence[str]]) -> bytes:
-    return short(len(items)) + b"".join(string(key) + string_list(values) for key, values in items.items())
+    return short(len(items)) + b"".join(
+        string(key) + string_list(values) for key, values in items.items()
+    )
 
 
 def envelope(version: int, flags: int, stream: int, opcode: int, body: bytes) -> bytes:

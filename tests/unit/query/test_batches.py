@@ -36,7 +36,11 @@ NAN = float("nan")
 
 
 def prepared(
-    text: str = INSERT, query_id: bytes = b"id", version: int = 4, keyspace: str = "ks", **kinds: Any
+    text: str = INSERT,
+    query_id: bytes = b"id",
+    version: int = 4,
+    keyspace: str = "ks",
+    **kinds: Any,
 ) -> PreparedStatement:
     kinds = kinds or {"k": Int32Type, "v": UTF8Type, "x": DoubleType}
     columns = [ColumnMetadata(keyspace, "t", name, kind) for name, kind in kinds.items()]
@@ -90,7 +94,9 @@ class TestAdd:
         for wrong in [("x", "a", None), (1, 2), {"z": 1}, (), 5, None, "abc", (1, "a", 0.5, 4)]:
             with pytest.raises((TypeError, ValueError), match=r"(?s)INSERT INTO t"):
                 batch.add(statement, wrong)
-        with pytest.raises((TypeError, ValueError), match=r"row 1: column \"k\" \(int\).*INSERT INTO t"):
+        with pytest.raises(
+            (TypeError, ValueError), match=r"row 1: column \"k\" \(int\).*INSERT INTO t"
+        ):
             batch.add_many(statement, [(2, "b", None), ("x", "c", None)])
         assert len(batch) == len(batch.entries) == 1
 
@@ -104,8 +110,12 @@ class TestAdd:
 
     def test_texts(self) -> None:
         batch = BatchStatement()
-        batch.add("INSERT %s", ("it's",)).add("INSERT ?").add("INSERT ?", (1,)).add("INSERT ?", (2,))
-        batch.add(SimpleStatement("INSERT ?", keyspace="other"), (3,)).add_many("INSERT ?", iter([(4,), (5,)]))
+        batch.add("INSERT %s", ("it's",)).add("INSERT ?").add("INSERT ?", (1,)).add(
+            "INSERT ?", (2,)
+        )
+        batch.add(SimpleStatement("INSERT ?", keyspace="other"), (3,)).add_many(
+            "INSERT ?", iter([(4,), (5,)])
+        )
         assert batch.entries == ["INSERT 'it''s'", *["INSERT ?"] * 6]
         assert texts_of(batch.sealed_entries()) == [(None, "INSERT ?"), ("other", "INSERT ?")]
         with pytest.raises(ValueError, match="one kind"):
@@ -162,7 +172,12 @@ class TestAdd:
 
 class TestRouting:
     def test_the_first_statement_with_a_key(self) -> None:
-        batch = BatchStatement().add("x").add(SimpleStatement("y", routing_key=b"first")).add(prepared(), (1,))
+        batch = (
+            BatchStatement()
+            .add("x")
+            .add(SimpleStatement("y", routing_key=b"first"))
+            .add(prepared(), (1,))
+        )
         assert batch.routing_key == b"first"
         batch = BatchStatement().add("x").add_many(prepared(keyspace="other"), [(7,), (8,)])
         batch.add(SimpleStatement("y", routing_key=b"later"))
@@ -183,19 +198,29 @@ class TestCounters:
     count = prepared("UPDATE c SET n = n + ? WHERE k = ?", n=CounterColumnType, k=Int32Type)
 
     def test_counters_have_batches_of_their_own(self) -> None:
-        with pytest.raises(ValueError, match=r"'UPDATE c .* changes a counter, which a logged batch cannot"):
+        with pytest.raises(
+            ValueError, match=r"'UPDATE c .* changes a counter, which a logged batch cannot"
+        ):
             statements(BatchStatement().add(self.count, (1, 2)))
-        with pytest.raises(ValueError, match=r"'INSERT INTO t .* as all statements of a counter batch must"):
+        with pytest.raises(
+            ValueError, match=r"'INSERT INTO t .* as all statements of a counter batch must"
+        ):
             statements(BatchStatement(BatchType.COUNTER).add(prepared(), (1,)))
-        with pytest.raises(ValueError, match=r"'INSERT INTO t .* cannot be in one batch with those that do"):
-            statements(BatchStatement(BatchType.UNLOGGED).add(self.count, (1, 2)).add(prepared(), (1,)))
+        with pytest.raises(
+            ValueError, match=r"'INSERT INTO t .* cannot be in one batch with those that do"
+        ):
+            statements(
+                BatchStatement(BatchType.UNLOGGED).add(self.count, (1, 2)).add(prepared(), (1,))
+            )
         for kind in (BatchType.COUNTER, BatchType.UNLOGGED):
             assert len(statements(BatchStatement(kind).add(self.count, (1, 2)))) == 1
 
 
 class TestPayload:
     def payload(self, batch: BatchStatement) -> BatchPayload:
-        payload = BatchPayload(batch.batch_type.value, statements(batch), False, None, consistency=1)
+        payload = BatchPayload(
+            batch.batch_type.value, statements(batch), False, None, consistency=1
+        )
         payload.prerender(4)
         return payload
 
@@ -210,7 +235,10 @@ class TestPayload:
         statement.query_id = b"an"
         after = payload.render(Connection())  # type: ignore[arg-type]
         assert before[2].count(b"\x02id") == after[2].count(b"\x02an") == 2
-        assert payload.describe() == "a batch of 2 that begins with 'INSERT INTO t (k, v, x) VALUES (?, ?, ?)'"
+        assert (
+            payload.describe()
+            == "a batch of 2 that begins with 'INSERT INTO t (k, v, x) VALUES (?, ?, ?)'"
+        )
 
     def test_partitions(self) -> None:
         batch = BatchStatement().add_many(prepared(), [(1, "a"), (1, "b")])
@@ -239,7 +267,9 @@ class TestTables:
         ]
 
     def test_numpy(self) -> None:
-        array = numpy.array([(0.5, "a", 1), (NAN, "é", 2)], dtype=[("x", "f8"), ("v", "U5"), ("k", "i4")])
+        array = numpy.array(
+            [(0.5, "a", 1), (NAN, "é", 2)], dtype=[("x", "f8"), ("v", "U5"), ("k", "i4")]
+        )
         first, second = self.bound(array)
         assert first == [1, "a", 0.5]
         assert second[:2] == [2, "é"]
@@ -316,7 +346,14 @@ class TestTables:
                 "n": pyarrow.array([7.0, NAN]),
             }
         )
-        kinds = {"k": Int32Type, "v": UTF8Type, "x": DoubleType, "at": DateType, "u": UUIDType, "n": Int32Type}
+        kinds = {
+            "k": Int32Type,
+            "v": UTF8Type,
+            "x": DoubleType,
+            "at": DateType,
+            "u": UUIDType,
+            "n": Int32Type,
+        }
         expected = [[1, "a", 0.5, moment, key, 7], [2, None, None, None, None, None]]
 
         class Stream:
@@ -327,7 +364,13 @@ class TestTables:
             def __arrow_c_array__(self, requested_schema: Any = None) -> Any:
                 return table.to_batches()[0].__arrow_c_array__(requested_schema)
 
-        for form in (table, table.to_batches()[0], Stream(), Single(), pyarrow.concat_tables([table[:1], table[1:]])):
+        for form in (
+            table,
+            table.to_batches()[0],
+            Stream(),
+            Single(),
+            pyarrow.concat_tables([table[:1], table[1:]]),
+        ):
             assert self.bound(form, **kinds) == expected
             assert len(BatchStatement().add_many(INSERT, form)) == 2
 
@@ -345,15 +388,23 @@ class TestTables:
                 return numpy.array(rows, dtype=[(name, "i4") for name in columns])
             return pandas.DataFrame(columns) if form == "pandas" else pyarrow.table(columns)
 
-        with pytest.raises(ValueError, match=r"the table has no column 'v', 'x'; it has k .*INSERT INTO t"):
+        with pytest.raises(
+            ValueError, match=r"the table has no column 'v', 'x'; it has k .*INSERT INTO t"
+        ):
             self.bound(table(k=[1]))
-        with pytest.raises(ValueError, match="the table has the column 'more', but the bind markers are k, v, x"):
+        with pytest.raises(
+            ValueError, match="the table has the column 'more', but the bind markers are k, v, x"
+        ):
             self.bound(table(k=[1], v=[2], x=[3], more=[4]))
         with pytest.raises(TypeError, match=r'row 1: column "v" \(text\)'):
-            self.bound(table(k=[1, 2], v=[None, 2], x=[3, 4]) if form != "numpy" else [(1, None), (2, 2)])
+            self.bound(
+                table(k=[1, 2], v=[None, 2], x=[3, 4]) if form != "numpy" else [(1, None), (2, 2)]
+            )
 
 
 def test_times_of_arrow_keep_their_nanoseconds() -> None:
-    table = pyarrow.table({"k": [1, 2], "at": pyarrow.array([3_600_000_000_001, None], pyarrow.time64("ns"))})
+    table = pyarrow.table(
+        {"k": [1, 2], "at": pyarrow.array([3_600_000_000_001, None], pyarrow.time64("ns"))}
+    )
     batch = BatchStatement().add_many(prepared(k=Int32Type, at=TimeType), table)
     assert [row[1] for row in values(batch)] == [(3_600_000_000_001).to_bytes(8, "big"), None]

@@ -19,7 +19,16 @@ COLUMNS = [Column("ks", "t", "id", Int32Type), Column("ks", "t", "name", UTF8Typ
 
 
 def prepared(kind: Any = PreparedStatement, indexes: Any = (0,)) -> Any:
-    return kind(COLUMNS, b"id", list(indexes), "INSERT INTO t (id, name) VALUES (?, ?)", "other", 4, None, None)
+    return kind(
+        COLUMNS,
+        b"id",
+        list(indexes),
+        "INSERT INTO t (id, name) VALUES (?, ?)",
+        "other",
+        4,
+        None,
+        None,
+    )
 
 
 @pytest.mark.parametrize("values", [(7, "seven"), [7, "seven"], {"id": 7, "name": "seven"}])
@@ -60,7 +69,11 @@ def test_the_usual_settings(twins: Twins) -> None:
         "is_idempotent",
     ):
         assert getattr(bound, name) == getattr(expected, name), name
-    assert (bound.keyspace, bound.table, bound.vector_type) == (expected.keyspace, expected.table, expected.vector_type)
+    assert (bound.keyspace, bound.table, bound.vector_type) == (
+        expected.keyspace,
+        expected.table,
+        expected.vector_type,
+    )
 
 
 class Own(PreparedStatement):
@@ -73,7 +86,10 @@ class Own(PreparedStatement):
 
 def test_subclasses_are_asked(twins: Twins) -> None:
     for _ in range(2):
-        assert twins.binding.bind(prepared(Own), (7, "seven")).consistency_level == ConsistencyLevel.TWO
+        assert (
+            twins.binding.bind(prepared(Own), (7, "seven")).consistency_level
+            == ConsistencyLevel.TWO
+        )
         assert twins.binding.bind(prepared(), (7, "seven")).consistency_level is None
 
 
@@ -88,7 +104,9 @@ def test_mistakes_name_the_statement(twins: Twins) -> None:
         twins.binding.bind(prepared(), {"name": "seven"})
     statement = prepared()
     statement.serial_consistency_level = ConsistencyLevel.ONE
-    with pytest.raises(ValueError, match="serial_consistency_level must be SERIAL or LOCAL_SERIAL, but is ONE"):
+    with pytest.raises(
+        ValueError, match="serial_consistency_level must be SERIAL or LOCAL_SERIAL, but is ONE"
+    ):
         twins.binding.bind(statement, (7, "seven"))
 
 

@@ -31,7 +31,9 @@ def prepared(version: int = 4, routing: list[int] | None = None) -> PreparedStat
         ColumnMetadata("ks", "people", "marks", ListType.apply_parameters([Int32Type])),
     ]
     text = "INSERT INTO people (id, name, marks) VALUES (?, ?, ?)"
-    return PreparedStatement(columns, b"\x01\x02", [0] if routing is None else routing, text, "ks", version, None, None)
+    return PreparedStatement(
+        columns, b"\x01\x02", [0] if routing is None else routing, text, "ks", version, None, None
+    )
 
 
 class TestSimpleStatement:
@@ -71,7 +73,11 @@ class TestSimpleStatement:
 
     def test_a_target_host_stands_beside_all_else(self) -> None:
         targeted = HostTargetingStatement(SimpleStatement("SELECT 1", fetch_size=7), "10.0.0.1")
-        assert (targeted.target_host, targeted.fetch_size, targeted.query_string) == ("10.0.0.1", 7, "SELECT 1")
+        assert (targeted.target_host, targeted.fetch_size, targeted.query_string) == (
+            "10.0.0.1",
+            7,
+            "SELECT 1",
+        )
 
 
 class TestBoundStatement:
@@ -86,7 +92,11 @@ class TestBoundStatement:
 
     def test_what_is_missing_is_not_set(self) -> None:
         assert prepared().bind((7,)).values == [b"\0\0\0\x07", UNSET_VALUE, UNSET_VALUE]
-        assert prepared().bind({"id": 7, "marks": None}).values == [b"\0\0\0\x07", UNSET_VALUE, None]
+        assert prepared().bind({"id": 7, "marks": None}).values == [
+            b"\0\0\0\x07",
+            UNSET_VALUE,
+            None,
+        ]
 
     def test_what_is_missing_is_an_error_on_version_3(self) -> None:
         with pytest.raises(ValueError, match="name"):
@@ -100,11 +110,15 @@ class TestBoundStatement:
 
     @pytest.mark.parametrize("values", [None, (), {}, {"name": "ada"}])
     def test_without_a_partition_key_nothing_is_bound(self, values: Any) -> None:
-        with pytest.raises(ValueError, match=r"(?s)the partition key needs one for 'id'.*INSERT INTO people"):
+        with pytest.raises(
+            ValueError, match=r"(?s)the partition key needs one for 'id'.*INSERT INTO people"
+        ):
             prepared().bind(values)
 
     def test_a_value_of_the_wrong_type_names_column_type_and_value(self) -> None:
-        with pytest.raises(TypeError, match=r"(?s)\"marks\" \(list<int>\).*element 1.*'x'.*INSERT INTO people"):
+        with pytest.raises(
+            TypeError, match=r"(?s)\"marks\" \(list<int>\).*element 1.*'x'.*INSERT INTO people"
+        ):
             prepared().bind((1, "x", [1, "x"]))
 
     def test_settings_come_from_the_prepared_statement_and_may_be_overridden(self) -> None:
@@ -117,7 +131,12 @@ class TestBoundStatement:
         bound = statement.bind((1,))
         assert bound.consistency_level == ConsistencyLevel.QUORUM
         assert bound.serial_consistency_level == ConsistencyLevel.LOCAL_SERIAL
-        assert (bound.fetch_size, bound.is_idempotent, bound.keyspace, bound.table) == (17, True, "ks", "people")
+        assert (bound.fetch_size, bound.is_idempotent, bound.keyspace, bound.table) == (
+            17,
+            True,
+            "ks",
+            "people",
+        )
         assert bound.custom_payload == {"a": b"b"}
         other = BoundStatement(statement, consistency_level=ConsistencyLevel.ONE, fetch_size=None)
         assert (other.consistency_level, other.fetch_size) == (ConsistencyLevel.ONE, None)
@@ -137,7 +156,9 @@ class TestBatch:
     def test_entries_in_order(self) -> None:
         statement = prepared()
         batch = BatchStatement(BatchType.UNLOGGED)
-        batch.add(statement, (1, "a")).add(statement.bind((2, "b"))).add("INSERT INTO t (k) VALUES (%s)", ("it's",))
+        batch.add(statement, (1, "a")).add(statement.bind((2, "b"))).add(
+            "INSERT INTO t (k) VALUES (%s)", ("it's",)
+        )
         batch.add(SimpleStatement("DELETE FROM t"))
         assert len(batch) == 4
         assert batch.entries[2:] == ["INSERT INTO t (k) VALUES ('it''s')", "DELETE FROM t"]
@@ -174,7 +195,9 @@ class TestBatch:
 
     def test_types_show_their_names(self) -> None:
         assert str(BatchType.LOGGED) == "LOGGED"
-        assert [kind.value for kind in (BatchType.LOGGED, BatchType.UNLOGGED, BatchType.COUNTER)] == [0, 1, 2]
+        assert [
+            kind.value for kind in (BatchType.LOGGED, BatchType.UNLOGGED, BatchType.COUNTER)
+        ] == [0, 1, 2]
 
 
 class TestParameters:
@@ -204,7 +227,9 @@ class TestParameters:
             ("SELECT '%' FROM t WHERE k = %s", (1,), ValueError, "a literal % is written %%"),
         ],
     )
-    def test_mistakes_name_the_query(self, query: str, parameters: Any, error: type[Exception], message: str) -> None:
+    def test_mistakes_name_the_query(
+        self, query: str, parameters: Any, error: type[Exception], message: str
+    ) -> None:
         with pytest.raises(error, match=message):
             bind_params(query, parameters)
 

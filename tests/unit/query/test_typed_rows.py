@@ -31,7 +31,10 @@ def result(columns: list[Column], rows: int = 1, twins: Twins | None = None) -> 
     """A ROWS message of equal rows."""
     kinds = [lookup_casstype(kind) for _, kind, _ in columns]
     metadata = ResultMetadata(
-        [ColumnMetadata("ks", "t", name, kind) for (name, _, _), kind in zip(columns, kinds, strict=True)]
+        [
+            ColumnMetadata("ks", "t", name, kind)
+            for (name, _, _), kind in zip(columns, kinds, strict=True)
+        ]
     )
     if twins is not None:
         metadata._plan = twins.rows.RowPlan(metadata.names, [kind.codec() for kind in kinds])
@@ -39,7 +42,10 @@ def result(columns: list[Column], rows: int = 1, twins: Twins | None = None) -> 
         None if value is None else kind.codec().encode(value)
         for (_, _, value), kind in zip(columns, kinds, strict=True)
     ]
-    row = b"".join(struct.pack(">i", -1) if cell is None else struct.pack(">i", len(cell)) + cell for cell in cells)
+    row = b"".join(
+        struct.pack(">i", -1) if cell is None else struct.pack(">i", len(cell)) + cell
+        for cell in cells
+    )
     return rows_result(metadata, struct.pack(">i", rows) + row * rows, 0)
 
 
@@ -73,7 +79,9 @@ class FrozenUser:
     tags: list[str] = field(default_factory=list)
 
 
-def made(row_type: Any, columns: list[Column], rows: int = 1, twins: Twins | None = None) -> list[Any]:
+def made(
+    row_type: Any, columns: list[Column], rows: int = 1, twins: Twins | None = None
+) -> list[Any]:
     decoded: list[Any] = result(columns, rows, twins).decode(typed_rows(row_type))
     return decoded
 
@@ -98,7 +106,11 @@ class TestKinds:
         attrs = pytest.importorskip("attrs")
         kind = attrs.make_class(
             "AttrsUser",
-            {"id": attrs.field(type=int), "name": attrs.field(type=str), "score": attrs.field(type=float, default=0.0)},
+            {
+                "id": attrs.field(type=int),
+                "name": attrs.field(type=str),
+                "score": attrs.field(type=float, default=0.0),
+            },
         )
         assert made(kind, USER) == [kind(7, "ada", 1.5)]
         assert made(kind, USER[:2]) == [kind(7, "ada", 0.0)]
@@ -113,7 +125,9 @@ class TestKinds:
 
     def test_pydantic_models_are_validated(self) -> None:
         pydantic = pytest.importorskip("pydantic")
-        kind = pydantic.create_model("ModelUser", id=(int, ...), name=(str, ...), score=(float, 0.0))
+        kind = pydantic.create_model(
+            "ModelUser", id=(int, ...), name=(str, ...), score=(float, 0.0)
+        )
         assert made(kind, USER) == [kind(id=7, name="ada", score=1.5)]
         short = pydantic.create_model("Short", name=(str, pydantic.Field(max_length=2)))
         with pytest.raises(pydantic.ValidationError):
@@ -127,11 +141,15 @@ class TestKinds:
 
 class TestMatching:
     def test_a_column_without_a_field(self) -> None:
-        with pytest.raises(TypeError, match='column "age" has no field in User, whose fields are id, name, score'):
+        with pytest.raises(
+            TypeError, match='column "age" has no field in User, whose fields are id, name, score'
+        ):
             made(User, [*USER, ("age", "Int32Type", 1)])
 
     def test_a_field_without_a_column(self) -> None:
-        with pytest.raises(TypeError, match="the result has no column for 'score' of User; it has id, name"):
+        with pytest.raises(
+            TypeError, match="the result has no column for 'score' of User; it has id, name"
+        ):
             made(User, USER[:2])
 
     def test_two_columns_of_one_name(self) -> None:
@@ -139,10 +157,15 @@ class TestMatching:
             made(User, [*USER, USER[0]])
 
     def test_a_type_that_does_not_fit(self) -> None:
-        with pytest.raises(TypeError, match="column \"id\" is of type text, but field 'id' of User is annotated int"):
+        with pytest.raises(
+            TypeError,
+            match="column \"id\" is of type text, but field 'id' of User is annotated int",
+        ):
             made(User, [("id", "UTF8Type", "7"), *USER[1:]])
 
-    def test_types_are_looked_at_once_for_a_list_of_columns(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_types_are_looked_at_once_for_a_list_of_columns(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         factory = typed_rows(User)
         factory._plans.clear()
         planned: list[Any] = []
@@ -169,7 +192,9 @@ class TestMatching:
             typed_rows(Lost)
 
     def test_names_alone(self) -> None:
-        assert typed_rows(User)(["name", "id", "score"], [("ada", 1, None)]) == [User(1, "ada", None)]
+        assert typed_rows(User)(["name", "id", "score"], [("ada", 1, None)]) == [
+            User(1, "ada", None)
+        ]
 
 
 class Colour(enum.Enum):
@@ -207,7 +232,12 @@ SCALARS: list[tuple[str, Any, Any, Any]] = [
     ("DecimalType", decimal.Decimal("1.5"), decimal.Decimal, decimal.Decimal("1.5")),
     ("BytesType", b"x", bytes, b"x"),
     ("UUIDType", uuid.UUID(int=1), uuid.UUID, uuid.UUID(int=1)),
-    ("TimestampType", datetime.datetime(2024, 1, 1), datetime.datetime, datetime.datetime(2024, 1, 1)),
+    (
+        "TimestampType",
+        datetime.datetime(2024, 1, 1),
+        datetime.datetime,
+        datetime.datetime(2024, 1, 1),
+    ),
     ("SimpleDateType", Date("2024-01-02"), Date, Date("2024-01-02")),
     ("SimpleDateType", Date("2024-01-02"), datetime.date, datetime.date(2024, 1, 2)),
     ("TimeType", Time("12:30:00"), datetime.time, datetime.time(12, 30)),
@@ -218,22 +248,41 @@ SCALARS: list[tuple[str, Any, Any, Any]] = [
     ("ListType(Int32Type)", [1, 2], tuple[int, ...], (1, 2)),
     ("ListType(Int32Type)", None, list[int], []),
     ("ListType(Int32Type)", None, list[int] | None, None),
-    ("FrozenType(ListType(SimpleDateType))", [Date(0)], list[datetime.date], [datetime.date(1970, 1, 1)]),
+    (
+        "FrozenType(ListType(SimpleDateType))",
+        [Date(0)],
+        list[datetime.date],
+        [datetime.date(1970, 1, 1)],
+    ),
     ("SetType(Int32Type)", {1, 2}, set[int], {1, 2}),
     ("SetType(Int32Type)", {1, 2}, frozenset[int], frozenset({1, 2})),
     ("SetType(Int32Type)", None, set[int], set()),
     ("MapType(UTF8Type,Int32Type)", {"a": 1}, dict[str, int], {"a": 1}),
-    ("MapType(UTF8Type,SimpleDateType)", {"a": Date(0)}, dict[str, datetime.date], {"a": datetime.date(1970, 1, 1)}),
+    (
+        "MapType(UTF8Type,SimpleDateType)",
+        {"a": Date(0)},
+        dict[str, datetime.date],
+        {"a": datetime.date(1970, 1, 1)},
+    ),
     ("TupleType(Int32Type,UTF8Type)", (1, "a"), tuple[int, str], (1, "a")),
-    ("TupleType(Int32Type,SimpleDateType)", (1, Date(0)), tuple[int, datetime.date], (1, datetime.date(1970, 1, 1))),
+    (
+        "TupleType(Int32Type,SimpleDateType)",
+        (1, Date(0)),
+        tuple[int, datetime.date],
+        (1, datetime.date(1970, 1, 1)),
+    ),
     ("VectorType(FloatType , 2)", [1.0, 2.0], list[float], [1.0, 2.0]),
     ("VectorType(FloatType , 2)", [1.0, 2.0], tuple[float, ...], (1.0, 2.0)),
     ("ReversedType(Int32Type)", 1, int, 1),
 ]
 
 
-@pytest.mark.parametrize(("kind", "value", "annotation", "expected"), SCALARS, ids=lambda one: str(one)[:40])
-def test_values_are_what_the_annotation_says(kind: str, value: Any, annotation: Any, expected: Any) -> None:
+@pytest.mark.parametrize(
+    ("kind", "value", "annotation", "expected"), SCALARS, ids=lambda one: str(one)[:40]
+)
+def test_values_are_what_the_annotation_says(
+    kind: str, value: Any, annotation: Any, expected: Any
+) -> None:
     cls = make_dataclass("Row", [("v", annotation)])
     (row,) = made(cls, [("v", kind, value)])
     assert row.v == expected
@@ -259,7 +308,12 @@ class Room:
         ("Int32Type", 3, Level, r"3 is the value of no member of Level \(1, 2\)"),
         ("ListType(Int32Type)", [1, 7], list[Level], "7 is the value of no member of Level"),
         ("InetAddressType", "::1", ipaddress.IPv4Address, "::1"),
-        ("SimpleDateType", Date(5_000_000), datetime.date, "5000000 days from 1970-01-01 lie outside the years"),
+        (
+            "SimpleDateType",
+            Date(5_000_000),
+            datetime.date,
+            "5000000 days from 1970-01-01 lie outside the years",
+        ),
     ],
 )
 def test_values_without_a_place_name_row_and_column(
@@ -274,10 +328,16 @@ def test_the_row_and_the_field_of_a_value_without_a_place() -> None:
     factory = typed_rows(Room)
     lamp = lookup_casstype("UserType(ks,6c616d70,636f6c6f7572:UTF8Type)")
     metadata = ResultMetadata(
-        [ColumnMetadata("ks", "t", "id", lookup_casstype("Int32Type")), ColumnMetadata("ks", "t", "lamp", lamp)]
+        [
+            ColumnMetadata("ks", "t", "id", lookup_casstype("Int32Type")),
+            ColumnMetadata("ks", "t", "lamp", lamp),
+        ]
     )
     assert factory.rows_of(metadata, [(1, ("red",))]) == [Room(1, Lamp(Colour.RED))]
-    with pytest.raises(ValueError, match=r'^row 2, column "lamp": field "colour": .green. is the value of no member'):
+    with pytest.raises(
+        ValueError,
+        match=r'^row 2, column "lamp": field "colour": .green. is the value of no member',
+    ):
         factory.rows_of(metadata, [(1, ("red",)), (2, ("red",)), (3, ("green",)), (4, ("red",))])
 
 
@@ -292,7 +352,9 @@ def test_the_row_and_the_field_of_a_value_without_a_place() -> None:
 )  # fmt: skip
 def test_annotations_that_do_not_fit(kind: str, annotation: Any) -> None:
     cls = make_dataclass("Row", [("v", annotation)])
-    with pytest.raises(TypeError, match=r'column "v" is of type .*, but field \'v\' of Row is annotated'):
+    with pytest.raises(
+        TypeError, match=r'column "v" is of type .*, but field \'v\' of Row is annotated'
+    ):
         made(cls, [("v", kind, None)])
 
 
@@ -313,7 +375,9 @@ ADDRESS = "UserType(ks,61646472,737472656574:UTF8Type,7a6970:Int32Type)"
 
 def test_user_defined_types_become_their_classes() -> None:
     home = ("Main St", 1234)
-    (row,) = made(Person, [("home", ADDRESS, home), ("others", f"ListType({ADDRESS})", [home, home])])
+    (row,) = made(
+        Person, [("home", ADDRESS, home), ("others", f"ListType({ADDRESS})", [home, home])]
+    )
     assert row == Person(Address("Main St", 1234), [Address("Main St", 1234)] * 2)
 
 
@@ -366,7 +430,9 @@ def test_a_struct_whose_base_takes_keywords_alone() -> None:
 
 
 def test_null_collections_are_empty_for_abstract_annotations() -> None:
-    cls = make_dataclass("Row", [("m", Mapping[str, int]), ("s", AbstractSet[int]), ("f", frozenset[int])])
+    cls = make_dataclass(
+        "Row", [("m", Mapping[str, int]), ("s", AbstractSet[int]), ("f", frozenset[int])]
+    )
     columns: list[Column] = [
         ("m", "MapType(UTF8Type,Int32Type)", None), ("s", "SetType(Int32Type)", None), ("f", "FrozenType(SetType(Int32Type))", None),
     ]  # fmt: skip
@@ -385,6 +451,8 @@ def test_the_factory_goes_with_its_class() -> None:
 
 def test_models_may_convert_what_they_like() -> None:
     pydantic = pytest.importorskip("pydantic")
-    kind = pydantic.create_model("Loose", v=(str, pydantic.Field(alias="value", coerce_numbers_to_str=True)))
+    kind = pydantic.create_model(
+        "Loose", v=(str, pydantic.Field(alias="value", coerce_numbers_to_str=True))
+    )
     (row,) = made(kind, [("value", "Int32Type", 7)])
     assert row.v == "7"

@@ -29,7 +29,12 @@ def test_a_sorted_set_is_a_set() -> None:
             assert list(getattr(x, name)(y)) == expected
             assert list(getattr(x, name)(other)) == expected
         assert list(other - x) == sorted(other - one)
-        assert (x <= y, x < y, x >= y, x > y) == (one <= other, one < other, one >= other, one > other)
+        assert (x <= y, x < y, x >= y, x > y) == (
+            one <= other,
+            one < other,
+            one >= other,
+            one > other,
+        )
         assert x.isdisjoint(b) == one.isdisjoint(b)
         assert list(x.union(b, [99])) == sorted(one.union(b, [99]))
         x |= y
@@ -42,10 +47,14 @@ def test_a_sorted_set_is_a_set() -> None:
         assert list(x) == sorted((one - other) ^ other)
 
 
-@pytest.mark.parametrize("items", [[[2], [1], [2]], [{"a": 1}, {"b": 2}], [1, "a", None], [{1}, {2}, {1, 2}]])
+@pytest.mark.parametrize(
+    "items", [[[2], [1], [2]], [{"a": 1}, {"b": 2}], [1, "a", None], [{1}, {2}, {1, 2}]]
+)
 def test_elements_of_any_kind(items: Pool) -> None:
     found = util.SortedSet(items)
-    assert len(found) == len([item for number, item in enumerate(items) if item not in items[:number]])
+    assert len(found) == len(
+        [item for number, item in enumerate(items) if item not in items[:number]]
+    )
     assert all(item in found for item in items)
     assert [0] not in found
     for item in list(found):
@@ -121,7 +130,9 @@ def test_maps_off_the_wire() -> None:
 def test_a_key_that_the_wire_repeats() -> None:
     cqltype = cqltypes.lookup_casstype("MapType(Int32Type, Int32Type)")
     pair = "00000004" + "00000001" + "00000004"
-    found = cqltype.codec().decode(bytes.fromhex("00000002" + pair + "00000005" + pair + "00000006"))
+    found = cqltype.codec().decode(
+        bytes.fromhex("00000002" + pair + "00000005" + pair + "00000006")
+    )
     assert found[1] == 6
     assert list(found.items()) == [(1, 6)]
 

@@ -104,7 +104,13 @@ def test_versions() -> None:
     assert util.Version("4") == util.Version("4.0.0")
     assert hash(util.Version("4")) == hash(util.Version("4.0.0"))
     found = util.Version("6.8.1.2-rc3")
-    assert (found.major, found.minor, found.patch, found.build, found.prerelease) == (6, 8, 1, 2, "rc3")
+    assert (found.major, found.minor, found.patch, found.build, found.prerelease) == (
+        6,
+        8,
+        1,
+        2,
+        "rc3",
+    )
     for wrong in ("", "x", "4.x", "1.2.3.4.5"):
         with pytest.raises(ValueError, match="is not a version"):
             util.Version(wrong)

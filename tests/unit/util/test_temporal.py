@@ -67,19 +67,29 @@ def test_duration() -> None:
     assert hash(util.Duration(1)) == hash(util.Duration(1, 0, 0))
 
 
-@pytest.mark.parametrize("value", [util.Date(3), util.Time(3), util.Duration(1, 2, 3), util.MillisTimestamp(1 << 60)])
+@pytest.mark.parametrize(
+    "value", [util.Date(3), util.Time(3), util.Duration(1, 2, 3), util.MillisTimestamp(1 << 60)]
+)
 def test_pickles(value: object) -> None:
     assert pickle.loads(pickle.dumps(value)) == value
     assert type(value).__module__ == "cassandra.util"
 
 
 def test_timestamps() -> None:
-    assert util.datetime_from_ms_timestamp(-1) == datetime.datetime(1969, 12, 31, 23, 59, 59, 999000)
+    assert util.datetime_from_ms_timestamp(-1) == datetime.datetime(
+        1969, 12, 31, 23, 59, 59, 999000
+    )
     assert util.datetime_from_timestamp(-0.5) == datetime.datetime(1969, 12, 31, 23, 59, 59, 500000)
     assert util.utc_datetime_from_ms_timestamp(1) == datetime.datetime(1970, 1, 1, 0, 0, 0, 1000)
-    assert util.ms_timestamp_from_datetime(datetime.datetime(9999, 12, 31, 23, 59, 59, 999999)) == 253402300799999
+    assert (
+        util.ms_timestamp_from_datetime(datetime.datetime(9999, 12, 31, 23, 59, 59, 999999))
+        == 253402300799999
+    )
     zone = datetime.timezone(datetime.timedelta(hours=-3, microseconds=1))
-    assert util.ms_timestamp_from_datetime(datetime.datetime(1970, 1, 1, tzinfo=zone)) == 3 * 3600 * 1000 - 1
+    assert (
+        util.ms_timestamp_from_datetime(datetime.datetime(1970, 1, 1, tzinfo=zone))
+        == 3 * 3600 * 1000 - 1
+    )
     with pytest.raises(OverflowError):
         util.datetime_from_ms_timestamp(1 << 60)
 
@@ -93,7 +103,9 @@ def test_time_uuids() -> None:
     assert util.unix_time_from_uuid1(made) == pytest.approx(1582938123.456789)
     assert util.uuid_from_time(0, 0, 0) == uuid.UUID("13814000-1dd2-11b2-8000-000000000000")
     aware = moment.replace(tzinfo=datetime.timezone(datetime.timedelta(hours=1)))
-    assert util.datetime_from_uuid1(util.uuid_from_time(aware)) == moment - datetime.timedelta(hours=1)
+    assert util.datetime_from_uuid1(util.uuid_from_time(aware)) == moment - datetime.timedelta(
+        hours=1
+    )
     assert str(util.min_uuid_from_time(0)).endswith("-8080-808080808080")
     assert str(util.max_uuid_from_time(0)).endswith("-bf7f-7f7f7f7f7f7f")
     assert util.uuid_from_time(1) != util.uuid_from_time(1)
@@ -105,7 +117,9 @@ def test_time_uuids() -> None:
 
 
 def test_utc_datetimes_are_naive() -> None:
-    assert util.utc_datetime_from_ms_timestamp(1500) == datetime.datetime(1970, 1, 1, 0, 0, 1, 500000)
+    assert util.utc_datetime_from_ms_timestamp(1500) == datetime.datetime(
+        1970, 1, 1, 0, 0, 1, 500000
+    )
     assert util.utc_datetime_from_ms_timestamp(0).tzinfo is None
     assert util.UTC_DATETIME_EPOC.tzinfo is None
 

@@ -14,7 +14,13 @@ CRC32_SEED = bytes.fromhex("fa2d55ca")
 
 def envelope(version: int, opcode: int, body: bytes, stream: int = 0, flags: int = 0) -> bytes:
     """2.4: a request."""
-    return bytes((version, flags)) + stream.to_bytes(2, "big") + bytes((opcode,)) + len(body).to_bytes(4, "big") + body
+    return (
+        bytes((version, flags))
+        + stream.to_bytes(2, "big")
+        + bytes((opcode,))
+        + len(body).to_bytes(4, "big")
+        + body
+    )
 
 
 def query(text: str, version: int, stream: int = 0) -> bytes:
@@ -58,7 +64,13 @@ class RawClient:
         header = self.read(9)
         assert len(header) == 9
         stream = int.from_bytes(header[2:4], "big", signed=True)
-        return header[0], header[1], stream, header[4], self.read(int.from_bytes(header[5:9], "big"))
+        return (
+            header[0],
+            header[1],
+            stream,
+            header[4],
+            self.read(int.from_bytes(header[5:9], "big")),
+        )
 
     def ask(self, data: bytes) -> tuple[int, int, int, int, bytes]:
         """Send, and read one envelope."""

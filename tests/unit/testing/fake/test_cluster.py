@@ -14,7 +14,9 @@ from cassandra.testing.fake import FakeCluster, FakeNode, set_keyspace
 
 from .client import RawClient, envelope, query
 
-REGISTER = bytes.fromhex("0002 000d") + b"STATUS_CHANGE" + bytes.fromhex("000f") + b"TOPOLOGY_CHANGE"
+REGISTER = (
+    bytes.fromhex("0002 000d") + b"STATUS_CHANGE" + bytes.fromhex("000f") + b"TOPOLOGY_CHANGE"
+)
 
 
 @pytest.fixture
@@ -49,7 +51,9 @@ def test_each_node_knows_the_others(nodes: FakeCluster) -> None:
         rows = peers(node)
         assert [row["host_id"] for row in rows] == [other.host_id.bytes for other in others]
         assert {row["native_port"] for row in rows} == {nodes.port.to_bytes(4, "big")}
-        assert [row["rpc_address"] for row in peers(node, "system.peers")] == [row["native_address"] for row in rows]
+        assert [row["rpc_address"] for row in peers(node, "system.peers")] == [
+            row["native_address"] for row in rows
+        ]
     assert len({node.tokens for node in nodes.nodes}) == 3
 
 
@@ -79,7 +83,10 @@ def test_events_and_rows_when_nodes_come_and_go(nodes: FakeCluster) -> None:
 
         added = nodes.add_node()
         address = bytes(map(int, added.address.split(".")))
-        assert [told(), told()] == [("TOPOLOGY_CHANGE", "NEW_NODE", address), ("STATUS_CHANGE", "UP", address)]
+        assert [told(), told()] == [
+            ("TOPOLOGY_CHANGE", "NEW_NODE", address),
+            ("STATUS_CHANGE", "UP", address),
+        ]
         assert len(peers(nodes[0])) == 3
         nodes.stop_node(added)
         assert told() == ("STATUS_CHANGE", "DOWN", address)
@@ -100,7 +107,11 @@ def test_one_script_for_all(nodes: FakeCluster) -> None:
         with RawClient(node) as client:
             client.start(4)
             assert client.ask(query("Q", 4))[4].endswith(b"primed")
-    assert [request.connection.node for request in nodes.queries("Q")] == [nodes[2], added, nodes[0]]
+    assert [request.connection.node for request in nodes.queries("Q")] == [
+        nodes[2],
+        added,
+        nodes[0],
+    ]
     assert len(nodes.requests) == 6
 
 

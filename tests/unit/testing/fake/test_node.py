@@ -90,7 +90,9 @@ def test_version_5_with_frames(node: FakeNode) -> None:
     with RawClient(node) as client:
         client.start(5)
         client.send(encode_segment(query("one", 5, 1) + query("two", 5, 2), True, False))
-        answers = bytes.fromhex("85 00 0001 08 00000004 00000001") + bytes.fromhex("85 00 0002 08 00000004 00000001")
+        answers = bytes.fromhex("85 00 0001 08 00000004 00000001") + bytes.fromhex(
+            "85 00 0002 08 00000004 00000001"
+        )
         assert client.segment() == answers
     assert [request.query for request in node.queries()] == ["one", "two"]
 
@@ -98,7 +100,9 @@ def test_version_5_with_frames(node: FakeNode) -> None:
 def test_a_request_in_many_frames_and_pieces(node: FakeNode) -> None:
     text = "x" * 200_000
     whole = query(text, 5)
-    data = b"".join(encode_segment(whole[start : start + 131_071], False, False) for start in (0, 131_071))
+    data = b"".join(
+        encode_segment(whole[start : start + 131_071], False, False) for start in (0, 131_071)
+    )
     with RawClient(node) as client:
         client.start(5)
         for start in range(0, len(data), 50_001):
@@ -149,18 +153,26 @@ def test_unknown_compression_is_refused(node: FakeNode) -> None:
 @pytest.mark.parametrize("opcode", [0x01, 0x05])
 def test_a_newer_version_is_refused_in_its_own(opcode: int) -> None:
     with FakeNode(max_version=4) as node, RawClient(node) as client:
-        version, _, stream, answer, body = client.ask(envelope(5, opcode, STARTUP_BODY if opcode == 1 else b"", 9))
+        version, _, stream, answer, body = client.ask(
+            envelope(5, opcode, STARTUP_BODY if opcode == 1 else b"", 9)
+        )
         assert (version, stream, answer) == (0x84, 9, 0x00)
         code, text = wire.decode_error(body)
         assert code == 0x000A
-        assert text == "Invalid or unsupported protocol version (5); supported versions are (3/v3, 4/v4)"
+        assert (
+            text
+            == "Invalid or unsupported protocol version (5); supported versions are (3/v3, 4/v4)"
+        )
         assert node.requests == []
         client.start(4)
 
 
 @pytest.mark.parametrize("version", [4, 5])
 def test_passwords(version: int) -> None:
-    right, wrong = bytes.fromhex("00000006 00 616c 00 7077"), bytes.fromhex("00000006 00 616c 00 7078")
+    right, wrong = (
+        bytes.fromhex("00000006 00 616c 00 7077"),
+        bytes.fromhex("00000006 00 616c 00 7078"),
+    )
     with FakeNode(username="al", password="pw") as node:
         for token, answer in ((right, 0x10), (wrong, 0x00)):
             with RawClient(node) as client:
@@ -177,7 +189,10 @@ def test_queries_have_to_wait_for_the_handshake(node: FakeNode) -> None:
     with RawClient(node) as client:
         _, _, _, opcode, body = client.ask(query("SELECT 1", 4))
     assert opcode == 0x00
-    assert wire.decode_error(body) == (0x000A, "Unexpected message QUERY, expecting STARTUP or OPTIONS")
+    assert wire.decode_error(body) == (
+        0x000A,
+        "Unexpected message QUERY, expecting STARTUP or OPTIONS",
+    )
 
 
 @pytest.mark.parametrize(
@@ -221,8 +236,17 @@ def test_all_parameters_of_a_query(node: FakeNode) -> None:
         client.segment()
     request = node.queries()[0]
     assert (request.query, request.consistency, request.version, request.stream) == ("Q", 6, 5, 5)
-    assert (list(request.values), request.page_size, request.paging_state) == ([b"\7", None, NOT_SET], 100, b"\xab\xcd")
-    assert (request.serial_consistency, request.timestamp, request.keyspace, request.now_in_seconds) == (9, 5, "ks", 9)
+    assert (list(request.values), request.page_size, request.paging_state) == (
+        [b"\7", None, NOT_SET],
+        100,
+        b"\xab\xcd",
+    )
+    assert (
+        request.serial_consistency,
+        request.timestamp,
+        request.keyspace,
+        request.now_in_seconds,
+    ) == (9, 5, "ks", 9)
     assert request.skip_metadata
 
 
@@ -247,7 +271,9 @@ def test_prepare_execute_and_batch(node: FakeNode, client: RawClient) -> None:
     assert body == bytes.fromhex("00000004 0010") + query_id + bytes.fromhex(
         "00000001 00000001 00000000 0002 6b73 0001 74 0001 6b 0009 00000004 00000000"
     )
-    execute = envelope(4, 0x0A, b"\0\x10" + query_id + bytes.fromhex("0001 01 0001 00000004 00000007"))
+    execute = envelope(
+        4, 0x0A, b"\0\x10" + query_id + bytes.fromhex("0001 01 0001 00000004 00000007")
+    )
     assert client.ask(execute)[3:] == (0x08, VOID)
     batch = (
         bytes.fromhex("01 0002 00 00000001 51 0000 01 0010")
@@ -256,7 +282,11 @@ def test_prepare_execute_and_batch(node: FakeNode, client: RawClient) -> None:
     )
     assert client.ask(envelope(4, 0x0D, batch))[3:] == (0x08, VOID)
     executed, batched = node.queries(text)
-    assert (executed.opcode, executed.values, executed.query_id) == (Opcode.EXECUTE, [b"\0\0\0\7"], query_id)
+    assert (executed.opcode, executed.values, executed.query_id) == (
+        Opcode.EXECUTE,
+        [b"\0\0\0\7"],
+        query_id,
+    )
     assert (batched.opcode, batched.batch_type, batched.consistency, batched.queries) == (
         Opcode.BATCH,
         1,
@@ -274,10 +304,14 @@ def test_prepare_execute_and_batch(node: FakeNode, client: RawClient) -> None:
 
 
 def test_a_primed_prepare_in_version_5(node: FakeNode) -> None:
-    node.prime_prepare("S", [("k", "int")], [("v", "text")], pk_indexes=[0], query_id=b"i", metadata_id=b"m")
+    node.prime_prepare(
+        "S", [("k", "int")], [("v", "text")], pk_indexes=[0], query_id=b"i", metadata_id=b"m"
+    )
     with RawClient(node) as client:
         client.start(5)
-        client.send(encode_segment(envelope(5, 0x09, bytes.fromhex("00000001 53 00000000")), True, False))
+        client.send(
+            encode_segment(envelope(5, 0x09, bytes.fromhex("00000001 53 00000000")), True, False)
+        )
         body = client.segment()[9:]
     assert body == bytes.fromhex(
         "00000004 0001 69 0001 6d 00000001 00000001 00000001 0000 0002 6b73 0001 74 0001 6b 0009"
@@ -295,7 +329,10 @@ def answer_body(node: FakeNode, client: RawClient, answer: Any) -> tuple[int, by
 
 
 def test_results(node: FakeNode, client: RawClient) -> None:
-    assert answer_body(node, client, set_keyspace("ks")) == (0x08, bytes.fromhex("00000003 0002 6b73"))
+    assert answer_body(node, client, set_keyspace("ks")) == (
+        0x08,
+        bytes.fromhex("00000003 0002 6b73"),
+    )
     change = schema_change("CREATED", "TABLE", "ks", "t")
     assert answer_body(node, client, change) == (
         0x08,
@@ -305,7 +342,9 @@ def test_results(node: FakeNode, client: RawClient) -> None:
         + b"TABLE"
         + bytes.fromhex("0002 6b73 0001 74"),
     )
-    opcode, body = answer_body(node, client, rows([("k", "int")], [(7,), (None,)], paging_state=b"\xaa"))
+    opcode, body = answer_body(
+        node, client, rows([("k", "int")], [(7,), (None,)], paging_state=b"\xaa")
+    )
     assert opcode == 0x08
     assert body == bytes.fromhex(
         "00000002 00000003 00000001 00000001 aa 0002 6b73 0001 74 0001 6b 0009 00000002 00000004 00000007 ffffffff"
@@ -319,7 +358,9 @@ def test_rows_without_metadata_and_with_changed_metadata(node: FakeNode) -> None
     prepare = encode_segment(envelope(5, 0x09, bytes.fromhex("00000001 53 00000000")), True, False)
 
     def execute(client: RawClient, metadata_id: bytes) -> bytes:
-        body = b"\0\1i" + bytes((0, len(metadata_id))) + metadata_id + bytes.fromhex("0001 00000002")
+        body = (
+            b"\0\1i" + bytes((0, len(metadata_id))) + metadata_id + bytes.fromhex("0001 00000002")
+        )
         client.send(encode_segment(envelope(5, 0x0A, body), True, False))
         return client.segment()[9:]
 
@@ -327,7 +368,9 @@ def test_rows_without_metadata_and_with_changed_metadata(node: FakeNode) -> None
         client.start(5)
         client.send(prepare)
         client.segment()
-        assert execute(client, b"new") == bytes.fromhex("00000002 00000004 00000001 00000001 00000004 00000007")
+        assert execute(client, b"new") == bytes.fromhex(
+            "00000002 00000004 00000001 00000001 00000004 00000007"
+        )
         assert execute(client, b"old") == bytes.fromhex(
             "00000002 00000009 00000001 0003 6e6577 0002 6b73 0001 74 0001 6b 0009 00000001 00000004 00000007"
         )
@@ -360,7 +403,12 @@ def test_pages(node: FakeNode, client: RawClient) -> None:
 
 def test_extras(node: FakeNode, client: RawClient) -> None:
     node.prime("Q", void().having(warnings=["w"], custom_payload={"a": b"b"}))
-    assert ask(client, "Q")[1:] == (0x0C, 0, 0x08, bytes.fromhex("0001 0001 77 0001 0001 61 00000001 62") + VOID)
+    assert ask(client, "Q")[1:] == (
+        0x0C,
+        0,
+        0x08,
+        bytes.fromhex("0001 0001 77 0001 0001 61 00000001 62") + VOID,
+    )
 
 
 ERRORS = [
@@ -402,17 +450,29 @@ def test_errors(node: FakeNode, answer: Message, in_4: str, in_5: str) -> None:
 
 
 def test_an_error_has_no_other_fields() -> None:
-    with pytest.raises(TypeError, match=r"0x1000 has no field table; it has consistency, required, alive"):
+    with pytest.raises(
+        TypeError, match=r"0x1000 has no field table; it has consistency, required, alive"
+    ):
         error(ErrorCode.UNAVAILABLE, "m", table="t")
 
 
 def test_system_tables() -> None:
-    with FakeNode("127.0.0.2", datacenter="east", rack="r7", tokens=["-5", "9"]) as node, RawClient(node) as client:
+    with (
+        FakeNode("127.0.0.2", datacenter="east", rack="r7", tokens=["-5", "9"]) as node,
+        RawClient(node) as client,
+    ):
         client.start(4)
         (row,) = wire.decode_rows(ask(client, "SELECT * FROM system.local WHERE key = 'local'")[4])
-        assert (row["data_center"], row["rack"], row["host_id"]) == (b"east", b"r7", node.host_id.bytes)
+        assert (row["data_center"], row["rack"], row["host_id"]) == (
+            b"east",
+            b"r7",
+            node.host_id.bytes,
+        )
         assert row["tokens"] == bytes.fromhex("00000002 00000002 2d35 00000001 39")
-        assert (row["rpc_address"], row["rpc_port"]) == (b"\x7f\0\0\2", node.port.to_bytes(4, "big"))
+        assert (row["rpc_address"], row["rpc_port"]) == (
+            b"\x7f\0\0\2",
+            node.port.to_bytes(4, "big"),
+        )
         (row,) = wire.decode_rows(ask(client, "select key, schema_version from system.local")[4])
         assert list(row) == ["key", "schema_version"]
         assert wire.decode_rows(ask(client, "SELECT * FROM system.peers_v2")[4]) == []
@@ -430,7 +490,10 @@ def test_use(node: FakeNode, client: RawClient) -> None:
     assert ask(client, 'USE "Mine"')[4] == bytes.fromhex("00000003 0004") + b"Mine"
     assert ask(client, "use Mine;")[4] == bytes.fromhex("00000003 0004") + b"mine"
     node.keyspaces = {"ks"}
-    assert wire.decode_error(ask(client, "USE mine")[4]) == (0x2200, "Keyspace 'mine' does not exist")
+    assert wire.decode_error(ask(client, "USE mine")[4]) == (
+        0x2200,
+        "Keyspace 'mine' does not exist",
+    )
 
 
 # -- the script -----------------------------------------------------------------------------------------------------------------
@@ -444,7 +507,11 @@ def test_what_is_primed_later_goes_first_and_is_used_up(node: FakeNode, client: 
     node.prime(re.compile("^SELECT"), set_keyspace("regex"))
     node.prime("SELECT 1", set_keyspace("text"))
     used = node.prime(lambda request: request.stream == 5, set_keyspace("function"), times=1)
-    names = [ask(client, "SELECT 1", 5)[4][6:], ask(client, "SELECT 1", 5)[4][6:], ask(client, "SELECT 2", 5)[4][6:]]
+    names = [
+        ask(client, "SELECT 1", 5)[4][6:],
+        ask(client, "SELECT 1", 5)[4][6:],
+        ask(client, "SELECT 2", 5)[4][6:],
+    ]
     assert names == [b"function", b"text", b"regex"]
     assert used.used == 1
     assert first_byte(client, "INSERT") == 1

@@ -32,7 +32,10 @@ def test_nothing_of_the_driver_is_imported() -> None:
             else:
                 continue
             for name in names:
-                assert name.split(".")[0] != "cassandra" or name.startswith("cassandra.testing."), (module.name, name)
+                assert name.split(".")[0] != "cassandra" or name.startswith("cassandra.testing."), (
+                    module.name,
+                    name,
+                )
 
 
 @pytest.mark.parametrize(
@@ -55,7 +58,16 @@ def test_unsigned_vint(number: int, data: str) -> None:
 
 @pytest.mark.parametrize(
     ("number", "data"),
-    [(0, "00"), (-1, "01"), (1, "02"), (-2, "03"), (2, "04"), (-64, "7f"), (64, "8080"), (-(1 << 63), "ff" * 9)],
+    [
+        (0, "00"),
+        (-1, "01"),
+        (1, "02"),
+        (-2, "03"),
+        (2, "04"),
+        (-64, "7f"),
+        (64, "8080"),
+        (-(1 << 63), "ff" * 9),
+    ],
 )
 def test_vint(number: int, data: str) -> None:
     assert primitives.vint(number) == bytes.fromhex(data)
@@ -67,17 +79,32 @@ def test_texts_maps_and_addresses() -> None:
     assert primitives.long_bytes(None) == bytes.fromhex("ffffffff")
     assert primitives.short_bytes(b"\1") == bytes.fromhex("0001 01")
     assert primitives.string_list(["a", ""]) == bytes.fromhex("0002 0001 61 0000")
-    assert primitives.string_multimap({"k": ["a", "b"]}) == bytes.fromhex("0001 0001 6b 0002 0001 61 0001 62")
-    assert primitives.bytes_map({"k": b"\1", "n": None}) == bytes.fromhex("0002 0001 6b 00000001 01 0001 6e ffffffff")
+    assert primitives.string_multimap({"k": ["a", "b"]}) == bytes.fromhex(
+        "0001 0001 6b 0002 0001 61 0001 62"
+    )
+    assert primitives.bytes_map({"k": b"\1", "n": None}) == bytes.fromhex(
+        "0002 0001 6b 00000001 01 0001 6e ffffffff"
+    )
     assert primitives.inet("127.0.0.1", 9042) == bytes.fromhex("04 7f000001 00002352")
     assert primitives.inetaddr("::1") == bytes.fromhex("10" + "00" * 15 + "01")
 
 
 def test_reading() -> None:
     data = "05 0000000000000007 00000001 61 0001 62 0002 0001 63 0001 64 0001 0001 65 0001 66 0001 0001 67 00000001 68"
-    reader = primitives.BodyReader(bytes.fromhex(data) + bytes.fromhex("ffffffff fffffffe 00000001 69"))
-    assert (reader.byte(), reader.long(), reader.long_string(), reader.short_bytes()) == (5, 7, "a", b"b")
-    assert (reader.string_list(), reader.string_map(), reader.bytes_map()) == (["c", "d"], {"e": "f"}, {"g": b"h"})
+    reader = primitives.BodyReader(
+        bytes.fromhex(data) + bytes.fromhex("ffffffff fffffffe 00000001 69")
+    )
+    assert (reader.byte(), reader.long(), reader.long_string(), reader.short_bytes()) == (
+        5,
+        7,
+        "a",
+        b"b",
+    )
+    assert (reader.string_list(), reader.string_map(), reader.bytes_map()) == (
+        ["c", "d"],
+        {"e": "f"},
+        {"g": b"h"},
+    )
     assert [reader.value(), reader.value(), reader.value()] == [None, primitives.NOT_SET, b"i"]
     assert reader.at_end
     with pytest.raises(primitives.WireError, match="-3"):
@@ -96,7 +123,9 @@ def crc24_by_bits(data: bytes) -> int:
     return crc
 
 
-@pytest.mark.parametrize("data", [b"\0\0\0", b"\1\2\3", b"\xff\xff\x03", b"\x0d\0\2", b"\1\2\3\4\5"])
+@pytest.mark.parametrize(
+    "data", [b"\0\0\0", b"\1\2\3", b"\xff\xff\x03", b"\x0d\0\2", b"\1\2\3\4\5"]
+)
 def test_crc24(data: bytes) -> None:
     assert segments.crc24(data) == crc24_by_bits(data)
 
@@ -215,7 +244,9 @@ def test_vectors(kind: str, value: Any, data: str) -> None:
 
 
 def test_vector_s_class_name() -> None:
-    name = b"org.apache.cassandra.db.marshal.VectorType(org.apache.cassandra.db.marshal.FloatType , 3)"
+    name = (
+        b"org.apache.cassandra.db.marshal.VectorType(org.apache.cassandra.db.marshal.FloatType , 3)"
+    )
     assert parse_type("vector<float, 3>").option(5) == b"\0\0" + len(name).to_bytes(2, "big") + name
     with pytest.raises(ValueError, match="2 elements"):
         parse_type("vector<float, 3>").encode([1.0, 2.0])
@@ -224,7 +255,9 @@ def test_vector_s_class_name() -> None:
 def test_rows() -> None:
     kinds = [parse_type("int"), parse_type("text")]
     assert encode_row(kinds, ["k", "v"], (1, None)) == bytes.fromhex("00000004 00000001 ffffffff")
-    assert encode_row(kinds, ["k", "v"], {"v": "", "k": Encoded(b"\7")}) == bytes.fromhex("00000001 07 00000000")
+    assert encode_row(kinds, ["k", "v"], {"v": "", "k": Encoded(b"\7")}) == bytes.fromhex(
+        "00000001 07 00000000"
+    )
     with pytest.raises(ValueError, match="k, v"):
         encode_row(kinds, ["k", "v"], (1,))
 

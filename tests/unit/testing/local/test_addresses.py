@@ -48,7 +48,9 @@ def other_process(tmp_path: Path, ports: tuple[int, int]) -> Iterator[int]:
         f"print(addresses.claim_subnet(1, {ports!r}).number, flush=True)\n"
         "sys.stdin.read()\n"
     )
-    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
         assert process.stdout is not None
         assert process.stdin is not None
         yield int(process.stdout.readline())
@@ -75,7 +77,9 @@ def test_another_process_gets_other_addresses(other_process: int, ports: tuple[i
 def test_lock_lives_on_in_a_child_that_holds_its_descriptor(ports: tuple[int, int]) -> None:
     subnet = addresses.claim_subnet(1, ports)
     descriptor = subnet.lock.fileno()
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=(descriptor,)) as child:
+    with subprocess.Popen(
+        [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=(descriptor,)
+    ) as child:
         subnet.lock.release()
         with pytest.raises(LocalClusterError, match="belong to another"):
             addresses.claim_subnet(1, ports, wanted=0)
@@ -97,7 +101,9 @@ def test_subnet_on_which_somebody_listens_is_passed_over(ports: tuple[int, int])
 def test_somebody_who_listens_on_all_addresses_is_named(ports: tuple[int, int]) -> None:
     with (
         socket.create_server(("", ports[0])),
-        pytest.raises(LocalClusterError, match=rf"127\.0\.0\.1:{ports[0]} is taken .*another port="),
+        pytest.raises(
+            LocalClusterError, match=rf"127\.0\.0\.1:{ports[0]} is taken .*another port="
+        ),
     ):
         addresses.claim_subnet(1, ports)
 
@@ -113,10 +119,14 @@ def test_platforms() -> None:
         addresses.check_platform("win32")
 
 
-def test_missing_loopback_address_says_what_to_do(monkeypatch: pytest.MonkeyPatch, ports: tuple[int, int]) -> None:
+def test_missing_loopback_address_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, ports: tuple[int, int]
+) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
     error = OSError(errno.EADDRNOTAVAIL, "Cannot assign requested address")
-    monkeypatch.setattr(addresses, "why_not_free", lambda address, port: error if address == "127.0.0.2" else None)
+    monkeypatch.setattr(
+        addresses, "why_not_free", lambda address, port: error if address == "127.0.0.2" else None
+    )
     with pytest.raises(MissingRequirement, match=r"sudo ifconfig lo0 alias 127\.0\.0\.2 up"):
         addresses.claim_subnet(2, ports)
 
@@ -133,7 +143,8 @@ def test_a_lock_directory_that_somebody_else_has_put_there_is_refused(tmp_path: 
         return
     os.chown(place, 12345, 12345)
     with pytest.raises(
-        LocalClusterError, match=r"belongs to the user with number 12345 and is not shared \(mode 755\)"
+        LocalClusterError,
+        match=r"belongs to the user with number 12345 and is not shared \(mode 755\)",
     ):
         addresses._lock_directory()
     place.chmod(0o1777)

