@@ -1,7 +1,8 @@
 """Extensions only: everything else about the distribution stands in pyproject.toml.
 
-Each .pyx under cassandra/_accel is an extension of its own. By default each is optional: where there is no compiler, or one
-that fails, a line says so and the pure Python twins serve. Four switches decide otherwise:
+Each .pyx under cassandra/_accel is an extension of its own. By default each is optional: where
+there is no compiler, or one that fails, a line says so and the pure Python twins serve. Four
+switches decide otherwise:
 
 CASS_DRIVER_NO_EXTENSIONS             build no extension at all
 CASS_DRIVER_NO_CYTHON                 the same: every extension of this package is written in Cython

@@ -4,12 +4,13 @@
         cassandra_session.execute("CREATE TABLE t (k int PRIMARY KEY)")
         cassandra_session.execute("INSERT INTO t (k) VALUES (1)")
 
-pytest imports this file at every start in each environment that has the driver, whether a test wants a node or not. So it
-is a module of its own, which imports nothing of the driver, and a project that has options of the same names keeps them.
-Nothing looks for Java before a test asks for a fixture.
+pytest imports this file at every start in each environment that has the driver, whether a test
+wants a node or not. So it is a module of its own, which imports nothing of the driver, and a
+project that has options of the same names keeps them. Nothing looks for Java before a test asks for
+a fixture.
 
-Options: ``--cassandra-version`` and ``--cassandra-nodes``, or ``cassandra_version`` and ``cassandra_nodes`` in an ini
-file.
+Options: ``--cassandra-version`` and ``--cassandra-nodes``, or ``cassandra_version`` and
+``cassandra_nodes`` in an ini file.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ __all__ = ["cassandra_cluster", "cassandra_session"]
 def pytest_load_initial_conftests(parser: pytest.Parser) -> None:
     """Add the options; those on the command line win over those of the ini file.
 
-    Not in pytest_addoption, which comes before that of the project's conftest.py: it would take the names away from it.
+    Not in pytest_addoption, which comes before that of the project's conftest.py: it would take the
+    names away from it.
     """
     group = parser.getgroup("cassandra", "real Cassandra nodes (turbocql)")
     for name, metavar, what in (

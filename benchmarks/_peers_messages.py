@@ -1,7 +1,8 @@
 """The comparison of messages and rows with the peer drivers, in one run.
 
-The peers' environments are those of `benchmarks.peers`. Every driver's times come from processes of their own that run
-`benchmarks._worker_messages`; the drivers take turns, round by round, so that what the machine does meanwhile falls on all of them.
+The peers' environments are those of `benchmarks.peers`. Every driver's times come from processes of
+their own that run `benchmarks._worker_messages`; the drivers take turns, round by round, so that
+what the machine does meanwhile falls on all of them.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ Times = dict[str, float]
 
 
 class Lane(NamedTuple):
-    """One column of the table: an interpreter, its environment variables and what the worker is asked for."""
+    """One column of the table: an interpreter, its environment variables and what the worker is
+    asked for.
+    """
 
     name: str
     python: str
@@ -33,7 +36,9 @@ class Lane(NamedTuple):
 
 
 def peer_lanes(peer: str, extra: Sequence[str] = ("numpy",)) -> list[Lane]:
-    """A peer as it is installed, and without its compiled modules; none, with a line that says why, where it cannot be installed."""
+    """A peer as it is installed, and without its compiled modules; none, with a line that says why,
+    where it cannot be installed.
+    """
     try:
         python = peers.environment(peer, extra)
     except subprocess.CalledProcessError as error:

@@ -7,7 +7,9 @@ import sys
 
 
 def need(*packages: str) -> None:
-    """End the program with a line that says what to install, if one of `packages` cannot be imported."""
+    """End the program with a line that says what to install, if one of `packages` cannot be
+    imported.
+    """
     missing = [name for name in packages if importlib.util.find_spec(name) is None]
     if missing:
         sys.exit(

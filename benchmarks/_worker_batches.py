@@ -1,7 +1,8 @@
-"""Times the building of batches through one driver's public API, in whatever environment it is run: _worker_batches.py ADDRESS PORT.
+"""Times the building of batches through one driver's public API, in whatever environment it is run:
+_worker_batches.py ADDRESS PORT.
 
-Prints one JSON object: for each case the least microseconds for 100 bound statements, and how many memory blocks of Python stay
-allocated for each of them.
+Prints one JSON object: for each case the least microseconds for 100 bound statements, and how many
+memory blocks of Python stay allocated for each of them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""What the codec benchmark measures; run by itself it measures the driver that `cassandra` is, and prints JSON.
+"""What the codec benchmark measures; run by itself it measures the driver that `cassandra` is, and
+prints JSON.
 
-Only names that all drivers document are used, so that the same file runs in every environment. Writing and reading are what a
-driver's own bind and row decoding call: a codec where there is one, else to_binary and from_binary.
+Only names that all drivers document are used, so that the same file runs in every environment.
+Writing and reading are what a driver's own bind and row decoding call: a codec where there is one,
+else to_binary and from_binary.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ SECONDS = 0.004
 
 
 def cases() -> list[tuple[str, Any, Any, float | None, float | None]]:
-    """(name, type, value, target of writing, target of reading), in ns; a target of None is no target."""
+    """(name, type, value, target of writing, target of reading), in ns; a target of None is no
+    target.
+    """
     source = random.Random(1)
     floats = [source.random() for _ in range(768)]
     list_of = cqltypes.ListType.apply_parameters
@@ -173,7 +177,9 @@ def arrays() -> dict[str, float]:
 
 
 def main() -> None:
-    """Measure all cases and print them as JSON: name to [writing, reading] in ns, null where the driver cannot."""
+    """Measure all cases and print them as JSON: name to [writing, reading] in ns, null where the
+    driver cannot.
+    """
     measured: dict[str, list[float | None]] = {}
     for name, cqltype, value, _, _ in cases():
         times: list[float | None] = [None, None]

@@ -1,8 +1,10 @@
-"""Times the first `Cluster.connect` of a process, after the import, in whatever environment it is run.
+"""Times the first `Cluster.connect` of a process, after the import, in whatever environment it is
+run.
 
     _worker_connect.py ADDRESS PORT [profile]
 
-Prints one JSON object: milliseconds of wall time and of CPU (user + system, all threads) of connect(), and of a second cluster's.
+Prints one JSON object: milliseconds of wall time and of CPU (user + system, all threads) of
+connect(), and of a second cluster's.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Times messages and rows through the API that all drivers of this family share, in whatever environment it is run.
+"""Times messages and rows through the API that all drivers of this family share, in whatever
+environment it is run.
 
-Run by `benchmarks.messages`, `benchmarks.rows` and `benchmarks.results`: prints one JSON object, nanoseconds by case. With ``engine`` as second argument it times
-what turbocql's engine calls instead, where that is another function.
+Run by `benchmarks.messages`, `benchmarks.rows` and `benchmarks.results`: prints one JSON object,
+nanoseconds by case. With ``engine`` as second argument it times what turbocql's engine calls
+instead, where that is another function.
 """
 
 from __future__ import annotations
@@ -182,7 +184,9 @@ def vector_page(count: int) -> bytes:
 
 
 def result_cases() -> dict[str, Callable[[], Any]]:
-    """What a page costs on its way to rows, a DataFrame and a matrix, the latter each by the fastest way that this driver has."""
+    """What a page costs on its way to rows, a DataFrame and a matrix, the latter each by the
+    fastest way that this driver has.
+    """
     import numpy
     import pandas
 

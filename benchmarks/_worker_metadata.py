@@ -1,7 +1,8 @@
-"""Connects to a server with many tables, touches all metadata, and prints what it cost as JSON: for any driver of this family.
+"""Connects to a server with many tables, touches all metadata, and prints what it cost as JSON: for
+any driver of this family.
 
-Run by `benchmarks.metadata`: ADDRESS PORT MODE, where MODE is "time" (seconds of CPU), "memory" (bytes that Python objects hold) or
-"off" (seconds of CPU of a connect without schema metadata).
+Run by `benchmarks.metadata`: ADDRESS PORT MODE, where MODE is "time" (seconds of CPU), "memory"
+(bytes that Python objects hold) or "off" (seconds of CPU of a connect without schema metadata).
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Run by `benchmarks.plans` in the environment of one driver: query plans, look-ups and ring building, by the public API alone.
+"""Run by `benchmarks.plans` in the environment of one driver: query plans, look-ups and ring
+building, by the public API alone.
 
 Prints one JSON object: ns per call, or seconds.
 """

@@ -1,10 +1,12 @@
-"""Times requests against the null server through one driver's face, in whatever environment it is run.
+"""Times requests against the null server through one driver's face, in whatever environment it is
+run.
 
     _worker_requests.py FACE ADDRESS PORT [CASE ...]
 
-FACE: "blocking" (any driver with this family's API), "aio" and "aio-asyncio" (turbocql's asyncio face on uvloop and on asyncio's own loop), "acsylla",
-"scyllapy" (both on uvloop). Prints one JSON object: for each case the microseconds of CPU of this process a request (user + system; of a page
-a row), the best of several passes, and requests a second of the pass with the most.
+FACE: "blocking" (any driver with this family's API), "aio" and "aio-asyncio" (turbocql's asyncio
+face on uvloop and on asyncio's own loop), "acsylla", "scyllapy" (both on uvloop). Prints one JSON
+object: for each case the microseconds of CPU of this process a request (user + system; of a page a
+row), the best of several passes, and requests a second of the pass with the most.
 """
 
 from __future__ import annotations
@@ -156,7 +158,9 @@ async def by_workers(
 
 
 async def in_windows(start: Callable[[], Awaitable[Any]], count: int) -> None:
-    """`count` requests, `IN_FLIGHT` at a time: all of a window are begun, then awaited. Only where a call begins the request."""
+    """`count` requests, `IN_FLIGHT` at a time: all of a window are begun, then awaited. Only where
+    a call begins the request.
+    """
     for _ in range(count // IN_FLIGHT):
         for future in [start() for _ in range(IN_FLIGHT)]:
             await future

@@ -1,11 +1,13 @@
-"""Batches beside the drivers on PyPI, in one run on the same machine, against a server that answers at once.
+"""Batches beside the drivers on PyPI, in one run on the same machine, against a server that answers
+at once.
 
     python -m benchmarks.batches [--no-peers] [--json FILE]
 
-Building: 100 statements of five columns bound and put into a batch, us of CPU, and the memory blocks that stay allocated for each
-row. Executing: the CPU of the client for a batch of 50 such statements, built and executed, 100 in flight. Each driver runs in a process of
-its own, by its public API alone; the drivers take turns, and the least of the passes counts. On a busy machine figures of CPU grow for
-all alike.
+Building: 100 statements of five columns bound and put into a batch, us of CPU, and the memory
+blocks that stay allocated for each row. Executing: the CPU of the client for a batch of 50 such
+statements, built and executed, 100 in flight. Each driver runs in a process of its own, by its
+public API alone; the drivers take turns, and the least of the passes counts. On a busy machine
+figures of CPU grow for all alike.
 """
 
 from __future__ import annotations
@@ -40,7 +42,9 @@ def run(driver: str, script: Path, arguments: list[str]) -> Any:
 
 
 def measure(drivers: list[str]) -> dict[str, Any]:
-    """For each driver: what building costs, (us, blocks a row) by case, and what executing does, us by face and case."""
+    """For each driver: what building costs, (us, blocks a row) by case, and what executing does, us
+    by face and case.
+    """
     found: dict[str, Any] = {driver: {"build": {}, "execute": {}} for driver in drivers}
     with null_server.running() as (address, port):
         place = [address, str(port)]

@@ -1,8 +1,10 @@
-"""Codecs beside other drivers and beside bare C: ``python benchmarks/codecs.py [--json FILE] [--no-peers]``.
+"""Codecs beside other drivers and beside bare C: ``python benchmarks/codecs.py [--json FILE]
+[--no-peers]``.
 
-Each driver runs the same cases in a process of its own (_worker_codecs.py), one after the other, twice; the least time of each
-counts. The floor is a loop in C that swaps the bytes of 768 floats, compiled plainly and for AVX2. The same cases run under
-pytest-benchmark: ``pytest benchmarks/codecs.py``.
+Each driver runs the same cases in a process of its own (_worker_codecs.py), one after the other,
+twice; the least time of each counts. The floor is a loop in C that swaps the bytes of 768 floats,
+compiled plainly and for AVX2. The same cases run under pytest-benchmark: ``pytest
+benchmarks/codecs.py``.
 """
 
 from __future__ import annotations
@@ -57,7 +59,9 @@ int main(void) {
 
 
 def floor(*flags: str) -> float | None:
-    """ns that bare C takes to swap the bytes of 768 floats; None without a compiler or on another processor."""
+    """ns that bare C takes to swap the bytes of 768 floats; None without a compiler or on another
+    processor.
+    """
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         return None
@@ -117,7 +121,9 @@ def targets(floor_ns: float) -> dict[str, tuple[float | None, float | None]]:
 
 
 def rows(result: dict[str, Any]) -> list[list[str]]:
-    """The table: case, each driver's time, the ratio of the fastest peer to ours compiled, the target and whether it is met."""
+    """The table: case, each driver's time, the ratio of the fastest peer to ours compiled, the
+    target and whether it is met.
+    """
     drivers = list(result["drivers"])
     wanted = targets(result["floor_avx2"] or result["floor"] or 0)
     table = [["case", "", *drivers, "peer / ours", "target", ""]]

@@ -1,4 +1,5 @@
-"""CPU time and memory of ``import cassandra.cluster``, and of ``import cassandra.aio``, in processes of their own.
+"""CPU time and memory of ``import cassandra.cluster``, and of ``import cassandra.aio``, in
+processes of their own.
 
     python benchmarks/import_time.py [--repeats 15] [--json FILE]
 

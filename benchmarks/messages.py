@@ -1,4 +1,6 @@
-"""What a request costs to encode: EXECUTE, bind and BATCH, beside the drivers on PyPI (``python -m benchmarks.messages``)."""
+"""What a request costs to encode: EXECUTE, bind and BATCH, beside the drivers on PyPI (``python -m
+benchmarks.messages``).
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
-"""Schema metadata of 2,000 tables beside the peer drivers: ``python -m benchmarks.metadata [--json FILE] [--no-peers] [--tables N]``.
+"""Schema metadata of 2,000 tables beside the peer drivers: ``python -m benchmarks.metadata [--json
+FILE] [--no-peers] [--tables N]``.
 
-A server that answers at once has keyspaces of 100 tables each, of ten columns and an index. Each driver connects to it in
-processes of its own, one after the other, in rounds: the client's CPU time of connect and of looking at every column, option and
-index (the least of the rounds counts), what Python objects hold afterwards, and a connect with schema metadata switched off.
+A server that answers at once has keyspaces of 100 tables each, of ten columns and an index. Each
+driver connects to it in processes of its own, one after the other, in rounds: the client's CPU time
+of connect and of looking at every column, option and index (the least of the rounds counts), what
+Python objects hold afterwards, and a connect with schema metadata switched off.
 """
 
 from __future__ import annotations
@@ -114,7 +116,9 @@ def body(
 
 
 def rules(tables: int) -> list[Rule]:
-    """What the server answers: each schema table as a whole, or the columns that this driver asks for."""
+    """What the server answers: each schema table as a whole, or the columns that this driver asks
+    for.
+    """
     content = schema_rows(tables)
     # Some drivers insist on these two.
     supported = (

@@ -1,7 +1,9 @@
-"""Other drivers to measure beside: each from PyPI in a virtual environment of its own, outside the tree.
+"""Other drivers to measure beside: each from PyPI in a virtual environment of its own, outside the
+tree.
 
-They own the same import package, so they can never share an environment with this driver or with each other. Environments are
-made once, under ``$TURBOCQL_BENCH_CACHE`` or ``~/.cache/turbocql/bench``. Only their public API is called.
+They own the same import package, so they can never share an environment with this driver or with
+each other. Environments are made once, under ``$TURBOCQL_BENCH_CACHE`` or
+``~/.cache/turbocql/bench``. Only their public API is called.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ def cache() -> Path:
 
 
 def environment(peer: str, extra: Sequence[str] = ("numpy",)) -> Path:
-    """The Python executable of the environment of `peer`, a distribution's name; made where it is absent, or lacks one of `extra`."""
+    """The Python executable of the environment of `peer`, a distribution's name; made where it is
+    absent, or lacks one of `extra`.
+    """
     home = cache() / f"{peer}-py{sys.version_info.major}.{sys.version_info.minor}"
     python = home / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
     done = home / "installed"
@@ -45,9 +49,11 @@ def environment(peer: str, extra: Sequence[str] = ("numpy",)) -> Path:
 def run(
     python: Path | str, script: Path, arguments: Sequence[str], settings: Mapping[str, str]
 ) -> Any:
-    """What `script` prints as JSON on its last line, run by `python` with the environment variables `settings`.
+    """What `script` prints as JSON on its last line, run by `python` with the environment variables
+    `settings`.
 
-    Every driver imports modules compiled to bytecode before, as installed ones are: this tree's are written in the first round.
+    Every driver imports modules compiled to bytecode before, as installed ones are: this tree's are
+    written in the first round.
     """
     inherited = {key: value for key, value in os.environ.items() if key not in _NOT_INHERITED}
     done = subprocess.run(

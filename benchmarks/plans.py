@@ -1,10 +1,12 @@
-"""Query plans, replica look-ups and ring building, beside the drivers on PyPI, in one run on the same machine.
+"""Query plans, replica look-ups and ring building, beside the drivers on PyPI, in one run on the
+same machine.
 
     python -m benchmarks.plans [--no-peers] [--hosts 1000] [--vnodes 256] [--json FILE]
 
-Each driver runs in a process of its own, by its public API alone. Plans: the first host of a plan for a bound statement that was not
-looked at before, its routing key and token included. Ring: from the tokens as texts to the replicas of one key, for one keyspace
-with three replicas in each of three data centres.
+Each driver runs in a process of its own, by its public API alone. Plans: the first host of a plan
+for a bound statement that was not looked at before, its routing key and token included. Ring: from
+the tokens as texts to the replicas of one key, for one keyspace with three replicas in each of
+three data centres.
 """
 
 from __future__ import annotations

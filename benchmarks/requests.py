@@ -1,7 +1,8 @@
 """What a request costs the client, beside the drivers on PyPI (``python -m benchmarks.requests``).
 
-All of them talk to `benchmarks.null_server`, which answers at once, in processes of their own and in turns. Figures are microseconds of CPU of the
-client's process a request (of a page a row), the best pass of all rounds; system calls a request are counted by strace where it is installed.
+All of them talk to `benchmarks.null_server`, which answers at once, in processes of their own and
+in turns. Figures are microseconds of CPU of the client's process a request (of a page a row), the
+best pass of all rounds; system calls a request are counted by strace where it is installed.
 """
 
 from __future__ import annotations

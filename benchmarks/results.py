@@ -1,6 +1,8 @@
-"""What results cost: rows, DataFrames and matrices of a page, beside the drivers on PyPI (``python -m benchmarks.results``).
+"""What results cost: rows, DataFrames and matrices of a page, beside the drivers on PyPI (``python
+-m benchmarks.results``).
 
-A peer's DataFrame is the faster of pandas over its rows and pandas over the arrays of its NumPy handler. All drivers run in one go, in turns.
+A peer's DataFrame is the faster of pandas over its rows and pandas over the arrays of its NumPy
+handler. All drivers run in one go, in turns.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from benchmarks._requirements import need
 
 FRAMES = ("5000 x 5, DataFrame of rows", "5000 x 5, DataFrame of arrays")
 
-# (what, our case, the peers' cases, how many times faster it has to be), for the compiled and for the pure lane.
+# (what, our case, the peers' cases, how many times faster it has to be), for the compiled and for
+# the pure lane.
 COMPILED = [
     ("tuples", "5000 x 5, tuples", ("5000 x 5, tuples",), 2.5),
     ("named tuples", "5000 x 5, named tuples", ("5000 x 5, named tuples",), 3.0),

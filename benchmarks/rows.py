@@ -1,4 +1,6 @@
-"""What a result costs to decode: a page of 5,000 rows and a single row, beside the drivers on PyPI (``python -m benchmarks.rows``)."""
+"""What a result costs to decode: a page of 5,000 rows and a single row, beside the drivers on PyPI
+(``python -m benchmarks.rows``).
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,11 @@
-"""Minutes of mixed load through both faces while nodes break, hang, restart and gossip (``python -m benchmarks.soak --minutes 10``).
+"""Minutes of mixed load through both faces while nodes break, hang, restart and gossip (``python -m
+benchmarks.soak --minutes 10``).
 
-The nodes are fake ones in a process of their own, so that the memory is the client's alone. Every request's answer is compared with what was
-asked. Prints requests, errors, resident memory, file descriptors, threads, tasks and objects at intervals; ends with 1 where an answer was
-wrong, an error was none of those that such faults cause, a request got no answer at all, or where memory, descriptors, threads or tasks grew.
+The nodes are fake ones in a process of their own, so that the memory is the client's alone. Every
+request's answer is compared with what was asked. Prints requests, errors, resident memory, file
+descriptors, threads, tasks and objects at intervals; ends with 1 where an answer was wrong, an
+error was none of those that such faults cause, a request got no answer at all, or where memory,
+descriptors, threads or tasks grew.
 """
 
 from __future__ import annotations
@@ -55,13 +58,14 @@ INSERT = "INSERT INTO t (k, v) VALUES (?, ?)"
 COLUMNS = [("k", "int"), ("v", "text")]
 ROWS = 20
 WORKERS = 24
-PAUSE = 0.01  # seconds that a worker rests between requests, on the average: the machine is not the subject
+# seconds that a worker rests between requests, on the average: the machine is not the subject
+PAUSE = 0.01
 LONGEST = 30.0  # seconds within which anything asked has to have an outcome
 GROWTH = 1.10  # of resident memory, from the first half's end to the second's
 SLACK = 4.0  # MiB that do not count
 
 
-# -- the nodes, in a process of their own ------------------------------------------------------------------------------------------
+# -- the nodes, in a process of their own ----------------------------------------------------------
 
 
 class Moody(Answer):
@@ -171,7 +175,7 @@ def broken_nodes(seed: int) -> Iterator[tuple[int, list[str]]]:
         process.communicate(timeout=60)
 
 
-# -- the load ----------------------------------------------------------------------------------------------------------------------
+# -- the load --------------------------------------------------------------------------------------
 
 
 class Soak:
@@ -276,7 +280,7 @@ def work_blocking(soak: Soak, cluster: Cluster) -> None:
         time.sleep(0.3)
 
 
-# -- the figures -------------------------------------------------------------------------------------------------------------------
+# -- the figures -----------------------------------------------------------------------------------
 
 
 def figures(loops: list[asyncio.AbstractEventLoop]) -> dict[str, float]:
@@ -296,7 +300,9 @@ def figures(loops: list[asyncio.AbstractEventLoop]) -> dict[str, float]:
 def verdict(
     samples: list[dict[str, float]], after: dict[str, float], before: dict[str, float]
 ) -> list[str]:
-    """What has grown: in the second half against the first one (its beginning warms up), or is left over after the end."""
+    """What has grown: in the second half against the first one (its beginning warms up), or is left
+    over after the end.
+    """
     half = len(samples) // 2
     first, second = samples[half // 2 : half], samples[half + half // 2 :]
     grown = []

@@ -1,4 +1,6 @@
-"""A driver for Apache Cassandra and ScyllaDB: version, consistency levels, protocol versions and exceptions."""
+"""A driver for Apache Cassandra and ScyllaDB: version, consistency levels, protocol versions and
+exceptions.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""Caches with a bound on what they hold, in number and in bytes: what stands in them may come from a server, or be generated.
+"""Caches with a bound on what they hold, in number and in bytes: what stands in them may come from
+a server, or be generated.
 
-Sizes are estimates: of the texts and bytes in a key, and of what the program that keeps a value says that it takes.
+Sizes are estimates: of the texts and bytes in a key, and of what the program that keeps a value
+says that it takes.
 """
 
 from __future__ import annotations
@@ -22,10 +24,11 @@ def text_size(key: object) -> int:
 
 
 class Bounded(Generic[K, V]):
-    """At most `size` entries of at most `most_bytes` together: where there is no room, all are forgotten.
+    """At most `size` entries of at most `most_bytes` together: where there is no room, all are
+    forgotten.
 
-    What alone would take an eighth of the bytes is not kept. Any thread may use it: two that make the same at the same time both
-    get what the first has kept, unless it was forgotten in between.
+    What alone would take an eighth of the bytes is not kept. Any thread may use it: two that make
+    the same at the same time both get what the first has kept, unless it was forgotten in between.
     """
 
     __slots__ = ("_entries", "held", "most_bytes", "size")
@@ -41,7 +44,9 @@ class Bounded(Generic[K, V]):
         return self._entries.get(key)
 
     def keep(self, key: K, value: V, cost: int) -> V:
-        """Keep `value`, which takes some `cost` bytes with its key; what is there now, or `value` if it is not kept."""
+        """Keep `value`, which takes some `cost` bytes with its key; what is there now, or `value`
+        if it is not kept.
+        """
         if cost * 8 > self.most_bytes:
             return value
         if len(self._entries) >= self.size or self.held + cost > self.most_bytes:

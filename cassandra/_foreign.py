@@ -1,16 +1,18 @@
 """Finds the files of another driver beside ours.
 
-Other distributions own the import package `cassandra` too. Installed over or under this one, files mix, and foreign compiled
-modules win over our .py files. Those drivers have plain modules where this one has packages, which tells them apart by one
-directory listing. A package wins over a module of the same name, so the check runs also where the other driver came last
-and replaced ``cassandra/__init__.py``: our ``cluster`` package makes it again.
+Other distributions own the import package `cassandra` too. Installed over or under this one, files
+mix, and foreign compiled modules win over our .py files. Those drivers have plain modules where
+this one has packages, which tells them apart by one directory listing. A package wins over a module
+of the same name, so the check runs also where the other driver came last and replaced
+``cassandra/__init__.py``: our ``cluster`` package makes it again.
 """
 
 from __future__ import annotations
 
 import os
 
-# Packages here, single modules (cluster.py, cluster.cpython-311-x86_64-linux-gnu.so) in every other driver.
+# Packages here, single modules (cluster.py, cluster.cpython-311-x86_64-linux-gnu.so) in every other
+# driver.
 _OUR_PACKAGES = frozenset(
     {"cluster", "cqltypes", "metadata", "policies", "protocol", "query", "util"}
 )
@@ -44,7 +46,9 @@ def _owners(names: list[str]) -> list[str]:
 
 
 def refuse_foreign_files(directory: str) -> None:
-    """Raise ImportError where another driver's files lie in `directory`; it names the distribution to uninstall."""
+    """Raise ImportError where another driver's files lie in `directory`; it names the distribution
+    to uninstall.
+    """
     names = foreign_files(directory)
     if not names:
         return

@@ -1,7 +1,8 @@
-"""Locks and forks: what a thread of the parent held at the fork is made anew in the child, where nobody would ever let go of it.
+"""Locks and forks: what a thread of the parent held at the fork is made anew in the child, where
+nobody would ever let go of it.
 
-All of the package's locks that live longer than a call are registered here: those of modules and classes by a function
-(`renew_in_child`), those of objects by the object (`renewed`).
+All of the package's locks that live longer than a call are registered here: those of modules and
+classes by a function (`renew_in_child`), those of objects by the object (`renewed`).
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ def renew_in_child(renew: Callable[[], None]) -> Callable[[], None]:
 
 
 def renewed(holder: R) -> R:
-    """Call ``holder._renew_locks()`` in each forked child for as long as `holder` lives. Returns it."""
+    """Call ``holder._renew_locks()`` in each forked child for as long as `holder` lives. Returns
+    it.
+    """
     _objects.add(holder)
     return holder
 

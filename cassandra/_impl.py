@@ -1,12 +1,14 @@
 """The one place that knows that there are two implementations of the hot path.
 
-Each name in `TWINS` stands for a pair of modules with the same public names and signatures: the Python reference, and its
-Cython counterpart in `cassandra._accel`. Consumers write ``from cassandra._impl import codecs`` and get the pair's member
-that is in use; type checkers read the Python one.
+Each name in `TWINS` stands for a pair of modules with the same public names and signatures: the
+Python reference, and its Cython counterpart in `cassandra._accel`. Consumers write ``from
+cassandra._impl import codecs`` and get the pair's member that is in use; type checkers read the
+Python one.
 
-Environment: ``CASS_DRIVER_IMPL=python`` takes the Python modules, ``c`` insists on the compiled ones (an ImportError names
-each that is missing). Without it the compiled modules serve when every one of them is there, else the Python modules do, and
-`fallback_reason` says why; the two are never mixed. A compiled module that is there and cannot be loaded is an ImportError.
+Environment: ``CASS_DRIVER_IMPL=python`` takes the Python modules, ``c`` insists on the compiled
+ones (an ImportError names each that is missing). Without it the compiled modules serve when every
+one of them is there, else the Python modules do, and `fallback_reason` says why; the two are never
+mixed. A compiled module that is there and cannot be loaded is an ImportError.
 """
 
 from __future__ import annotations
@@ -74,7 +76,9 @@ fallback_reason: str | None = None
 
 
 def twin(name: str, impl: str) -> ModuleType:
-    """The module that implements `name` (a key of `TWINS`) in `impl`, "python" or "c"; ImportError where that fails."""
+    """The module that implements `name` (a key of `TWINS`) in `impl`, "python" or "c"; ImportError
+    where that fails.
+    """
     if name not in TWINS:
         raise AttributeError(
             f"no twin modules are named {name!r}; there are {', '.join(sorted(TWINS))}"
@@ -93,7 +97,8 @@ def twin(name: str, impl: str) -> ModuleType:
 def _missing_compiled() -> list[str]:
     """The compiled modules that are not there.
 
-    They are looked for, not imported: they import modules that may be in the middle of importing this one.
+    They are looked for, not imported: they import modules that may be in the middle of importing
+    this one.
     """
     return [
         name
@@ -133,7 +138,9 @@ implementation = _choose()
 
 
 def __getattr__(name: str) -> ModuleType:
-    """Import the chosen twin at its first use (PEP 562), which keeps import cycles out of this module."""
+    """Import the chosen twin at its first use (PEP 562), which keeps import cycles out of this
+    module.
+    """
     if name not in TWINS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = twin(name, implementation)

@@ -1,4 +1,6 @@
-"""Modules that give names of other modules, which are imported when somebody asks for them (PEP 562)."""
+"""Modules that give names of other modules, which are imported when somebody asks for them (PEP
+562).
+"""
 
 from __future__ import annotations
 
@@ -21,13 +23,15 @@ def lazy_names(
     A name that is asked for once is an ordinary attribute of the module from then on.
 
     :param module: the module's ``__name__``.
-    :param homes: for each name, the module that has it. Besides these, the module gives what `cassandra._reexports` lists.
+    :param homes: for each name, the module that has it. Besides these, the module gives what
+        `cassandra._reexports` lists.
     :param renamed: what a name is called at home, if that is not the same.
     """
 
     def find(name: str) -> Any:
         home = homes.get(name)
-        # Python itself asks for __path__, and for submodules that are not imported yet: no reason to read the table.
+        # Python itself asks for __path__, and for submodules that are not imported yet: no reason
+        # to read the table.
         if home is None and not name.startswith("__") and not _is_submodule(module, name):
             home = _reexported(module).get(name)
         if home is None:
@@ -48,6 +52,8 @@ def _is_submodule(module: str, name: str) -> bool:
 
 
 def _reexported(module: str) -> Mapping[str, str]:
-    """Return the homes of the names that `module` gives for the sake of programs that import them from there."""
+    """Return the homes of the names that `module` gives for the sake of programs that import them
+    from there.
+    """
     table: dict[str, dict[str, str]] = import_module("cassandra._reexports").REEXPORTS
     return {name: home for home, names in table.get(module, {}).items() for name in names.split()}

@@ -1,8 +1,9 @@
 """Names that programs import from a module other than the one that defines them.
 
-Today's drivers give many classes from the module where they merely use them (``from cassandra.cluster import
-ConsistencyLevel``), and programs have come to rely on that. The table is read when a name is asked for that the module itself
-does not have, so importing a module costs nothing for it. Each name is the same object as at its home.
+Today's drivers give many classes from the module where they merely use them (``from
+cassandra.cluster import ConsistencyLevel``), and programs have come to rely on that. The table is
+read when a name is asked for that the module itself does not have, so importing a module costs
+nothing for it. Each name is the same object as at its home.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Authentication: providers make an authenticator for each connection, which answers the server's SASL challenges."""
+"""Authentication: providers make an authenticator for each connection, which answers the server's
+SASL challenges.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ class Token(bytes):
 
     @classmethod
     def of(cls, answer: object) -> Token | None:
-        """Return what an authenticator has answered; TypeError, which does not show it, if that is not bytes."""
+        """Return what an authenticator has answered; TypeError, which does not show it, if that is
+        not bytes.
+        """
         if answer is None:
             return None
         if isinstance(answer, (bytes, bytearray, memoryview)):
@@ -37,7 +41,9 @@ class Token(bytes):
 
 
 def _utf8(text: str, what: str) -> bytes:
-    """Encode `text`; ValueError, which does not show it as UnicodeEncodeError does, if that cannot be."""
+    """Encode `text`; ValueError, which does not show it as UnicodeEncodeError does, if that cannot
+    be.
+    """
     encoded = text.encode(errors="replace")
     if encoded.decode() == text:
         return Token(encoded)
@@ -54,7 +60,9 @@ class AuthProvider:
 
 
 class Authenticator:
-    """One connection's side of the exchange. All its methods may block: the engine calls them outside its loop."""
+    """One connection's side of the exchange. All its methods may block: the engine calls them
+    outside its loop.
+    """
 
     server_authenticator_class: str | None = None
     """The class name of the server's authenticator, set before `initial_response`."""
@@ -106,7 +114,9 @@ class PlainTextAuthenticator(Authenticator):
 
 
 class SaslAuthProvider(AuthProvider):
-    """Any mechanism of the optional package ``pure-sasl``; its ``SASLClient`` takes the keyword arguments."""
+    """Any mechanism of the optional package ``pure-sasl``; its ``SASLClient`` takes the keyword
+    arguments.
+    """
 
     def __init__(self, **sasl_kwargs: Any) -> None:
         if "host" in sasl_kwargs:

@@ -1,4 +1,5 @@
-"""A clock of microseconds that never repeats or goes back: what client-side timestamps are drawn from.
+"""A clock of microseconds that never repeats or goes back: what client-side timestamps are drawn
+from.
 
 The compiled twin is ``cassandra._accel.clock``.
 """
@@ -17,8 +18,9 @@ __all__ = ["MicrosecondClock"]
 class MicrosecondClock:
     """Microseconds since the Unix epoch, each greater than the one before, from any thread.
 
-    Where the machine's clock stands still or goes back, the values run ahead of it by a microsecond each; where they are more than
-    `tolerance` microseconds ahead, `on_drift` is called with the machine's time and the value before, both in microseconds.
+    Where the machine's clock stands still or goes back, the values run ahead of it by a microsecond
+    each; where they are more than `tolerance` microseconds ahead, `on_drift` is called with the
+    machine's time and the value before, both in microseconds.
     """
 
     __slots__ = ("__weakref__", "_lock", "last", "on_drift", "tolerance")

@@ -1,7 +1,8 @@
 """Many executions at a time over the future face, with bounded memory.
 
-Works with any session whose `execute_async` returns something with `add_callbacks`. A callback that fires at once, inside
-`add_callbacks`, never leads deeper into the stack: it only says that there is more to send, and the sending loop that runs goes on.
+Works with any session whose `execute_async` returns something with `add_callbacks`. A callback that
+fires at once, inside `add_callbacks`, never leads deeper into the stack: it only says that there is
+more to send, and the sending loop that runs goes on.
 """
 
 from __future__ import annotations
@@ -38,12 +39,15 @@ def execute_concurrent(
     execution_profile: Any = None,
     row_type: Any = None,
 ) -> list[ExecutionResult] | Iterator[ExecutionResult]:
-    """Execute (statement, parameters) pairs, at most `concurrency` at a time; the outcomes in the order of the statements.
+    """Execute (statement, parameters) pairs, at most `concurrency` at a time; the outcomes in the
+    order of the statements.
 
-    With `raise_on_first_error` the first error is raised, after what is under way is over. With `results_generator` the outcomes
-    come from an iterator as they are there, and statements are taken as outcomes are read: neither the statements nor the
-    results of a large load are ever all in memory. Each outcome is an `ExecutionResult` (success, result_or_exc).
-    row_type: the class to make the rows of all results of, as in `Session.execute`; TypeError where rows cannot be made of it.
+    With `raise_on_first_error` the first error is raised, after what is under way is over. With
+    `results_generator` the outcomes come from an iterator as they are there, and statements are
+    taken as outcomes are read: neither the statements nor the results of a large load are ever all
+    in memory. Each outcome is an `ExecutionResult` (success, result_or_exc). row_type: the class to
+    make the rows of all results of, as in `Session.execute`; TypeError where rows cannot be made of
+    it.
     """
     if concurrency <= 0:
         raise ValueError(f"concurrency must be greater than 0, but is {concurrency}")
@@ -62,7 +66,9 @@ def execute_concurrent_with_args(
 
 
 def _options(execution_profile: Any, row_type: Any) -> dict[str, Any]:
-    """What `Session.execute_async` is called with beside statement and parameters; TypeError for a class that is no `row_type`."""
+    """What `Session.execute_async` is called with beside statement and parameters; TypeError for a
+    class that is no `row_type`.
+    """
     options = {}
     if execution_profile is not None:
         options["execution_profile"] = execution_profile
@@ -75,7 +81,9 @@ def _options(execution_profile: Any, row_type: Any) -> dict[str, Any]:
 
 
 def _submit_of(session: Any) -> Any:
-    """`Session.submit_watched`, where no program has put another `execute_async` in the place of the session's own."""
+    """`Session.submit_watched`, where no program has put another `execute_async` in the place of
+    the session's own.
+    """
     own = getattr(type(session), "execute_async", None)
     is_own = getattr(
         own, "__module__", ""
@@ -87,7 +95,9 @@ _outcome: Any = tuple.__new__  # without the Python code of a named tuple's own
 
 
 class _Run:
-    """One call: sends from the reader's thread, and takes completions from whichever thread they come in."""
+    """One call: sends from the reader's thread, and takes completions from whichever thread they
+    come in.
+    """
 
     def __init__(
         self,
@@ -99,7 +109,8 @@ class _Run:
     ) -> None:
         self._session = session
         self._statements = iter(statements)
-        # Beyond what the connections can carry, requests would only wait in the driver, and take memory there.
+        # Beyond what the connections can carry, requests would only wait in the driver, and take
+        # memory there.
         self._concurrency = min(concurrency, getattr(session, "request_capacity", 0) or concurrency)
         self._fail_fast = fail_fast
         self._options = options
@@ -150,12 +161,15 @@ class _Run:
                     if not ready or position not in ready:
                         break
                     outcome = ready.pop(position)
-                # More is sent once for all outcomes that were there; but a reader who is slow must not leave the servers idle.
+                # More is sent once for all outcomes that were there; but a reader who is slow must
+                # not leave the servers idle.
                 if self._under_way <= half and failed is None:
                     self._fill(position)
 
     def _fill(self, position: int) -> None:
-        """Send as many as there is room for. Outcomes that wait for an earlier one count too: memory is bounded by the concurrency."""
+        """Send as many as there is room for. Outcomes that wait for an earlier one count too:
+        memory is bounded by the concurrency.
+        """
         while (
             self._under_way < self._concurrency
             and self._sent - position < 2 * self._concurrency
@@ -223,7 +237,9 @@ class _Run:
 
 
 def _result_set(future: Any, rows: Any) -> Any:
-    """What the execution's result is; `ResultSet` of the cluster module is not imported, sessions of tests have their own."""
+    """What the execution's result is; `ResultSet` of the cluster module is not imported, sessions
+    of tests have their own.
+    """
     result = getattr(future, "result", None)
     return result() if result is not None else rows
 
@@ -236,10 +252,12 @@ def execute_concurrent_async(
     execution_profile: Any = None,
     row_type: Any = None,
 ) -> Future[list[ExecutionResult]]:
-    """`execute_concurrent` that does not wait: a `concurrent.futures.Future` of the list of outcomes, in the order of the statements.
+    """`execute_concurrent` that does not wait: a `concurrent.futures.Future` of the list of
+    outcomes, in the order of the statements.
 
-    The statements are taken from the iterable at once. row_type: as of `execute_concurrent`. With `raise_on_first_error` the first error is the future's. Cancelling the future ends
-    the sending; what is under way is not recalled.
+    The statements are taken from the iterable at once. row_type: as of `execute_concurrent`. With
+    `raise_on_first_error` the first error is the future's. Cancelling the future ends the sending;
+    what is under way is not recalled.
     """
     if concurrency <= 0:
         raise ValueError(f"concurrency must be greater than 0, but is {concurrency}")
@@ -250,7 +268,9 @@ def execute_concurrent_async(
 
 
 class _UnwatchedRun:
-    """One call that nobody waits in: each completion sends the next statement, from whichever thread it comes in."""
+    """One call that nobody waits in: each completion sends the next statement, from whichever
+    thread it comes in.
+    """
 
     def __init__(
         self,
@@ -273,7 +293,9 @@ class _UnwatchedRun:
         self._ended = False
 
     def send(self, room: int) -> None:
-        """There is room for so many more. A completion inside of a sending loop leaves it to that loop."""
+        """There is room for so many more. A completion inside of a sending loop leaves it to that
+        loop.
+        """
         with self._lock:
             self._room += room
             if self._sending:

@@ -1,4 +1,6 @@
-"""End points, the errors of connections and constants of the wire, under the import path that programs know."""
+"""End points, the errors of connections and constants of the wire, under the import path that
+programs know.
+"""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -65,13 +67,15 @@ __all__ = [
     "locally_supported_compressions",
 ]
 
-# native_protocol_v5.spec, section 2.3.1: the first byte of an envelope is its direction and the version.
+# native_protocol_v5.spec, section 2.3.1: the first byte of an envelope is its direction and the
+# version.
 HEADER_DIRECTION_FROM_CLIENT = 0x00
 HEADER_DIRECTION_TO_CLIENT = 0x80
 HEADER_DIRECTION_MASK = 0x80
 PROTOCOL_VERSION_MASK = 0x7F
 
-DEFAULT_CQL_VERSION = "3.0.0"  # section 4.1.1: what every server has; none is asked for unless Cluster.cql_version is set
+# section 4.1.1: what every server has; none is asked for unless Cluster.cql_version is set
+DEFAULT_CQL_VERSION = "3.0.0"
 
 _LARGEST_BODY = 256 * 1024 * 1024  # bytes: section 2.4, the limit of an envelope's length
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 
 class ConsistencyLevel:
-    """How many replicas have to answer before a request succeeds; serial levels are for lightweight transactions."""
+    """How many replicas have to answer before a request succeeds; serial levels are for lightweight
+    transactions.
+    """
 
     ANY = 0
     ONE = 1

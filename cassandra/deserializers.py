@@ -1,4 +1,6 @@
-"""Decoders of single values by type, under the names that handlers of rows have known: a face over the types' codecs."""
+"""Decoders of single values by type, under the names that handlers of rows have known: a face over
+the types' codecs.
+"""
 
 from __future__ import annotations
 

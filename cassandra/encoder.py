@@ -1,7 +1,8 @@
 """Python values as CQL literals, for statements whose parameters are put into the text.
 
-Prepared statements do not come here. `Encoder.mapping` says which method makes the literal of which class; subclasses use
-their parents' entry, so that a named tuple is a tuple and a subclass of str is quoted.
+Prepared statements do not come here. `Encoder.mapping` says which method makes the literal of which
+class; subclasses use their parents' entry, so that a named tuple is a tuple and a subclass of str
+is quoted.
 """
 
 from __future__ import annotations
@@ -98,7 +99,9 @@ class Encoder:
         return self.cql_encode_object
 
     def cql_encode_all_types(self, val: Any, as_text_type: bool = False) -> str:
-        """The literal of any value (`as_text_type` is accepted for older callers: literals are always str)."""
+        """The literal of any value (`as_text_type` is accepted for older callers: literals are
+        always str).
+        """
         return self._method(type(val))(val)
 
     def cql_encode_none(self, val: Any) -> str:
@@ -158,7 +161,9 @@ class Encoder:
         return f"'{Time(val)}'"
 
     def cql_encode_ipaddress(self, val: Any) -> str:
-        """A quoted address: of the module `ipaddress`, which is not imported for the sake of those who never use it."""
+        """A quoted address: of the module `ipaddress`, which is not imported for the sake of those
+        who never use it.
+        """
         return f"'{val.compressed}'"
 
     def cql_encode_sequence(self, val: Iterable[Any]) -> str:

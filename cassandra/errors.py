@@ -1,8 +1,10 @@
 """Every exception of the driver, with the fields that say what happened.
 
-Three families, so that a program can tell whose fault it was: a caller's mistake (ValueError, TypeError and their subclasses
-here), a server's refusal (`RequestExecutionException`, `RequestValidationException`: the server's ERROR message), and a broken
-network (`ConnectionException`, `OperationTimedOut`, `NoHostAvailable`). Each class says its public path in ``__module__``.
+Three families, so that a program can tell whose fault it was: a caller's mistake (ValueError,
+TypeError and their subclasses here), a server's refusal (`RequestExecutionException`,
+`RequestValidationException`: the server's ERROR message), and a broken network
+(`ConnectionException`, `OperationTimedOut`, `NoHostAvailable`). Each class says its public path in
+``__module__``.
 """
 
 from __future__ import annotations
@@ -53,7 +55,7 @@ class CrcException(ProtocolError):
     """A checksum of a v5 segment does not match (native_protocol_v5.spec, section 2.2)."""
 
 
-# -- a server's answers: ERROR messages -----------------------------------------------------------------------------------
+# -- a server's answers: ERROR messages ------------------------------------------------------------
 
 
 class RequestExecutionException(DriverException):
@@ -125,7 +127,9 @@ class Timeout(_ConsistencyError):
 
 
 class ReadTimeout(Timeout):
-    """A read timed out at the coordinator; `data_retrieved` says whether the replica asked for data had answered."""
+    """A read timed out at the coordinator; `data_retrieved` says whether the replica asked for data
+    had answered.
+    """
 
     data_retrieved: bool | None = None
 
@@ -149,7 +153,9 @@ class WriteTimeout(Timeout):
 
 
 class CoordinationFailure(_ConsistencyError):
-    """Replicas answered with failures; `error_code_map` (v5) gives the failure code of each replica's address."""
+    """Replicas answered with failures; `error_code_map` (v5) gives the failure code of each
+    replica's address.
+    """
 
     required_responses: int | None = None
     received_responses: int | None = None
@@ -248,7 +254,9 @@ class ConfigurationException(RequestValidationException):
 
 
 class AlreadyExists(ConfigurationException):
-    """The keyspace or table that was to be created is there already; `table` is None for a keyspace."""
+    """The keyspace or table that was to be created is there already; `table` is None for a
+    keyspace.
+    """
 
     keyspace: str | None = None
     table: str | None = None
@@ -275,14 +283,14 @@ class AuthenticationFailed(DriverException):
     """The server did not accept the credentials, or asked for some and none were configured."""
 
 
-# -- the network and the client's own limits -------------------------------------------------------------------------------
+# -- the network and the client's own limits -------------------------------------------------------
 
 
 class OperationTimedOut(DriverException):
     """No answer came within the client's time.
 
-    `errors` maps hosts to what each last answered, `last_host` is the one waited for, `timeout` the seconds allowed and
-    `in_flight` the requests that were under way on its connection.
+    `errors` maps hosts to what each last answered, `last_host` is the one waited for, `timeout` the
+    seconds allowed and `in_flight` the requests that were under way on its connection.
     """
 
     errors: Mapping[Any, Any] | None = None

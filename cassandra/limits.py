@@ -1,11 +1,12 @@
-"""What one answer or value may cost; a program may change each of these at any time, for the whole process.
+"""What one answer or value may cost; a program may change each of these at any time, for the whole
+process.
 
     from cassandra.limits import limits
 
     limits.decimal_bytes = 1_000_000
 
-What goes beyond a limit is an error that names it: `cassandra.errors.DecodeError` in an answer, ValueError in a bound value,
-`cassandra.errors.ProtocolError` in what a server says of its columns.
+What goes beyond a limit is an error that names it: `cassandra.errors.DecodeError` in an answer,
+ValueError in a bound value, `cassandra.errors.ProtocolError` in what a server says of its columns.
 """
 
 from __future__ import annotations
@@ -20,12 +21,14 @@ _MOST = (1 << 63) - 1
 class Limits:
     """The limits of a process; see `limits`.
 
-    decimal_bytes: of the digits of a decimal, and of a varint that becomes text. The time that a number takes between its binary
-    and its decimal form grows faster than its size: some 35 ms for 64 KiB, 0.7 s to read and 2 s to write for 1 MB.
+    decimal_bytes: of the digits of a decimal, and of a varint that becomes text. The time that a
+    number takes between its binary and its decimal form grows faster than its size: some 35 ms for
+    64 KiB, 0.7 s to read and 2 s to write for 1 MB.
 
-    null_cells: for how many cells nulls may stand in one page. A null vector takes the place of all its elements in a column of
-    Arrow, and a tuple or user-defined type that ends early has None for each field that it lacks: a page of few bytes may say so
-    of very many. Of the numbers of null vectors, which are memory that nobody touches, eight count as one.
+    null_cells: for how many cells nulls may stand in one page. A null vector takes the place of all
+    its elements in a column of Arrow, and a tuple or user-defined type that ends early has None for
+    each field that it lacks: a page of few bytes may say so of very many. Of the numbers of null
+    vectors, which are memory that nobody touches, eight count as one.
 
     columns: of a result or a statement.
     """
@@ -61,7 +64,9 @@ limits = Limits()
 
 
 class NullCells:
-    """Counts the cells that nulls stand for, page by page. Two threads that count at once both get more than their share, never less."""
+    """Counts the cells that nulls stand for, page by page. Two threads that count at once both get
+    more than their share, never less.
+    """
 
     __slots__ = ("before", "spent")
 

@@ -1,4 +1,6 @@
-"""Packing and unpacking of the protocol's primitive numbers: big-endian integers and floats, vints and varints."""
+"""Packing and unpacking of the protocol's primitive numbers: big-endian integers and floats, vints
+and varints.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,8 @@ uint8_pack, uint8_unpack = _maker(">B")
 float_pack, float_unpack = _maker(">f")
 double_pack, double_unpack = _maker(">d")
 
-# Version, flags, stream, opcode of a frame header: 1-byte streams up to v2, 2-byte streams from v3 on.
+# Version, flags, stream, opcode of a frame header: 1-byte streams up to v2, 2-byte streams from v3
+# on.
 _header = Struct(">BBbB")
 _v3_header = Struct(">BBhB")
 header_pack = _header.pack
@@ -66,7 +69,9 @@ def decode_zig_zag(n: int) -> int:
 
 
 def uvint_pack(val: int) -> bytes:
-    """[unsigned vint] of 0 <= `val` < 2**64: as many leading one bits as bytes follow (native_protocol_v5.spec 3)."""
+    """[unsigned vint] of 0 <= `val` < 2**64: as many leading one bits as bytes follow
+    (native_protocol_v5.spec 3).
+    """
     if val < 0x80:
         if val < 0:
             raise ValueError(f"{val} is negative; an unsigned vint is not")
@@ -83,7 +88,9 @@ def uvint_pack(val: int) -> bytes:
 
 
 def uvint_unpack(bytes: bytes | memoryview) -> tuple[int, int]:
-    """(value, number of bytes) of the [unsigned vint] at the start of `bytes`; ValueError where it is cut short."""
+    """(value, number of bytes) of the [unsigned vint] at the start of `bytes`; ValueError where it
+    is cut short.
+    """
     if not len(bytes):
         raise ValueError("a vint takes at least 1 byte, got 0")
     first = bytes[0]

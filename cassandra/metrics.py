@@ -1,7 +1,7 @@
 """Counters and a timer of one cluster's requests, for ``Cluster(metrics_enabled=True)``.
 
-Plain numbers, written on the engine's loop and read from any thread; nothing is counted where metrics are off. `get_stats` gives them as one
-dict, for whatever system they are reported to.
+Plain numbers, written on the engine's loop and read from any thread; nothing is counted where
+metrics are off. `get_stats` gives them as one dict, for whatever system they are reported to.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ _PERCENTILES = {
 
 
 class RequestTimer(Mapping[str, float]):
-    """How long answers took, in seconds, since `connect`: a mapping of count, min, max, mean, stddev, median and percentiles.
+    """How long answers took, in seconds, since `connect`: a mapping of count, min, max, mean,
+    stddev, median and percentiles.
 
     The percentiles are those of a histogram, right to about three parts of a hundred.
     """
@@ -103,17 +104,22 @@ class ObservedEngine(Protocol):
         """The same for refusals."""
 
     def observe_failures(self, observer: Any) -> None:
-        """Call ``observer(error, decision)`` for each failed attempt, with what the retry policy decided, or None."""
+        """Call ``observer(error, decision)`` for each failed attempt, with what the retry policy
+        decided, or None.
+        """
 
 
 class Metrics:
     """What one cluster's requests came to. Counters begin with 0 and only grow.
 
-    A failed attempt counts by its error, whatever becomes of the request then: one that is retried counts there and in `retries`.
+    A failed attempt counts by its error, whatever becomes of the request then: one that is retried
+    counts there and in `retries`.
     """
 
     request_timer: RequestTimer
-    """The time of each answer, from sending to its arrival, in seconds; a dict-like object, see `RequestTimer`."""
+    """The time of each answer, from sending to its arrival, in seconds; a dict-like object, see
+    `RequestTimer`.
+    """
 
     connection_errors: int
     """Attempts that ended with their connection."""
@@ -128,7 +134,9 @@ class Metrics:
     """Attempts that the server refused because too few replicas were alive."""
 
     other_errors: int
-    """All other errors: of invalid requests, overloaded or bootstrapping nodes, time-outs of the client."""
+    """All other errors: of invalid requests, overloaded or bootstrapping nodes, time-outs of the
+    client.
+    """
 
     retries: int
     """How often a retry policy sent a request again."""
@@ -210,7 +218,9 @@ class Metrics:
         }
 
     def set_stats_name(self, stats_name: str) -> None:
-        """Name these metrics for `getStats`, instead of ``cassandra-<number>``; ValueError for another cluster's name."""
+        """Name these metrics for `getStats`, instead of ``cassandra-<number>``; ValueError for
+        another cluster's name.
+        """
         if _by_name.get(stats_name, self) is not self:
             raise ValueError(f"the stats name {stats_name!r} is taken by another cluster's metrics")
         _by_name.pop(self.stats_name, None)

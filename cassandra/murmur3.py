@@ -1,7 +1,8 @@
-"""The hash of Cassandra's default partitioner, in Python: the reference of `cassandra._accel.murmur3`.
+"""The hash of Cassandra's default partitioner, in Python: the reference of
+`cassandra._accel.murmur3`.
 
-It is the first half of MurmurHash3 x64 128, seed 0, with one deviation that the server has and so must its clients: the bytes
-of the tail are sign-extended before they are shifted into place.
+It is the first half of MurmurHash3 x64 128, seed 0, with one deviation that the server has and so
+must its clients: the bytes of the tail are sign-extended before they are shifted into place.
 """
 
 from __future__ import annotations
@@ -55,7 +56,9 @@ def _mix(k: int) -> int:
 
 
 def body_and_tail(data: bytes) -> tuple[tuple[int, ...], tuple[int, ...], int]:
-    """(signed 64-bit words of the whole 16-byte blocks, signed bytes of the rest, length of `data`)."""
+    """(signed 64-bit words of the whole 16-byte blocks, signed bytes of the rest, length of
+    `data`).
+    """
     length = len(data)
     words = length // 16 * 2
     return (
@@ -66,7 +69,9 @@ def body_and_tail(data: bytes) -> tuple[tuple[int, ...], tuple[int, ...], int]:
 
 
 def murmur3(data: bytes | bytearray | memoryview) -> int:
-    """The signed 64-bit hash of `data`. (A token is this, save that the least value is taken as the greatest.)"""
+    """The signed 64-bit hash of `data`. (A token is this, save that the least value is taken as the
+    greatest.)
+    """
     body, tail, length = body_and_tail(bytes(memoryview(data)))
     h1 = h2 = 0
     for at in range(0, len(body), 2):

@@ -1,4 +1,6 @@
-"""What a ScyllaDB node offers beyond the specification (the public path of `cassandra.protocol.features`)."""
+"""What a ScyllaDB node offers beyond the specification (the public path of
+`cassandra.protocol.features`).
+"""
 
 from __future__ import annotations
 

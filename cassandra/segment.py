@@ -1,4 +1,6 @@
-"""Segments of protocol 5 over byte buffers: the public face of `cassandra.protocol.segment`, for programs that frame for themselves."""
+"""Segments of protocol 5 over byte buffers: the public face of `cassandra.protocol.segment`, for
+programs that frame for themselves.
+"""
 
 from __future__ import annotations
 
@@ -45,8 +47,8 @@ def compute_crc32(data: bytes, value: int) -> int:
 class SegmentHeader:
     """The lengths and the flag in front of a payload.
 
-    payload_length: bytes on the wire. uncompressed_payload_length: bytes of what they hold, 0 where they are stored as they are, -1 without
-    compression.
+    payload_length: bytes on the wire. uncompressed_payload_length: bytes of what they hold, 0 where
+    they are stored as they are, -1 without compression.
     """
 
     __slots__ = ("is_self_contained", "payload_length", "uncompressed_payload_length")
@@ -112,7 +114,9 @@ class SegmentCodec:
         return self.header_length + CRC24_LENGTH
 
     def encode(self, buffer: BinaryIO, msg: bytes) -> None:
-        """Write the envelope `msg` to `buffer`, cut into several segments where it is larger than a payload."""
+        """Write the envelope `msg` to `buffer`, cut into several segments where it is larger than a
+        payload.
+        """
         buffer.write(segment.encode_envelopes([msg], self._algorithm))
 
     def decode_header(self, buffer: BinaryIO) -> SegmentHeader:

@@ -1,10 +1,14 @@
-"""Values that stand for the absence of one: "not set" for a bound parameter, and the legacy empty value of a scalar."""
+"""Values that stand for the absence of one: "not set" for a bound parameter, and the legacy empty
+value of a scalar.
+"""
 
 from __future__ import annotations
 
 
 class _NotSet:
-    """The class of `UNSET_VALUE`: a bound value that the server shall leave as it is (native_protocol_v4.spec, section 3)."""
+    """The class of `UNSET_VALUE`: a bound value that the server shall leave as it is
+    (native_protocol_v4.spec, section 3).
+    """
 
     __slots__ = ()
 
@@ -22,7 +26,9 @@ class _NotSet:
 
 
 class EmptyValue:
-    """The class of `EMPTY`: what a value of zero bytes becomes where the type has ``support_empty_values`` set."""
+    """The class of `EMPTY`: what a value of zero bytes becomes where the type has
+    ``support_empty_values`` set.
+    """
 
     __slots__ = ()
 

@@ -12,10 +12,12 @@ log = logging.getLogger(__name__)
 
 
 class MonotonicTimestampGenerator:
-    """Callable that gives the time in microseconds, each value greater than the one before, from any thread.
+    """Callable that gives the time in microseconds, each value greater than the one before, from
+    any thread.
 
-    Where the clock stands still or goes back, the values run ahead of it by a microsecond each. A warning says so when they
-    are more than `warning_threshold` seconds ahead, at most once in `warning_interval` seconds.
+    Where the clock stands still or goes back, the values run ahead of it by a microsecond each. A
+    warning says so when they are more than `warning_threshold` seconds ahead, at most once in
+    `warning_interval` seconds.
     """
 
     def __init__(

@@ -9,7 +9,9 @@ from cassandra.errors import UnsupportedOperation
 
 
 class ProtocolVersion:
-    """Versions of the native protocol. This driver speaks 3, 4 and 5, and 6 as a beta; the rest are known by number."""
+    """Versions of the native protocol. This driver speaks 3, 4 and 5, and 6 as a beta; the rest are
+    known by number.
+    """
 
     V1 = 1
     V2 = 2

@@ -1,11 +1,13 @@
 """The main job, on a real server: load vectors, search them, read them back.
 
-Starts a real Apache Cassandra node on this machine (or takes yours: --contact-points), creates a table with a
-``vector<float, 384>`` column and an index for nearest-neighbour search, loads 10,000 rows with many requests under way, asks for
-the nearest neighbours of a vector, pages through the table with asyncio, and prints a summary.
+Starts a real Apache Cassandra node on this machine (or takes yours: --contact-points), creates a
+table with a ``vector<float, 384>`` column and an index for nearest-neighbour search, loads 10,000
+rows with many requests under way, asks for the nearest neighbours of a vector, pages through the
+table with asyncio, and prints a summary.
 
-The data is made from a seed: twenty topics, each a direction in 384 dimensions, and texts that are mostly about one topic and
-partly about another. So the neighbours of a new text about one topic have to be texts of that topic, which is checked.
+The data is made from a seed: twenty topics, each a direction in 384 dimensions, and texts that are
+mostly about one topic and partly about another. So the neighbours of a new text about one topic
+have to be texts of that topic, which is checked.
 """
 
 from __future__ import annotations
@@ -90,7 +92,9 @@ class Texts:
         self._topics = {topic: [make(-1, 1) for _ in range(DIMENSION)] for topic in TOPICS}
 
     def about(self, topic: str, other: str, share: float) -> array[float]:
-        """The embedding of a text about `topic`, with a share of another one, as a buffer of C floats."""
+        """The embedding of a text about `topic`, with a share of another one, as a buffer of C
+        floats.
+        """
         noise = self._rng.random
         pairs = zip(self._topics[topic], self._topics[other], strict=True)
         return array("f", [a + share * b + 0.8 * (noise() - 0.5) for a, b in pairs])

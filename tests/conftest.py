@@ -10,7 +10,8 @@ import pytest
 
 from cassandra import _impl
 
-# The lane under test: "c" (both twins, the compiled ones must be there) or "python" (a tree without compiled modules).
+# The lane under test: "c" (both twins, the compiled ones must be there) or "python" (a tree without
+# compiled modules).
 LANE = os.environ.get("TURBOCQL_LANE", "c")
 
 

@@ -19,7 +19,9 @@ WITH_TESTS = {"PYTHONPATH": os.pathsep.join((HOME, str(Path(__file__).resolve().
 def run_python(
     code: str, env: Mapping[str, str] | None = None, timeout: float = 120, as_file: bool = False
 ) -> subprocess.CompletedProcess[str]:
-    """Run `code`, as a program's file if asked to; neither the working directory nor the tree decides what it imports."""
+    """Run `code`, as a program's file if asked to; neither the working directory nor the tree
+    decides what it imports.
+    """
     environment = {**os.environ, "PYTHONPATH": HOME, **(env or {})}
     with tempfile.TemporaryDirectory() as directory:
         Path(directory, "program.py").write_text(code)

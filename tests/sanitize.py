@@ -1,10 +1,13 @@
-"""The unit tests of the compiled modules over a build with address and undefined-behaviour sanitizers.
+"""The unit tests of the compiled modules over a build with address and undefined-behaviour
+sanitizers.
 
     python -m tests.sanitize [--keep FOLDER] [arguments of pytest]
 
-The tree is copied, so that no sanitized module stays behind in it, and built with CASS_DRIVER_SANITIZE=1. The interpreter itself has no
-sanitizer: the library of GCC or Clang is loaded before it, and Python's own allocator, which would hide overruns within its arenas, is off.
-What an interpreter leaves to the end of the process is no leak, so leaks are not looked for. Nothing goes on after a finding.
+The tree is copied, so that no sanitized module stays behind in it, and built with
+CASS_DRIVER_SANITIZE=1. The interpreter itself has no sanitizer: the library of GCC or Clang is
+loaded before it, and Python's own allocator, which would hide overruns within its arenas, is off.
+What an interpreter leaves to the end of the process is no leak, so leaks are not looked for.
+Nothing goes on after a finding.
 """
 
 from __future__ import annotations
@@ -29,7 +32,9 @@ TESTS = [
 
 
 def libraries(compiler: str) -> list[str]:
-    """The sanitizers' libraries of `compiler`; the process ends with a word about it where there are none."""
+    """The sanitizers' libraries of `compiler`; the process ends with a word about it where there
+    are none.
+    """
     found = []
     for name in ("libasan.so", "libubsan.so"):
         done = subprocess.run(

@@ -1,7 +1,7 @@
 """A server that answers at once, so that a benchmark measures the client alone.
 
-`running()` compiles null_server.c with the machine's C compiler into a temporary folder, writes its rules, and gives its port.
-The answers are canned bodies of protocol version 4, made here by hand.
+`running()` compiles null_server.c with the machine's C compiler into a temporary folder, writes its
+rules, and gives its port. The answers are canned bodies of protocol version 4, made here by hand.
 """
 
 from __future__ import annotations
@@ -131,7 +131,9 @@ Rule = tuple[int, bytes, int, bytes]
 
 
 def canned() -> list[Rule]:
-    """(request's opcode, bytes that its body holds, answer's opcode, answer's body), the first one that matches counts."""
+    """(request's opcode, bytes that its body holds, answer's opcode, answer's body), the first one
+    that matches counts.
+    """
     local = rows(
         [(name, option) for name, option, _ in LOCAL], [[value for _, _, value in LOCAL]], "system"
     )

@@ -1,4 +1,6 @@
-"""Native asyncio: `Cluster` and `Session` on the caller's own event loop, over the engine that the blocking faces use."""
+"""Native asyncio: `Cluster` and `Session` on the caller's own event loop, over the engine that the
+blocking faces use.
+"""
 
 from cassandra.aio.cluster import Cluster
 from cassandra.aio.concurrent import ExecutionResult

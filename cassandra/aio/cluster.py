@@ -21,10 +21,11 @@ SHUTDOWN_TIMEOUT = 10.0  # seconds
 
 
 class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
-    """A cluster to connect to from asyncio code. Takes the settings of `cassandra.cluster.Cluster` as keywords.
+    """A cluster to connect to from asyncio code. Takes the settings of `cassandra.cluster.Cluster`
+    as keywords.
 
-    ``async with Cluster(["10.0.0.1"]) as cluster: session = await cluster.connect("ks")``. It belongs to the loop that
-    `connect` is first awaited on.
+    ``async with Cluster(["10.0.0.1"]) as cluster: session = await cluster.connect("ks")``. It
+    belongs to the loop that `connect` is first awaited on.
     """
 
     def __init__(self, contact_points: Any = NOT_SET, **settings: Any) -> None:
@@ -40,8 +41,9 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
     ) -> Session:
         """Connect, where that has not been done, and return a new `Session`.
 
-        Ready when the control connection and one pool are, or all pools with `wait_for_all_pools`. Raises NoHostAvailable with
-        each contact point's error, and InvalidRequest for a keyspace that does not exist.
+        Ready when the control connection and one pool are, or all pools with `wait_for_all_pools`.
+        Raises NoHostAvailable with each contact point's error, and InvalidRequest for a keyspace
+        that does not exist.
         """
         if keyspace is not None:
             check_keyspace(keyspace)
@@ -79,7 +81,8 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
             return await outcome_of(connecting)
         finally:
             self._waiting -= 1
-            # The attempt is given up when the last one that waits for it is cancelled, and not before.
+            # The attempt is given up when the last one that waits for it is cancelled, and not
+            # before.
             if self._connecting is connecting and (connecting.done() or not self._waiting):
                 self._connecting = None
                 connecting.cancel()
@@ -109,9 +112,11 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
             self._core.resize_pools()
 
     async def register_user_type(self, keyspace: str, user_type: str, klass: Any) -> None:
-        """Give values of the user-defined type `keyspace`.`user_type` as instances of `klass`, and take them as parameters.
+        """Give values of the user-defined type `keyspace`.`user_type` as instances of `klass`, and
+        take them as parameters.
 
-        klass: a class that takes the fields as keywords and has them as attributes, or dict. Raises UserTypeDoesNotExist.
+        klass: a class that takes the fields as keywords and has them as attributes, or dict. Raises
+        UserTypeDoesNotExist.
         """
         if self._core is None and not self.is_shutdown:
             raise ConnectionException(
@@ -143,7 +148,9 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         return self._core
 
     async def shutdown(self) -> None:
-        """Close all sessions and connections. Executions under way fail with an error that says so. Twice does no harm."""
+        """Close all sessions and connections. Executions under way fail with an error that says so.
+        Twice does no harm.
+        """
         if self.is_shutdown:
             return
         self.is_shutdown = True

@@ -1,4 +1,6 @@
-"""Results by columns on the asyncio face: the same methods as the blocking one's (see `cassandra.client.columnar`), awaited."""
+"""Results by columns on the asyncio face: the same methods as the blocking one's (see
+`cassandra.client.columnar`), awaited.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +15,15 @@ if TYPE_CHECKING:
 
 
 class ColumnarResult:
-    """What `cassandra.aio.ResultSet` has beside rows; options and errors are those of `cassandra.cluster.ResultSet`."""
+    """What `cassandra.aio.ResultSet` has beside rows; options and errors are those of
+    `cassandra.cluster.ResultSet`.
+    """
 
     __slots__ = ("_begun", "_message", "_next")
 
-    _begun: str  # how reading has begun, "row" or "column", where it has; "rows" where pages of rows were read, and are gone
+    # how reading has begun, "row" or "column", where it has; "rows" where pages of rows were read,
+    # and are gone
+    _begun: str
     _message: Any
     _next: asyncio.Future[Any] | None
 
@@ -35,7 +41,9 @@ class ColumnarResult:
         return columnar.arrow_table(pyarrow, layout, [page async for page in pages])
 
     def arrow_batches(self, **options: Any) -> AsyncIterator[Any]:
-        """The rows that are left as `pyarrow.RecordBatch` objects, one for each page: ``async for batch in result.arrow_batches()``."""
+        """The rows that are left as `pyarrow.RecordBatch` objects, one for each page: ``async for
+        batch in result.arrow_batches()``.
+        """
         columnar = columnar_module()
         pyarrow = columnar.pyarrow_module("arrow_batches")
         layout, pages = self._columns(options)
@@ -43,14 +51,18 @@ class ColumnarResult:
         return (columnar.arrow_batch(pyarrow, schema, page) async for page in pages)
 
     async def to_polars(self, **options: Any) -> Any:
-        """The rows that are left as a `polars.DataFrame`; pyarrow is not needed. Durations are structs: polars has no type for them."""
+        """The rows that are left as a `polars.DataFrame`; pyarrow is not needed. Durations are
+        structs: polars has no type for them.
+        """
         columnar = columnar_module()
         polars = columnar.polars_module()
         layout, pages = self._columns({"durations": "struct", **options})
         return columnar.polars_frame(polars, layout, [page async for page in pages])
 
     async def to_pandas(self, **options: Any) -> Any:
-        """The rows that are left as a `pandas.DataFrame`; see `cassandra.cluster.ResultSet.to_pandas`."""
+        """The rows that are left as a `pandas.DataFrame`; see
+        `cassandra.cluster.ResultSet.to_pandas`.
+        """
         columnar = columnar_module()
         pandas, pyarrow = columnar.pandas_module()
         if pyarrow is None:
@@ -65,7 +77,9 @@ class ColumnarResult:
         return columnar.pandas_of_arrow(pyarrow, layout, [page async for page in pages], options)
 
     async def to_numpy(self) -> dict[str, Any]:
-        """The rows that are left as a dict of column name to NumPy array; see `cassandra.cluster.ResultSet.to_numpy`."""
+        """The rows that are left as a dict of column name to NumPy array; see
+        `cassandra.cluster.ResultSet.to_numpy`.
+        """
         columnar = columnar_module()
         numpy = columnar.numpy_module("to_numpy")
         message = rows_message(self._message)
@@ -85,7 +99,9 @@ class ColumnarResult:
         return columnar.ArrowSchema(plan.layout).__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The page at hand, for whoever reads the Arrow PyCapsule interface; RuntimeError where there are more pages."""
+        """The page at hand, for whoever reads the Arrow PyCapsule interface; RuntimeError where
+        there are more pages.
+        """
         columnar = columnar_module()
         message = rows_message(self._message)
         if message.paging_state is not None:
@@ -114,7 +130,9 @@ class ColumnarResult:
             raise RuntimeError(READ if self._begun == "column" else BEGUN)
 
     def _begin(self, what: str) -> None:
-        """Note how the rows are read; RuntimeError where pages of them were read by columns, and are gone."""
+        """Note how the rows are read; RuntimeError where pages of them were read by columns, and
+        are gone.
+        """
         if self._begun == "column":
             raise RuntimeError(READ)
         if self._begun == "rows":
@@ -130,7 +148,8 @@ class ColumnarResult:
             more = message.paging_state is not None
             if more:
                 self._begun = "column"
-                self._ask_for_next_page()  # under way while this page is used; one page ahead, never more
+                # under way while this page is used; one page ahead, never more
+                self._ask_for_next_page()
             yield message.columns(plan)
             if not more:
                 return

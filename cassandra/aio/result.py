@@ -24,9 +24,11 @@ T = TypeVar("T")
 
 
 class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
-    """The outcome of an execution. `one`, `all` and `current_rows` are plain calls on the page that has come.
+    """The outcome of an execution. `one`, `all` and `current_rows` are plain calls on the page that
+    has come.
 
-    ``async for row in result`` goes over all pages and fetches the next one while the one at hand is used.
+    ``async for row in result`` goes over all pages and fetches the next one while the one at hand
+    is used.
     """
 
     __slots__ = ("_history", "_page", "_request", "_row_factory", "_session")
@@ -41,11 +43,13 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         self._begun = ""
         self._next: asyncio.Future[Request] | None = None
 
-    # -- the page at hand ----------------------------------------------------------------------------------------------------
+    # -- the page at hand --------------------------------------------------------------------------
 
     @property
     def current_rows(self) -> Any:
-        """The rows of the page at hand, as the row factory makes them; [] where the result has none."""
+        """The rows of the page at hand, as the row factory makes them; [] where the result has
+        none.
+        """
         if self._page is None:
             message = self._message
             self._page = (
@@ -54,7 +58,9 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         return self._page
 
     def one(self, strict: bool = False) -> T | Any:
-        """The first row of the page at hand, None where it is empty. With `strict`, MultipleRowsFound where there are more rows."""
+        """The first row of the page at hand, None where it is empty. With `strict`,
+        MultipleRowsFound where there are more rows.
+        """
         rows = self.current_rows
         if strict:
             if len(rows) > 1:
@@ -66,7 +72,9 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         return next(iter(rows), None)
 
     def all(self) -> list[T]:
-        """The rows of the only page. RuntimeError where there are more pages: they cannot be waited for in a plain call."""
+        """The rows of the only page. RuntimeError where there are more pages: they cannot be waited
+        for in a plain call.
+        """
         if self.has_more_pages:
             raise RuntimeError(
                 "the result has more pages: use `async for row in result`, or `await result.fetch_all()` for one list of all"
@@ -86,7 +94,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     def __bool__(self) -> bool:
         return bool(self.current_rows)
 
-    # -- further pages -------------------------------------------------------------------------------------------------------
+    # -- further pages -----------------------------------------------------------------------------
 
     @property
     def has_more_pages(self) -> bool:
@@ -129,7 +137,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         self._begin("row")
         while True:
             if self.has_more_pages:
-                self._ask_for_next_page()  # under way while this page is used; one page ahead, never more
+                # under way while this page is used; one page ahead, never more
+                self._ask_for_next_page()
             for row in self.current_rows:
                 yield row
             if not self.has_more_pages:
@@ -137,11 +146,13 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             await self.fetch_next_page()
             self._begun = "rows"
 
-    # -- what is known of the execution ----------------------------------------------------------------------------------------
+    # -- what is known of the execution ------------------------------------------------------------
 
     @property
     def was_applied(self) -> bool:
-        """Whether a lightweight transaction was applied. RuntimeError where the result is not one of such a statement."""
+        """Whether a lightweight transaction was applied. RuntimeError where the result is not one
+        of such a statement.
+        """
         names = self.column_names or []
         if APPLIED not in names:
             raise RuntimeError(

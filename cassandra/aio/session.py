@@ -1,4 +1,6 @@
-"""The session of the asyncio face: the engine runs on the caller's own loop, so that there is no thread and no hop."""
+"""The session of the asyncio face: the engine runs on the caller's own loop, so that there is no
+thread and no hop.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ T = TypeVar("T")
 
 
 class RequestFuture(asyncio.Future[Any]):
-    """The awaitable of one request. Cancelling it gives up the request, whose stream is free when the answer has come."""
+    """The awaitable of one request. Cancelling it gives up the request, whose stream is free when
+    the answer has come.
+    """
 
     __slots__ = ("request",)  # quicker to write than the dict that asyncio's Future has
 
@@ -128,14 +132,16 @@ class Session(SessionBase):
     ) -> Awaitable[ResultSet[Any]]:
         """Send `query`; awaiting the outcome gives its `ResultSet`.
 
-        query: a text, or a statement. parameters: a sequence or a mapping; for a text they are written into it at ``%s`` or
-        ``%(name)s``, for a prepared statement they are bound. timeout: seconds for the whole of it, retries included; None for
-        no limit. trace: have the servers trace it. paging_state: begin at that page. host: the one `Host` to send it to. row_type: a dataclass,
-        NamedTuple, TypedDict, attrs class, msgspec struct or pydantic model to make the rows of (see the guide on results).
+        query: a text, or a statement. parameters: a sequence or a mapping; for a text they are
+        written into it at ``%s`` or ``%(name)s``, for a prepared statement they are bound. timeout:
+        seconds for the whole of it, retries included; None for no limit. trace: have the servers
+        trace it. paging_state: begin at that page. host: the one `Host` to send it to. row_type: a
+        dataclass, NamedTuple, TypedDict, attrs class, msgspec struct or pydantic model to make the
+        rows of (see the guide on results).
 
-        It is under way from the call on, so that many calls may be made before the first one is awaited. Mistakes in the call
-        itself are raised by the call; awaiting raises the server's refusal, OperationTimedOut or NoHostAvailable. Cancelling
-        it gives the request up.
+        It is under way from the call on, so that many calls may be made before the first one is
+        awaited. Mistakes in the call itself are raised by the call; awaiting raises the server's
+        refusal, OperationTimedOut or NoHostAvailable. Cancelling it gives the request up.
         """
         factory = None if row_type is None else typed_factory(row_type)
         future = ResultFuture(loop=self._loop)
@@ -172,7 +178,9 @@ class Session(SessionBase):
         custom_payload: Mapping[str, bytes | None] | None = None,
         keyspace: str | None = None,
     ) -> PreparedStatement:
-        """Have the servers prepare `query`, with ``?`` or ``:name`` for its parameters. Raises what `execute` raises."""
+        """Have the servers prepare `query`, with ``?`` or ``:name`` for its parameters. Raises what
+        `execute` raises.
+        """
         list_of_queries([query])
         profile = self._default_profile
         return await self._engine.core.preparer.prepare(
@@ -186,7 +194,9 @@ class Session(SessionBase):
         )
 
     async def prepare_all(self, queries: Sequence[str]) -> list[PreparedStatement]:
-        """`prepare` of each query, all at the same time; the statements in the order of the queries."""
+        """`prepare` of each query, all at the same time; the statements in the order of the
+        queries.
+        """
         profile = self._default_profile
         return await self._engine.core.preparer.prepare_all(
             self._engine,
@@ -203,12 +213,14 @@ class Session(SessionBase):
         raise_on_first_error: bool = True,
         row_type: Any = None,
     ) -> AsyncIterator[Any]:
-        """Execute many statements, at most `concurrency` of them at a time; an async iterator of the outcomes in their order.
+        """Execute many statements, at most `concurrency` of them at a time; an async iterator of
+        the outcomes in their order.
 
-        The outcomes are `ExecutionResult` tuples (success, result or error), as `cassandra.concurrent` gives them. Statements
-        are taken from the iterable as they are sent, outcomes are held for no longer than their order demands. With
-        `raise_on_first_error` the first error ends it and is raised. row_type: the class to make the rows of all results of, as in `execute`;
-        TypeError where rows cannot be made of it.
+        The outcomes are `ExecutionResult` tuples (success, result or error), as
+        `cassandra.concurrent` gives them. Statements are taken from the iterable as they are sent,
+        outcomes are held for no longer than their order demands. With `raise_on_first_error` the
+        first error ends it and is raised. row_type: the class to make the rows of all results of,
+        as in `execute`; TypeError where rows cannot be made of it.
         """
         if row_type is not None:
             typed_factory(row_type)
@@ -227,15 +239,18 @@ class Session(SessionBase):
         wait_time: float | None = None,
         scope: SchemaAgreementScope | str = SchemaAgreementScope.CLUSTER,
     ) -> bool:
-        """Wait until the connected hosts in `scope` have one schema version; false where that takes too long.
+        """Wait until the connected hosts in `scope` have one schema version; false where that takes
+        too long.
 
-        wait_time: seconds; None for `Cluster.max_schema_agreement_wait`. Each host is asked itself. ConnectionException where no host in
-        the scope is connected.
+        wait_time: seconds; None for `Cluster.max_schema_agreement_wait`. Each host is asked itself.
+        ConnectionException where no host in the scope is connected.
         """
         return await self._engine.wait_for_schema_agreement(SchemaAgreementScope(scope), wait_time)
 
     async def shutdown(self) -> None:
-        """Close the session's connections. Executions under way fail with an error that says so. Twice does no harm."""
+        """Close the session's connections. Executions under way fail with an error that says so.
+        Twice does no harm.
+        """
         if not self.is_shutdown:
             self.is_shutdown = True
             self._engine.close()

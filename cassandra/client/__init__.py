@@ -1,1 +1,3 @@
-"""From what a program calls to what the engine executes: all that the blocking and the asyncio face share."""
+"""From what a program calls to what the engine executes: all that the blocking and the asyncio face
+share.
+"""

@@ -1,4 +1,6 @@
-"""From a batch to what a request sends: its statements bound, its kinds checked, its size looked at."""
+"""From a batch to what a request sends: its statements bound, its kinds checked, its size looked
+at.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +38,8 @@ def batch_statements(
 ) -> list[tuple[PreparedStatement | None, Any]]:
     """`entries` of `batch` as `BatchPayload` takes them.
 
-    prepared_texts: what those were prepared as that are texts still. Raises what binding does, and ValueError for statements that
-    the server refuses in a batch of that type.
+    prepared_texts: what those were prepared as that are texts still. Raises what binding does, and
+    ValueError for statements that the server refuses in a batch of that type.
     """
     statements: list[tuple[PreparedStatement | None, Any]] = []
     for entry in entries:
@@ -61,10 +63,11 @@ def batch_statements(
 
 
 def check_kinds(batch_type: BatchType, prepared: Mapping[int, PreparedStatement]) -> None:
-    """ValueError where statements that are known to change counters, or known not to, are in a batch that cannot have them.
+    """ValueError where statements that are known to change counters, or known not to, are in a
+    batch that cannot have them.
 
-    A prepared statement is known to change a counter where a bind marker is for one, and known not to where it is an INSERT. Of all
-    others the server decides.
+    A prepared statement is known to change a counter where a bind marker is for one, and known not
+    to where it is an INSERT. Of all others the server decides.
     """
     counters = [statement for statement in prepared.values() if statement.changes_counters]
     if counters and batch_type is BatchType.LOGGED:
@@ -85,7 +88,9 @@ def check_kinds(batch_type: BatchType, prepared: Mapping[int, PreparedStatement]
 
 
 def warn_of_size(payload: AnyPayload, batch: BatchStatement, limit: int) -> None:
-    """Log that a batch is large, but where all of it is in one partition, which servers make an exception of."""
+    """Log that a batch is large, but where all of it is in one partition, which servers make an
+    exception of.
+    """
     partitions = partitions_of(payload)
     if partitions == 1:
         return
@@ -101,7 +106,9 @@ def warn_of_size(payload: AnyPayload, batch: BatchStatement, limit: int) -> None
 
 
 def partitions_of(payload: Any) -> int:
-    """To how many partitions the statements of a batch belong; 0 where that is not known of all of them."""
+    """To how many partitions the statements of a batch belong; 0 where that is not known of all of
+    them.
+    """
     keys = set()
     for prepared, values in getattr(payload, "statements", ()):
         indexes = prepared.routing_key_indexes if prepared is not None else None

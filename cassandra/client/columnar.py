@@ -1,8 +1,10 @@
-"""Results by columns: the methods of a `ResultSet` that make Arrow, NumPy, pandas and polars of the pages that are left.
+"""Results by columns: the methods of a `ResultSet` that make Arrow, NumPy, pandas and polars of the
+pages that are left.
 
-Nothing here is decoded to rows: each page goes from its bytes to column buffers. While one page is used the next one is on its way, one ahead
-and never more. Reading begins with the page at hand. A result of one page can be read as often as one likes; one of several only once, by
-rows or by columns, since the pages that were read are gone.
+Nothing here is decoded to rows: each page goes from its bytes to column buffers. While one page is
+used the next one is on its way, one ahead and never more. Reading begins with the page at hand. A
+result of one page can be read as often as one likes; one of several only once, by rows or by
+columns, since the pages that were read are gone.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ READ = "the columns of this result have been read already: of a result of severa
 
 
 def columnar_module() -> ModuleType:
-    """`cassandra.protocol.columnar.pages`, imported when the first result is read by columns: most programs never do that."""
+    """`cassandra.protocol.columnar.pages`, imported when the first result is read by columns: most
+    programs never do that.
+    """
     from cassandra.protocol.columnar import pages as columnar
 
     return columnar
@@ -43,9 +47,11 @@ def rows_message(message: Any) -> ResultMessage:
 class ColumnarResult:
     """What `cassandra.cluster.ResultSet` has beside rows.
 
-    Options, by keyword: ``decimals="text"`` or (precision, scale), ``varints="text"`` or "int64", ``durations="interval"`` or "struct" (see the
-    guide on results). All raise RuntimeError once row iteration has begun (`one`, `current_rows` and `fetch_next_page` do not count),
-    `DecodeError` for damaged bytes and where columns change between pages, `DependencyException` where the library is absent.
+    Options, by keyword: ``decimals="text"`` or (precision, scale), ``varints="text"`` or "int64",
+    ``durations="interval"`` or "struct" (see the guide on results). All raise RuntimeError once row
+    iteration has begun (`one`, `current_rows` and `fetch_next_page` do not count), `DecodeError`
+    for damaged bytes and where columns change between pages, `DependencyException` where the
+    library is absent.
     """
 
     _message: ResultMessage | None
@@ -61,7 +67,9 @@ class ColumnarResult:
         return columnar.arrow_table(pyarrow, layout, pages)
 
     def arrow_batches(self, **options: Any) -> Iterator[Any]:
-        """The rows that are left as `pyarrow.RecordBatch` objects, one for each page, made as they are asked for."""
+        """The rows that are left as `pyarrow.RecordBatch` objects, one for each page, made as they
+        are asked for.
+        """
         columnar = columnar_module()
         pyarrow = columnar.pyarrow_module("arrow_batches")
         layout, pages = self._columns(options)
@@ -69,7 +77,9 @@ class ColumnarResult:
         return (columnar.arrow_batch(pyarrow, schema, page) for page in pages)
 
     def to_polars(self, **options: Any) -> Any:
-        """The rows that are left as a `polars.DataFrame`; pyarrow is not needed. Durations are structs: polars has no type for them."""
+        """The rows that are left as a `polars.DataFrame`; pyarrow is not needed. Durations are
+        structs: polars has no type for them.
+        """
         columnar = columnar_module()
         polars = columnar.polars_module()
         layout, pages = self._columns({"durations": "struct", **options})
@@ -78,8 +88,8 @@ class ColumnarResult:
     def to_pandas(self, **options: Any) -> Any:
         """The rows that are left as a `pandas.DataFrame`.
 
-        Through pyarrow where it is installed, with `options` for its ``Table.to_pandas`` (``types_mapper=pandas.ArrowDtype``, ...); else through
-        NumPy, as `to_numpy` has the values.
+        Through pyarrow where it is installed, with `options` for its ``Table.to_pandas``
+        (``types_mapper=pandas.ArrowDtype``, ...); else through NumPy, as `to_numpy` has the values.
         """
         columnar = columnar_module()
         pandas, pyarrow = columnar.pandas_module()
@@ -97,8 +107,9 @@ class ColumnarResult:
     def to_numpy(self) -> dict[str, Any]:
         """The rows that are left as a dict of column name to NumPy array.
 
-        Numbers, booleans and times have arrays of their type, vectors of numbers one of rows x dimension, others arrays of the objects that
-        rows have. An array with nulls is masked (None in arrays of objects). ValueError where two columns have the same name.
+        Numbers, booleans and times have arrays of their type, vectors of numbers one of rows x
+        dimension, others arrays of the objects that rows have. An array with nulls is masked (None
+        in arrays of objects). ValueError where two columns have the same name.
         """
         columnar = columnar_module()
         numpy = columnar.numpy_module("to_numpy")
@@ -118,7 +129,9 @@ class ColumnarResult:
         return columnar.ArrowSchema(plan.layout).__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The rows that are left, for polars, DuckDB and whoever else reads the Arrow PyCapsule interface; pages come as they are asked for."""
+        """The rows that are left, for polars, DuckDB and whoever else reads the Arrow PyCapsule
+        interface; pages come as they are asked for.
+        """
         columnar = columnar_module()
         layout, pages = self._columns({})
         return columnar.ArrowPages(layout, pages).__arrow_c_stream__(requested_schema)
@@ -149,7 +162,8 @@ class ColumnarResult:
             more = bool(future.has_more_pages)
             if more:
                 self._iterator = _ReadByColumns()
-                future.start_fetching_next_page()  # under way while this page is used; one page ahead, never more
+                # under way while this page is used; one page ahead, never more
+                future.start_fetching_next_page()
             yield message.columns(plan)
             if not more:
                 return

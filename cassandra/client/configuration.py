@@ -45,7 +45,9 @@ class ConfigMode(enum.Enum):
 
 
 class ShardAwareOptions:
-    """Settings of shard awareness, for programs that pass them. disable, disable_shardaware_port: whether to go without."""
+    """Settings of shard awareness, for programs that pass them. disable, disable_shardaware_port:
+    whether to go without.
+    """
 
     def __init__(
         self, opts: Any = None, disable: bool | None = None, disable_shardaware_port: bool = False
@@ -68,10 +70,14 @@ ShardAwareOptions.__module__ = "cassandra.cluster"
 
 
 class ClusterBase(PoolSizes):
-    """Settings of a cluster. Each is a class attribute, which is its default, and a keyword of the same name."""
+    """Settings of a cluster. Each is a class attribute, which is its default, and a keyword of the
+    same name.
+    """
 
     contact_points: Sequence[Any] = ("127.0.0.1",)
-    """Addresses, names, (address, port) pairs or end points of nodes to begin with; the others are found out from them."""
+    """Addresses, names, (address, port) pairs or end points of nodes to begin with; the others are
+    found out from them.
+    """
 
     port: int = 9042
     """The port of contact points that name none, and of nodes that advertise none."""
@@ -95,7 +101,9 @@ class ClusterBase(PoolSizes):
     """Send NO_COMPACT: tables with compact storage look like others."""
 
     ssl_context: ssl.SSLContext | None = None
-    """For TLS. With check_hostname the node's certificate has to bear the address that is connected to."""
+    """For TLS. With check_hostname the node's certificate has to bear the address that is connected
+    to.
+    """
 
     ssl_options: Mapping[str, Any] | None = None
     """Keywords of an older style; where no ssl_context is given, one is made of them."""
@@ -119,14 +127,20 @@ class ClusterBase(PoolSizes):
     """Seconds within which it has to answer."""
 
     topology_event_refresh_window: float = 10
-    """The longest delay in seconds between an event about nodes and reading the node list; negative: events do not count."""
+    """The longest delay in seconds between an event about nodes and reading the node list;
+    negative: events do not count.
+    """
 
     status_event_refresh_window: float = 2
-    """The longest delay in seconds between an event about a node's state and acting on it; negative: events do not count."""
+    """The longest delay in seconds between an event about a node's state and acting on it;
+    negative: events do not count.
+    """
 
     schema_event_refresh_window: float = 2
-    """Seconds within which what an event about the schema names is read again, at a random moment: events of that time are one
-    reading. 0 for at once; a negative number for never, so that only what this cluster's own sessions change is read again."""
+    """Seconds within which what an event about the schema names is read again, at a random moment:
+    events of that time are one reading. 0 for at once; a negative number for never, so that only
+    what this cluster's own sessions change is read again.
+    """
 
     schema_metadata_page_size: int = 1000
     """Rows in a page of the schema tables."""
@@ -135,10 +149,14 @@ class ClusterBase(PoolSizes):
     """Seconds that reading the schema may take as a whole, at connect and later; None for no limit."""
 
     schema_metadata_keyspaces: Sequence[str] | None = None
-    """The keyspaces to read the schema of; None for all. Replication is read of all, for token awareness."""
+    """The keyspaces to read the schema of; None for all. Replication is read of all, for token
+    awareness.
+    """
 
     metadata_request_timeout: datetime.timedelta | None = None
-    """What queries of the schema tables allow ScyllaDB to take (``USING TIMEOUT``); None for its default."""
+    """What queries of the schema tables allow ScyllaDB to take (``USING TIMEOUT``); None for its
+    default.
+    """
 
     prepare_on_all_hosts: bool = True
     """Whether `prepare` prepares a statement on all hosts, not only on one."""
@@ -174,10 +192,14 @@ class ClusterBase(PoolSizes):
     """The cluster's `cassandra.metrics.Metrics`, where they are enabled."""
 
     driver_config_reporting_enabled: bool = False
-    """Whether connections tell the server `session_id`, so that an operator sees in ``system.clients`` which belong together."""
+    """Whether connections tell the server `session_id`, so that an operator sees in
+    ``system.clients`` which belong together.
+    """
 
     allow_control_connection_query_fallback: Any = None
-    """Accepted for programs that set it. Nothing needs it here: the first pool goes to the very address that the control connection is at."""
+    """Accepted for programs that set it. Nothing needs it here: the first pool goes to the very
+    address that the control connection is at.
+    """
 
     shard_aware_options: Any = None
     """A `ShardAwareOptions`, or a mapping of its settings."""
@@ -189,7 +211,8 @@ class ClusterBase(PoolSizes):
     _schema_metadata_enabled = True
     _token_metadata_enabled = True
 
-    # Accepted for programs that set them: there are no executor threads here, and one kind of connection.
+    # Accepted for programs that set them: there are no executor threads here, and one kind of
+    # connection.
     executor_threads: int = 2
     connection_class: Any = None
 
@@ -222,13 +245,14 @@ class ClusterBase(PoolSizes):
             self.timestamp_generator = MonotonicTimestampGenerator()
         if self.endpoint_factory is None:
             self.endpoint_factory = DefaultEndPointFactory()
-        # The engine holds the factory: by a proxy, a Cluster that nobody else holds can be collected.
+        # The engine holds the factory: by a proxy, a Cluster that nobody else holds can be
+        # collected.
         self.endpoint_factory.configure(weakref.proxy(self))
         self.endpoints_resolved: list[EndPoint] = [
             self._endpoint(point) for point in self.contact_points
         ]
 
-    # -- checks --------------------------------------------------------------------------------------------------------------
+    # -- checks ------------------------------------------------------------------------------------
 
     def _choose_mode(self, profiles: Any) -> ConfigMode:
         legacy = [
@@ -332,11 +356,13 @@ class ClusterBase(PoolSizes):
             return DefaultEndPoint(str(address), int(port))
         return DefaultEndPoint(str(point), self.port)
 
-    # -- metadata --------------------------------------------------------------------------------------------------------------
+    # -- metadata ----------------------------------------------------------------------------------
 
     @property
     def schema_metadata_enabled(self) -> bool:
-        """Whether the schema is read at connect and kept fresh, for `Cluster.metadata.keyspaces`; it may be switched at any time."""
+        """Whether the schema is read at connect and kept fresh, for `Cluster.metadata.keyspaces`;
+        it may be switched at any time.
+        """
         return self._schema_metadata_enabled
 
     @schema_metadata_enabled.setter
@@ -347,7 +373,9 @@ class ClusterBase(PoolSizes):
 
     @property
     def token_metadata_enabled(self) -> bool:
-        """Whether tokens and keyspaces' replication are read, for token awareness; it may be switched at any time."""
+        """Whether tokens and keyspaces' replication are read, for token awareness; it may be
+        switched at any time.
+        """
         return self._token_metadata_enabled
 
     @token_metadata_enabled.setter
@@ -358,7 +386,8 @@ class ClusterBase(PoolSizes):
             self._core.settings.token_metadata_enabled = bool(enabled)
 
     def set_meta_refresh_enabled(self, enabled: bool) -> None:
-        """Switch all reading of metadata off, or on again: of the schema and, after events, of nodes.
+        """Switch all reading of metadata off, or on again: of the schema and, after events, of
+        nodes.
 
         Use `schema_metadata_enabled` and `token_metadata_enabled` in new programs.
         """
@@ -366,15 +395,16 @@ class ClusterBase(PoolSizes):
             raise ConnectionException("the cluster is not connected")
         self._core.schema.enabled = bool(enabled)
 
-    # -- profiles and types ----------------------------------------------------------------------------------------------------
+    # -- profiles and types ------------------------------------------------------------------------
 
     def add_execution_profile(
         self, name: Any, profile: ExecutionProfile, pool_wait_timeout: float = 5
     ) -> None:
-        """Add a profile to those that `execution_profile=` may name; ValueError where the name is taken.
+        """Add a profile to those that `execution_profile=` may name; ValueError where the name is
+        taken.
 
-        pool_wait_timeout: accepted for programs that pass it. Connections to hosts that only the new profile's policy wants are
-        opened in the background, and requests wait for them.
+        pool_wait_timeout: accepted for programs that pass it. Connections to hosts that only the
+        new profile's policy wants are opened in the background, and requests wait for them.
         """
         if not isinstance(profile, ExecutionProfile):
             raise TypeError(f"profile must be an ExecutionProfile, but is {profile!r}")
@@ -407,10 +437,11 @@ class ClusterBase(PoolSizes):
         """A random id of this cluster object, for telling its connections from others."""
         return self._session_id
 
-    # -- listeners -------------------------------------------------------------------------------------------------------------
+    # -- listeners ---------------------------------------------------------------------------------
 
     def register_listener(self, listener: Any) -> None:
-        """Tell `listener` (a `HostStateListener`) of hosts that come, go, rise and fall, before or after `connect`.
+        """Tell `listener` (a `HostStateListener`) of hosts that come, go, rise and fall, before or
+        after `connect`.
 
         It is called in the engine's loop, which must not be blocked.
         """
@@ -421,7 +452,7 @@ class ClusterBase(PoolSizes):
         """Take back `register_listener`."""
         self._listeners[:] = [known for known in self._listeners if known is not listener]
 
-    # -- for the engine --------------------------------------------------------------------------------------------------------
+    # -- for the engine ----------------------------------------------------------------------------
 
     def _populate(self, core: Core) -> None:
         """Tell policies and metrics of the engine, once it is connected; on its loop."""
@@ -539,7 +570,9 @@ def _check_seconds(name: str, value: object, least: float) -> None:
 
 
 def _check_ssl_options(options: object, context: ssl.SSLContext | None) -> None:
-    """Refuse options that would leave connections in the clear; warn about those that verify nothing."""
+    """Refuse options that would leave connections in the clear; warn about those that verify
+    nothing.
+    """
     if not isinstance(options, Mapping):
         raise TypeError(f"ssl_options must be a mapping, but is of type {type(options).__name__}")
     if context is not None:
@@ -577,7 +610,9 @@ def _checked_contact_points(contact_points: Any) -> Sequence[Any]:
 
 
 def _check_contact_point(point: Any) -> None:
-    """A name or address, an end point, or a pair of address and port; TypeError or ValueError names what is not."""
+    """A name or address, an end point, or a pair of address and port; TypeError or ValueError names
+    what is not.
+    """
     if isinstance(point, EndPoint):
         return
     address, port = point if isinstance(point, tuple) and len(point) == 2 else (point, None)

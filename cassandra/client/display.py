@@ -1,6 +1,7 @@
 """Result sets for people: a table in a shell, and one in a notebook.
 
-The first rows of the page at hand are shown; nothing is fetched, nothing is taken from an iteration, and damaged rows are said to be so.
+The first rows of the page at hand are shown; nothing is fetched, nothing is taken from an
+iteration, and damaged rows are said to be so.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ MOST_CHARACTERS = 60  # of one value
 
 
 class DisplayedResult:
-    """The part of a `ResultSet` that is looked at. `_message` is the page at hand, `_page` its rows where they were made."""
+    """The part of a `ResultSet` that is looked at. `_message` is the page at hand, `_page` its rows
+    where they were made.
+    """
 
     __slots__ = ()
 
@@ -62,7 +65,9 @@ class DisplayedResult:
 
     def _repr_html_(self) -> str:
         """What notebooks show."""
-        import html  # of notebooks alone: its table of entities takes milliseconds that every program would wait for
+        # of notebooks alone: its table of entities takes milliseconds that every program would wait
+        # for
+        import html
 
         names, types, rows, note = self._shown()
         if not names:
@@ -78,7 +83,9 @@ class DisplayedResult:
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{html.escape(note)}</p>"
 
     def _shown(self) -> tuple[list[str], list[str], list[Sequence[Any]], str]:
-        """(column names, CQL types, the first rows as values, what stands below them); no names for a result without rows."""
+        """(column names, CQL types, the first rows as values, what stands below them); no names for
+        a result without rows.
+        """
         message = self._message
         if isinstance(message, ResultMessage) and message.kind == RESULT_KIND_ROWS:
             metadata = message.metadata

@@ -1,4 +1,6 @@
-"""From what a program passes to `execute` to an engine request: what the blocking and the asyncio session have in common."""
+"""From what a program passes to `execute` to an engine request: what the blocking and the asyncio
+session have in common.
+"""
 
 from __future__ import annotations
 
@@ -61,26 +63,34 @@ Parameters = Any  # a sequence, a mapping, an object with attributes, or None
 
 
 class SessionBase:
-    """Settings of a session, and the way from a statement to a request. The subclasses say how a request is waited for."""
+    """Settings of a session, and the way from a statement to a request. The subclasses say how a
+    request is waited for.
+    """
 
     default_fetch_size: int | None = 5000
     """Rows a page; None turns paging off."""
 
     default_vector_type: str = "list"
-    """What vectors of numbers are read as: "list", "array" (array.array) or "numpy" (a NumPy array)."""
+    """What vectors of numbers are read as: "list", "array" (array.array) or "numpy" (a NumPy
+    array).
+    """
 
     use_client_timestamp: bool = True
     """Whether requests carry a timestamp from `timestamp_generator`."""
 
     batch_size_warn_threshold: int | None = 40 * 1024
-    """Bytes of a batch's statements beyond which a warning is logged, at most once a minute; None for none.
+    """Bytes of a batch's statements beyond which a warning is logged, at most once a minute; None
+    for none.
 
-    Servers refuse batches whose changes go beyond their own ``batch_size_fail_threshold`` (50 KiB by default), unless all of them
-    are in one partition. (At their ``batch_size_warn_threshold``, 5 KiB, they send a warning of their own.)
+    Servers refuse batches whose changes go beyond their own ``batch_size_fail_threshold`` (50 KiB
+    by default), unless all of them are in one partition. (At their ``batch_size_warn_threshold``, 5
+    KiB, they send a warning of their own.)
     """
 
     client_protocol_handler: Any = ProtocolHandler
-    """The class that encodes and decodes messages; a subclass of `ProtocolHandler` may change what is sent and read."""
+    """The class that encodes and decodes messages; a subclass of `ProtocolHandler` may change what
+    is sent and read.
+    """
 
     def __init__(self, cluster: ClusterBase, engine_session: EngineSession) -> None:
         self.cluster = cluster
@@ -102,7 +112,7 @@ class SessionBase:
         """The keyspace that unqualified names belong to."""
         return self._engine.keyspace
 
-    # -- old-style settings ------------------------------------------------------------------------------------------------
+    # -- old-style settings ------------------------------------------------------------------------
 
     def _set_default(self, name: str, setting: str, value: Any) -> None:
         if self.cluster.config_mode is ConfigMode.PROFILES:
@@ -153,10 +163,12 @@ class SessionBase:
             )
         self._set_default("default_serial_consistency_level", "serial_consistency_level", level)
 
-    # -- profiles ----------------------------------------------------------------------------------------------------------
+    # -- profiles ----------------------------------------------------------------------------------
 
     def get_execution_profile(self, name: Any) -> ExecutionProfile:
-        """The profile of this name (or the profile itself, where one is passed); ValueError where there is none."""
+        """The profile of this name (or the profile itself, where one is passed); ValueError where
+        there is none.
+        """
         if isinstance(name, ExecutionProfile):
             return name
         if name is EXEC_PROFILE_DEFAULT:
@@ -171,10 +183,12 @@ class SessionBase:
         """A copy of the profile `ep` (or of the one with that name) with some settings changed."""
         return self.get_execution_profile(ep).clone(**kwargs)
 
-    # -- request listeners ---------------------------------------------------------------------------------------------------
+    # -- request listeners -------------------------------------------------------------------------
 
     def add_request_init_listener(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
-        """Call ``fn(response_future, *args, **kwargs)`` for each request before it is sent; it may change ``.message``."""
+        """Call ``fn(response_future, *args, **kwargs)`` for each request before it is sent; it may
+        change ``.message``.
+        """
         self._request_init_listeners.append((fn, args, kwargs))
 
     def remove_request_init_listener(
@@ -183,10 +197,12 @@ class SessionBase:
         """Take back what `add_request_init_listener` was called with."""
         self._request_init_listeners.remove((fn, args, kwargs))
 
-    # -- from statement to request -------------------------------------------------------------------------------------------
+    # -- from statement to request -----------------------------------------------------------------
 
     def _statement(self, query: Any, parameters: Parameters) -> tuple[Any, Any]:
-        """(statement for the policies, the one to send): prepared statements bound, texts made statements."""
+        """(statement for the policies, the one to send): prepared statements bound, texts made
+        statements.
+        """
         target = query
         if isinstance(query, HostTargetingStatement):
             query = query.inner_statement
@@ -364,7 +380,9 @@ class SessionBase:
         host: Any,
         on_done: Callable[[Request], None],
     ) -> R:
-        """A request of class `kind`, with what the statement and the profile say of how it is executed."""
+        """A request of class `kind`, with what the statement and the profile say of how it is
+        executed.
+        """
         vector_type: str = statement.vector_type or self.default_vector_type
         if vector_type != "list":
             check_vector_type(vector_type)
@@ -383,7 +401,9 @@ class SessionBase:
         )
 
     def _encoded(self, payload: AnyPayload) -> AnyPayload:
-        """`payload` rendered for the version to expect; or its message, where a listener or a handler may change it."""
+        """`payload` rendered for the version to expect; or its message, where a listener or a
+        handler may change it.
+        """
         handler = self.client_protocol_handler
         if handler is not ProtocolHandler or self._request_init_listeners:
             return MessagePayload(
@@ -403,7 +423,9 @@ class SessionBase:
         host: Any,
         on_done: Callable[[Request], None],
     ) -> Request:
-        """The request for a batch, whose texts with bind markers are prepared first where they are not yet."""
+        """The request for a batch, whose texts with bind markers are prepared first where they are
+        not yet.
+        """
         entries = batch.sealed_entries()
         texts = texts_of(entries)
         found = [
@@ -467,7 +489,9 @@ class SessionBase:
         return request
 
     def encode_user_type(self, klass: Any, fields: Sequence[str]) -> None:
-        """Write instances of `klass` into texts as literals of a user-defined type with these fields."""
+        """Write instances of `klass` into texts as literals of a user-defined type with these
+        fields.
+        """
         if klass is dict:
             return  # a dict in a text is a map's literal, as it always was
 
@@ -482,7 +506,9 @@ class SessionBase:
 
     @property
     def request_capacity(self) -> int:
-        """How many requests the open connections can have under way at once: what is sent beyond that waits in the driver."""
+        """How many requests the open connections can have under way at once: what is sent beyond
+        that waits in the driver.
+        """
         pools = list(self._engine.pools.values())
         return sum(
             connection.stream_limit for pool in pools for connection in list(pool.connections)
@@ -493,7 +519,9 @@ class SessionBase:
         return list(self._engine.pools.values())
 
     def get_pool_state(self) -> dict[Any, dict[str, Any]]:
-        """For each host: whether its pool is shut down, how many connections are open, and the requests under way on each."""
+        """For each host: whether its pool is shut down, how many connections are open, and the
+        requests under way on each.
+        """
         return {host: pool.state() for host, pool in list(self._engine.pools.items())}
 
 
@@ -503,7 +531,9 @@ _USUAL_PARAMETERS = frozenset({tuple, list, dict})
 
 
 def check_parameters(parameters: Any, named: bool = True) -> None:
-    """TypeError for what is neither a sequence nor a mapping; nor, unless `named` is false, an object with attributes."""
+    """TypeError for what is neither a sequence nor a mapping; nor, unless `named` is false, an
+    object with attributes.
+    """
     if isinstance(parameters, (str, bytes)) or not (
         hasattr(parameters, "__len__") or (named and is_record(parameters))
     ):
@@ -526,7 +556,9 @@ def check_timeout(timeout: Any) -> None:
 
 
 def typed_factory(row_type: Any) -> Callable[..., Any]:
-    """The row factory that makes instances of the class `row_type`; TypeError for a class that rows cannot be made of."""
+    """The row factory that makes instances of the class `row_type`; TypeError for a class that rows
+    cannot be made of.
+    """
     from cassandra.query.typed_rows import typed_rows  # for those who use it
 
     return typed_rows(row_type)

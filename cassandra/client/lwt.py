@@ -11,5 +11,7 @@ APPLIED = "[applied]"
 
 
 def applied(rows: Sequence[Any], place: int) -> bool:
-    """Return True if all of `rows`, those of a conditional statement or batch, say at `place` that it was applied."""
+    """Return True if all of `rows`, those of a conditional statement or batch, say at `place` that
+    it was applied.
+    """
     return bool(rows) and all(row[place] for row in rows)

@@ -1,4 +1,6 @@
-"""How many connections a session keeps to a host, by distance: a part of `Cluster`'s settings that may change at any time."""
+"""How many connections a session keeps to a host, by distance: a part of `Cluster`'s settings that
+may change at any time.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +21,18 @@ _CONNECTED = (*_LOCAL, HostDistance.REMOTE)
 
 
 class PoolSizes:
-    """The sizes of pools, as old drivers had them for protocol 1 and 2; here they count in every version.
+    """The sizes of pools, as old drivers had them for protocol 1 and 2; here they count in every
+    version.
 
-    A session keeps `get_core_connections_per_host` connections to each host of a distance. The maximum bounds that number: pools do not
-    grow with the load, since a connection carries up to 32,768 requests at a time.
+    A session keeps `get_core_connections_per_host` connections to each host of a distance. The
+    maximum bounds that number: pools do not grow with the load, since a connection carries up to
+    32,768 requests at a time.
     """
 
     connections_per_host: Any = DEFAULT_MIN_CONNECTIONS_PER_LOCAL_HOST
-    """Connections of each session to a host: a number, or a mapping by `HostDistance`. `set_core_connections_per_host` changes it later."""
+    """Connections of each session to a host: a number, or a mapping by `HostDistance`.
+    `set_core_connections_per_host` changes it later.
+    """
 
     _core_connections: dict[int, int]
     _max_connections: dict[int, int]
@@ -59,7 +65,8 @@ class PoolSizes:
         return self._core_connections[_known("host_distance", host_distance)]
 
     def set_core_connections_per_host(self, host_distance: int, core_connections: int) -> None:
-        """Keep so many connections to a host at that distance, also in pools that are open: they grow, or shrink as requests end.
+        """Keep so many connections to a host at that distance, also in pools that are open: they
+        grow, or shrink as requests end.
 
         `HostDistance.LOCAL` is for hosts of the local rack too. ValueError for a number below 1.
         """
@@ -96,7 +103,9 @@ class PoolSizes:
         return self._max_requests[_known("host_distance", host_distance)]
 
     def set_max_requests_per_connection(self, host_distance: int, max_requests: int) -> None:
-        """Kept for programs that set it: a connection takes as many requests as the protocol has streams, and pools do not grow by load."""
+        """Kept for programs that set it: a connection takes as many requests as the protocol has
+        streams, and pools do not grow by load.
+        """
         self._max_requests[_known("host_distance", host_distance)] = max_requests
 
 

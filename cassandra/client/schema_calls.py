@@ -1,4 +1,6 @@
-"""The calls of a `Cluster` that read schema metadata again: the same for both faces, one of which gives something to await."""
+"""The calls of a `Cluster` that read schema metadata again: the same for both faces, one of which
+gives something to await.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +14,13 @@ R = TypeVar("R")
 
 
 class SchemaCalls(Generic[R]):
-    """`refresh_*_metadata`: each waits until the nodes agree on the schema, and then reads what its name says.
+    """`refresh_*_metadata`: each waits until the nodes agree on the schema, and then reads what its
+    name says.
 
-    max_schema_agreement_wait: seconds to wait at the longest; None for the cluster's setting, 0 or less for no wait. They read also
-    where `schema_metadata_enabled` is off. Raises DriverException where nodes do not agree in time, OperationTimedOut where the
-    control connection's host does not answer.
+    max_schema_agreement_wait: seconds to wait at the longest; None for the cluster's setting, 0 or
+    less for no wait. They read also where `schema_metadata_enabled` is off. Raises DriverException
+    where nodes do not agree in time, OperationTimedOut where the control connection's host does not
+    answer.
     """
 
     def _refresh_schema(self, target: Target, max_schema_agreement_wait: float | None) -> R:
@@ -53,13 +57,17 @@ class SchemaCalls(Generic[R]):
     def refresh_user_function_metadata(
         self, keyspace: str, function: Any, max_schema_agreement_wait: float | None = None
     ) -> R:
-        """Read a user-defined function again, now: a name, or a `UserFunctionDescriptor`. All functions of the name are read."""
+        """Read a user-defined function again, now: a name, or a `UserFunctionDescriptor`. All
+        functions of the name are read.
+        """
         name = getattr(function, "name", function)
         return self._refresh_schema(Target("FUNCTION", keyspace, name), max_schema_agreement_wait)
 
     def refresh_user_aggregate_metadata(
         self, keyspace: str, aggregate: Any, max_schema_agreement_wait: float | None = None
     ) -> R:
-        """Read a user-defined aggregate again, now: a name, or a `UserAggregateDescriptor`. All aggregates of the name are read."""
+        """Read a user-defined aggregate again, now: a name, or a `UserAggregateDescriptor`. All
+        aggregates of the name are read.
+        """
         name = getattr(aggregate, "name", aggregate)
         return self._refresh_schema(Target("AGGREGATE", keyspace, name), max_schema_agreement_wait)

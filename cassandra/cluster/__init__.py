@@ -1,4 +1,6 @@
-"""The blocking and future faces: `Cluster`, `Session`, `ResponseFuture`, `ResultSet`, execution profiles."""
+"""The blocking and future faces: `Cluster`, `Session`, `ResponseFuture`, `ResultSet`, execution
+profiles.
+"""
 
 import os
 
@@ -32,7 +34,7 @@ from cassandra.errors import (
     NoHostAvailable,
     QueryExhausted,
     UserTypeDoesNotExist,
-)  # noqa: E402
+)
 
 __all__ = [
     "DEFAULT_MAX_CONNECTIONS_PER_LOCAL_HOST",

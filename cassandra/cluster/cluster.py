@@ -33,9 +33,11 @@ CANCEL_INTERVAL = 0.02  # seconds between looks, while shutdown() ends a connect
 
 
 class Cluster(ClusterBase, SchemaCalls[None]):
-    """A cluster to connect to. Its settings are keywords and attributes; `ClusterBase` documents each.
+    """A cluster to connect to. Its settings are keywords and attributes; `ClusterBase` documents
+    each.
 
-    ``with Cluster(["10.0.0.1"]) as cluster, cluster.connect("ks") as session: ...`` or `connect` and `shutdown`.
+    ``with Cluster(["10.0.0.1"]) as cluster, cluster.connect("ks") as session: ...`` or `connect`
+    and `shutdown`.
     """
 
     def __init__(
@@ -78,11 +80,13 @@ class Cluster(ClusterBase, SchemaCalls[None]):
         self._finalizer: Any = None
         _live_clusters.add(self)
 
-    # -- the engine's thread -----------------------------------------------------------------------------------------------------
+    # -- the engine's thread -----------------------------------------------------------------------
 
     @property
     def loop_thread(self) -> LoopThread:
-        """The thread that the engine runs in; ConnectionException before `connect`, ConnectionShutdown after `shutdown`."""
+        """The thread that the engine runs in; ConnectionException before `connect`,
+        ConnectionShutdown after `shutdown`.
+        """
         thread = self._loop_thread
         if thread is None:
             raise self._not_connected()
@@ -99,21 +103,24 @@ class Cluster(ClusterBase, SchemaCalls[None]):
         return ConnectionException("the cluster is not connected")
 
     def run(self, coroutine: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
-        """Run `coroutine` in the engine and wait for its result; ConnectionShutdown if the cluster is shut down meanwhile."""
+        """Run `coroutine` in the engine and wait for its result; ConnectionShutdown if the cluster
+        is shut down meanwhile.
+        """
         thread = self._loop_thread
         if thread is None:
             coroutine.close()
             raise self._not_connected()
         return thread.run(coroutine, timeout)
 
-    # -- connecting --------------------------------------------------------------------------------------------------------------
+    # -- connecting --------------------------------------------------------------------------------
 
     def connect(self, keyspace: str | None = None, wait_for_all_pools: bool = False) -> Session:
         """Connect, where that has not been done, and return a new `Session`.
 
-        Ready when the control connection and one pool are, or all pools with `wait_for_all_pools`. Raises NoHostAvailable with
-        each contact point's error (an AuthenticationFailed among them, say), and InvalidRequest for a keyspace that does not
-        exist. A failed first call leaves no thread and no socket behind.
+        Ready when the control connection and one pool are, or all pools with `wait_for_all_pools`.
+        Raises NoHostAvailable with each contact point's error (an AuthenticationFailed among them,
+        say), and InvalidRequest for a keyspace that does not exist. A failed first call leaves no
+        thread and no socket behind.
         """
         if keyspace is not None:
             check_keyspace(keyspace)
@@ -199,9 +206,11 @@ class Cluster(ClusterBase, SchemaCalls[None]):
             self.run(_call(self._core.resize_pools))
 
     def register_user_type(self, keyspace: str, user_type: str, klass: Any) -> None:
-        """Give values of the user-defined type `keyspace`.`user_type` as instances of `klass`, and take them as parameters.
+        """Give values of the user-defined type `keyspace`.`user_type` as instances of `klass`, and
+        take them as parameters.
 
-        klass: a class that takes the fields as keywords and has them as attributes, or dict. Raises UserTypeDoesNotExist.
+        klass: a class that takes the fields as keywords and has them as attributes, or dict. Raises
+        UserTypeDoesNotExist.
         """
         core = self._core
         if core is None:
@@ -215,7 +224,7 @@ class Cluster(ClusterBase, SchemaCalls[None]):
             session.encode_user_type(klass, fields)
         self.user_type_fields[klass] = fields
 
-    # -- hosts -------------------------------------------------------------------------------------------------------------------
+    # -- hosts -------------------------------------------------------------------------------------
 
     def get_control_connection_host(self) -> Any:
         """The `Host` that the control connection is at; None while there is none."""
@@ -235,10 +244,11 @@ class Cluster(ClusterBase, SchemaCalls[None]):
             raise self._not_connected()
         self.run(core.schema.refresh(target, max_schema_agreement_wait))
 
-    # -- life --------------------------------------------------------------------------------------------------------------------
+    # -- life --------------------------------------------------------------------------------------
 
     def shutdown(self) -> None:
-        """Close all sessions and connections and end the engine's thread, within seconds. Twice does no harm.
+        """Close all sessions and connections and end the engine's thread, within seconds. Twice
+        does no harm.
 
         Executions under way fail with an error that says so.
         """
@@ -248,7 +258,8 @@ class Cluster(ClusterBase, SchemaCalls[None]):
                 "Cluster.shutdown() was called in the driver's own event loop thread, which it would wait for"
             )
         self.is_shutdown = True
-        # Whoever connects holds the lock, perhaps for a long time: its calls are ended, those to come as well.
+        # Whoever connects holds the lock, perhaps for a long time: its calls are ended, those to
+        # come as well.
         while not self._lock.acquire(timeout=CANCEL_INTERVAL):
             thread = self._loop_thread
             if thread is not None:
@@ -280,7 +291,9 @@ class Cluster(ClusterBase, SchemaCalls[None]):
             thread.stop(patience)
 
     def abandon_after_fork(self) -> None:
-        """In a forked child: the engine's thread lives in the parent alone, so that nothing here can work any more."""
+        """In a forked child: the engine's thread lives in the parent alone, so that nothing here
+        can work any more.
+        """
         self._lock = threading.Lock()  # a thread that connects, or shuts down, may have held it
         if self._loop_thread is not None:
             self._loop_thread.abandon(_FORKED)

@@ -1,6 +1,7 @@
 """`ResponseFuture`: a request under way, for callbacks or to wait for.
 
-The engine's loop completes it. A thread that waits makes the thing that it waits on; where nobody waits, there is none.
+The engine's loop completes it. A thread that waits makes the thing that it waits on; where nobody
+waits, there is none.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ _Callback = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
 
 class _Callbacks:
-    """Callbacks for one kind of outcome: each is called once a page, by whoever takes it out of `due` first."""
+    """Callbacks for one kind of outcome: each is called once a page, by whoever takes it out of
+    `due` first.
+    """
 
     __slots__ = ("due", "registered")
 
@@ -61,10 +64,12 @@ def _due(callbacks: _Callbacks | None) -> deque[_Callback] | None:
 class ResponseFuture:
     """An execution that is under way, made by `Session.execute_async`. Safe to use from any thread.
 
-    `result` waits for it. Callbacks are called in the engine's thread, at once where it is over already; they must not block.
+    `result` waits for it. Callbacks are called in the engine's thread, at once where it is over
+    already; they must not block.
 
-    The completion takes no lock: it writes the outcome, then `_done`, then looks for who waits. Who registers does so first and looks at
-    `_done` then, so that one of the two sees the other; where both do, the callback is called by the one that takes it out of its queue.
+    The completion takes no lock: it writes the outcome, then `_done`, then looks for who waits. Who
+    registers does so first and looks at `_done` then, so that one of the two sees the other; where
+    both do, the callback is called by the one that takes it out of its queue.
     """
 
     __slots__ = (
@@ -98,7 +103,8 @@ class ResponseFuture:
         self._error: BaseException | None = None
         self._done = False
         self._waiter: Any = None
-        # (function, argument), called once with the future when it is over; decodes no rows, unlike callbacks.
+        # (function, argument), called once with the future when it is over; decodes no rows, unlike
+        # callbacks.
         self._watcher: tuple[Callable[..., Any], Any] | None = watcher
         self._callbacks: _Callbacks | None = None
         self._errbacks: _Callbacks | None = None
@@ -106,7 +112,7 @@ class ResponseFuture:
         self._paging_state: bytes | None = None
         self._trace_ids: tuple[Any, ...] = ()
 
-    # -- completion, on the loop -------------------------------------------------------------------------------------------
+    # -- completion, on the loop -------------------------------------------------------------------
 
     def watch(self, request: Request) -> None:
         """Take over `request`, before it is started."""
@@ -148,7 +154,9 @@ class ResponseFuture:
         response: Any,
         error: BaseException | None,
     ) -> None:
-        """Call `due` with the rows of `response`, or `due_errors` with the error: of one page, whatever page is asked for meanwhile."""
+        """Call `due` with the rows of `response`, or `due_errors` with the error: of one page,
+        whatever page is asked for meanwhile.
+        """
         outcome: Any = error
         if error is None:
             if not due:
@@ -182,7 +190,7 @@ class ResponseFuture:
             return response.decode(self.row_factory)
         return None
 
-    # -- waiting -----------------------------------------------------------------------------------------------------------
+    # -- waiting -----------------------------------------------------------------------------------
 
     def result(self) -> ResultSet[Any]:
         """Wait for the outcome: a `ResultSet`, or the error, which is raised at each call."""
@@ -208,10 +216,11 @@ class ResponseFuture:
             waiter.acquire()
             waiter.release()
 
-    # -- callbacks ---------------------------------------------------------------------------------------------------------
+    # -- callbacks ---------------------------------------------------------------------------------
 
     def add_callback(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> ResponseFuture:
-        """Call ``fn(rows, *args, **kwargs)`` when the result is there; rows is None where the result has none.
+        """Call ``fn(rows, *args, **kwargs)`` when the result is there; rows is None where the
+        result has none.
 
         With paging it is called for each page. Returns self.
         """
@@ -258,7 +267,7 @@ class ResponseFuture:
         """What it failed with; None where it did not, or is not over."""
         return self._error
 
-    # -- paging ------------------------------------------------------------------------------------------------------------
+    # -- paging ------------------------------------------------------------------------------------
 
     @property
     def has_more_pages(self) -> bool:
@@ -271,7 +280,9 @@ class ResponseFuture:
         return self._paging_state
 
     def start_fetching_next_page(self) -> None:
-        """Ask for the next page; `result` and the callbacks are for that one then. QueryExhausted where there is none."""
+        """Ask for the next page; `result` and the callbacks are for that one then. QueryExhausted
+        where there is none.
+        """
         state = self.paging_state
         if state is None or self._request is None:
             raise QueryExhausted("there are no more pages")
@@ -285,7 +296,7 @@ class ResponseFuture:
                     callbacks.due = deque(callbacks.registered)
         self.session.start_next_page(self, self._request, state)
 
-    # -- what is known of the execution ----------------------------------------------------------------------------------------
+    # -- what is known of the execution ------------------------------------------------------------
 
     @property
     def message(self) -> Any:
@@ -337,7 +348,7 @@ class ResponseFuture:
                 f"{what} cannot be known before the response has come; wait for result() first"
             )
 
-    # -- tracing -------------------------------------------------------------------------------------------------------------
+    # -- tracing -----------------------------------------------------------------------------------
 
     def get_query_trace_ids(self) -> list[Any]:
         """The ids of the traces, one a page; for requests made with trace=True."""

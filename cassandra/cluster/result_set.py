@@ -22,7 +22,8 @@ T = TypeVar("T")
 class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     """The rows of an execution. Iterate over it once: further pages are fetched as they are needed.
 
-    response_future: what they come from. initial_response: the first page, a list of rows or the message that holds them.
+    response_future: what they come from. initial_response: the first page, a list of rows or the
+    message that holds them.
     """
 
     # What most results never need has its first value here.
@@ -73,7 +74,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             self._described = columns
         return columns
 
-    # -- the current page ----------------------------------------------------------------------------------------------------
+    # -- the current page --------------------------------------------------------------------------
 
     @property
     def current_rows(self) -> Any:
@@ -95,7 +96,9 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     @property
     def paging_state(self) -> bytes | None:
-        """Where the next page begins: give it to `Session.execute`, later or in another process. None on the last page."""
+        """Where the next page begins: give it to `Session.execute`, later or in another process.
+        None on the last page.
+        """
         state: bytes | None = self.response_future.paging_state
         return state
 
@@ -110,7 +113,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             following._message if following._message is not None else following.current_rows
         )
 
-    # -- all pages -----------------------------------------------------------------------------------------------------------
+    # -- all pages ---------------------------------------------------------------------------------
 
     def __iter__(self) -> Iterator[T]:
         if self._is_list:
@@ -140,7 +143,9 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     next = __next__
 
     def one(self, strict: bool = False) -> T | Any:
-        """The first row of the page at hand; None where it is empty. With `strict`, MultipleRowsFound where there are more rows."""
+        """The first row of the page at hand; None where it is empty. With `strict`,
+        MultipleRowsFound where there are more rows.
+        """
         if strict:
             found = list(islice(self.current_rows, 2))
             while len(found) < 2 and self.has_more_pages:  # pages may be short, or empty
@@ -189,11 +194,13 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     def __bool__(self) -> bool:
         return bool(self.current_rows)
 
-    # -- lightweight transactions --------------------------------------------------------------------------------------------
+    # -- lightweight transactions ------------------------------------------------------------------
 
     @property
     def was_applied(self) -> bool:
-        """Whether a lightweight transaction was applied. RuntimeError where the result is not one of such a statement."""
+        """Whether a lightweight transaction was applied. RuntimeError where the result is not one
+        of such a statement.
+        """
         names = self.column_names or []
         if self._message is not None and APPLIED in names:
             return applied(self.all_tuples(), names.index(APPLIED))
@@ -211,7 +218,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             f"was_applied is for lightweight transactions; this result has the columns {names}"
         )
 
-    # -- traces ----------------------------------------------------------------------------------------------------------------
+    # -- traces ------------------------------------------------------------------------------------
 
     def get_query_trace(self, max_wait_sec: float | None = None) -> Any:
         """The trace of the last page, for executions with trace=True."""

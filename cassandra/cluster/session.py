@@ -32,7 +32,9 @@ T = TypeVar("T")
 
 
 class Session(SessionBase):
-    """Executes statements. Made by `Cluster.connect`; safe to share between threads, and meant to live long."""
+    """Executes statements. Made by `Cluster.connect`; safe to share between threads, and meant to
+    live long.
+    """
 
     cluster: Cluster
 
@@ -45,7 +47,7 @@ class Session(SessionBase):
         self._inbox = cluster.inbox
         self._loop_thread = cluster.loop_thread
 
-    # -- executing -------------------------------------------------------------------------------------------------------------
+    # -- executing ---------------------------------------------------------------------------------
 
     @overload
     def execute(
@@ -93,13 +95,15 @@ class Session(SessionBase):
     ) -> ResultSet[Any]:
         """Execute `query` and wait for its `ResultSet`.
 
-        query: a text, or a statement. parameters: a sequence or a mapping; for a text they are written into it at ``%s`` or
-        ``%(name)s``, for a prepared statement they are bound. timeout: seconds for the whole of it, retries included; None for
-        no limit. trace: have the servers trace it. paging_state: begin at that page. host: the one `Host` to send it to. row_type: a dataclass,
-        NamedTuple, TypedDict, attrs class, msgspec struct or pydantic model to make the rows of (see the guide on results).
+        query: a text, or a statement. parameters: a sequence or a mapping; for a text they are
+        written into it at ``%s`` or ``%(name)s``, for a prepared statement they are bound. timeout:
+        seconds for the whole of it, retries included; None for no limit. trace: have the servers
+        trace it. paging_state: begin at that page. host: the one `Host` to send it to. row_type: a
+        dataclass, NamedTuple, TypedDict, attrs class, msgspec struct or pydantic model to make the
+        rows of (see the guide on results).
 
-        Raises the server's refusal (InvalidRequest, Unavailable, ...), OperationTimedOut, or NoHostAvailable with each host's
-        error.
+        Raises the server's refusal (InvalidRequest, Unavailable, ...), OperationTimedOut, or
+        NoHostAvailable with each host's error.
         """
         return self.execute_async(
             query,
@@ -127,9 +131,11 @@ class Session(SessionBase):
         execute_as: Any = None,
         row_type: Any = None,
     ) -> ResponseFuture:
-        """Execute `query` and return its `ResponseFuture` at once; see `execute` for the parameters.
+        """Execute `query` and return its `ResponseFuture` at once; see `execute` for the
+        parameters.
 
-        Mistakes in the call itself, a wrong parameter say, are raised here; all else comes by the future.
+        Mistakes in the call itself, a wrong parameter say, are raised here; all else comes by the
+        future.
         """
         if execute_as is not None:
             raise NotImplementedError(
@@ -157,7 +163,9 @@ class Session(SessionBase):
         execution_profile: Any,
         row_type: Any = None,
     ) -> None:
-        """`execute_async` for who wants no future until it is over: ``watcher(future, argument)`` is called then, in the engine's thread."""
+        """`execute_async` for who wants no future until it is over: ``watcher(future, argument)``
+        is called then, in the engine's thread.
+        """
         future = ResponseFuture(self, query, self._default_profile.row_factory, (watcher, argument))
         profile = EXEC_PROFILE_DEFAULT if execution_profile is None else execution_profile
         self._submit(future, query, parameters, False, None, NOT_SET, profile, None, None, row_type)
@@ -212,14 +220,16 @@ class Session(SessionBase):
         return payload.message if isinstance(payload, MessagePayload) else message_of(payload)
 
     def refuse_on_loop(self, call: str, instead: str) -> None:
-        """RuntimeError where a blocking call is made from the engine's own thread, which it would block for ever."""
+        """RuntimeError where a blocking call is made from the engine's own thread, which it would
+        block for ever.
+        """
         if self._loop_thread.is_current():
             raise RuntimeError(
                 f"{call} was called in the driver's own event loop thread (in a callback, say), where it would wait for itself: "
                 f"use {instead}"
             )
 
-    # -- preparing -------------------------------------------------------------------------------------------------------------
+    # -- preparing ---------------------------------------------------------------------------------
 
     def prepare(
         self,
@@ -229,7 +239,8 @@ class Session(SessionBase):
     ) -> PreparedStatement:
         """Have the servers prepare `query`, with ``?`` or ``:name`` for its parameters.
 
-        keyspace: for names without one (protocol v5; else the session's). Raises what `execute` raises.
+        keyspace: for names without one (protocol v5; else the session's). Raises what `execute`
+        raises.
         """
         self.refuse_on_loop("Session.prepare()", "the session of cassandra.aio")
         list_of_queries([query])
@@ -247,7 +258,9 @@ class Session(SessionBase):
         )
 
     def prepare_all(self, queries: Sequence[str]) -> list[PreparedStatement]:
-        """`prepare` of each query, all at the same time; the statements in the order of the queries."""
+        """`prepare` of each query, all at the same time; the statements in the order of the
+        queries.
+        """
         self.refuse_on_loop("Session.prepare_all()", "the session of cassandra.aio")
         profile = self._default_profile
         return self.cluster.run(
@@ -260,7 +273,7 @@ class Session(SessionBase):
             )
         )
 
-    # -- keyspace and schema -----------------------------------------------------------------------------------------------------
+    # -- keyspace and schema -----------------------------------------------------------------------
 
     def set_keyspace(self, keyspace: str) -> None:
         """Use `keyspace` for unqualified names from now on; InvalidRequest where it does not exist."""
@@ -273,20 +286,24 @@ class Session(SessionBase):
         wait_time: float | None = None,
         scope: SchemaAgreementScope | str = SchemaAgreementScope.CLUSTER,
     ) -> bool:
-        """Wait until the connected hosts in `scope` have one schema version; false where that takes too long.
+        """Wait until the connected hosts in `scope` have one schema version; false where that takes
+        too long.
 
-        wait_time: seconds; None for `Cluster.max_schema_agreement_wait`. Each host is asked itself, so that none that has not heard of a
-        change yet answers for the others. ConnectionException where no host in the scope is connected.
+        wait_time: seconds; None for `Cluster.max_schema_agreement_wait`. Each host is asked itself,
+        so that none that has not heard of a change yet answers for the others. ConnectionException
+        where no host in the scope is connected.
         """
         self.refuse_on_loop("Session.wait_for_schema_agreement()", "the session of cassandra.aio")
         return self.cluster.run(
             self._engine.wait_for_schema_agreement(SchemaAgreementScope(scope), wait_time)
         )
 
-    # -- life --------------------------------------------------------------------------------------------------------------------
+    # -- life --------------------------------------------------------------------------------------
 
     def shutdown(self) -> None:
-        """Close the session's connections. Executions under way fail with an error that says so. Twice does no harm."""
+        """Close the session's connections. Executions under way fail with an error that says so.
+        Twice does no harm.
+        """
         if self.is_shutdown:
             return
         self.is_shutdown = True

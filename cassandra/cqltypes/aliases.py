@@ -1,4 +1,6 @@
-"""Fields of objects that CQL knows by another name: the aliases of attrs and pydantic, found by looking at the class alone."""
+"""Fields of objects that CQL knows by another name: the aliases of attrs and pydantic, found by
+looking at the class alone.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def attributes_by_alias(kind: Any) -> dict[str, str]:
 
 
 def _aliases_of(field: Any) -> list[str]:
-    """The aliases of a field of pydantic: one, or several of which any may be given (AliasChoices); a path into a value is none."""
+    """The aliases of a field of pydantic: one, or several of which any may be given (AliasChoices);
+    a path into a value is none.
+    """
     given = getattr(field, "validation_alias", None)
     choices = getattr(given, "choices", (given,))
     return [alias for alias in (*choices, getattr(field, "alias", None)) if isinstance(alias, str)]

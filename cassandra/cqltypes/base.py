@@ -1,15 +1,16 @@
 """What all type classes share: the registry by name, and the way from a class to its codec.
 
-A type is a class, never an instance. A class says what it is (`typename`, `cassname`, `subtypes`) and how its codec is built
-(`_build`, from a module of codec factories). `codec()` gives the codec, built once per class:
+A type is a class, never an instance. A class says what it is (`typename`, `cassname`, `subtypes`)
+and how its codec is built (`_build`, from a module of codec factories). `codec()` gives the codec,
+built once per class:
 
 - a class whose coding is ours gets the plan of `_build`;
-- a class of a user's that overrides serialize, deserialize, to_binary or from_binary gets a plan that calls it, also where it
-  stands inside a collection.
+- a class of a user's that overrides serialize, deserialize, to_binary or from_binary gets a plan
+  that calls it, also where it stands inside a collection.
 
-Our own serialize and the others go through the plan of `_build`, so ``super().serialize(...)`` in a user's class works.
-Setting a class attribute that a plan depends on (`support_empty_values`, `mapped_class`, ...) makes all plans be built anew
-at their next use.
+Our own serialize and the others go through the plan of `_build`, so ``super().serialize(...)`` in a
+user's class works. Setting a class attribute that a plan depends on (`support_empty_values`,
+`mapped_class`, ...) makes all plans be built anew at their next use.
 """
 
 from __future__ import annotations
@@ -61,13 +62,17 @@ def trim_if_startswith(s: str, prefix: str) -> str:
 
 
 class CassandraTypeType(type):
-    """The class of type classes: registers them under their names, and notices changes that plans depend on."""
+    """The class of type classes: registers them under their names, and notices changes that plans
+    depend on.
+    """
 
     cassname: str
     typename: str
 
     def __new__(mcs, name: str, bases: tuple[type, ...], dct: dict[str, Any]) -> CassandraTypeType:
-        """Make and register the class `name`; names with a leading underscore and parameterized ones are not registered."""
+        """Make and register the class `name`; names with a leading underscore and parameterized
+        ones are not registered.
+        """
         dct.setdefault("cassname", name)
         made = super().__new__(mcs, name, bases, dct)
         if not name.startswith("_") and name.isidentifier() and dct.get("_registered", True):
@@ -97,7 +102,8 @@ class _CassandraType(metaclass=CassandraTypeType):
     # Zero bytes are a value of the type (text, blob), not a legacy empty.
     empty_binary_ok: ClassVar[bool] = False
 
-    # Whether a legacy empty value is read as EMPTY rather than None. Off, since most programs expect None.
+    # Whether a legacy empty value is read as EMPTY rather than None. Off, since most programs
+    # expect None.
     support_empty_values: ClassVar[bool] = False
 
     _factory: ClassVar[str] = "blob"
@@ -114,11 +120,13 @@ class _CassandraType(metaclass=CassandraTypeType):
         """`val`; types of a user's may check it."""
         return val
 
-    # -- the coding of values ---------------------------------------------------------------------------------------------
+    # -- the coding of values ----------------------------------------------------------------------
 
     @classmethod
     def from_binary(cls, byts: bytes | None, protocol_version: int) -> Any:
-        """The value of a [bytes] (None for null), with the rules for empty values; raises DecodeError."""
+        """The value of a [bytes] (None for null), with the rules for empty values; raises
+        DecodeError.
+        """
         if byts is None:
             return None
         if len(byts) == 0 and not cls.empty_binary_ok:
@@ -152,14 +160,14 @@ class _CassandraType(metaclass=CassandraTypeType):
         )
         return size if size >= 0 else None
 
-    # -- plans ------------------------------------------------------------------------------------------------------------
+    # -- plans -------------------------------------------------------------------------------------
 
     @classmethod
     def codec(cls, protocol_version: int = DEFAULT_PROTOCOL_VERSION, vectors: str = "list") -> Any:
         """The codec of this type, of the implementation in use; made once.
 
-        `protocol_version` is what user-made types are called with; `vectors` is how vectors of numbers are read: "list",
-        "array" (array.array) or "numpy".
+        `protocol_version` is what user-made types are called with; `vectors` is how vectors of
+        numbers are read: "list", "array" (array.array) or "numpy".
         """
         plans = cls._plans("_codecs")
         key = (protocol_version, vectors)
@@ -224,11 +232,13 @@ class _CassandraType(metaclass=CassandraTypeType):
         """The codec of our own coding of this type."""
         return getattr(codecs, cls._factory)(cls.typename or cls.cassname, empty=cls._empty())
 
-    # -- names and parameters ---------------------------------------------------------------------------------------------
+    # -- names and parameters ----------------------------------------------------------------------
 
     @classmethod
     def cass_parameterized_type_with(cls, subtypes: Sequence[Any], full: bool = False) -> str:
-        """The server's class name with `subtypes` as parameters; `full` puts the package in front of each."""
+        """The server's class name with `subtypes` as parameters; `full` puts the package in front
+        of each.
+        """
         cname = cls.cassname
         if full and "." not in cname:
             cname = apache_cassandra_type_prefix + cname
@@ -238,7 +248,8 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @classmethod
     def apply_parameters(cls, subtypes: Sequence[Any], names: Sequence[Any] | None = None) -> Any:
-        """The subclass of this type with `subtypes` as parameters; the same class for the same parameters.
+        """The subclass of this type with `subtypes` as parameters; the same class for the same
+        parameters.
 
         Raises ValueError where their number is wrong.
         """
@@ -276,8 +287,8 @@ _TO_BINARY = _function(_CassandraType.to_binary)
 _FROM_BINARY = _function(_CassandraType.from_binary)
 _EMPTY_IS_VALUE = frozenset({"text", "ascii_text", "blob", "nothing"})
 
-# Classes with parameters, so that equal types are one class with one plan. A schema has few; a limit keeps hostile or
-# generated ones from piling up.
+# Classes with parameters, so that equal types are one class with one plan. A schema has few; a
+# limit keeps hostile or generated ones from piling up.
 _CLASS_BYTES = 2000
 _parameterized: Bounded[Any, Any] = Bounded(10_000, 1 << 25)
 
@@ -285,7 +296,9 @@ _parameterized: Bounded[Any, Any] = Bounded(10_000, 1 << 25)
 def parameterized(
     cls: Any, subtypes: tuple[Any, ...], fieldnames: tuple[Any, ...] | None, **attributes: Any
 ) -> Any:
-    """The subclass of `cls` with `subtypes` and further class `attributes`, from the cache where it was made before."""
+    """The subclass of `cls` with `subtypes` and further class `attributes`, from the cache where it
+    was made before.
+    """
     key = (cls, subtypes, fieldnames, *attributes.values())
     made = _parameterized.get(key)
     if made is None:
@@ -309,7 +322,9 @@ def parameterized(
 
 
 def sub_codec(cls: Any, codecs: ModuleType, protocol_version: int, vectors: str) -> Any:
-    """The codec of a type inside another: the shared one where `codecs` is the implementation in use."""
+    """The codec of a type inside another: the shared one where `codecs` is the implementation in
+    use.
+    """
     if codecs is implementations.codecs:
         return cls.codec(protocol_version, vectors)
     return cls.build_codec(codecs, protocol_version, vectors)

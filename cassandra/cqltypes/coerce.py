@@ -1,7 +1,9 @@
-"""Values in all their shapes to the few numbers that the wire has: what both twins do off the fast path.
+"""Values in all their shapes to the few numbers that the wire has: what both twins do off the fast
+path.
 
-Each function takes what a caller passed and gives what the codec writes, or raises `EncodeTypeError` / `EncodeValueError`
-with a text that names the value. Both implementations call these, so their messages and rules cannot drift apart.
+Each function takes what a caller passed and gives what the codec writes, or raises
+`EncodeTypeError` / `EncodeValueError` with a text that names the value. Both implementations call
+these, so their messages and rules cannot drift apart.
 """
 
 from __future__ import annotations
@@ -43,7 +45,9 @@ _INT32_MIN, _INT32_MAX = -(1 << 31), (1 << 31) - 1
 
 
 def member_or_refuse(convert: Callable[..., Any], value: Any, what: str, *rest: Any) -> Any:
-    """What `convert` makes of a member of an enum by its value; for all else the error that `value` is not `what`."""
+    """What `convert` makes of a member of an enum by its value; for all else the error that `value`
+    is not `what`.
+    """
     if not isinstance(value, enum.Enum):
         refuse_type(value, what)
     try:
@@ -69,7 +73,8 @@ def real_number(value: Any, name: str) -> float:
     """The float of a number; an error of the number's own conversion goes out as it is."""
     refuse_missing(value, "a number")
     kind = type(value)
-    # NumPy's text has a __float__ that parses, its arrays one that fails without saying at which element.
+    # NumPy's text has a __float__ that parses, its arrays one that fails without saying at which
+    # element.
     if (
         isinstance(value, (str, bytes))
         or getattr(value, "ndim", False)
@@ -136,7 +141,7 @@ def truncated(why: str) -> NoReturn:
     raise DecodeError(why)
 
 
-# -- time -----------------------------------------------------------------------------------------------------------------
+# -- time ------------------------------------------------------------------------------------------
 
 _TIMESTAMP_PATTERN = re.compile(
     r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})"
@@ -170,7 +175,9 @@ def _timestamp_of_text(text: str) -> int:
 
 
 def timestamp_millis(value: Any) -> int:
-    """Milliseconds since 1970 of a datetime (naive: UTC), a date, a `Date`, a number of milliseconds, or a string."""
+    """Milliseconds since 1970 of a datetime (naive: UTC), a date, a `Date`, a number of
+    milliseconds, or a string.
+    """
     if isinstance(value, datetime.datetime):
         refuse_missing(value, "a datetime, a date or a number of milliseconds")
         return ms_timestamp_from_datetime(value)
@@ -197,7 +204,9 @@ def timestamp_millis(value: Any) -> int:
 
 
 def date_number(value: Any) -> int:
-    """The unsigned 32 bits of a day: a `Date`, date, datetime or string, or an int that is taken as it is on the wire."""
+    """The unsigned 32 bits of a day: a `Date`, date, datetime or string, or an int that is taken as
+    it is on the wire.
+    """
     if isinstance(value, Date):
         number = operator.index(value.days_from_epoch) + DATE_OFFSET
     elif isinstance(value, datetime.date):
@@ -236,7 +245,9 @@ def time_nanos(value: Any) -> int:
 
 
 def duration_parts(value: Any) -> tuple[int, int, int]:
-    """(months, days, nanoseconds) of a `Duration`, checked: within int32, int32 and int64, and of one sign."""
+    """(months, days, nanoseconds) of a `Duration`, checked: within int32, int32 and int64, and of
+    one sign.
+    """
     if not isinstance(value, Duration):
         parts: tuple[int, int, int] = member_or_refuse(
             duration_parts, value, "a cassandra.util.Duration"
@@ -256,7 +267,7 @@ def duration_parts(value: Any) -> tuple[int, int, int]:
     return months, days, nanos
 
 
-# -- numbers of any size --------------------------------------------------------------------------------------------------
+# -- numbers of any size ---------------------------------------------------------------------------
 
 
 def varint_bytes(value: Any) -> bytes:
@@ -272,7 +283,9 @@ def varint_bytes(value: Any) -> bytes:
 
 
 def decimal_parts(value: Any) -> tuple[int, int]:
-    """(unscaled integer, scale) of a Decimal, an int, a float (exactly its binary value), or a string."""
+    """(unscaled integer, scale) of a Decimal, an int, a float (exactly its binary value), or a
+    string.
+    """
     if not isinstance(value, decimal.Decimal):
         if isinstance(value, bool) or not (
             isinstance(value, (int, float, str)) or hasattr(type(value), "__index__")
@@ -288,7 +301,8 @@ def decimal_parts(value: Any) -> tuple[int, int]:
             refuse_value(value, "does not spell a decimal")
     if not value.is_finite():
         refuse_value(value, "has no decimal form in CQL (it is not finite)")
-    # Its scientific text has all its digits and its exponent; as_tuple() makes an object for each digit.
+    # Its scientific text has all its digits and its exponent; as_tuple() makes an object for each
+    # digit.
     mantissa, _, power = WIDE_CONTEXT.to_sci_string(value).partition("E")
     whole, _, fraction = mantissa.lstrip("-").partition(".")
     exponent = int(power or "0") - len(fraction)
@@ -312,7 +326,9 @@ def decimal_of(unscaled: int, scale: int) -> decimal.Decimal:
 
 
 def shown_number(number: int, name: str) -> decimal.Decimal:
-    """`number`, of the CQL type `name`, as it has digits to show; `DecodeError` beyond `limits.decimal_bytes`."""
+    """`number`, of the CQL type `name`, as it has digits to show; `DecodeError` beyond
+    `limits.decimal_bytes`.
+    """
     if number.bit_length() > 8192:
         why = check_size((number.bit_length() >> 3) + 1)
         if why:
@@ -320,7 +336,7 @@ def shown_number(number: int, name: str) -> decimal.Decimal:
     return to_decimal(number)
 
 
-# -- text and bytes -------------------------------------------------------------------------------------------------------
+# -- text and bytes --------------------------------------------------------------------------------
 
 
 def text_bytes(value: Any, name: str) -> bytes:
@@ -339,8 +355,8 @@ def text_bytes(value: Any, name: str) -> bytes:
 def blob_bytes(value: Any) -> bytes:
     """The bytes of bytes, bytearray, memoryview, or another buffer of one dimension.
 
-    More dimensions have more than one order, and what points to objects has addresses for bytes: both are refused, and so are
-    masked arrays, whose hidden elements nobody means to send.
+    More dimensions have more than one order, and what points to objects has addresses for bytes:
+    both are refused, and so are masked arrays, whose hidden elements nobody means to send.
     """
     if isinstance(value, bytes):
         return bytes(value)
@@ -359,7 +375,7 @@ def blob_bytes(value: Any) -> bytes:
         return view.tobytes()
 
 
-# -- containers -----------------------------------------------------------------------------------------------------------
+# -- containers ------------------------------------------------------------------------------------
 
 
 _POINTERS = frozenset("OPX&")
@@ -373,14 +389,18 @@ def refuse_missing(value: object, what: str) -> None:
 
 
 def _index(value: Any) -> int:
-    """The int of an integer; a masked array of no dimension has the number that it hides, which is none."""
+    """The int of an integer; a masked array of no dimension has the number that it hides, which is
+    none.
+    """
     if type(value) is not int:
         refuse_missing(value, "an integer")
     return operator.index(value)
 
 
 def elements(value: Any, name: str) -> list[Any] | tuple[Any, ...]:
-    """The elements of any iterable, as a list or tuple that nobody else changes; text, bytes and mappings are refused."""
+    """The elements of any iterable, as a list or tuple that nobody else changes; text, bytes and
+    mappings are refused.
+    """
     if type(value) is list:
         return value.copy()
     if type(value) is tuple:
@@ -427,9 +447,11 @@ def tuple_items(value: Any, name: str, count: int) -> list[Any] | tuple[Any, ...
 
 
 def udt_items(value: Any, name: str, fields: tuple[str, ...]) -> list[Any] | tuple[Any, ...]:
-    """The fields of a user-defined type's value: from a mapping, a sequence, or an object's attributes. Missing: null.
+    """The fields of a user-defined type's value: from a mapping, a sequence, or an object's
+    attributes. Missing: null.
 
-    A named tuple whose names are all fields of the type goes by name, every other sequence by position.
+    A named tuple whose names are all fields of the type goes by name, every other sequence by
+    position.
     """
     if isinstance(value, (tuple, list)):
         kind = type(value)

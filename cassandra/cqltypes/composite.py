@@ -1,4 +1,6 @@
-"""Composite comparators of old tables: several values in one, and those whose parts say their own type."""
+"""Composite comparators of old tables: several values in one, and those whose parts say their own
+type.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ def _take(name: str, data: bytes, at: int) -> tuple[bytes, int]:
 
 
 class CompositeType(_ParameterizedType):
-    """Several values in one: per part a [short] length, the bytes, and an end byte. A tuple; it may be cut short."""
+    """Several values in one: per part a [short] length, the bytes, and an end byte. A tuple; it may
+    be cut short.
+    """
 
     typename = "org.apache.cassandra.db.marshal.CompositeType"
 
@@ -78,9 +82,11 @@ class CompositeType(_ParameterizedType):
 
 
 class DynamicCompositeType(_ParameterizedType):
-    """A composite whose parts each say their type, by an alias (one letter) or by the server's class name.
+    """A composite whose parts each say their type, by an alias (one letter) or by the server's
+    class name.
 
-    Values are tuples of the parts. They are written from (alias, value) pairs, or from bytes as they are.
+    Values are tuples of the parts. They are written from (alias, value) pairs, or from bytes as
+    they are.
     """
 
     typename = "org.apache.cassandra.db.marshal.DynamicCompositeType"

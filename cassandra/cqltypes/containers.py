@@ -79,7 +79,8 @@ class TupleType(_ParameterizedType):
 
 
 class VectorType(_CassandraType):
-    """vector: a list (or an array on request); written from any iterable of the right length, and from arrays of numbers.
+    """vector: a list (or an array on request); written from any iterable of the right length, and
+    from arrays of numbers.
 
     `subtype` is the element type, `vector_size` the dimension.
     """
@@ -91,7 +92,9 @@ class VectorType(_CassandraType):
 
     @classmethod
     def apply_parameters(cls, params: Sequence[Any], names: Sequence[Any] | None = None) -> Any:
-        """The vector of (element type, dimension); ValueError for a dimension that is no positive number."""
+        """The vector of (element type, dimension); ValueError for a dimension that is no positive
+        number.
+        """
         if len(params) != 2:
             raise ValueError(
                 f"vector takes 2 parameters, the element type and the dimension; got {len(params)}"
@@ -148,7 +151,9 @@ class _Wrapper(_SimpleParameterizedType):
 
     @classmethod
     def from_binary(cls, byts: bytes | None, protocol_version: int) -> Any:
-        """The value of a [bytes], with the parameter's own rules for empty values; raises DecodeError."""
+        """The value of a [bytes], with the parameter's own rules for empty values; raises
+        DecodeError.
+        """
         return cls.codec(protocol_version).decode_nullable(byts)
 
     @classmethod

@@ -1,7 +1,8 @@
 """What goes wrong with a value, and where in the value it does.
 
-An encode error starts at a leaf, which knows the value and the type. Every container that it passes on its way out puts its
-own step in front: ``field "tags" of t.item: element 17 of list<int>: 'abc' (str) is not an integer``.
+An encode error starts at a leaf, which knows the value and the type. Every container that it passes
+on its way out puts its own step in front: ``field "tags" of t.item: element 17 of list<int>: 'abc'
+(str) is not an integer``.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ class EncodeTypeError(TypeError):
 
 
 class EncodeValueError(ValueError, OverflowError):
-    """A value is of a suitable type, but out of range or badly formed (both a ValueError and an OverflowError)."""
+    """A value is of a suitable type, but out of range or badly formed (both a ValueError and an
+    OverflowError).
+    """
 
 
 EncodeTypeError.__module__ = "cassandra.cqltypes"
@@ -53,8 +56,8 @@ def refuse_value(value: object, why: str) -> NoReturn:
 def locate(error: BaseException, where: str) -> None:
     """Put `where` in front of the message of `error`, which the caller then raises again.
 
-    Errors of this module get it in their message; those of a user's code (an ``__index__`` that raises) keep theirs and get
-    it as a note where Python has notes (3.11).
+    Errors of this module get it in their message; those of a user's code (an ``__index__`` that
+    raises) keep theirs and get it as a note where Python has notes (3.11).
     """
     if isinstance(error, (EncodeTypeError, EncodeValueError, DecodeError)):
         error.args = (f"{where}: {error.args[0] if error.args else ''}",)
@@ -73,7 +76,9 @@ def wrong_width(name: str, width: int, size: int) -> NoReturn:
 
 
 def empty_or_refuse(value: Any, empty: object, what: str) -> bytes:
-    """The encoding of a value that no ordinary rule takes: zero bytes for `empty` (EMPTY), else a type error."""
+    """The encoding of a value that no ordinary rule takes: zero bytes for `empty` (EMPTY), else a
+    type error.
+    """
     if value is empty:
         return b""
     refuse_type(value, what)

@@ -1,4 +1,5 @@
-"""What other libraries have for "no value": NumPy's masks, NaT and NA of pandas. Bound anywhere, they are null.
+"""What other libraries have for "no value": NumPy's masks, NaT and NA of pandas. Bound anywhere,
+they are null.
 
 Neither library is imported here. Who has such a value has imported its library before.
 """
@@ -78,7 +79,8 @@ def is_partly_masked(value: object) -> bool:
 def is_missing(value: object, name: str = "") -> bool:
     """Whether `value`, bound for the CQL type `name`, stands for null.
 
-    A vector has no nulls inside: a masked array of which nothing is left is what a result's ``to_numpy`` has for a null vector.
+    A vector has no nulls inside: a masked array of which nothing is left is what a result's
+    ``to_numpy`` has for a null vector.
     """
     if type(value) in _look():
         return True
@@ -97,7 +99,9 @@ Items = TypeVar("Items", bound=Sequence[Any])
 
 
 def without_missing(items: Items, name: str = "") -> Items | list[Any]:
-    """`items` with None for what `is_missing` says of each for `name`; the same object where there is nothing of that."""
+    """`items` with None for what `is_missing` says of each for `name`; the same object where there
+    is nothing of that.
+    """
     kinds = _look()
     if not kinds or (kinds.isdisjoint(found := {*map(type, items)}) and not _has_masked(found)):
         return items

@@ -1,7 +1,8 @@
 """Type strings to types: the server's class names, and CQL type names.
 
-A class name is ``Name``, ``Name(parameter, ...)`` where a parameter is a name again, with ``field:`` or ``alias=>`` in front
-where fields have names. Names of user-defined types and of their fields are hex, so one may consist of digits only.
+A class name is ``Name``, ``Name(parameter, ...)`` where a parameter is a name again, with
+``field:`` or ``alias=>`` in front where fields have names. Names of user-defined types and of their
+fields are hex, so one may consist of digits only.
 """
 
 from __future__ import annotations
@@ -95,7 +96,9 @@ class _Reader:
 
 
 def lookup_casstype_simple(casstype: str) -> Any:
-    """The type of a class name without parameters, with or without its package; unknown names get an unrecognized type."""
+    """The type of a class name without parameters, with or without its package; unknown names get
+    an unrecognized type.
+    """
     short = trim_if_startswith(casstype, apache_cassandra_type_prefix)
     found = _by_cassname.get(short)
     if found is None:
@@ -138,7 +141,8 @@ def parse_casstype_args(typestring: str) -> Any:
 
 
 def lookup_casstype(casstype: Any) -> Any:
-    """The type of a class name (``org.apache.cassandra.db.marshal.ListType(...)``, the package may be left out).
+    """The type of a class name (``org.apache.cassandra.db.marshal.ListType(...)``, the package may
+    be left out).
 
     A type is returned as it is. ValueError where the name cannot be parsed.
     """
@@ -175,13 +179,15 @@ def cql_typename(casstypename: str) -> str:
     return name
 
 
-# -- CQL types as strings and as nested lists of names --------------------------------------------------------------------
+# -- CQL types as strings and as nested lists of names ---------------------------------------------
 
 _CQL_TOKEN = re.compile(r"\s*([<>,]|'[^']*'|\"(?:[^\"]|\"\")*\"|[^<>,\s]+)")
 
 
 def cqltype_to_python(cql_string: str) -> Any:
-    """``map<text, list<int>>`` to ``['map', ['text', 'list', ['int']]]``; ValueError where brackets do not match, or are too many."""
+    """``map<text, list<int>>`` to ``['map', ['text', 'list', ['int']]]``; ValueError where brackets
+    do not match, or are too many.
+    """
     stack: list[list[Any]] = [[]]
     for token in _CQL_TOKEN.findall(cql_string):
         if token == "<":
@@ -233,7 +239,9 @@ def _without_frozen(types: list[Any]) -> list[Any]:
 
 
 def cql_types_from_string(cql_type: str) -> list[str]:
-    """The names in a CQL type but ``frozen``, one after the other: ``map<text, frozen<a>>`` to ``['map', 'text', 'a']``."""
+    """The names in a CQL type but ``frozen``, one after the other: ``map<text, frozen<a>>`` to
+    ``['map', 'text', 'a']``.
+    """
     return [
         token
         for token in _CQL_TOKEN.findall(cql_type)

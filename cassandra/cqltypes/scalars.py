@@ -1,4 +1,6 @@
-"""The classes of the scalar types. What they read and write stands in the codecs; here are their names."""
+"""The classes of the scalar types. What they read and write stands in the codecs; here are their
+names.
+"""
 
 from __future__ import annotations
 
@@ -110,9 +112,11 @@ cql_timestamp_formats = (
 
 
 class DateType(_CassandraType):
-    """timestamp: a naive datetime in UTC, to the millisecond; outside years 1 to 9999 a `cassandra.util.MillisTimestamp`.
+    """timestamp: a naive datetime in UTC, to the millisecond; outside years 1 to 9999 a
+    `cassandra.util.MillisTimestamp`.
 
-    Written from aware datetimes (converted to UTC), naive ones (taken as UTC), dates, milliseconds, and text.
+    Written from aware datetimes (converted to UTC), naive ones (taken as UTC), dates, milliseconds,
+    and text.
     """
 
     typename = "timestamp"
@@ -143,7 +147,9 @@ class TimeUUIDType(DateType):
 
 
 class SimpleDateType(_CassandraType):
-    """date: `cassandra.util.Date`; written from dates, datetimes, ``YYYY-MM-DD``, and ints as they stand on the wire."""
+    """date: `cassandra.util.Date`; written from dates, datetimes, ``YYYY-MM-DD``, and ints as they
+    stand on the wire.
+    """
 
     typename = "date"
     _factory = "date"
@@ -160,7 +166,9 @@ class ShortType(_CassandraType):
 
 
 class TimeType(_CassandraType):
-    """time: `cassandra.util.Time`; written from `datetime.time`, text, and nanoseconds since midnight."""
+    """time: `cassandra.util.Time`; written from `datetime.time`, text, and nanoseconds since
+    midnight.
+    """
 
     typename = "time"
     _factory = "time"

@@ -21,8 +21,8 @@ _FIELD_BYTES = 300
 class UserType(TupleType):
     """A user-defined type; `make_udt_class` makes the class of one.
 
-    `keyspace`, `typename`, `fieldnames` and `subtypes` say what it is. Values are read as `mapped_class` (called with the
-    fields by keyword), else as a named tuple.
+    `keyspace`, `typename`, `fieldnames` and `subtypes` say what it is. Values are read as
+    `mapped_class` (called with the fields by keyword), else as a named tuple.
     """
 
     typename = "org.apache.cassandra.db.marshal.UserType"
@@ -40,7 +40,9 @@ class UserType(TupleType):
         field_types: Sequence[Any],
         mapped_class: Any = None,
     ) -> Any:
-        """The class of the user-defined type `udt_name`: the same one for the same definition and mapped class."""
+        """The class of the user-defined type `udt_name`: the same one for the same definition and
+        mapped class.
+        """
         names, types = tuple(field_names), tuple(field_types)
         if len(names) != len(types):
             raise ValueError(
@@ -79,9 +81,11 @@ class UserType(TupleType):
 
     @classmethod
     def apply_parameters(cls, subtypes: Sequence[Any], names: Sequence[Any] | None = None) -> Any:
-        """The class of (keyspace, hex-coded name, field types...), with the hex-coded field names in `names`.
+        """The class of (keyspace, hex-coded name, field types...), with the hex-coded field names
+        in `names`.
 
-        The first two may be strings or the classes that a parser made of them; `names` has None for both.
+        The first two may be strings or the classes that a parser made of them; `names` has None for
+        both.
         """
         if len(subtypes) < 2:
             raise ValueError("a user-defined type has a keyspace and a name")
@@ -133,7 +137,9 @@ def quoted(name: str) -> str:
 
 
 def make_named_tuple(name: str, names: tuple[str, ...]) -> Any:
-    """The named-tuple class of a type's fields; names that no field of one can have go by position (``field_1_``)."""
+    """The named-tuple class of a type's fields; names that no field of one can have go by position
+    (``field_1_``).
+    """
     title = name if name.isidentifier() and name.isascii() and not iskeyword(name) else "udt"
     fields = [
         field

@@ -1,4 +1,6 @@
-"""The engine: connections, pools, requests and the control connection, confined to one asyncio loop.
+"""The engine: connections, pools, requests and the control connection, confined to one asyncio
+loop.
 
-Nothing here knows of threads but `loop` (the engine's own thread and the inbox that user threads reach it through).
+Nothing here knows of threads but `loop` (the engine's own thread and the inbox that user threads
+reach it through).
 """

@@ -1,8 +1,8 @@
 """One connection: an asyncio BufferedProtocol over the sans-IO frame reader and writer.
 
-Requests of one loop turn are joined into one write. A stream id is free again only when its answer has come: a request that
-is abandoned (client time-out, cancellation) leaves an orphan behind, which the late answer ends. When the connection closes,
-every request in flight gets the cause at once.
+Requests of one loop turn are joined into one write. A stream id is free again only when its answer
+has come: a request that is abandoned (client time-out, cancellation) leaves an orphan behind, which
+the late answer ends. When the connection closes, every request in flight gets the cause at once.
 
 All of it runs on the engine's loop.
 """
@@ -34,7 +34,8 @@ WRITE_HIGH_WATER = (
     _exchange.WRITE_HIGH_WATER
 )  # bytes that the transport may hold before senders are held back
 EVENT_STREAM = -1
-# Until the handshake is over nothing large has a reason to come: the longest messages are the tokens of a login.
+# Until the handshake is over nothing large has a reason to come: the longest messages are the
+# tokens of a login.
 HANDSHAKE_MAX_BODY = 256 << 10  # bytes
 COMPLAINT_INTERVAL = 60.0  # seconds between log lines about events that cannot be read
 
@@ -42,7 +43,9 @@ METADATA_IDS = _exchange.METADATA_IDS
 
 
 def dialect_of(version: int, features: Any) -> int:
-    """What decides how a request is rendered: the version, and the extensions that change a request's form."""
+    """What decides how a request is rendered: the version, and the extensions that change a
+    request's form.
+    """
     return (
         version | METADATA_IDS
         if version >= 5 or getattr(features, "use_metadata_id", False)
@@ -57,7 +60,8 @@ def read_answer(
 
     :param asked: the request's opcode.
     :param text: of the statement, if it is a QUERY.
-    :raises ProtocolError: if it is malformed, or no answer to the request; the connection is closed then.
+    :raises ProtocolError: if it is malformed, or no answer to the request; the connection is closed
+        then.
     """
     try:
         response = decode_response(opcode, flags, body, connection.version, connection.features)
@@ -80,7 +84,9 @@ class Responder(Protocol):
 
 
 class FutureResponder:
-    """Turns the answer on a stream into an asyncio future of (opcode, flags, body), for the control plane."""
+    """Turns the answer on a stream into an asyncio future of (opcode, flags, body), for the control
+    plane.
+    """
 
     __slots__ = ("future", "stream")
 
@@ -103,7 +109,9 @@ class FutureResponder:
 
 
 class Connection(asyncio.BufferedProtocol):
-    """An open connection. `on_closed` is called once with the cause; `on_event` with the body of each EVENT."""
+    """An open connection. `on_closed` is called once with the cause; `on_event` with the body of
+    each EVENT.
+    """
 
     __slots__ = (
         "_complaints",
@@ -160,7 +168,7 @@ class Connection(asyncio.BufferedProtocol):
         self._complaints: OncePerInterval | None = None
         self._transport: asyncio.Transport | None = None
 
-    # -- state ---------------------------------------------------------------------------------------------------------
+    # -- state -------------------------------------------------------------------------------------
 
     @property
     def in_flight(self) -> int:
@@ -200,13 +208,13 @@ class Connection(asyncio.BufferedProtocol):
         """Use at most `limit` streams."""
         self.exchange.limit = limit
 
-    # -- sending -------------------------------------------------------------------------------------------------------
+    # -- sending -----------------------------------------------------------------------------------
 
     def send(self, responder: Responder, opcode: int, flags: int, body: bytes) -> int:
         """Queue one request for the end of this loop turn; returns its stream.
 
-        Raises ConnectionShutdown where the connection is closed, ValueError for a body over the protocol's limit; then
-        nothing was queued. The caller has checked `has_room`.
+        Raises ConnectionShutdown where the connection is closed, ValueError for a body over the
+        protocol's limit; then nothing was queued. The caller has checked `has_room`.
         """
         stream = -1 if self.closed else self.exchange.send(responder, opcode, flags, body)
         if stream < 0:
@@ -238,11 +246,13 @@ class Connection(asyncio.BufferedProtocol):
     async def request(
         self, opcode: int, body: bytes, timeout: float | None, flags: int = 0
     ) -> tuple[int, int, bytes]:
-        """Send one request and wait for its (opcode, flags, body); TimeoutError after `timeout` seconds."""
+        """Send one request and wait for its (opcode, flags, body); TimeoutError after `timeout`
+        seconds.
+        """
         responder = FutureResponder(self._loop.create_future())
         responder.stream = self.send(responder, opcode, flags, body)
-        # Not by asyncio.wait_for: before Python 3.12 it swallows a cancellation that comes together with the answer,
-        # and a loop over many requests, of pages say, would go on for ever.
+        # Not by asyncio.wait_for: before Python 3.12 it swallows a cancellation that comes together
+        # with the answer, and a loop over many requests, of pages say, would go on for ever.
         timer = (
             self._loop.call_later(timeout, responder.on_timeout) if timeout is not None else None
         )
@@ -268,7 +278,7 @@ class Connection(asyncio.BufferedProtocol):
         if self.on_room is not None:
             self.on_room(self)
 
-    # -- receiving -----------------------------------------------------------------------------------------------------
+    # -- receiving ---------------------------------------------------------------------------------
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._reader.get_buffer(sizehint)
@@ -321,7 +331,7 @@ class Connection(asyncio.BufferedProtocol):
             )  # fmt: skip
         log.debug("the event was %r", body[:200], exc_info=error)
 
-    # -- the transport's life ------------------------------------------------------------------------------------------
+    # -- the transport's life ----------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -393,12 +403,14 @@ class Connection(asyncio.BufferedProtocol):
         return error
 
     def use_features(self, features: Any) -> None:
-        """The handshake is over: `features` is what was agreed on with the server besides the version."""
+        """The handshake is over: `features` is what was agreed on with the server besides the
+        version.
+        """
         self.features = features
         self._reader.set_max_body(MAX_BODY)
         self.dialect = dialect_of(self.version, features)
 
-    # -- set by the handshake ------------------------------------------------------------------------------------------
+    # -- set by the handshake ----------------------------------------------------------------------
 
     def use_compression(self, algorithm: str | None) -> None:
         """Compress from the next frame on ("lz4", "snappy")."""
@@ -406,7 +418,9 @@ class Connection(asyncio.BufferedProtocol):
         self._writer.set_compression(algorithm)
 
     def use_segments(self) -> None:
-        """Checksummed segments from the next byte on, both ways (native_protocol_v5.spec, section 2.1)."""
+        """Checksummed segments from the next byte on, both ways (native_protocol_v5.spec, section
+        2.1).
+        """
         self._reader.enable_segments()
         self._writer.enable_segments()
 

@@ -1,8 +1,10 @@
-"""The control connection: one connection that the node list, the events and the schema versions come over.
+"""The control connection: one connection that the node list, the events and the schema versions
+come over.
 
-When its host goes, it moves on: hosts known to be up first, then the others, then the contact points anew (names are resolved
-again). Hosts that the policies ignore are left alone. After every move the node list is read again, so that nothing that happened
-in between is missed; so is the schema, where its version is another one.
+When its host goes, it moves on: hosts known to be up first, then the others, then the contact
+points anew (names are resolved again). Hosts that the policies ignore are left alone. After every
+move the node list is read again, so that nothing that happened in between is missed; so is the
+schema, where its version is another one.
 """
 
 from __future__ import annotations
@@ -40,10 +42,12 @@ if TYPE_CHECKING:
 log = logging.getLogger("cassandra.cluster")
 
 EVENT_TYPES = ("TOPOLOGY_CHANGE", "STATUS_CHANGE", "SCHEMA_CHANGE")
-# After so many connections that lived for less than so many seconds, the next one is not opened at once.
+# After so many connections that lived for less than so many seconds, the next one is not opened at
+# once.
 MOST_SHORT_LIVES = 3
 SHORT_LIFE = 1.0
-REFRESH_DELAY = 0.2  # seconds after the last of a burst of events; how far clients spread, so that not all come at once
+# seconds after the last of a burst of events; how far clients spread, so that not all come at once
+REFRESH_DELAY = 0.2
 
 
 class ControlConnection:
@@ -79,10 +83,12 @@ class ControlConnection:
             raise ConnectionException("there is no control connection at the moment")
         return self.connection
 
-    # -- connecting ----------------------------------------------------------------------------------------------------
+    # -- connecting --------------------------------------------------------------------------------
 
     async def connect(self) -> None:
-        """Connect to the first contact point that answers; NoHostAvailable with each one's error where none does."""
+        """Connect to the first contact point that answers; NoHostAvailable with each one's error
+        where none does.
+        """
         endpoints = list(self._core.settings.endpoints)
         random.shuffle(endpoints)
         await self._connect_to_one(endpoints)
@@ -100,7 +106,8 @@ class ControlConnection:
                     # The next host would refuse the same credentials, and some count the tries.
                     break
             except Exception as error:
-                # A name that no resolver takes, system tables of other types: whatever it is, the other hosts may serve.
+                # A name that no resolver takes, system tables of other types: whatever it is, the
+                # other hosts may serve.
                 errors[str(endpoint)] = error
                 log.warning(
                     "the control connection to %s failed: %r", endpoint, error, exc_info=True
@@ -186,7 +193,7 @@ class ControlConnection:
             self.host = node_list.local
         self._core.take_node_list(node_list)
 
-    # -- events --------------------------------------------------------------------------------------------------------
+    # -- events ------------------------------------------------------------------------------------
 
     def _on_event(self, opcode: int, flags: int, body: bytes) -> None:
         connection = self.connection
@@ -231,7 +238,9 @@ class ControlConnection:
             self.schedule_refresh()
 
     def schedule_refresh(self) -> None:
-        """Read the node list soon: once for a burst of events, and within `topology_event_refresh_window` of its first one."""
+        """Read the node list soon: once for a burst of events, and within
+        `topology_event_refresh_window` of its first one.
+        """
         if not self._core.schema.enabled:
             return
         now = self._core.loop.time()
@@ -266,7 +275,7 @@ class ControlConnection:
                     ConnectionException(f"the node list could not be read: {error}")
                 )
 
-    # -- moving on -----------------------------------------------------------------------------------------------------
+    # -- moving on ---------------------------------------------------------------------------------
 
     def _on_closed(self, connection: Connection, error: Exception | None) -> None:
         if self._closed or connection is not self.connection:
@@ -351,5 +360,7 @@ def _spread(window: float) -> float:
 
 
 def _next_delay(schedule: Iterator[float], at_the_end: float = 60.0) -> float:
-    """The schedule's next delay in seconds; the control connection never gives up, so past its end a constant one."""
+    """The schedule's next delay in seconds; the control connection never gives up, so past its end
+    a constant one.
+    """
     return next(schedule, at_the_end)

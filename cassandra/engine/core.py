@@ -1,8 +1,9 @@
 """The engine of one cluster: hosts and their states, the control connection, sessions, heartbeats.
 
-Host states are kept here and nowhere else. A host goes down when its last connection breaks, or cannot be opened, and the
-conviction policy agrees; one `Reconnector` then tries it until it answers. A host goes up when a pool to it is ready. What the
-server tells by events only hurries that along: connections are trusted before rumours.
+Host states are kept here and nowhere else. A host goes down when its last connection breaks, or
+cannot be opened, and the conviction policy agrees; one `Reconnector` then tries it until it
+answers. A host goes up when a pool to it is ready. What the server tells by events only hurries
+that along: connections are trusted before rumours.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ FOLLOW_DELAY = (
 
 
 class Core:
-    """One cluster's engine, confined to `loop`. `listeners` are load balancing policies, `program_listeners` the program's own ones."""
+    """One cluster's engine, confined to `loop`. `listeners` are load balancing policies,
+    `program_listeners` the program's own ones.
+    """
 
     def __init__(
         self, settings: Settings, metadata: Metadata, loop: asyncio.AbstractEventLoop
@@ -70,11 +73,13 @@ class Core:
         self.control = ControlConnection(self)
         self.schema = SchemaRefresher(self)
         self.preparer = Preparer(self)
-        # What requests are rendered for ahead of their connection: as the control connection speaks.
+        # What requests are rendered for ahead of their connection: as the control connection
+        # speaks.
         self.dialect = dialect_of(self.opener.version, None)
         self.closed = False
         self.time = loop.time
-        # Told of each answer that shows how fast its host works, and of each other one, where somebody wants to know.
+        # Told of each answer that shows how fast its host works, and of each other one, where
+        # somebody wants to know.
         self.on_latency: Callable[[Host, float], None] | None = None
         self.on_refusal: Callable[[Host, float], None] | None = None
         self._observers: list[Callable[[Host, float], None]] = []
@@ -89,7 +94,7 @@ class Core:
         """The version agreed on with the cluster, or the one to start with."""
         return self.opener.version
 
-    # -- life ----------------------------------------------------------------------------------------------------------
+    # -- life --------------------------------------------------------------------------------------
 
     async def connect(self) -> None:
         """Open the control connection and read the node list; a failure leaves nothing behind."""
@@ -151,7 +156,7 @@ class Core:
         if error is not None and not isinstance(error, (DriverException, OSError)):
             log.error("a task of the engine failed: %r", error, exc_info=error)
 
-    # -- sessions ------------------------------------------------------------------------------------------------------
+    # -- sessions ----------------------------------------------------------------------------------
 
     async def open_session(
         self, keyspace: str | None, distance: Any, wait_for_all: bool = False
@@ -173,10 +178,12 @@ class Core:
         if session in self.sessions:
             self.sessions.remove(session)
 
-    # -- connections and small requests of the engine's own ----------------------------------------------------------------
+    # -- connections and small requests of the engine's own ----------------------------------------
 
     async def open_connection(self, endpoint: EndPoint) -> Connection:
-        """A connection that is ready for requests; an exception that says what failed, within the connect timeout."""
+        """A connection that is ready for requests; an exception that says what failed, within the
+        connect timeout.
+        """
         if self.closed:
             raise ConnectionShutdown("the cluster is shut down", endpoint)
         return await self.opener.open(endpoint)
@@ -188,7 +195,8 @@ class Core:
 
         :param what: was asked, for messages.
         :param text: of the statement, if it is one: it decides what may answer.
-        :raises ProtocolError: if what comes is malformed, or no answer to the request; the connection is closed.
+        :raises ProtocolError: if what comes is malformed, or no answer to the request; the
+            connection is closed.
         :raises OperationTimedOut: after `Settings.control_connection_timeout`.
         :raises DriverException: the server's refusal.
         """
@@ -219,7 +227,9 @@ class Core:
         return rows
 
     async def query_pages(self, connection: Connection, query: str) -> AsyncIterator[Any]:
-        """The result of `query` page by page, as ROWS messages; of `schema_metadata_page_size` rows each."""
+        """The result of `query` page by page, as ROWS messages; of `schema_metadata_page_size` rows
+        each.
+        """
         timeout = self.settings.metadata_request_timeout
         if (
             timeout is not None
@@ -269,7 +279,7 @@ class Core:
         host = self.metadata.get_host_by_host_id(host_id)
         return host is not None and host.is_up is not False
 
-    # -- the node list ---------------------------------------------------------------------------------------------------
+    # -- the node list -----------------------------------------------------------------------------
 
     def make_host(self, endpoint: EndPoint) -> Host:
         """A host that is not known yet."""
@@ -278,8 +288,9 @@ class Core:
     async def endpoint_of_local(self, endpoint: EndPoint, row: Any) -> EndPoint:
         """The end point of the node that the control connection is at.
 
-        It is the one that was just connected to, unless that is a name for several nodes: then it is the node's own address. A
-        node that still says of itself what is known of it was only reached by another of its names.
+        It is the one that was just connected to, unless that is a name for several nodes: then it
+        is the node's own address. A node that still says of itself what is known of it was only
+        reached by another of its names.
         """
         host_id = row.get("host_id")
         known = self.metadata.get_host_by_host_id(host_id) if host_id is not None else None
@@ -300,7 +311,9 @@ class Core:
         return len({info[4][0] for info in resolved}) == 1
 
     async def endpoints_of(self, rows: Sequence[Any]) -> list[EndPoint]:
-        """The end points that rows of the system tables tell of. A program's own factory or translator may block: it runs in a thread."""
+        """The end points that rows of the system tables tell of. A program's own factory or
+        translator may block: it runs in a thread.
+        """
         factory = self.settings.endpoint_factory
 
         def create() -> list[EndPoint]:
@@ -326,7 +339,9 @@ class Core:
             self.spawn(self.bring_up(host))
 
     def _place_anew(self, host: Host) -> None:
-        """`host` is in another data centre or rack: policies sort it in again, as they do with one that comes back."""
+        """`host` is in another data centre or rack: policies sort it in again, as they do with one
+        that comes back.
+        """
         if host.is_up is False:
             if not self.is_ignored(
                 host
@@ -375,7 +390,7 @@ class Core:
                 log.exception("the distances of the hosts could not be followed")
                 let_out(error)
 
-    # -- policies --------------------------------------------------------------------------------------------------------
+    # -- policies ----------------------------------------------------------------------------------
 
     def populate_policy(self, policy: Any, cluster: Any) -> None:
         """Tell a load balancing policy of the hosts, now and from now on."""
@@ -409,7 +424,9 @@ class Core:
         return count
 
     def observe_latencies(self, observer: Callable[[Host, float], None]) -> None:
-        """Call `observer` with the host and the seconds of each answer from now on: results, and errors that it had to work for."""
+        """Call `observer` with the host and the seconds of each answer from now on: results, and
+        errors that it had to work for.
+        """
         self._observers.append(observer)
         self.on_latency = observer if len(self._observers) == 1 else self._tell_observers
 
@@ -418,11 +435,15 @@ class Core:
             observer(host, seconds)
 
     def observe_refusals(self, observer: Callable[[Host, float], None]) -> None:
-        """The same for the other errors: answered at once, perhaps, by a host that has no time for more."""
+        """The same for the other errors: answered at once, perhaps, by a host that has no time for
+        more.
+        """
         self.on_refusal = observer
 
     def observe_failures(self, observer: Callable[[BaseException, int | None], None]) -> None:
-        """Call `observer` with each failed attempt's error and what the retry policy decided (None: it was not asked) from now on."""
+        """Call `observer` with each failed attempt's error and what the retry policy decided (None:
+        it was not asked) from now on.
+        """
         self.on_failure = observer
 
     def resize_pools(self) -> None:
@@ -431,7 +452,9 @@ class Core:
             session.resize_pools()
 
     async def register_user_type(self, keyspace: str, name: str, klass: Any) -> list[str]:
-        """Decode values of a user-defined type as `klass`; the names of its fields. UserTypeDoesNotExist where there is none."""
+        """Decode values of a user-defined type as `klass`; the names of its fields.
+        UserTypeDoesNotExist where there is none.
+        """
         connection = self.control.required()
         fields = await self.query_rows(
             connection,
@@ -448,7 +471,7 @@ class Core:
         names: list[str] = list(fields[0]["field_names"])
         return names
 
-    # -- host states -----------------------------------------------------------------------------------------------------
+    # -- host states -------------------------------------------------------------------------------
 
     def on_pool_ready(self, host: Host) -> None:
         """A session has a pool to `host`: it is up."""
@@ -471,7 +494,8 @@ class Core:
         has_pool = self._has_pool(host)
         if convicted and not has_pool:
             self._mark_down(host, error)
-        # A session may be without connections also where the host is not convicted, or another session has some.
+        # A session may be without connections also where the host is not convicted, or another
+        # session has some.
         if host not in self._reconnectors and not (has_pool and self._is_served(host)):
             self._reconnectors[host] = Reconnector(self, host)
 
@@ -517,7 +541,9 @@ class Core:
         )
 
     def look_again(self) -> None:
-        """The cluster may have said unheard that hosts are up: those that are down are tried at once."""
+        """The cluster may have said unheard that hosts are up: those that are down are tried at
+        once.
+        """
         for host in self.metadata.all_hosts():
             if host.state == "forced down" and host not in self._reconnectors:
                 self._reconnectors[host] = Reconnector(self, host)
@@ -543,7 +569,9 @@ class Core:
             self.on_connection_failure(host, error)
 
     async def bring_up(self, host: Host) -> bool:
-        """Open the pools to a host that answers again, or is new; false where one that is wanted could not be opened."""
+        """Open the pools to a host that answers again, or is new; false where one that is wanted
+        could not be opened.
+        """
         if not self.knows(host):
             return True
         if not self.sessions:
@@ -551,7 +579,8 @@ class Core:
             return True
         await self._add_pools(host)
         if host.is_up is False and self.knows(host) and self.is_ignored(host):
-            # Policies leave out hosts that are down: whether this one is wanted shows when they know that it is up.
+            # Policies leave out hosts that are down: whether this one is wanted shows when they
+            # know that it is up.
             self._mark_up(host)
             await self._add_pools(host)
         if host.is_up and self.settings.reprepare_on_up:
@@ -566,10 +595,12 @@ class Core:
         if self._reconnectors.get(reconnector.host) is reconnector:
             del self._reconnectors[reconnector.host]
 
-    # -- heartbeats ------------------------------------------------------------------------------------------------------
+    # -- heartbeats --------------------------------------------------------------------------------
 
     async def _beat(self) -> None:
-        """Ask connections that were idle for an interval; one that does not answer in time is closed."""
+        """Ask connections that were idle for an interval; one that does not answer in time is
+        closed.
+        """
         interval = self.settings.idle_heartbeat_interval
         while True:
             await asyncio.sleep(interval)
@@ -607,5 +638,6 @@ class Core:
         except ProtocolError:
             pass  # closed already
         except ConnectionException as error:
-            # Closed meanwhile, or without a free stream: and no answer has come for a whole interval.
+            # Closed meanwhile, or without a free stream: and no answer has come for a whole
+            # interval.
             connection.close(error)

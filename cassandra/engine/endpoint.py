@@ -1,4 +1,6 @@
-"""Where nodes listen: end points keep names unresolved, so that each new connection resolves them anew."""
+"""Where nodes listen: end points keep names unresolved, so that each new connection resolves them
+anew.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ DEFAULT_PORT = 9042
 
 
 def is_ip_address(text: str) -> bool:
-    """Whether `text` is an address, not a name (the module ipaddress would cost a millisecond at every import)."""
+    """Whether `text` is an address, not a name (the module ipaddress would cost a millisecond at
+    every import).
+    """
     for family in (socket.AF_INET, socket.AF_INET6):
         try:
             socket.inet_pton(family, text)
@@ -34,7 +38,9 @@ def is_ip_address(text: str) -> bool:
 
 
 class EndPoint:
-    """What a connection is opened to. Hashable and ordered by its key; subclasses say how it is reached."""
+    """What a connection is opened to. Hashable and ordered by its key; subclasses say how it is
+    reached.
+    """
 
     __slots__ = ()
 
@@ -59,7 +65,9 @@ class EndPoint:
         return socket.AF_UNSPEC
 
     def resolve(self) -> tuple[str, int]:
-        """The (address, port) to connect to. The engine resolves a name that stands there and tries each of its addresses."""
+        """The (address, port) to connect to. The engine resolves a name that stands there and tries
+        each of its addresses.
+        """
         raise NotImplementedError
 
     def _key(self) -> tuple[Any, ...]:

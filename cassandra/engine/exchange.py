@@ -1,11 +1,15 @@
-"""The way of a request that goes well: timer, plan, stream, frame, answer; what each request costs is spent here.
+"""The way of a request that goes well: timer, plan, stream, frame, answer; what each request costs
+is spent here.
 
-Theory of operation. An `Exchange` is what one connection has under way: which stream belongs to whom. A `RequestBase` is started on the
-loop, takes the first host of its plan that has room, leaves an `Attempt` on a stream of the exchange and ends when the answer comes. All that
-happens otherwise (errors, retries, speculation, preparing again) is the subclass's, `cassandra.engine.request.Request`, which this
-module calls by the names under "of the subclass". A `TimerWheel` holds the deadlines.
+Theory of operation. An `Exchange` is what one connection has under way: which stream belongs to
+whom. A `RequestBase` is started on the loop, takes the first host of its plan that has room, leaves
+an `Attempt` on a stream of the exchange and ends when the answer comes. All that happens otherwise
+(errors, retries, speculation, preparing again) is the subclass's,
+`cassandra.engine.request.Request`, which this module calls by the names under "of the subclass". A
+`TimerWheel` holds the deadlines.
 
-Nothing here is thread-safe: all of it belongs to one loop. The compiled twin is ``cassandra._accel.exchange``.
+Nothing here is thread-safe: all of it belongs to one loop. The compiled twin is
+``cassandra._accel.exchange``.
 """
 
 from __future__ import annotations
@@ -45,7 +49,8 @@ WRITE_HIGH_WATER = (
     1 << 20
 )  # bytes that may wait for the end of a loop turn before senders are held back
 
-# In a dialect: requests name result metadata by its id, as in version 5, on an older version (ScyllaDB's extension).
+# In a dialect: requests name result metadata by its id, as in version 5, on an older version
+# (ScyllaDB's extension).
 METADATA_IDS = 0x100
 
 _monotonic = time.monotonic
@@ -60,8 +65,8 @@ _LONGEST = 1e9  # seconds
 class TimerWheel:
     """Deadlines of things that usually complete before them. Belongs to one loop.
 
-    A request enters the slot of its deadline, and leaves it when it completes: both are one set operation. The loop has at most one timer
-    for the wheel, for its earliest slot.
+    A request enters the slot of its deadline, and leaves it when it completes: both are one set
+    operation. The loop has at most one timer for the wheel, for its earliest slot.
     """
 
     __slots__ = ("_call_at", "_handle", "_handle_tick", "_slots", "_time")
@@ -74,7 +79,9 @@ class TimerWheel:
         self._handle_tick = 0
 
     def add(self, timeout: float, item: Any) -> int:
-        """Call ``item.on_timeout()`` once, `timeout` seconds from now or up to a slot later; returns the slot that `discard` takes."""
+        """Call ``item.on_timeout()`` once, `timeout` seconds from now or up to a slot later;
+        returns the slot that `discard` takes.
+        """
         tick = int((self._time() + min(timeout, _LONGEST)) / _FINE) + 1
         if timeout >= _COARSE_FROM:
             tick += -tick % _FINE_TICKS_OF_COARSE
@@ -129,10 +136,12 @@ class TimerWheel:
 
 
 class Exchange:
-    """The requests under way on one connection, by their streams, and the frames that wait for the end of the loop turn.
+    """The requests under way on one connection, by their streams, and the frames that wait for the
+    end of the loop turn.
 
-    writer: a `FrameWriter`. flush: called by the loop (through `call_soon`) once for what one loop turn has queued. A stream is free again
-    when its answer has come, also where nobody waits for that any more: such an orphan keeps its stream until then.
+    writer: a `FrameWriter`. flush: called by the loop (through `call_soon`) once for what one loop
+    turn has queued. A stream is free again when its answer has come, also where nobody waits for
+    that any more: such an orphan keeps its stream until then.
     """
 
     __slots__ = (
@@ -180,7 +189,8 @@ class Exchange:
     def has_room(self) -> bool:
         """Whether a request may be sent now: open, not held back by the peer, with a free stream.
 
-        What waits for the end of this loop turn counts too: the transport can hold nobody back before it has seen it.
+        What waits for the end of this loop turn counts too: the transport can hold nobody back
+        before it has seen it.
         """
         return (
             not (self.closed or self.paused)
@@ -189,7 +199,8 @@ class Exchange:
         )
 
     def send(self, responder: Any, opcode: int, flags: int, body: bytes) -> int:
-        """Queue one request for the end of this loop turn; returns its stream, -1 where none is free.
+        """Queue one request for the end of this loop turn; returns its stream, -1 where none is
+        free.
 
         Raises ValueError for a body over the protocol's limit; then nothing was queued.
         """
@@ -207,7 +218,9 @@ class Exchange:
         return stream
 
     def abandon(self, stream: int, responder: Any) -> bool:
-        """Nobody waits for the answer on `stream` any more; False where `responder` is not the one that did."""
+        """Nobody waits for the answer on `stream` any more; False where `responder` is not the one
+        that did.
+        """
         if self._responders.get(stream) is not responder:
             return False
         self._responders[stream] = None
@@ -217,7 +230,8 @@ class Exchange:
     def dispatch(self, connection: Any, envelopes: list[Any]) -> None:
         """Give each of `envelopes`, as `FrameReader` makes them, to whom it answers.
 
-        What nobody asked for goes to ``connection.on_unsolicited(stream, opcode, flags, body)``, which may close the connection.
+        What nobody asked for goes to ``connection.on_unsolicited(stream, opcode, flags, body)``,
+        which may close the connection.
         """
         responders = self._responders
         give_back = self._streams.give_back
@@ -250,10 +264,12 @@ class Exchange:
 
 
 class Attempt:
-    """One sending of a request to one host: what waits for the answer, and afterwards the request's history.
+    """One sending of a request to one host: what waits for the answer, and afterwards the request's
+    history.
 
-    `started` is ``time.monotonic()`` in seconds, `latency` seconds until the answer or the error (None while under way), `error`
-    what failed it, `decision` what was done then: "retry", "retry next host", "rethrow", "ignore", "prepare", or None.
+    `started` is ``time.monotonic()`` in seconds, `latency` seconds until the answer or the error
+    (None while under way), `error` what failed it, `decision` what was done then: "retry", "retry
+    next host", "rethrow", "ignore", "prepare", or None.
     """
 
     __slots__ = (
@@ -279,7 +295,8 @@ class Attempt:
         self.error: Exception | None = None
         self.decision: str | None = None
         self.reprepared: tuple[Any, ...] = ()
-        self.columns: Any = None  # the result metadata that an answer without any is read by: of the moment of sending
+        # the result metadata that an answer without any is read by: of the moment of sending
+        self.columns: Any = None
 
     def on_response(self, connection: Any, opcode: int, flags: int, body: bytes) -> None:
         """The answer has come; the stream is free already."""
@@ -319,8 +336,9 @@ class Attempt:
 class ExecuteBase(QueryParams):
     """A prepared statement's execution, rendered for a connection: what most requests send.
 
-    prepared: names the statement, by its id, and the columns of the answer. values: a `ValuesBlock`. The others are those of `QueryParams`. body:
-    as it was rendered last. result: (result metadata, its id) of that moment, by which the answer is decoded.
+    prepared: names the statement, by its id, and the columns of the answer. values: a
+    `ValuesBlock`. The others are those of `QueryParams`. body: as it was rendered last. result:
+    (result metadata, its id) of that moment, by which the answer is decoded.
     """
 
     __slots__ = ("_dialect", "_query_id", "body", "custom_payload", "prepared", "result", "tracing")
@@ -359,7 +377,9 @@ class ExecuteBase(QueryParams):
         self._query_id: bytes | None = None
 
     def prerender(self, dialect: int) -> None:
-        """Make the body now, for connections of `dialect`: the protocol version, with METADATA_IDS where such ids travel."""
+        """Make the body now, for connections of `dialect`: the protocol version, with METADATA_IDS
+        where such ids travel.
+        """
         prepared = self.prepared
         self.result = prepared.result_metadata_and_id
         self._query_id = prepared.query_id
@@ -367,7 +387,8 @@ class ExecuteBase(QueryParams):
         self.skip_metadata = False
         travels = None
         if dialect >= METADATA_IDS:
-            # Leaving the metadata out is safe only where its id travels: the server then sends the new columns when they have changed.
+            # Leaving the metadata out is safe only where its id travels: the server then sends the
+            # new columns when they have changed.
             travels = metadata_id or b""
             self.skip_metadata = bool(metadata_id) and bool(metadata)
         self.body = bodies.execute_body(prepared.query_id, travels, self, dialect & 0xFF)
@@ -399,7 +420,9 @@ class ExecuteBase(QueryParams):
 
 
 def first_with_room(connections: list[Any]) -> Any:
-    """The one of `connections` with the fewest streams in use that has room; None where there is none."""
+    """The one of `connections` with the fewest streams in use that has room; None where there is
+    none.
+    """
     best = None
     for connection in connections:
         exchange = connection.exchange
@@ -411,8 +434,8 @@ def first_with_room(connections: list[Any]) -> Any:
 class RequestBase:
     """One execution of one statement, or of one of its pages, as long as nothing goes wrong.
 
-    session: an `EngineSession`. payload: what is sent. policy: for the plan. timeout: seconds, None for none. on_done: called once with the
-    request when it is over.
+    session: an `EngineSession`. payload: what is sent. policy: for the plan. timeout: seconds, None
+    for none. on_done: called once with the request when it is over.
     """
 
     __slots__ = (
@@ -476,9 +499,11 @@ class RequestBase:
         self._speculation_handle: Any = None
         self._retry_handle: Any = None
         self._timer_slot = -1
-        self._waits = 0  # preparing again, delayed retries, waiting for room: of what comes back without an attempt under way
+        # preparing again, delayed retries, waiting for room: of what comes back without an attempt
+        # under way
+        self._waits = 0
 
-    # -- of the subclass ----------------------------------------------------------------------------------------------
+    # -- of the subclass ---------------------------------------------------------------------------
 
     def on_other_answer(
         self, attempt: Attempt, connection: Any, opcode: int, flags: int, body: bytes
@@ -502,7 +527,7 @@ class RequestBase:
         """It was sent, and may be sent to further hosts before the answer comes."""
         raise NotImplementedError
 
-    # -- start and end ------------------------------------------------------------------------------------------------
+    # -- start and end -----------------------------------------------------------------------------
 
     def start(self) -> None:
         """Begin, on the loop."""
@@ -556,11 +581,12 @@ class RequestBase:
             attempt.abandon()
             attempt.release()
         self._plan = None
-        # What waits for the request holds it too: the circle ends here, or each request would be left to the collector.
+        # What waits for the request holds it too: the circle ends here, or each request would be
+        # left to the collector.
         on_done, self.on_done = self.on_done, _over
         on_done(self)
 
-    # -- sending ------------------------------------------------------------------------------------------------------
+    # -- sending -----------------------------------------------------------------------------------
 
     def try_next_host(self) -> None:
         """Send to the next host of the plan that can take it."""
@@ -599,7 +625,7 @@ class RequestBase:
         except BaseException as error:  # the request cannot be encoded: no host will make it better
             self.fail(mishap(error))
 
-    # -- answers ------------------------------------------------------------------------------------------------------
+    # -- answers -----------------------------------------------------------------------------------
 
     def on_answer(
         self, attempt: Attempt, connection: Any, opcode: int, flags: int, body: bytes
@@ -622,7 +648,9 @@ class RequestBase:
         self.on_other_answer(attempt, connection, opcode, flags, body)
 
     def _rows(self, metadata: Any, body: bytes) -> Any:
-        """The usual answer to a prepared SELECT, rows with the columns that are known; None for another."""
+        """The usual answer to a prepared SELECT, rows with the columns that are known; None for
+        another.
+        """
         if metadata is None:
             return None
         pos = metadata.rows_at(body, 0, self.session.core.user_types)
@@ -650,8 +678,9 @@ def bound_request(
 ) -> Any:
     """The request for the bound statement `statement`, rendered in the calling thread.
 
-    session: whose settings count where neither the statement nor the `profile` has one. target: what policies see of the statement. The classes are
-    those of the request and of its payload, which must not have an ``__init__`` of their own.
+    session: whose settings count where neither the statement nor the `profile` has one. target:
+    what policies see of the statement. The classes are those of the request and of its payload,
+    which must not have an ``__init__`` of their own.
     """
     generator = session.timestamp_generator
     timestamp = generator() if generator is not None and session.use_client_timestamp else None

@@ -1,7 +1,8 @@
 """Opening a connection: resolve, connect, negotiate version and compression, authenticate.
 
-The steps are `cassandra.protocol.connection`'s; this drives them over a transport, within one deadline. A version that the
-server refuses is remembered, so that only the first connection of a cluster pays for finding out.
+The steps are `cassandra.protocol.connection`'s; this drives them over a transport, within one
+deadline. A version that the server refuses is remembered, so that only the first connection of a
+cluster pays for finding out.
 """
 
 from __future__ import annotations
@@ -63,15 +64,17 @@ class Opener:
     def close(self) -> None:
         """Let go of the threads of what may block."""
         if self._executor is not None:
-            # Idle threads end at once, and are waited for; one that is blocked is left to end by itself.
+            # Idle threads end at once, and are waited for; one that is blocked is left to end by
+            # itself.
             self._executor.shutdown(wait=self._in_threads == 0, cancel_futures=True)
             self._executor = None
 
     async def open(self, endpoint: EndPoint) -> Connection:
         """A connection that is ready for requests.
 
-        Raises, within the connect timeout: OperationTimedOut, AuthenticationFailed, ProtocolVersionUnsupported,
-        ConnectionException for whatever else the network or the server does. Each names the end point.
+        Raises, within the connect timeout: OperationTimedOut, AuthenticationFailed,
+        ProtocolVersionUnsupported, ConnectionException for whatever else the network or the server
+        does. Each names the end point.
         """
         async with self._free:
             while True:
@@ -122,7 +125,9 @@ class Opener:
         await _Handshake(self, self._settings, endpoint, connection).run()
 
     async def _connect(self, endpoint: EndPoint, connection: Connection) -> None:
-        """Connect the transport; a name's addresses are tried one after the other, each for its share of the time that is left."""
+        """Connect the transport; a name's addresses are tried one after the other, each for its
+        share of the time that is left.
+        """
         address, port = endpoint.resolve()
         context = self._settings.ssl_context
         server_hostname = None
@@ -153,7 +158,8 @@ class Opener:
         if tls["ssl"] is None:
             await self._loop.create_connection(lambda: connection, address, port)
             return
-        # In two steps: a peer that accepts, and then says nothing to a TLS client, is another fault than one that does not.
+        # In two steps: a peer that accepts, and then says nothing to a TLS client, is another fault
+        # than one that does not.
         sock = socket.socket(
             socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM
         )
@@ -176,7 +182,9 @@ class Opener:
         return list(dict.fromkeys(str(info[4][0]) for info in found))
 
     async def in_thread(self, function: Any, *args: Any) -> Any:
-        """Run what a program has given, and may block (a ticket server, reverse DNS), outside the loop."""
+        """Run what a program has given, and may block (a ticket server, reverse DNS), outside the
+        loop.
+        """
         if self._executor is None:
             self._executor = ThreadPoolExecutor(
                 max_workers=2, thread_name_prefix="cassandra-blocking"

@@ -1,9 +1,11 @@
-"""The engine's loop: the caller's own for asyncio, one daemon thread with a loop for the blocking and future faces.
+"""The engine's loop: the caller's own for asyncio, one daemon thread with a loop for the blocking
+and future faces.
 
-User threads hand work to the loop through an inbox: a deque, and one wake-up for however much is queued when the loop gets
-to it. Whatever is put in there is started or refused, each exactly once: whoever takes it out of the deque does the one or
-the other. What a closed loop has left in there is refused by the thread that ran it, as its last act; what is put in later, by
-whoever finds the loop closed.
+User threads hand work to the loop through an inbox: a deque, and one wake-up for however much is
+queued when the loop gets to it. Whatever is put in there is started or refused, each exactly once:
+whoever takes it out of the deque does the one or the other. What a closed loop has left in there is
+refused by the thread that ran it, as its last act; what is put in later, by whoever finds the loop
+closed.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ class Startable(Protocol):
         """Called once on the loop, unless `fail` was called; must not raise."""
 
     def fail(self, error: BaseException) -> None:
-        """It ends with `error`. Called by any thread if the loop is closed; never after `start` by another thread than the loop's."""
+        """It ends with `error`. Called by any thread if the loop is closed; never after `start` by
+        another thread than the loop's.
+        """
 
 
 class Inbox:
@@ -49,9 +53,12 @@ class Inbox:
         self._armed = False
 
     def put(self, work: Startable) -> None:
-        """Queue `work`; any thread. If the loop is closed it fails with ConnectionShutdown, before or after this returns."""
+        """Queue `work`; any thread. If the loop is closed it fails with ConnectionShutdown, before
+        or after this returns.
+        """
         self._queue.append(work)
-        # Two threads may both find it unarmed: a second drain finds an empty queue and costs nothing else.
+        # Two threads may both find it unarmed: a second drain finds an empty queue and costs
+        # nothing else.
         if not self._armed:
             self._armed = True
             try:
@@ -59,7 +66,8 @@ class Inbox:
                     raise RuntimeError(self._closed)
                 self._loop.call_soon_threadsafe(self._drain)
             except RuntimeError:
-                # Disarmed first, then emptied: who found it armed has queued its work before, and relies on this.
+                # Disarmed first, then emptied: who found it armed has queued its work before, and
+                # relies on this.
                 self._armed = False
                 self._refuse_all()
 
@@ -70,7 +78,9 @@ class Inbox:
         self._refuse_all()
 
     def abandon(self, reason: str) -> None:
-        """In a forked child, where no loop will ever run. What is queued is the parent's: nobody waits for it here."""
+        """In a forked child, where no loop will ever run. What is queued is the parent's: nobody
+        waits for it here.
+        """
         self._queue.clear()
         self._closed = reason
         self._armed = False
@@ -88,7 +98,8 @@ class Inbox:
                 log.exception("%r could not be told that the loop is closed", work)
 
     def _drain(self) -> None:
-        # Unarmed first: what is appended after the last popleft finds it unarmed and wakes the loop again.
+        # Unarmed first: what is appended after the last popleft finds it unarmed and wakes the loop
+        # again.
         self._armed = False
         queue = self._queue
         while queue:
@@ -137,7 +148,9 @@ class _Call(Generic[T]):
         if self.future.done():
             if not task.cancelled():
                 task.exception()
-        elif task.cancelled():  # by nobody but the end of the cluster: whoever waits here cancels after it has stopped waiting
+        # by nobody but the end of the cluster: whoever waits here cancels after it has stopped
+        # waiting
+        elif task.cancelled():
             self.future.set_exception(ConnectionShutdown(ENDED))
         elif (error := task.exception()) is not None:
             self.future.set_exception(error)
@@ -175,7 +188,9 @@ class LoopThread:
 
     @property
     def ident(self) -> int | None:
-        """The thread's identity, for checks that a blocking call does not come from the loop itself."""
+        """The thread's identity, for checks that a blocking call does not come from the loop
+        itself.
+        """
         return self._thread.ident
 
     def start(self) -> None:
@@ -230,7 +245,9 @@ class LoopThread:
             pass
 
     def abandon(self, reason: str) -> None:
-        """In a forked child: the thread does not exist here, and each `run` raises ConnectionShutdown with `reason`."""
+        """In a forked child: the thread does not exist here, and each `run` raises
+        ConnectionShutdown with `reason`.
+        """
         self.inbox.abandon(reason)
         self._calls.clear()
         self._abandoned = reason
@@ -256,7 +273,9 @@ class LoopThread:
                 self.inbox.close()  # something blocks the loop: whoever waits for it is told now
 
     def stop_after(self, coroutine: Coroutine[Any, Any, None]) -> None:
-        """Run `coroutine`, then stop, without waiting for either: for finalizers, which run in any thread."""
+        """Run `coroutine`, then stop, without waiting for either: for finalizers, which run in any
+        thread.
+        """
 
         async def end() -> None:
             try:
@@ -285,7 +304,8 @@ class LoopThread:
         try:
             self.loop.run_forever()
         except BaseException:
-            # A program's listener or policy called sys.exit(), say. Loops let that through, and everybody who waits would wait for ever.
+            # A program's listener or policy called sys.exit(), say. Loops let that through, and
+            # everybody who waits would wait for ever.
             log.exception("the driver's event loop was to be ended by an exception: it goes on")
             return (
                 self._stopped
@@ -302,7 +322,9 @@ class LoopThread:
                 log.exception("an exception left the driver's event loop while it was closed")
 
     def _finish(self) -> None:
-        """Cancel what still runs, so that no task is destroyed while it is pending, then close the loop."""
+        """Cancel what still runs, so that no task is destroyed while it is pending, then close the
+        loop.
+        """
         loop = self.loop
         try:
             # What is queued, and starts now, is cancelled as well.

@@ -1,7 +1,9 @@
-"""What becomes of exceptions that a program's code (policies, listeners, factories, callbacks) raises on the engine's loop.
+"""What becomes of exceptions that a program's code (policies, listeners, factories, callbacks)
+raises on the engine's loop.
 
-The work that such code was called for fails with the error; everything else goes on. SystemExit and KeyboardInterrupt are
-meant for the program as well: they leave the loop in a turn of their own, when nothing else can be lost by it.
+The work that such code was called for fails with the error; everything else goes on. SystemExit and
+KeyboardInterrupt are meant for the program as well: they leave the loop in a turn of their own,
+when nothing else can be lost by it.
 """
 
 from __future__ import annotations
@@ -12,7 +14,9 @@ __all__ = ["failure_of", "let_out", "mishap"]
 
 
 def mishap(error: BaseException) -> Exception:
-    """`failure_of` for what was caught on the loop itself: SystemExit and KeyboardInterrupt leave it all the same, later."""
+    """`failure_of` for what was caught on the loop itself: SystemExit and KeyboardInterrupt leave
+    it all the same, later.
+    """
     let_out(error)
     return failure_of(error)
 
@@ -20,7 +24,8 @@ def mishap(error: BaseException) -> Exception:
 def failure_of(error: BaseException) -> Exception:
     """The error that a piece of work ends with because code that was called for it raised `error`.
 
-    :returns: `error`, or a RuntimeError in its place if it would end whoever waits, or cannot be raised to a waiter.
+    :returns: `error`, or a RuntimeError in its place if it would end whoever waits, or cannot be
+        raised to a waiter.
     """
     if isinstance(error, Exception) and not isinstance(error, (StopIteration, StopAsyncIteration)):
         return error
@@ -32,7 +37,9 @@ def failure_of(error: BaseException) -> Exception:
 
 
 def let_out(error: BaseException) -> None:
-    """Have the running loop raise `error` in a turn of its own if it is SystemExit or KeyboardInterrupt."""
+    """Have the running loop raise `error` in a turn of its own if it is SystemExit or
+    KeyboardInterrupt.
+    """
     if isinstance(error, (SystemExit, KeyboardInterrupt)):
         try:
             loop = asyncio.get_running_loop()

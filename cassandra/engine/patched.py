@@ -1,4 +1,6 @@
-"""Programs whose threads were replaced by greenlets: the engine's loop cannot run in one, so they are refused instead of hanging."""
+"""Programs whose threads were replaced by greenlets: the engine's loop cannot run in one, so they
+are refused instead of hanging.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +9,11 @@ from typing import Any
 
 
 def refuse_green_threads() -> None:
-    """RuntimeError where gevent or eventlet has replaced the standard library's threads in this process.
+    """RuntimeError where gevent or eventlet has replaced the standard library's threads in this
+    process.
 
-    A green thread runs when others wait by its library's means. An event loop waits in the kernel, so that the first blocking call would never
-    come back.
+    A green thread runs when others wait by its library's means. An event loop waits in the kernel,
+    so that the first blocking call would never come back.
     """
     for library, is_patched, way_out in (
         ("gevent", _gevent_has_threads, "gevent.monkey.patch_all(thread=False)"),

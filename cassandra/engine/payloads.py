@@ -1,7 +1,9 @@
-"""What one request sends: rendered once for the version that the session expects, and again where a connection differs.
+"""What one request sends: rendered once for the version that the session expects, and again where a
+connection differs.
 
-The values stand in a block that was made in the caller's thread and never changes; only the envelope around it is rendered
-anew (another protocol version, a re-prepared statement's id, another consistency level on a retry).
+The values stand in a block that was made in the caller's thread and never changes; only the
+envelope around it is rendered anew (another protocol version, a re-prepared statement's id, another
+consistency level on a retry).
 """
 
 from __future__ import annotations
@@ -45,7 +47,9 @@ class PayloadMethods:
     __slots__ = ()
 
     opcode: int
-    decodes = False  # whether each answer is decoded as a whole and checked: a VOID or ROWS is none, or a handler reads it
+    # whether each answer is decoded as a whole and checked: a VOID or ROWS is none, or a handler
+    # reads it
+    decodes = False
 
     # Of those that have them:
     body: bytes | None
@@ -91,7 +95,9 @@ class PayloadMethods:
         return None
 
     def prepared_statements(self) -> Sequence[PreparedStatement]:
-        """The prepared statement whose result columns the answer has; none for a batch, whose answer has columns of its own."""
+        """The prepared statement whose result columns the answer has; none for a batch, whose
+        answer has columns of its own.
+        """
         return ()
 
     def prepared_by(self, query_id: bytes) -> PreparedStatement | None:
@@ -103,11 +109,15 @@ class PayloadMethods:
         return None
 
     def renew(self, old_id: bytes, prepared: PreparedStatement) -> None:
-        """`prepared`, which had `old_id`, was prepared again. What renders from the statement itself needs nothing."""
+        """`prepared`, which had `old_id`, was prepared again. What renders from the statement
+        itself needs nothing.
+        """
 
 
 class Payload(PayloadMethods, QueryParams):
-    """One request's opcode, flags and body, with its own query parameters. `render` gives them for a connection."""
+    """One request's opcode, flags and body, with its own query parameters. `render` gives them for
+    a connection.
+    """
 
     __slots__ = ("_dialect", "body", "custom_payload", "tracing")
 
@@ -138,7 +148,9 @@ class Payload(PayloadMethods, QueryParams):
         return self.opcode, 0, body
 
     def prerender(self, dialect: int) -> None:
-        """Make the body now, in the caller's thread, for connections of `dialect` (see `connection.dialect_of`)."""
+        """Make the body now, in the caller's thread, for connections of `dialect` (see
+        `connection.dialect_of`).
+        """
         self.body = self._render(dialect & 0xFF)
         self._dialect = dialect
 
@@ -198,7 +210,8 @@ class ExecutePayload(PayloadMethods, ExecuteBase):
         return (self.prepared,)
 
     def prepared_by(self, query_id: bytes) -> PreparedStatement | None:
-        # There is only one, whatever its id is by now: another request may have prepared it again meanwhile.
+        # There is only one, whatever its id is by now: another request may have prepared it again
+        # meanwhile.
         prepared: PreparedStatement = self.prepared
         return prepared
 
@@ -209,7 +222,8 @@ class ExecutePayload(PayloadMethods, ExecuteBase):
 class BatchPayload(Payload):
     """A batch of queries and prepared statements.
 
-    statements: (prepared statement, values) each, where the values are a block of those of one row, or of many rows; or (None, text).
+    statements: (prepared statement, values) each, where the values are a block of those of one row,
+    or of many rows; or (None, text).
     """
 
     __slots__ = ("_ids", "batch_type", "statements")
@@ -260,7 +274,8 @@ class BatchPayload(Payload):
         return f"a batch of {self.count} that begins with {query_head(text)}"
 
     def prepared_by(self, query_id: bytes) -> PreparedStatement | None:
-        # By the ids that were sent: another request may have prepared one again meanwhile, under another id.
+        # By the ids that were sent: another request may have prepared one again meanwhile, under
+        # another id.
         prepared = (prepared for prepared, _ in self.statements if prepared is not None)
         return next(
             (
@@ -302,7 +317,8 @@ class PreparePayload(Payload):
 
 
 class MessagePayload(Payload):
-    """A message object, encoded by the session's protocol handler at every attempt, so that listeners may change it.
+    """A message object, encoded by the session's protocol handler at every attempt, so that
+    listeners may change it.
 
     A handler of the program's own reads the answer too.
     """

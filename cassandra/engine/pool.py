@@ -17,7 +17,8 @@ log = logging.getLogger("cassandra.pool")
 
 # Past this share of a connection's streams taken by abandoned requests, the connection is replaced.
 ORPHAN_SHARE = 0.75
-# After so many connections that lived for less than so many seconds, the next one is not opened at once.
+# After so many connections that lived for less than so many seconds, the next one is not opened at
+# once.
 MOST_SHORT_LIVES = 3
 SHORT_LIFE = 0.5
 
@@ -38,11 +39,13 @@ class Waiter(Protocol):
 
 
 class HostPool:
-    """Open connections to one host, filled up to `size`; requests wait here when all of them are full.
+    """Open connections to one host, filled up to `size`; requests wait here when all of them are
+    full.
 
-    `open_connection` makes one ready to use (handshake done, keyspace set). A connection that breaks is opened again at once:
-    requests that have no other host wait for it. `on_failure` is told, with the cause, when that fails and none is left. `spawn`
-    runs what goes on in the background, and sees to its end.
+    `open_connection` makes one ready to use (handshake done, keyspace set). A connection that
+    breaks is opened again at once: requests that have no other host wait for it. `on_failure` is
+    told, with the cause, when that fails and none is left. `spawn` runs what goes on in the
+    background, and sees to its end.
     """
 
     __slots__ = (
@@ -94,7 +97,9 @@ class HostPool:
         self._short_lives = 0
 
     def pick(self) -> Connection | None:
-        """The open connection with the fewest streams in use that has room; None where there is none."""
+        """The open connection with the fewest streams in use that has room; None where there is
+        none.
+        """
         found: Connection | None = exchange.first_with_room(self.connections)
         return found
 
@@ -108,7 +113,9 @@ class HostPool:
         self._waiters.append(waiter)
 
     async def fill(self) -> None:
-        """Open what is missing, in parallel; raises the first error where not one connection is open then."""
+        """Open what is missing, in parallel; raises the first error where not one connection is
+        open then.
+        """
         if self._filling is None or self._filling.done():
             self._filling = self._spawn(self._fill())
         await asyncio.shield(self._filling)
@@ -122,7 +129,8 @@ class HostPool:
         )
         errors = [result for result in results if isinstance(result, BaseException)]
         if not self.connections and not self.closed:
-            # Without an error what was opened is gone already. A pool with nothing open and nothing under way would stay so.
+            # Without an error what was opened is gone already. A pool with nothing open and nothing
+            # under way would stay so.
             raise (
                 errors[0]
                 if errors
@@ -137,7 +145,9 @@ class HostPool:
             self._delays = None
 
     def _fill_later(self) -> None:
-        """Requests have connections, and some are missing: they are opened by the schedule of the reconnection policy."""
+        """Requests have connections, and some are missing: they are opened by the schedule of the
+        reconnection policy.
+        """
         if self.closed:
             return
         if self._delays is None:
@@ -151,7 +161,8 @@ class HostPool:
         self.refill()
 
     async def _open_one(self) -> None:
-        # Adopted as soon as it is there: what is cancelled later must not leave an open connection that nobody knows.
+        # Adopted as soon as it is there: what is cancelled later must not leave an open connection
+        # that nobody knows.
         self._adopt(await self._open(self.host))
 
     def _adopt(self, connection: Connection) -> None:
@@ -193,7 +204,9 @@ class HostPool:
             self._replace(connection)
 
     def _replace(self, connection: Connection) -> None:
-        """Abandoned requests hold too many of its streams: open another one, and close this when it is idle."""
+        """Abandoned requests hold too many of its streams: open another one, and close this when it
+        is idle.
+        """
         log.warning("%r has %d abandoned requests: it is replaced", connection, connection.orphans)
         self.connections.remove(connection)
         self._closing.append(connection)
@@ -202,7 +215,9 @@ class HostPool:
             connection.close()
 
     def resize(self, size: int) -> None:
-        """Keep `size` connections from now on: open what is missing in the background, close what is too much as it gets idle."""
+        """Keep `size` connections from now on: open what is missing in the background, close what
+        is too much as it gets idle.
+        """
         if self.closed or size == self.size:
             return
         self.size = size
@@ -244,7 +259,8 @@ class HostPool:
         lived = asyncio.get_running_loop().time() - self._opened_at
         self._short_lives = self._short_lives + 1 if lived < SHORT_LIFE else 0
         if self._short_lives >= MOST_SHORT_LIVES:
-            # Accepted and dropped at once, again and again, would be a storm: this goes the way of the back-off.
+            # Accepted and dropped at once, again and again, would be a storm: this goes the way of
+            # the back-off.
             if self.connections:
                 self._fill_later()
                 return

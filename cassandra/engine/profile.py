@@ -33,7 +33,9 @@ def default_lbp_factory() -> Any:
 
 
 class ExecutionProfile:
-    """Settings of an execution: policies, consistency levels, `request_timeout` in seconds (None: no limit), row factory."""
+    """Settings of an execution: policies, consistency levels, `request_timeout` in seconds (None:
+    no limit), row factory.
+    """
 
     consistency_level: int = ConsistencyLevel.LOCAL_ONE
     serial_consistency_level: int | None = None
@@ -116,7 +118,9 @@ class ProfileManager:
         return list(found.values())
 
     def distance(self, host: Any) -> int:
-        """The shortest distance that a profile's policy sees; ignored (-1) only where all ignore it."""
+        """The shortest distance that a profile's policy sees; ignored (-1) only where all ignore
+        it.
+        """
         distances = {policy.distance(host) for policy in self.policies()}
         wanted = [distance for distance in distances if distance >= 0]
         return min(wanted) if wanted else -1

@@ -15,7 +15,9 @@ log = logging.getLogger("cassandra.pool")
 
 
 class Reconnector:
-    """Tries one host until it answers. `hurry` makes the next try come at once (the cluster says that it is up)."""
+    """Tries one host until it answers. `hurry` makes the next try come at once (the cluster says
+    that it is up).
+    """
 
     __slots__ = ("_core", "_hurry", "_task", "host")
 

@@ -1,8 +1,10 @@
-"""The life of one request: plan -> send -> answer | retry | next host | re-prepare | speculative twin | time-out.
+"""The life of one request: plan -> send -> answer | retry | next host | re-prepare | speculative
+twin | time-out.
 
-A request is started on the loop and ends there exactly once, by `on_done(request)` with `response` or `error` set. Every path
-leads there: the deadline covers the whole of it, a closed connection fails the attempts on it, a closed pool fails those that
-wait for it. Attempts that nobody waits for any more are left behind as orphans of their connections.
+A request is started on the loop and ends there exactly once, by `on_done(request)` with `response`
+or `error` set. Every path leads there: the deadline covers the whole of it, a closed connection
+fails the attempts on it, a closed pool fails those that wait for it. Attempts that nobody waits for
+any more are left behind as orphans of their connections.
 """
 
 from __future__ import annotations
@@ -108,7 +110,7 @@ class Request(RequestBase):
         self._tell_failure(error, None)
         self.fail(error)
 
-    # -- sending -------------------------------------------------------------------------------------------------------
+    # -- sending -----------------------------------------------------------------------------------
 
     def on_no_connection(self, host: Any, pool: Any) -> None:
         if pool is None:
@@ -139,7 +141,9 @@ class Request(RequestBase):
         self.send_to(host, connection)
 
     def _plan_exhausted(self) -> Exception:
-        """A server's own refusal says more than that no other host was left; else each host's error."""
+        """A server's own refusal says more than that no other host was left; else each host's
+        error.
+        """
         last = self.attempts[-1].error if self.attempts else None
         if isinstance(last, RequestExecutionException):
             return last
@@ -177,7 +181,7 @@ class Request(RequestBase):
         else:
             self._retry(None)
 
-    # -- answers -------------------------------------------------------------------------------------------------------
+    # -- answers -----------------------------------------------------------------------------------
 
     def on_other_answer(
         self, attempt: Attempt, connection: Connection, opcode: int, flags: int, body: bytes
@@ -294,10 +298,12 @@ class Request(RequestBase):
         else:
             self.try_next_host()
 
-    # -- prepared statements that the server has forgotten ---------------------------------------------------------------
+    # -- prepared statements that the server has forgotten -----------------------------------------
 
     def _on_unprepared(self, attempt: Attempt, connection: Connection, message: Any) -> None:
-        """Prepare it on this host and try again, once an attempt: native_protocol_v5.spec, section 8, Unprepared."""
+        """Prepare it on this host and try again, once an attempt: native_protocol_v5.spec, section
+        8, Unprepared.
+        """
         prepared = self.payload.prepared_by(message.info)
         error = attempt.error
         assert error is not None
@@ -314,7 +320,7 @@ class Request(RequestBase):
         self._waits += 1
         Reprepare(self, attempt, prepared).send(connection)
 
-    # -- speculative executions ------------------------------------------------------------------------------------------
+    # -- speculative executions --------------------------------------------------------------------
 
     def start_speculation(self) -> None:
         self._speculation = self.speculative_policy.new_plan(self.session.keyspace, self.statement)
@@ -338,7 +344,9 @@ class Request(RequestBase):
 
 
 class _DelayedRetry:
-    """A retry that is put off. The session knows it meanwhile, so that its end is the request's end, too."""
+    """A retry that is put off. The session knows it meanwhile, so that its end is the request's
+    end, too.
+    """
 
     __slots__ = ("_handle", "_host", "_request")
 
@@ -411,7 +419,8 @@ def _ask_request_error(request: Request, message: Any, error: Any) -> Any:
     )
 
 
-# What a host has asked replicas for, or executed. Other errors can be answered at once: an overloaded host would look fast by them.
+# What a host has asked replicas for, or executed. Other errors can be answered at once: an
+# overloaded host would look fast by them.
 _WORKED_FOR = (
     ReadTimeoutErrorMessage,
     WriteTimeoutErrorMessage,

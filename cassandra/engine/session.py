@@ -46,7 +46,9 @@ class Ending(Protocol):
 
 
 class EngineSession:
-    """The pools of one session, by host. `distance` is asked for each host; an ignored one gets no pool."""
+    """The pools of one session, by host. `distance` is asked for each host; an ignored one gets no
+    pool.
+    """
 
     __slots__ = (
         "_background",
@@ -70,7 +72,8 @@ class EngineSession:
         self.loop = core.loop
         self.timers = core.timers
         self.pools: dict[Any, HostPool] = {}
-        # The same by id(host), which is quicker to look up than a host: plans mostly give the very objects.
+        # The same by id(host), which is quicker to look up than a host: plans mostly give the very
+        # objects.
         self.pools_by_id: dict[int, HostPool] = {}
         self.closed = False
         self.delayed: set[Ending] = (
@@ -80,10 +83,11 @@ class EngineSession:
         self._opening: dict[Any, asyncio.Task[None]] = {}
         self._background: set[asyncio.Task[Any]] = set()
 
-    # -- pools ---------------------------------------------------------------------------------------------------------
+    # -- pools -------------------------------------------------------------------------------------
 
     async def open(self, wait_for_all: bool = False) -> None:
-        """Open a pool for each host that is not ignored; ready when one is, or all with `wait_for_all`.
+        """Open a pool for each host that is not ignored; ready when one is, or all with
+        `wait_for_all`.
 
         Raises NoHostAvailable with each host's error where not one pool could be opened.
         """
@@ -118,7 +122,8 @@ class EngineSession:
         if opening is None:
             opening = self._opening[host] = self._spawn(self._open_pool(host))
             opening.add_done_callback(lambda task: self._opened(host, task))
-        # Whoever else waits for it may give up; and where the session is closed meanwhile, that is no error here.
+        # Whoever else waits for it may give up; and where the session is closed meanwhile, that is
+        # no error here.
         await asyncio.wait({opening})
 
     def _opened(self, host: Any, task: asyncio.Task[None]) -> None:
@@ -164,7 +169,9 @@ class EngineSession:
         pool.resize(self.core.settings.connections_per_host(pool.distance))
 
     def follow_distances(self) -> None:
-        """An event may have changed how far hosts are: open pools to those that are wanted now, close the others."""
+        """An event may have changed how far hosts are: open pools to those that are wanted now,
+        close the others.
+        """
         if self.closed:
             return
         for host in self.core.metadata.all_hosts():
@@ -190,9 +197,11 @@ class EngineSession:
 
     async def _open_connection(self, host: Any) -> Connection:
         connection = await self.core.open_connection(host.endpoint)
-        # Also where the host was not down before: after an outage that only the control connection met.
+        # Also where the host was not down before: after an outage that only the control connection
+        # met.
         self.core.control.on_host_up()
-        # The keyspace may be changed while this connection is opened: it is taken from the moment before it is used.
+        # The keyspace may be changed while this connection is opened: it is taken from the moment
+        # before it is used.
         while self.keyspace is not None and connection.keyspace != self.keyspace:
             try:
                 await self._use(connection, self.keyspace)
@@ -227,7 +236,7 @@ class EngineSession:
         error = self._pool_errors.get(host)
         return error or ConnectionException(f"no connection to {host} is open", host.endpoint)
 
-    # -- answers -------------------------------------------------------------------------------------------------------
+    # -- answers -----------------------------------------------------------------------------------
 
     def decode(
         self,
@@ -280,10 +289,12 @@ class EngineSession:
     def _remember_columns(
         self, request: Request, connection: Connection, response: Any, cached: Any
     ) -> None:
-        """Where a result came with other columns than are remembered for its statement, remember these.
+        """Where a result came with other columns than are remembered for its statement, remember
+        these.
 
-        Where ids travel the server says so by a new one; what a conditional statement sends without one is for that answer alone.
-        Elsewhere there is no id, and the last columns are remembered because the same bytes need not be parsed again.
+        Where ids travel the server says so by a new one; what a conditional statement sends without
+        one is for that answer alone. Elsewhere there is no id, and the last columns are remembered
+        because the same bytes need not be parsed again.
         """
         metadata_id = response.result_metadata_id
         if metadata_id is not None or (
@@ -295,9 +306,11 @@ class EngineSession:
     def take_keyspace(
         self, keyspace: str, connection: Connection, request: Request, response: Any
     ) -> None:
-        """The server has switched `connection` to `keyspace`: switch the others before the request completes.
+        """The server has switched `connection` to `keyspace`: switch the others before the request
+        completes.
 
-        A connection that cannot be switched is closed: no later request must run in the wrong keyspace.
+        A connection that cannot be switched is closed: no later request must run in the wrong
+        keyspace.
         """
         connection.keyspace = keyspace
         self.keyspace = keyspace
@@ -330,10 +343,12 @@ class EngineSession:
     def on_schema_change(
         self, event: Any, connection: Connection, request: Request, response: Any
     ) -> None:
-        """A DDL statement was executed: the request completes when the nodes agree on the schema, or the wait is over.
+        """A DDL statement was executed: the request completes when the nodes agree on the schema,
+        or the wait is over.
 
-        What was changed is then read again, before whoever waits for the request can look at the metadata. The change itself
-        is made: if the request's own timeout passes meanwhile, it completes with this answer.
+        What was changed is then read again, before whoever waits for the request can look at the
+        metadata. The change itself is made: if the request's own timeout passes meanwhile, it
+        completes with this answer.
         """
         response.is_schema_agreed = False
         request.response = response
@@ -355,14 +370,18 @@ class EngineSession:
     async def wait_for_schema_agreement(
         self, scope: SchemaAgreementScope, max_wait: float | None
     ) -> bool:
-        """Ask each host in `scope` that a pool is open to for its schema version, until all give one; false after `max_wait` seconds."""
+        """Ask each host in `scope` that a pool is open to for its schema version, until all give
+        one; false after `max_wait` seconds.
+        """
         wait = self.core.settings.max_schema_agreement_wait if max_wait is None else max_wait
         return await wait_for_one_version(
             lambda: self._schema_versions(scope), wait, self.core.loop.time
         )
 
     async def _schema_versions(self, scope: SchemaAgreementScope) -> set[Any]:
-        """The distinct versions; an exception stands for the version of a host that has not given one."""
+        """The distinct versions; an exception stands for the version of a host that has not given
+        one.
+        """
         nearest = min((pool.distance for pool in self.pools.values()), default=HostDistance.LOCAL)
         farthest = {
             SchemaAgreementScope.RACK: nearest,
@@ -393,7 +412,9 @@ class EngineSession:
         return versions
 
     def see_through(self, request: Request, coroutine: Any) -> None:
-        """Run what `request` waits for. It fails with whatever ends that early: also if that is cancelled before its first step."""
+        """Run what `request` waits for. It fails with whatever ends that early: also if that is
+        cancelled before its first step.
+        """
 
         def ended(task: asyncio.Task[Any]) -> None:
             if task.cancelled() and request.response is not None:
@@ -411,7 +432,7 @@ class EngineSession:
         task.add_done_callback(self._background.discard)
         return task
 
-    # -- end -----------------------------------------------------------------------------------------------------------
+    # -- end ---------------------------------------------------------------------------------------
 
     def closed_error(self) -> Exception:
         """What a request on a closed session gets."""

@@ -1,6 +1,8 @@
-"""Local ports by which a ScyllaDB node that listens on its shard-aware port puts a connection on a shard.
+"""Local ports by which a ScyllaDB node that listens on its shard-aware port puts a connection on a
+shard.
 
-The shard is the local port modulo the number of shards (docs/dev/protocol-extensions.md of ScyllaDB, "Intranode sharding").
+The shard is the local port modulo the number of shards (docs/dev/protocol-extensions.md of
+ScyllaDB, "Intranode sharding").
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ class ShardAwarePortGenerator:
         self.end_port = end_port
 
     def generate(self, shard_id: int, total_shards: int) -> Iterator[int]:
-        """Each port of the range that leads to shard `shard_id` of `total_shards` once, from a random one on."""
+        """Each port of the range that leads to shard `shard_id` of `total_shards` once, from a
+        random one on.
+        """
         if not 0 <= shard_id < total_shards:
             raise ValueError(f"shard_id must be from 0 to {total_shards - 1}, but is {shard_id!r}")
         first = self.start_port + (shard_id - self.start_port) % total_shards

@@ -33,7 +33,9 @@ _COLUMNS = {
 
 
 def is_complete(row: Row) -> bool:
-    """Whether a peer's row says enough to use it: a node that is joining or gone leaves half a row behind."""
+    """Whether a peer's row says enough to use it: a node that is joining or gone leaves half a row
+    behind.
+    """
     missing = [
         column for column in ("host_id", "data_center", "rack", "tokens") if not row.get(column)
     ]
@@ -49,7 +51,9 @@ def is_complete(row: Row) -> bool:
 
 
 def update_host(host: Host, row: Row) -> bool:
-    """Write what a row says of a host into it; whether it is in another data centre or rack than before."""
+    """Write what a row says of a host into it; whether it is in another data centre or rack than
+    before.
+    """
     host.host_id = row.get("host_id")
     before = host.datacenter, host.rack
     host.set_location_info(row.get("data_center"), row.get("rack"))
@@ -64,9 +68,11 @@ def update_host(host: Host, row: Row) -> bool:
 
 
 class NodeList:
-    """The hosts of one reading, matched with those known before: a node keeps its `Host` for as long as it keeps id and address.
+    """The hosts of one reading, matched with those known before: a node keeps its `Host` for as
+    long as it keeps id and address.
 
-    rows: that of the node that was asked, then those of its peers, each with its end point. known: the hosts up to now.
+    rows: that of the node that was asked, then those of its peers, each with its end point. known:
+    the hosts up to now.
     """
 
     __slots__ = ("added", "hosts", "local", "relocated", "removed")
@@ -96,7 +102,8 @@ class NodeList:
             host = (by_id.get(host_id) if host_id is not None else None) or by_endpoint.get(
                 endpoint
             )
-            # A node that has another address now is another host to its pools; so is another node under the same address.
+            # A node that has another address now is another host to its pools; so is another node
+            # under the same address.
             replaced = (
                 host is not None and None not in (host_id, host.host_id) and host.host_id != host_id
             )

@@ -1,4 +1,6 @@
-"""`AsyncoreConnection`, for programs that pass it as ``connection_class``; the engine is the same whatever is passed."""
+"""`AsyncoreConnection`, for programs that pass it as ``connection_class``; the engine is the same
+whatever is passed.
+"""
 
 from cassandra.engine.connection import Connection
 

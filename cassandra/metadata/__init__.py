@@ -103,7 +103,8 @@ __all__ = [
     "protect_value",
 ]
 
-# Schema objects are made when somebody looks at the schema: until then their modules are not needed.
+# Schema objects are made when somebody looks at the schema: until then their modules are not
+# needed.
 _HOME = {
     **dict.fromkeys(
         (

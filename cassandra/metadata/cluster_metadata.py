@@ -20,7 +20,9 @@ TableReplicas = Callable[[str, str, bytes], Sequence[Host] | None]
 
 
 class Metadata:
-    """The cluster's name, partitioner and hosts. Readable from any thread; the engine alone replaces the snapshot."""
+    """The cluster's name, partitioner and hosts. Readable from any thread; the engine alone
+    replaces the snapshot.
+    """
 
     __slots__ = (
         "__dict__",
@@ -29,7 +31,9 @@ class Metadata:
     )  # a slot, because each plan reads it
 
     token_metadata_enabled: bool = True
-    """Whether tokens are used at all: without them there is no token map, and no host is known as a replica."""
+    """Whether tokens are used at all: without them there is no token map, and no host is known as a
+    replica.
+    """
 
     def __init__(self) -> None:
         self.cluster_name: str | None = None
@@ -52,14 +56,17 @@ class Metadata:
         return list(self._hosts.values())
 
     def get_host(self, endpoint_or_address: Any, port: int | None = None) -> Host | None:
-        """The host at an end point, or at an address (and port, where given); None where it is not known."""
+        """The host at an end point, or at an address (and port, where given); None where it is not
+        known.
+        """
         host = self._hosts.get(endpoint_or_address)
         if host is not None or not isinstance(endpoint_or_address, str):
             return host
         for host in self._hosts.values():
             if endpoint_or_address == host.address and port in (None, host.endpoint.port):
                 return host
-        # As nodes tell of each other: what this client connects to may be a translated address, or another port.
+        # As nodes tell of each other: what this client connects to may be a translated address, or
+        # another port.
         for host in self._hosts.values():
             told_port = host.broadcast_rpc_port or host.endpoint.port
             if endpoint_or_address == host.broadcast_rpc_address and port in (None, told_port):
@@ -74,7 +81,9 @@ class Metadata:
         return None
 
     def add_or_return_host(self, host: Host) -> tuple[Host, bool]:
-        """(the host that is known at the end point of `host`, or `host`, which is added; whether it was added)."""
+        """(the host that is known at the end point of `host`, or `host`, which is added; whether it
+        was added).
+        """
         known = self._hosts.get(host.endpoint)
         if known is not None:
             return known, False
@@ -91,10 +100,12 @@ class Metadata:
             self.view = view
             self.placement_version += 1
 
-    # -- replicas ------------------------------------------------------------------------------------------------------
+    # -- replicas ----------------------------------------------------------------------------------
 
     def replication_of(self, keyspace: str) -> ReplicationStrategy | None:
-        """The replication of a keyspace, known also where the schema is not read; None where there is none."""
+        """The replication of a keyspace, known also where the schema is not read; None where there
+        is none.
+        """
         return self._replication.get(keyspace)
 
     @property
@@ -103,7 +114,9 @@ class Metadata:
         return self._replication
 
     def replace_replication(self, replication: Mapping[str, ReplicationStrategy | None]) -> None:
-        """Take the replication of all keyspaces (the engine calls it); `replication_version` counts how often it has changed."""
+        """Take the replication of all keyspaces (the engine calls it); `replication_version` counts
+        how often it has changed.
+        """
         if replication != self._replication:
             self._replication = MappingProxyType(dict(replication))
             self.replication_version += 1
@@ -111,7 +124,9 @@ class Metadata:
 
     @property
     def table_replicas(self) -> TableReplicas | None:
-        """Called with keyspace, table and serialized key: the replicas of tables that do not go by the ring, None for others."""
+        """Called with keyspace, table and serialized key: the replicas of tables that do not go by
+        the ring, None for others.
+        """
         return self._table_replicas
 
     @table_replicas.setter
@@ -120,7 +135,9 @@ class Metadata:
         self.placement_version += 1
 
     def routing(self) -> Routing | None:
-        """Where partitions are, at this moment; None without tokens, or with a partitioner that is not known."""
+        """Where partitions are, at this moment; None without tokens, or with a partitioner that is
+        not known.
+        """
         # The version is read first, and changes last: what is made in between is made again.
         version, view, known = self.placement_version, self.view, self._routing
         if known is not None and known.placement_version == version:
@@ -131,7 +148,8 @@ class Metadata:
         return made
 
     def get_replicas(self, keyspace: str, key: bytes) -> list[Host]:
-        """The hosts that hold the partition `key` (a serialized partition key) of `keyspace`, the first one first.
+        """The hosts that hold the partition `key` (a serialized partition key) of `keyspace`, the
+        first one first.
 
         Of transient replication those that hold it for good. Empty where that is not known.
         """
@@ -162,11 +180,12 @@ class Metadata:
             list({**self._hosts, **{host.endpoint: host for host in token_map}}.values())
         )
 
-    # -- schema --------------------------------------------------------------------------------------------------------
+    # -- schema ------------------------------------------------------------------------------------
 
     @property
     def keyspaces(self) -> Mapping[str, Any]:
-        """The keyspaces by name (`KeyspaceMetadata` each) as they were last read; they are made when they are looked at.
+        """The keyspaces by name (`KeyspaceMetadata` each) as they were last read; they are made
+        when they are looked at.
 
         A snapshot: what is taken out of it does not change with the schema.
         """

@@ -1,12 +1,14 @@
 """`AdaptivePolicy`: load goes where there is room.
 
-Two random replicas are looked at, and the one with fewer requests under way is taken. That evens load out nearly as well as looking
-at all of them, and clients that see the same do not all run to the same replica ("the power of two choices"). A replica that has
-stopped answering keeps its requests under way, and so gets no more of them.
+Two random replicas are looked at, and the one with fewer requests under way is taken. That evens
+load out nearly as well as looking at all of them, and clients that see the same do not all run to
+the same replica ("the power of two choices"). A replica that has stopped answering keeps its
+requests under way, and so gets no more of them.
 
-A replica that answers slowly, and not at all badly enough to be left alone by that, is demoted: it stands behind the others at its
-distance. This is bounded, because load that leaves one replica makes the next one slow: a demotion has an end, as long a time
-without one follows, at most half of the hosts of a distance are demoted at a time, and never all replicas of a partition.
+A replica that answers slowly, and not at all badly enough to be left alone by that, is demoted: it
+stands behind the others at its distance. This is bounded, because load that leaves one replica
+makes the next one slow: a demotion has an end, as long a time without one follows, at most half of
+the hosts of a distance are demoted at a time, and never all replicas of a partition.
 """
 
 from __future__ import annotations
@@ -42,7 +44,8 @@ JUDGE_INTERVAL = 0.25  # seconds
 class _Answers:
     """How fast one host answers: a moving average of `count` answers.
 
-    It is taken of the seconds' logarithms, so that a single pause of the host does not outweigh hundreds of answers.
+    It is taken of the seconds' logarithms, so that a single pause of the host does not outweigh
+    hundreds of answers.
     """
 
     __slots__ = ("_logarithm", "count", "spared_until")
@@ -67,15 +70,17 @@ class _Answers:
 
 
 class AdaptivePolicy(TokenAwarePolicy):
-    """Of two random replicas at the shortest distance the one with fewer requests under way, then the others, then the child's plan.
+    """Of two random replicas at the shortest distance the one with fewer requests under way, then
+    the others, then the child's plan.
 
-    child_policy: says which hosts are used and how far they are; default `DCAwareRoundRobinPolicy`, and `RackAwareRoundRobinPolicy`
-    puts the own rack first. slow_replica_avoidance: whether slow replicas are demoted; False for never. slow_factor: how many
-    times slower than the fastest host at the same distance is slow. slow_floor: seconds by which it has to be slower, too.
+    child_policy: says which hosts are used and how far they are; default `DCAwareRoundRobinPolicy`,
+    and `RackAwareRoundRobinPolicy` puts the own rack first. slow_replica_avoidance: whether slow
+    replicas are demoted; False for never. slow_factor: how many times slower than the fastest host
+    at the same distance is slow. slow_floor: seconds by which it has to be slower, too.
     demotion_time: seconds that a demotion lasts; it is followed by at least as many without one.
 
-    Lightweight transactions and serial reads keep the order of the ring. Raises ValueError for a factor of 1 or less, and for
-    negative times.
+    Lightweight transactions and serial reads keep the order of the ring. Raises ValueError for a
+    factor of 1 or less, and for negative times.
     """
 
     def __init__(
@@ -112,7 +117,7 @@ class AdaptivePolicy(TokenAwarePolicy):
         if self.slow_replica_avoidance:
             engine.observe_latencies(self.on_latency)
 
-    # -- plans -----------------------------------------------------------------------------------------------------------
+    # -- plans -------------------------------------------------------------------------------------
 
     def _make_planner(self) -> Planner | None:
         if self._demoted:
@@ -169,7 +174,9 @@ class AdaptivePolicy(TokenAwarePolicy):
         return (*first, *behind, *replicas[nearest:]), len(first)
 
     def _balanced(self, plan: Iterator[Host]) -> Iterator[Host]:
-        """`plan` with the better one of its first two hosts before the other, where they are at one distance."""
+        """`plan` with the better one of its first two hosts before the other, where they are at one
+        distance.
+        """
         plan = iter(plan)
         first, second = next(plan, None), next(plan, None)
         if first is None:
@@ -187,7 +194,7 @@ class AdaptivePolicy(TokenAwarePolicy):
             return other in self._demoted
         return self._in_flight(host) < self._in_flight(other)
 
-    # -- slow replicas ---------------------------------------------------------------------------------------------------
+    # -- slow replicas -----------------------------------------------------------------------------
 
     def on_latency(self, host: Host, seconds: float) -> None:
         """`host` has answered a request after `seconds`."""
@@ -200,7 +207,9 @@ class AdaptivePolicy(TokenAwarePolicy):
             self._judge(now)
 
     def _judge(self, now: float) -> None:
-        """End the demotions that are over, and demote who is slow beside the fastest host at the same distance."""
+        """End the demotions that are over, and demote who is slow beside the fastest host at the
+        same distance.
+        """
         self._next_judgement = now + JUDGE_INTERVAL
         known = list(self._demoted)
         for host, until in list(self._demoted.items()):

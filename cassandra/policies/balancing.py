@@ -1,7 +1,7 @@
 """Load balancing: which hosts a request may go to, and in which order.
 
-Policies take hosts as opaque hashable things; `populate` gives them the first ones, the ``on_*`` calls tell of changes. All of
-them run on the engine's loop.
+Policies take hosts as opaque hashable things; `populate` gives them the first ones, the ``on_*``
+calls tell of changes. All of them run on the engine's loop.
 """
 
 from __future__ import annotations
@@ -88,7 +88,9 @@ class LoadBalancingPolicy(HostStateListener):
 
 
 class Engine(Protocol):
-    """What the driver tells policies of requests; all of it belongs to the loop that plans are made on."""
+    """What the driver tells policies of requests; all of it belongs to the loop that plans are made
+    on.
+    """
 
     def time(self) -> float:
         """The loop's clock, in seconds."""
@@ -97,7 +99,9 @@ class Engine(Protocol):
         """Requests to `host` that are not answered yet, of all sessions."""
 
     def observe_latencies(self, observer: Callable[[Host, float], None]) -> None:
-        """Call `observer` with the host and the seconds of each answer from now on, but not of mere refusals."""
+        """Call `observer` with the host and the seconds of each answer from now on, but not of mere
+        refusals.
+        """
 
 
 class RoundRobinPolicy(LoadBalancingPolicy):
@@ -204,7 +208,8 @@ class _TieredRoundRobin(LoadBalancingPolicy):
 
 
 class DCAwareRoundRobinPolicy(_TieredRoundRobin):
-    """Hosts of the local data centre in turn, then at most `used_hosts_per_remote_dc` of each other one.
+    """Hosts of the local data centre in turn, then at most `used_hosts_per_remote_dc` of each other
+    one.
 
     Without `local_dc` the data centre of the contact point that answered first is local.
     """
@@ -244,7 +249,9 @@ class DCAwareRoundRobinPolicy(_TieredRoundRobin):
 
 
 class RackAwareRoundRobinPolicy(_TieredRoundRobin):
-    """Hosts of the local rack in turn, then of the local data centre, then some of each other data centre."""
+    """Hosts of the local rack in turn, then of the local data centre, then some of each other data
+    centre.
+    """
 
     def __init__(self, local_dc: str, local_rack: str, used_hosts_per_remote_dc: int = 0) -> None:
         if not local_dc or not local_rack:
@@ -303,7 +310,8 @@ class WrapperPolicy(LoadBalancingPolicy):
 class WhiteListRoundRobinPolicy(RoundRobinPolicy):
     """Round robin over the listed hosts alone; nothing else is connected to.
 
-    hosts: their addresses, or names: these stand for the addresses that they have when the policy is made.
+    hosts: their addresses, or names: these stand for the addresses that they have when the policy
+    is made.
     """
 
     def __init__(self, hosts: Sequence[str]) -> None:
@@ -401,7 +409,9 @@ _FOLLOW_EVENTS = frozenset(
 
 
 def distances_follow_events(policy: Any) -> bool:
-    """Whether distances may be remembered between the on_* calls: not those of a program's own policy."""
+    """Whether distances may be remembered between the on_* calls: not those of a program's own
+    policy.
+    """
     distance = getattr(type(policy), "distance", None)
     if distance is WrapperPolicy.distance:
         return distances_follow_events(policy._child_policy)

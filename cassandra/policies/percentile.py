@@ -25,7 +25,8 @@ _LOOK_EVERY = 64  # answers between looks at the clock
 class LatencyTracker:
     """How long answers take: a histogram of the last one to two windows of time.
 
-    window: its length in seconds. clock: gives seconds. Writing to it costs one increment of a list's item; it belongs to one loop.
+    window: its length in seconds. clock: gives seconds. Writing to it costs one increment of a
+    list's item; it belongs to one loop.
     """
 
     __slots__ = ("_clock", "_counts", "_known", "_left", "_previous", "_rotate_at", "window")
@@ -62,7 +63,9 @@ class LatencyTracker:
         self._rotate_at = now + self.window
 
     def percentile(self, percent: float, at_least: int = 100) -> float | None:
-        """The seconds within which `percent` of a hundred answers came; None where fewer than `at_least` are known."""
+        """The seconds within which `percent` of a hundred answers came; None where fewer than
+        `at_least` are known.
+        """
         if percent not in self._known:
             self._known[percent] = self._compute(percent, at_least)
         return self._known[percent]
@@ -84,10 +87,12 @@ class LatencyTracker:
 
 
 class PercentileSpeculativeExecutionPolicy(SpeculativeExecutionPolicy):
-    """A further try when a request has taken longer than `percentile` of a hundred usually do, at most `max_attempts` of them.
+    """A further try when a request has taken longer than `percentile` of a hundred usually do, at
+    most `max_attempts` of them.
 
-    percentile: from 0 to 100, both excluded. tracker: the `LatencyTracker` to look at; one of its own by default, which the driver
-    feeds with every answer. min_delay: seconds that are waited in any case. Until 100 answers are known there is no further try.
+    percentile: from 0 to 100, both excluded. tracker: the `LatencyTracker` to look at; one of its
+    own by default, which the driver feeds with every answer. min_delay: seconds that are waited in
+    any case. Until 100 answers are known there is no further try.
     """
 
     def __init__(

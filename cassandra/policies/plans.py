@@ -1,7 +1,9 @@
-"""Query plans over the replicas of a partition, in Python: the reference of `cassandra._accel.plans`.
+"""Query plans over the replicas of a partition, in Python: the reference of
+`cassandra._accel.plans`.
 
-A `Router` knows the replicas of each key of a keyspace and how far each host is, and gives them in the order to try them. A `Planner`
-has the router of each keyspace, and makes the plans of statements, as long as the cluster stays as it was.
+A `Router` knows the replicas of each key of a keyspace and how far each host is, and gives them in
+the order to try them. A `Planner` has the router of each keyspace, and makes the plans of
+statements, as long as the cluster stays as it was.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ class Router:
         self._state = (seed & _MASK) or 1
 
     def route(self, key: bytes, shuffle: bool) -> tuple[tuple[Any, ...], int]:
-        """(the replicas of a serialized key, nearer tiers first; how many of them are of the nearest tier that has any).
+        """(the replicas of a serialized key, nearer tiers first; how many of them are of the
+        nearest tier that has any).
 
         shuffle: each tier in a random order, in place of the ring's.
         """
@@ -64,7 +67,8 @@ class Router:
     ) -> Iterator[Any]:
         """`replica_plan` of what `route` gives.
 
-        in_flight: gives the requests under way to a host; of the first two at the shortest distance the one with fewer is first.
+        in_flight: gives the requests under way to a host; of the first two at the shortest distance
+        the one with fewer is first.
         """
         replicas, nearest = self.route(key, shuffle)
         if in_flight is not None and nearest > 1:
@@ -75,7 +79,9 @@ class Router:
         return replica_plan(replicas, child, working_keyspace, query)
 
     def _shuffle(self, hosts: list[int]) -> None:
-        """Fisher and Yates; of each draw the upper 32 bits choose, scaled to the places that are left."""
+        """Fisher and Yates; of each draw the upper 32 bits choose, scaled to the places that are
+        left.
+        """
         for last in range(len(hosts) - 1, 0, -1):
             other = (self._draw() >> 32) * (last + 1) >> 32
             hosts[last], hosts[other] = hosts[other], hosts[last]
@@ -91,10 +97,11 @@ class Router:
 
 
 class Planner:
-    """The query plans of one policy: `routers` has the `Router` of each keyspace, for `metadata` as it was when it was made.
+    """The query plans of one policy: `routers` has the `Router` of each keyspace, for `metadata` as
+    it was when it was made.
 
-    child: the policy whose plan comes after the replicas. shuffle, in_flight: as `Router.plan` takes them; without effect where all
-    clients should have the same order.
+    child: the policy whose plan comes after the replicas. shuffle, in_flight: as `Router.plan`
+    takes them; without effect where all clients should have the same order.
     """
 
     __slots__ = ("_child", "_in_flight", "_metadata", "_routers", "_shuffle", "_version")
@@ -115,7 +122,9 @@ class Planner:
         self._in_flight = in_flight
 
     def plan(self, working_keyspace: Any, query: Any) -> Iterator[Any] | None:
-        """The plan of a statement with a routing key; None where there is no router for it, or it is out of date."""
+        """The plan of a statement with a routing key; None where there is no router for it, or it
+        is out of date.
+        """
         if self._metadata.placement_version != self._version:
             return None
         router = self._routers.get(query.keyspace or working_keyspace)
@@ -134,7 +143,9 @@ class Planner:
 def replica_plan(
     replicas: Sequence[Any], child: Any, working_keyspace: Any, query: Any
 ) -> Iterator[Any]:
-    """The replicas that are not down, then what ``child.make_query_plan(working_keyspace, query)`` gives beside them."""
+    """The replicas that are not down, then what ``child.make_query_plan(working_keyspace, query)``
+    gives beside them.
+    """
     tried = set()
     for host in replicas:
         if host.is_up is not False:
@@ -146,7 +157,9 @@ def replica_plan(
 
 
 def rotated(tiers: Sequence[Sequence[Any]], start: int) -> Iterator[Any]:
-    """The hosts of each tier from place `start` on (0 or more, also past its end), nearer tiers first."""
+    """The hosts of each tier from place `start` on (0 or more, also past its end), nearer tiers
+    first.
+    """
     if len(tiers) == 1 and 0 < len(tiers[0]) <= _FEW:
         # A copy of some hosts is cheaper than a generator, of many it is not.
         (hosts,) = tiers
@@ -165,7 +178,9 @@ def _rotated_tiers(tiers: Sequence[Sequence[Any]], start: int) -> Iterator[Any]:
 def make_query_plan(
     policy: Any, working_keyspace: str | None = None, query: Any = None
 ) -> Iterator[Any]:
-    """The hosts to try for one request, the best first: the replicas of the statement's partition, then the child policy's plan."""
+    """The hosts to try for one request, the best first: the replicas of the statement's partition,
+    then the child policy's plan.
+    """
     planner = policy._planner
     if query is not None and planner is not None:
         try:

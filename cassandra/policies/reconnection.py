@@ -41,7 +41,8 @@ class ConstantReconnectionPolicy(ReconnectionPolicy):
 class ExponentialReconnectionPolicy(ReconnectionPolicy):
     """Waits twice as long before each further try, up to a limit.
 
-    Each delay is varied by up to 15 % either way, so that clients that lost a host together do not come back together.
+    Each delay is varied by up to 15 % either way, so that clients that lost a host together do not
+    come back together.
 
     :param base_delay: seconds before the first try.
     :param max_delay: the longest delay, in seconds.

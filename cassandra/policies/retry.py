@@ -16,14 +16,17 @@ __all__ = [
     "RetryPolicy",
 ]
 
-# (what to do, the consistency level to do it with); a third member, where there is one, is the delay in seconds.
+# (what to do, the consistency level to do it with); a third member, where there is one, is the
+# delay in seconds.
 Decision = tuple[int, int | None] | tuple[int, int | None, float]
 
 
 class RetryPolicy:
-    """The default: once more where the server has said that it can help, on another host where it is safe.
+    """The default: once more where the server has said that it can help, on another host where it
+    is safe.
 
-    A request is sent again after it may have been executed only where it is idempotent (`Statement.is_idempotent`).
+    A request is sent again after it may have been executed only where it is idempotent
+    (`Statement.is_idempotent`).
     """
 
     RETRY = 0
@@ -40,7 +43,9 @@ class RetryPolicy:
         data_retrieved: bool,
         retry_num: int,
     ) -> Decision:
-        """Once on the same host, where enough replicas answered and only the data itself was missing."""
+        """Once on the same host, where enough replicas answered and only the data itself was
+        missing.
+        """
         if retry_num == 0 and received_responses >= required_responses and not data_retrieved:
             return self.RETRY, consistency
         return self.RETHROW, None
@@ -73,7 +78,9 @@ class RetryPolicy:
     def on_request_error(
         self, query: Any, consistency: int, error: Exception, retry_num: int
     ) -> Decision:
-        """An idempotent request goes to the next host, each other one fails: it may have been executed."""
+        """An idempotent request goes to the next host, each other one fails: it may have been
+        executed.
+        """
         return (
             (self.RETRY_NEXT_HOST, None)
             if getattr(query, "is_idempotent", False)
@@ -102,7 +109,8 @@ class NeverRetryPolicy(FallthroughRetryPolicy):
 
 
 class DowngradingConsistencyRetryPolicy(RetryPolicy):
-    """Tries once more with the highest consistency level that the replicas known to answer can give.
+    """Tries once more with the highest consistency level that the replicas known to answer can
+    give.
 
     Less is then guaranteed than was asked for: use it only where that is better than an error.
     """
@@ -168,7 +176,9 @@ class DowngradingConsistencyRetryPolicy(RetryPolicy):
 
 
 class ExponentialBackoffRetryPolicy(RetryPolicy):
-    """Tries up to `max_num_retries` times, waiting longer each time: from `min_interval` up to `max_interval` seconds."""
+    """Tries up to `max_num_retries` times, waiting longer each time: from `min_interval` up to
+    `max_interval` seconds.
+    """
 
     def __init__(
         self,

@@ -21,7 +21,8 @@ class SpeculativeExecutionPlan:
     """Decides when the further tries of one request start."""
 
     def next_execution(self, host: Host | None) -> float:
-        """Return the seconds until the next try starts beside the others, or a negative number if none does.
+        """Return the seconds until the next try starts beside the others, or a negative number if
+        none does.
 
         :param host: the host of the last try, or None if there was none yet.
         """

@@ -1,8 +1,9 @@
 """Token awareness: a request goes to a host that holds its partition.
 
-The replicas of a key, by distance and in turn, come out of a `Router` of `cassandra._impl.plans` in one call. It is made once for each
-keyspace and state of the cluster, and only over policies whose distances change by events alone; a program's own child policy is
-asked for its distances at every plan.
+The replicas of a key, by distance and in turn, come out of a `Router` of `cassandra._impl.plans` in
+one call. It is made once for each keyspace and state of the cluster, and only over policies whose
+distances change by events alone; a program's own child policy is asked for its distances at every
+plan.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ _SERIAL = frozenset({ConsistencyLevel.SERIAL, ConsistencyLevel.LOCAL_SERIAL})
 class TokenAwarePolicy(WrapperPolicy):
     """The replicas of a statement's partition first, nearest first, then the child policy's plan.
 
-    Replicas of one distance are shuffled unless `shuffle_replicas` is false, or the statement is a lightweight transaction or a
-    serial read, which are fastest where every client takes the same replica. Statements without a routing key or a keyspace have
-    the child policy's plan.
+    Replicas of one distance are shuffled unless `shuffle_replicas` is false, or the statement is a
+    lightweight transaction or a serial read, which are fastest where every client takes the same
+    replica. Statements without a routing key or a keyspace have the child policy's plan.
     """
 
     __slots__ = (
@@ -94,7 +95,9 @@ class TokenAwarePolicy(WrapperPolicy):
         return plans.replica_plan(replicas, self._child_policy, working_keyspace, query)
 
     def _router_of(self, keyspace: str | None) -> Router | None:
-        """What routes requests to `keyspace`; None where there is none, and the metadata has to be asked for each."""
+        """What routes requests to `keyspace`; None where there is none, and the metadata has to be
+        asked for each.
+        """
         metadata = self._metadata
         if not self._has_routing:
             return None
@@ -136,7 +139,9 @@ class TokenAwarePolicy(WrapperPolicy):
         )
 
     def _ranked_by_asking(self, keyspace: str | None, key: bytes, query: Any) -> Ranked:
-        """The replicas of the statement's partition that are not ignored, with everything looked up anew."""
+        """The replicas of the statement's partition that are not ignored, with everything looked up
+        anew.
+        """
         if not keyspace or self._metadata is None:
             return (), 0
         replicas = self._found(keyspace, key, query)

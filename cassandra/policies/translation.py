@@ -8,7 +8,9 @@ __all__ = ["AddressTranslator", "EC2MultiRegionTranslator", "IdentityTranslator"
 
 
 class AddressTranslator:
-    """Translates addresses of nodes. `translate` may block: the engine calls it in a thread of its own."""
+    """Translates addresses of nodes. `translate` may block: the engine calls it in a thread of its
+    own.
+    """
 
     def translate(self, addr: str) -> str:
         """Return the address to connect to for the one that a node advertises."""

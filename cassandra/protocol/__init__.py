@@ -1,7 +1,9 @@
-"""Messages, frames and rows of the native protocol, without a socket, loop or clock; the public names.
+"""Messages, frames and rows of the native protocol, without a socket, loop or clock; the public
+names.
 
-A name is imported from the module that defines it when it is first asked for (PEP 562). The compiled modules import parts of this package
-while `cassandra._impl` still chooses between the implementations: were all of it imported here, they would meet it half made.
+A name is imported from the module that defines it when it is first asked for (PEP 562). The
+compiled modules import parts of this package while `cassandra._impl` still chooses between the
+implementations: were all of it imported here, they would meet it half made.
 """
 
 from __future__ import annotations

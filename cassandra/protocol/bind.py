@@ -1,9 +1,10 @@
-"""Binding: Python values to the [value]s of an EXECUTE or BATCH, in one pass and in the caller's thread.
+"""Binding: Python values to the [value]s of an EXECUTE or BATCH, in one pass and in the caller's
+thread.
 
-A `BindPlan` is made once for a prepared statement: it holds a codec for each column. `bind` gives a `ValuesBlock`, the bytes of
-all values behind each other, which never changes and goes as it is into a body of any protocol version from 4 on. The values of
-many rows stand in a `RowsBlock`, which a batch's body is made of in one go.
-The compiled twin is ``cassandra._accel.bind``.
+A `BindPlan` is made once for a prepared statement: it holds a codec for each column. `bind` gives a
+`ValuesBlock`, the bytes of all values behind each other, which never changes and goes as it is into
+a body of any protocol version from 4 on. The values of many rows stand in a `RowsBlock`, which a
+batch's body is made of in one go. The compiled twin is ``cassandra._accel.bind``.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ _unpack = _int32.unpack_from
 class ValuesBlock:
     """Bound values in the form in which they travel; immutable.
 
-    count: how many. data: [value]s (length and body each) without the [short] count before them. has_unset: whether one of them
-    is not set, which protocol version 3 cannot say.
+    count: how many. data: [value]s (length and body each) without the [short] count before them.
+    has_unset: whether one of them is not set, which protocol version 3 cannot say.
     """
 
     __slots__ = ("count", "data", "has_unset")
@@ -57,7 +58,9 @@ class ValuesBlock:
         return f"<ValuesBlock of {self.count} values, {len(self.data)} bytes>"
 
     def _spans(self) -> list[tuple[int, int]]:
-        """(offset of the body, its size or -1 or -2) of each value; ValueError where count and data do not go together."""
+        """(offset of the body, its size or -1 or -2) of each value; ValueError where count and data
+        do not go together.
+        """
         pos = 0
         data = self.data
         spans = []
@@ -82,9 +85,11 @@ class ValuesBlock:
         ]
 
     def routing_key(self, indexes: Sequence[int]) -> bytes | None:
-        """The partition key's bytes from the values at `indexes`, in key order; None where one of them is null or not set.
+        """The partition key's bytes from the values at `indexes`, in key order; None where one of
+        them is null or not set.
 
-        A key of one column is its value; one of several is, for each, a [short] length, the value and a zero byte.
+        A key of one column is its value; one of several is, for each, a [short] length, the value
+        and a zero byte.
         """
         spans = self._spans()
         data = self.data
@@ -104,8 +109,8 @@ class ValuesBlock:
 class RowsBlock:
     """The bound values of many rows of one statement.
 
-    width: values a row. count: how many rows. has_unset: whether a value is not set. size: bytes of all values. rows: the values of
-    rows that are there already, in the form in which they travel.
+    width: values a row. count: how many rows. has_unset: whether a value is not set. size: bytes of
+    all values. rows: the values of rows that are there already, in the form in which they travel.
     """
 
     __slots__ = ("_rows", "count", "has_unset", "size", "width")
@@ -132,7 +137,9 @@ class RowsBlock:
         return RowsBlock, (self.width, self._rows, self.has_unset)
 
     def reserve(self, rows: int) -> None:
-        """That so many rows are expected in all: room is made for them with the first one. Without effect in Python."""
+        """That so many rows are expected in all: room is made for them with the first one. Without
+        effect in Python.
+        """
 
     def row(self, index: int) -> ValuesBlock:
         """The values of one row; IndexError where there is none."""
@@ -156,7 +163,9 @@ class RowsBlock:
 
 
 def composite_key(parts: Sequence[bytes]) -> bytes | None:
-    """The routing key of the partition key columns `parts`; None for none, ValueError for one of 64 KiB or more among several."""
+    """The routing key of the partition key columns `parts`; None for none, ValueError for one of 64
+    KiB or more among several.
+    """
     if len(parts) <= 1:
         return parts[0] if parts else None
     joined = []
@@ -170,9 +179,11 @@ def composite_key(parts: Sequence[bytes]) -> bytes | None:
 
 
 class BindPlan:
-    """How values are bound to the markers of one prepared statement; immutable, and shared by threads.
+    """How values are bound to the markers of one prepared statement; immutable, and shared by
+    threads.
 
-    columns: `ColumnMetadata` of each bind marker. routing_key_indexes: the markers that make up the partition key, in its order.
+    columns: `ColumnMetadata` of each bind marker. routing_key_indexes: the markers that make up the
+    partition key, in its order.
     """
 
     __slots__ = ("_encoders", "_kinds", "_names", "_positions", "columns", "routing_key_indexes")
@@ -203,13 +214,15 @@ class BindPlan:
     def bind(self, values: Sequence[object], version: int) -> ValuesBlock:
         """Encode `values`, one for each marker in order.
 
-        On version 4 and later, markers past the end of a shorter sequence are not set. Raises ValueError for too many values (and,
-        on version 3, for too few), `UnsupportedOperation` for UNSET_VALUE on version 3, and TypeError or ValueError, with the column's
-        name and type, for a value that its type does not take.
+        On version 4 and later, markers past the end of a shorter sequence are not set. Raises
+        ValueError for too many values (and, on version 3, for too few), `UnsupportedOperation` for
+        UNSET_VALUE on version 3, and TypeError or ValueError, with the column's name and type, for
+        a value that its type does not take.
         """
         encoders = self._encoders
         if type(values) is not tuple:
-            # A snapshot: what a value's own code does to the list while it is encoded changes nothing.
+            # A snapshot: what a value's own code does to the list while it is encoded changes
+            # nothing.
             values = as_values(values)
         given = len(values)
         missing = len(encoders) - given
@@ -244,8 +257,9 @@ class BindPlan:
     def bind_mapping(self, values: Mapping[str, object], version: int) -> ValuesBlock:
         """Encode the values of `values` by the names of the markers.
 
-        A marker that `values` does not name is not set on version 4 and later and a KeyError before. A name that no marker has is a
-        ValueError. A name that stands for several markers is bound to each of them.
+        A marker that `values` does not name is not set on version 4 and later and a KeyError
+        before. A name that no marker has is a ValueError. A name that stands for several markers is
+        bound to each of them.
         """
         unknown = [name for name in values if name not in self._positions]
         if unknown:
@@ -261,7 +275,8 @@ class BindPlan:
         return self.bind([values.get(name, UNSET_VALUE) for name in self._names], version)
 
     def bind_row(self, row: Any, version: int) -> ValuesBlock:
-        """Encode one row: a sequence as `bind` takes it, a mapping or an object (see `cassandra.protocol.records.values_of`).
+        """Encode one row: a sequence as `bind` takes it, a mapping or an object (see
+        `cassandra.protocol.records.values_of`).
 
         Unlike `bind`, it refuses a row without the whole partition key.
         """

@@ -1,8 +1,10 @@
-"""Bodies of QUERY, EXECUTE, BATCH and PREPARE (native_protocol_v5.spec, sections 4.1.4 to 4.1.7), each joined in one go.
+"""Bodies of QUERY, EXECUTE, BATCH and PREPARE (native_protocol_v5.spec, sections 4.1.4 to 4.1.7),
+each joined in one go.
 
-A body is what follows the envelope's header, tracing and payload. Values come as a `ValuesBlock` (bound once, its bytes are
-taken as they are) or as a sequence of bytes, None (null) and UNSET_VALUE (not set). What a protocol version cannot carry is
-`UnsupportedOperation`; what does not fit its field is ValueError. The compiled twin is ``cassandra._accel.bodies``.
+A body is what follows the envelope's header, tracing and payload. Values come as a `ValuesBlock`
+(bound once, its bytes are taken as they are) or as a sequence of bytes, None (null) and UNSET_VALUE
+(not set). What a protocol version cannot carry is `UnsupportedOperation`; what does not fit its
+field is ValueError. The compiled twin is ``cassandra._accel.bodies``.
 """
 
 from __future__ import annotations
@@ -160,7 +162,8 @@ def _add_values(parts: list[bytes], values: Any, names: Sequence[str] | None, ve
         _SHORTS[count] if count < _KEPT_SHORTS else _short(count, "values in one statement")
     )
     lengths = _LENGTHS
-    # `parts.append` at each place: since 3.11 that is a fifth cheaper here than a method kept in a variable.
+    # `parts.append` at each place: since 3.11 that is a fifth cheaper here than a method kept in a
+    # variable.
     for value in values:
         if type(value) is bytes:
             try:
@@ -279,9 +282,10 @@ def execute_body(
 ) -> bytes:
     """The body of an EXECUTE.
 
-    result_metadata_id is written where it is given, and on version 5 in any case: an empty one makes the server send its metadata.
-    On version 4 it may be given only where ScyllaDB's SCYLLA_USE_METADATA_ID was agreed on. tablet_version_block is the byte that
-    ends the body where TABLETS_ROUTING_V2 was.
+    result_metadata_id is written where it is given, and on version 5 in any case: an empty one
+    makes the server send its metadata. On version 4 it may be given only where ScyllaDB's
+    SCYLLA_USE_METADATA_ID was agreed on. tablet_version_block is the byte that ends the body where
+    TABLETS_ROUTING_V2 was.
     """
     if result_metadata_id is None and version >= 5:
         result_metadata_id = b""
@@ -320,16 +324,18 @@ def batch_body(
 ) -> bytes:
     """The body of a BATCH.
 
-    batch_type: 0 logged, 1 unlogged, 2 counter. statements: (is prepared, id or query, values) each; where the values are a `RowsBlock`,
-    one statement for each of its rows. params: consistency, serial consistency, timestamp, keyspace and now_in_seconds; the rest of
-    it has no place in a batch and is not looked at.
+    batch_type: 0 logged, 1 unlogged, 2 counter. statements: (is prepared, id or query, values)
+    each; where the values are a `RowsBlock`, one statement for each of its rows. params:
+    consistency, serial consistency, timestamp, keyspace and now_in_seconds; the rest of it has no
+    place in a batch and is not looked at.
     """
     parts = [_byte(batch_type, "a batch's type"), b""]  # the count, when it is known
     count = len(statements)
     heads: dict[Any, bytes] = {}
     lengths = _LENGTHS
     last: Any = None
-    kind: Any = UNSET_VALUE  # which nothing is marked with, so the first statement is never taken for the one before
+    # which nothing is marked with, so the first statement is never taken for the one before
+    kind: Any = UNSET_VALUE
     head = b""
     for prepared, statement, values in statements:
         # Many statements of a batch are the same one: what stands before its values is made once.
@@ -349,7 +355,8 @@ def batch_body(
         if values is None:
             parts.append(b"\x00\x00")
         elif type(values) is list and len(values) < _KEPT_SHORTS:
-            # The loop of `_add_values`: to call it for each statement would cost a third of the whole.
+            # The loop of `_add_values`: to call it for each statement would cost a third of the
+            # whole.
             parts.append(_SHORTS[len(values)])
             for value in values:
                 if type(value) is bytes:

@@ -1,8 +1,9 @@
-"""Column specifications: what PREPARED and ROWS say of their columns (native_protocol_v5.spec, section 4.2.5.2).
+"""Column specifications: what PREPARED and ROWS say of their columns (native_protocol_v5.spec,
+section 4.2.5.2).
 
-A `ResultMetadata` is made of one block of column specs and is immutable. It keeps the bytes that it was read from: where the next result
-of the same statement brings the same bytes, the metadata and its row plan are used again without parsing (protocol 4 sends them
-with every result).
+A `ResultMetadata` is made of one block of column specs and is immutable. It keeps the bytes that it
+was read from: where the next result of the same statement brings the same bytes, the metadata and
+its row plan are used again without parsing (protocol 4 sends them with every result).
 """
 
 from __future__ import annotations
@@ -111,7 +112,9 @@ class TypeReader:
                 # A vector is a custom type, and its element may be a UDT.
                 self.has_user_types = True
                 made = self._with_classes(made)
-            made.codec()  # which a type without its parameters does not have: that is an error of the metadata, not of some row
+            # which a type without its parameters does not have: that is an error of the metadata,
+            # not of some row
+            made.codec()
         except (ValueError, TypeError, LookupError, OverflowError) as error:
             shown = name if len(name) <= _SHOWN_NAME else f"{name[:_SHOWN_NAME]}..."
             said = str(error).replace(name, shown)
@@ -121,7 +124,9 @@ class TypeReader:
         return made
 
     def _with_classes(self, kind: Any) -> Any:
-        """`kind`, which a class name was parsed to, with the classes that are registered for the UDTs in it."""
+        """`kind`, which a class name was parsed to, with the classes that are registered for the
+        UDTs in it.
+        """
         subtypes = tuple(self._with_classes(subtype) for subtype in kind.subtypes)
         if issubclass(kind, UserType):
             return UserType.make_udt_class(
@@ -195,9 +200,10 @@ _COMPOSED: dict[int, Callable[[TypeReader], Any]] = {
 class ResultMetadata:
     """The columns of a result; immutable.
 
-    columns: `ColumnMetadata` each. names: of them. raw: the bytes of the specs, from the global table spec on. metadata_id: the
-    server's id of this metadata (version 5, or ScyllaDB's extension), None elsewhere. column_plans: decoders to columns that were made of
-    it, by what they were made for (see `cassandra.protocol.columnar.pages`).
+    columns: `ColumnMetadata` each. names: of them. raw: the bytes of the specs, from the global
+    table spec on. metadata_id: the server's id of this metadata (version 5, or ScyllaDB's
+    extension), None elsewhere. column_plans: decoders to columns that were made of it, by what they
+    were made for (see `cassandra.protocol.columnar.pages`).
     """
 
     __slots__ = (
@@ -234,7 +240,8 @@ class ResultMetadata:
         self.metadata_id = metadata_id
         self.has_user_types = has_user_types
         self._global = is_global
-        # What a RESULT that is a last page begins with: <kind><metadata>, as `raw` ends it, and with the No_metadata flag.
+        # What a RESULT that is a last page begins with: <kind><metadata>, as `raw` ends it, and
+        # with the No_metadata flag.
         flags = ROWS_GLOBAL_TABLES_SPEC if is_global else 0
         self._skipped_head = _KIND_FLAGS_AND_COUNT.pack(
             RESULT_KIND_ROWS, ROWS_NO_METADATA, len(self.columns)
@@ -276,11 +283,13 @@ class ResultMetadata:
         return [column.type.codec(vectors=self._vectors) for column in self.columns]
 
     def rows_at(self, body: bytes, pos: int, user_types: UserTypes | None) -> int:
-        """Where the row count stands if the RESULT at `pos` of `body` is rows with this metadata, byte for byte, or without any; else 0.
+        """Where the row count stands if the RESULT at `pos` of `body` is rows with this metadata,
+        byte for byte, or without any; else 0.
 
-        Specs delimit themselves, so equal bytes at the front are equal specs. Classes registered for UDTs count as well: the mapping
-        of them has to be the same object (it is replaced, not changed, when a class is registered). Another page to come, or a changed
-        id, makes other flags, and so no match.
+        Specs delimit themselves, so equal bytes at the front are equal specs. Classes registered
+        for UDTs count as well: the mapping of them has to be the same object (it is replaced, not
+        changed, when a class is registered). Another page to come, or a changed id, makes other
+        flags, and so no match.
         """
         if self.has_user_types and user_types is not self._user_types:
             return 0
@@ -292,7 +301,9 @@ class ResultMetadata:
     def same_specs(
         self, body: bytes, pos: int, is_global: bool, count: int, user_types: UserTypes | None
     ) -> bool:
-        """Whether the specs at `pos`, whatever flags stood before them, are those that this was read from."""
+        """Whether the specs at `pos`, whatever flags stood before them, are those that this was
+        read from.
+        """
         return (
             bool(self.raw)
             and body.startswith(self.raw, pos)
@@ -302,7 +313,9 @@ class ResultMetadata:
         )
 
     def for_user_types(self, user_types: UserTypes | None) -> ResultMetadata:
-        """This, or, where it has UDTs and `user_types` is another mapping, the same columns with the classes of that one."""
+        """This, or, where it has UDTs and `user_types` is another mapping, the same columns with
+        the classes of that one.
+        """
         if not self.has_user_types or user_types is self._user_types or not self.raw:
             return self
         return read_columns(
@@ -322,7 +335,9 @@ class ResultMetadata:
         return other
 
     def with_vectors(self, vectors: str) -> ResultMetadata:
-        """The same columns, whose vectors of numbers are read as "list", "array" (array.array) or "numpy"; made once for each."""
+        """The same columns, whose vectors of numbers are read as "list", "array" (array.array) or
+        "numpy"; made once for each.
+        """
         if vectors == "list":
             return self
         variants = self._variants
@@ -357,7 +372,8 @@ def read_columns(
     """`count` column specs, with one table spec before them (`is_global`) or one in each."""
     start = cursor.pos
     data = cursor.data
-    # A spec takes four bytes at least (name and type), so a claimed count is bounded before anything is made of it.
+    # A spec takes four bytes at least (name and type), so a claimed count is bounded before
+    # anything is made of it.
     if count < 0 or count * 4 > len(data) - start:
         raise ProtocolError(
             f"{count} columns are to follow at offset {start} of a body of {len(data)} bytes"

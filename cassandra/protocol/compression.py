@@ -1,7 +1,8 @@
-"""Compression of bodies (protocol 3 and 4) and of segments (5): LZ4 and Snappy, each from an optional package.
+"""Compression of bodies (protocol 3 and 4) and of segments (5): LZ4 and Snappy, each from an
+optional package.
 
-Sizes are checked before anything is inflated: against the limit, and against what the algorithm can make of that many
-bytes at most, so that a forged length makes no large allocation.
+Sizes are checked before anything is inflated: against the limit, and against what the algorithm can
+make of that many bytes at most, so that a forged length makes no large allocation.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from cassandra.errors import DependencyException, ProtocolError
 
 _uint32 = struct.Struct(">I")
 
-# Smaller bodies are sent as they are: the header of a compressed one eats what little there is to gain.
+# Smaller bodies are sent as they are: the header of a compressed one eats what little there is to
+# gain.
 WORTH_COMPRESSING = 512
 
 # A length byte of an LZ4 match adds 255 bytes of output at most.
@@ -24,7 +26,9 @@ _SNAPPY_RATIO = 64
 
 
 class BodyCompression(NamedTuple):
-    """What one algorithm offers. `decompress_body(data, limit)` and the segment functions raise `ProtocolError` on bad data."""
+    """What one algorithm offers. `decompress_body(data, limit)` and the segment functions raise
+    `ProtocolError` on bad data.
+    """
 
     name: str
     compress_body: Callable[[bytes], bytes]
@@ -51,7 +55,8 @@ def _make_lz4() -> BodyCompression:
     decompress = block.decompress
 
     def compress_body(data: bytes) -> bytes:
-        # Four bytes of length, big-endian (native_protocol_v4.spec, section 5), then the bare block.
+        # Four bytes of length, big-endian (native_protocol_v4.spec, section 5), then the bare
+        # block.
         packed: bytes = _uint32.pack(len(data)) + compress(data, store_size=False)
         return packed
 
@@ -126,7 +131,9 @@ _made: dict[str, BodyCompression] = {}
 
 
 def compression(algorithm: str) -> BodyCompression:
-    """The functions of "lz4" or "snappy"; ValueError for another name, `DependencyException` where the package is absent."""
+    """The functions of "lz4" or "snappy"; ValueError for another name, `DependencyException` where
+    the package is absent.
+    """
     found = _made.get(algorithm)
     if found is not None:
         return found
@@ -158,7 +165,9 @@ def is_available(name: str) -> bool:
 
 
 def first_available(offered: Container[str]) -> str | None:
-    """The preferred algorithm among `offered` whose package can be imported; packages that it does not come to are not imported."""
+    """The preferred algorithm among `offered` whose package can be imported; packages that it does
+    not come to are not imported.
+    """
     return next((name for name in _FACTORIES if name in offered and is_available(name)), None)
 
 

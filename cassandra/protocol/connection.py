@@ -1,17 +1,20 @@
 """The handshake and the streams of one connection, without a socket, loop or clock.
 
-Theory of operation. A `ProtocolConnection` is told to `start()` and then what was received, and answers with actions: what to send, what
-to switch, whom to ask. The handshake is a table: state and opcode lead to a method, and what the table does not have is an
-error of the peer. Authentication is the caller's: an action says what the server wants, `respond` takes the token (an authenticator may
+Theory of operation. A `ProtocolConnection` is told to `start()` and then what was received, and
+answers with actions: what to send, what to switch, whom to ask. The handshake is a table: state and
+opcode lead to a method, and what the table does not have is an error of the peer. Authentication is
+the caller's: an action says what the server wants, `respond` takes the token (an authenticator may
 block, so it may run anywhere).
 
     OPTIONS -> SUPPORTED -> STARTUP -> READY                                            done
-                                    -> AUTHENTICATE -> AUTH_RESPONSE -> AUTH_CHALLENGE  -> AUTH_RESPONSE ...
+                                    -> AUTHENTICATE -> AUTH_RESPONSE -> AUTH_CHALLENGE  ->
+                                    AUTH_RESPONSE ...
                                                                      -> AUTH_SUCCESS    done
 
-Two errors end it before that: the server does not speak the version (`VersionRefused`: try a lower one over a new connection), or it
-refuses us (`Failed`). With protocol 5, segments begin after READY or AUTHENTICATE, in both directions (native_protocol_v5.spec, 2.3.1);
-compressed bodies of earlier versions may begin with STARTUP's answer, so compression is set as STARTUP goes out.
+Two errors end it before that: the server does not speak the version (`VersionRefused`: try a lower
+one over a new connection), or it refuses us (`Failed`). With protocol 5, segments begin after READY
+or AUTHENTICATE, in both directions (native_protocol_v5.spec, 2.3.1); compressed bodies of earlier
+versions may begin with STARTUP's answer, so compression is set as STARTUP goes out.
 """
 
 from __future__ import annotations
@@ -62,7 +65,9 @@ class EnableSegments(NamedTuple):
 
 
 class AuthenticationWanted(NamedTuple):
-    """The server wants a login by this authenticator (a Java class name): `respond` with the first token."""
+    """The server wants a login by this authenticator (a Java class name): `respond` with the first
+    token.
+    """
 
     authenticator: str
 
@@ -80,7 +85,9 @@ class Authenticated(NamedTuple):
 
 
 class Ready(NamedTuple):
-    """The handshake is done. compression: what was agreed on. supported: the options of SUPPORTED, with CQL_VERSION."""
+    """The handshake is done. compression: what was agreed on. supported: the options of SUPPORTED,
+    with CQL_VERSION.
+    """
 
     features: ProtocolFeatures
     compression: str | None
@@ -88,7 +95,9 @@ class Ready(NamedTuple):
 
 
 class VersionRefused(NamedTuple):
-    """The server does not speak the version. server_version: of its answer. offered: versions that it names, highest first, betas left out."""
+    """The server does not speak the version. server_version: of its answer. offered: versions that
+    it names, highest first, betas left out.
+    """
 
     server_version: int
     message: str
@@ -126,7 +135,8 @@ class State(enum.Enum):
     CLOSED = "closed"
 
 
-# Cassandra's words for a version that it does not speak; ScyllaDB's are alike. There is no code of its own for it.
+# Cassandra's words for a version that it does not speak; ScyllaDB's are alike. There is no code of
+# its own for it.
 _VERSION_REFUSED = re.compile(
     r"(unsupported|invalid|beta).{0,40}version|USE_BETA flag", re.IGNORECASE
 )
@@ -134,7 +144,9 @@ _VERSION_OFFERED = re.compile(r"(\d+)/v\d+(-beta)?")
 
 
 def offered_versions(options: Mapping[str, Sequence[str]] | str) -> tuple[int, ...]:
-    """The versions in PROTOCOL_VERSIONS of SUPPORTED, or in an error's text, that are no betas; highest first."""
+    """The versions in PROTOCOL_VERSIONS of SUPPORTED, or in an error's text, that are no betas;
+    highest first.
+    """
     text = options if isinstance(options, str) else " ".join(options.get("PROTOCOL_VERSIONS", ()))
     return tuple(
         sorted({int(m[1]) for m in _VERSION_OFFERED.finditer(text) if not m[2]}, reverse=True)
@@ -144,11 +156,13 @@ def offered_versions(options: Mapping[str, Sequence[str]] | str) -> tuple[int, .
 class ProtocolConnection:
     """The client's side of a handshake, and the accounting of its streams.
 
-    version: of the protocol. compression: True for the first algorithm that both sides have, a name for that one (an error where the server or
-    this machine does not have it), False or None for none. startup_options: more options for STARTUP (DRIVER_NAME and the like).
-    tablets_routing_v2: agree on that extension where the server has it; who does so gives every EXECUTE its byte. use_metadata_id: the same for
-    SCYLLA_USE_METADATA_ID; who does so gives every EXECUTE of version 4 a result metadata id, as version 5 has it.
-    cql_version: a version to insist on. allow_beta: opt in to a version that the server calls a beta. max_streams: requests under way at once.
+    version: of the protocol. compression: True for the first algorithm that both sides have, a name
+    for that one (an error where the server or this machine does not have it), False or None for
+    none. startup_options: more options for STARTUP (DRIVER_NAME and the like). tablets_routing_v2:
+    agree on that extension where the server has it; who does so gives every EXECUTE its byte.
+    use_metadata_id: the same for SCYLLA_USE_METADATA_ID; who does so gives every EXECUTE of version
+    4 a result metadata id, as version 5 has it. cql_version: a version to insist on. allow_beta:
+    opt in to a version that the server calls a beta. max_streams: requests under way at once.
     """
 
     def __init__(
@@ -194,7 +208,9 @@ class ProtocolConnection:
     def receive(
         self, stream: int, opcode: int, flags: int, body: bytes, version: int | None = None
     ) -> list[Action]:
-        """What came in one envelope, during the handshake. The connection is of no more use after `VersionRefused` or `Failed`."""
+        """What came in one envelope, during the handshake. The connection is of no more use after
+        `VersionRefused` or `Failed`.
+        """
         if self.state in (State.NEW, State.READY, State.CLOSED):
             raise RuntimeError(
                 f"the handshake does not wait for a message: it is {self.state.value}"
@@ -222,12 +238,13 @@ class ProtocolConnection:
         self.state = State.CLOSED
         return [Failed(error)]
 
-    # -- one method for each entry of the table ------------------------------------------------------------------------------
+    # -- one method for each entry of the table ----------------------------------------------------
 
     def _on_supported(self, message: Any) -> list[Action]:
         self.supported = {**message.options, "CQL_VERSION": message.cql_versions}
         self.features = ProtocolFeatures.parse_from_supported(self.supported)
-        # These two change the form of EXECUTE: agreed on with a server, and not written, they make every one of them malformed.
+        # These two change the form of EXECUTE: agreed on with a server, and not written, they make
+        # every one of them malformed.
         self.features.tablets_routing_v2 &= self._tablets_routing_v2
         self.features.use_metadata_id &= self._use_metadata_id
         options = dict(self._startup_options)
@@ -240,7 +257,8 @@ class ProtocolConnection:
         startup: Action = self._send(
             opcodes.STARTUP, StartupMessage(cql_version, options).body(self.version)
         )
-        # Already the answer to STARTUP may be compressed (section 2.3.2); STARTUP itself never is, which `FrameWriter` sees to.
+        # Already the answer to STARTUP may be compressed (section 2.3.2); STARTUP itself never is,
+        # which `FrameWriter` sees to.
         return (
             [SetCompression(self.compression), startup]
             if self.compression is not None
@@ -313,7 +331,8 @@ class ProtocolConnection:
 def _refuses_version(message: ErrorMessage, version: int, asked: int) -> bool:
     """Whether an ERROR says that the server does not speak the version that it was asked in.
 
-    It comes in a version of the server's own, as a protocol error (Cassandra 4: code 0x000A) or a server error (some others).
+    It comes in a version of the server's own, as a protocol error (Cassandra 4: code 0x000A) or a
+    server error (some others).
     """
     if version != asked:
         return True

@@ -1,8 +1,10 @@
-"""What may answer which request: one table for the handshake, for programs' requests and for the engine's own.
+"""What may answer which request: one table for the handshake, for programs' requests and for the
+engine's own.
 
-A well-formed message that the protocol does not allow as an answer (native_protocol_v5.spec, sections 4.1.1 to 4.1.8) says that
-the two sides no longer agree on what is asked and answered on the connection: it is a `ProtocolError`, which closes it. ERROR
-answers every request, and is not in the table.
+A well-formed message that the protocol does not allow as an answer (native_protocol_v5.spec,
+sections 4.1.1 to 4.1.8) says that the two sides no longer agree on what is asked and answered on
+the connection: it is a `ProtocolError`, which closes it. ERROR answers every request, and is not in
+the table.
 """
 
 from __future__ import annotations
@@ -43,7 +45,8 @@ _SCHEMA_CHANGE: Answer = (RESULT, RESULT_KIND_SCHEMA_CHANGE)
 _DATA = frozenset({_VOID, _ROWS})
 _SCHEMA = _DATA | {_SCHEMA_CHANGE}
 
-# What a statement does, by its first word. Words that are not here may change the schema, and never the keyspace.
+# What a statement does, by its first word. Words that are not here may change the schema, and never
+# the keyspace.
 _STATEMENTS: dict[str, frozenset[Answer]] = {
     "USE": frozenset({_SET_KEYSPACE}),
     **dict.fromkeys(
@@ -66,7 +69,8 @@ ALLOWED: dict[int, frozenset[Answer]] = {
     opcodes.EXECUTE: _SCHEMA | {_SET_KEYSPACE},
 }
 
-# The first word behind blanks and comments; one character class at a time, so that no text takes long.
+# The first word behind blanks and comments; one character class at a time, so that no text takes
+# long.
 _FIRST_WORD = re.compile(
     r"(?:\s|--[^\n]*(?:\n|\Z)|//[^\n]*(?:\n|\Z)|/\*(?:[^*]|\*(?!/))*\*/)*(\w*)"
 )
@@ -102,7 +106,8 @@ def check_answer(
     """Check an answer by the parameters of `is_allowed`.
 
     :param endpoint: of the node that gave it.
-    :raises ProtocolError: if it may not answer the request. Names both and the node, but not the text, which may hold secrets.
+    :raises ProtocolError: if it may not answer the request. Names both and the node, but not the
+        text, which may hold secrets.
     """
     if is_allowed(request, text, opcode, kind):
         return

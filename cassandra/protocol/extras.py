@@ -1,4 +1,5 @@
-"""An envelope's flags, and what stands in front of a request's body for them: the one place that writes either.
+"""An envelope's flags, and what stands in front of a request's body for them: the one place that
+writes either.
 
 native_protocol_v5.spec, sections 2.4.1.2 (flags) and 3 ([bytes map], [bytes]).
 """
@@ -21,15 +22,19 @@ Payload = Mapping[str, bytes | bytearray | memoryview | None]
 
 
 def standing_flags(version: int) -> int:
-    """The flags of each request of a connection: servers refuse a beta version to who has not opted in by each envelope."""
+    """The flags of each request of a connection: servers refuse a beta version to who has not opted
+    in by each envelope.
+    """
     return USE_BETA_FLAG if version in ProtocolVersion.BETA_VERSIONS else 0
 
 
 def bytes_map(payload: Payload) -> bytes:
-    """`payload` as a [bytes map]: the form of a custom payload. None is null, a [bytes] of length -1.
+    """`payload` as a [bytes map]: the form of a custom payload. None is null, a [bytes] of length
+    -1.
 
     :raises TypeError: for what is no mapping of str to bytes or None.
-    :raises ValueError: for more than 65,535 entries, a key of more than 65,535 bytes or a value of more than 2 GiB.
+    :raises ValueError: for more than 65,535 entries, a key of more than 65,535 bytes or a value of
+        more than 2 GiB.
     """
     _check_size(payload)
     parts = [uint16_pack(len(payload))]

@@ -1,6 +1,7 @@
 """What a ScyllaDB node can do beyond the specification, parsed from its SUPPORTED options.
 
-The names are those of ScyllaDB's protocol-extensions document. An option that is there but cannot be read is taken as absent.
+The names are those of ScyllaDB's protocol-extensions document. An option that is there but cannot
+be read is taken as absent.
 """
 
 from __future__ import annotations
@@ -50,9 +51,10 @@ class LwtInfo(NamedTuple):
 class ProtocolFeatures:
     """The extensions that both sides of one connection have agreed on.
 
-    rate_limit_error: the code of that ERROR, None where the server has none. shard_id: the shard of this connection. sharding_info:
-    `ShardingInfo`. tablets_routing_v1, use_metadata_id: bool. tablets_routing_v2: bool; every EXECUTE then ends with a byte of the tablet's
-    version. lwt_info: `LwtInfo`.
+    rate_limit_error: the code of that ERROR, None where the server has none. shard_id: the shard of
+    this connection. sharding_info: `ShardingInfo`. tablets_routing_v1, use_metadata_id: bool.
+    tablets_routing_v2: bool; every EXECUTE then ends with a byte of the tablet's version. lwt_info:
+    `LwtInfo`.
     """
 
     __slots__ = (
@@ -143,7 +145,8 @@ def _lwt(supported: Options) -> LwtInfo | None:
     mask = _number(_settings(supported, LWT_ADD_METADATA_MARK).get(LWT_OPTIMIZATION_META_BIT_MASK))
     if mask is None:
         return None
-    # The mask may be written as a signed number; flags are compared as the unsigned 32 bits that they are.
+    # The mask may be written as a signed number; flags are compared as the unsigned 32 bits that
+    # they are.
     return LwtInfo(mask & 0xFFFFFFFF) if mask else None
 
 

@@ -1,14 +1,18 @@
-"""Frames: a byte stream cut into envelopes, and envelopes joined into bytes (native_protocol_v5.spec, section 2).
+"""Frames: a byte stream cut into envelopes, and envelopes joined into bytes
+(native_protocol_v5.spec, section 2).
 
-Theory of operation. `FrameReader` has two layers. The upper one, `_envelopes`, takes any run of bytes and consumes all of it:
-complete envelopes go out, a header or a body that is only begun is kept. With protocol 3 and 4 (and 5 before the handshake is
-done) the bytes from the network go straight there. With segments, the lower layer `_segments` first cuts the stream into
-segments, checks both checksums, inflates, and hands each payload up; a segment that is only begun stays in the block it was
-received in. A body is copied once, out of the block into the bytes object that is handed on. A large body that has begun is received
-in place: `get_buffer` offers the room that is left in it.
+Theory of operation. `FrameReader` has two layers. The upper one, `_envelopes`, takes any run of
+bytes and consumes all of it: complete envelopes go out, a header or a body that is only begun is
+kept. With protocol 3 and 4 (and 5 before the handshake is done) the bytes from the network go
+straight there. With segments, the lower layer `_segments` first cuts the stream into segments,
+checks both checksums, inflates, and hands each payload up; a segment that is only begun stays in
+the block it was received in. A body is copied once, out of the block into the bytes object that is
+handed on. A large body that has begun is received in place: `get_buffer` offers the room that is
+left in it.
 
-Lengths are checked before room is made for them. Every error is final: the stream has lost its place, so the reader raises the same
-error again for whatever comes later. The compiled twin is ``cassandra._accel.frame``.
+Lengths are checked before room is made for them. Every error is final: the stream has lost its
+place, so the reader raises the same error again for whatever comes later. The compiled twin is
+``cassandra._accel.frame``.
 """
 
 from __future__ import annotations
@@ -42,7 +46,8 @@ ENVELOPE_HEADER_SIZE = 9
 BLOCK_SIZE = 64 * 1024
 # Room for a segment of the largest size behind whatever was received with its head.
 _LARGE_BLOCK_SIZE = MAX_PAYLOAD + LZ4_HEADER_SIZE + TRAILER_SIZE + BLOCK_SIZE
-# What is missing of a body is received in place from this size on; below it, one more copy is cheaper than one more read.
+# What is missing of a body is received in place from this size on; below it, one more copy is
+# cheaper than one more read.
 _IN_PLACE_FROM = 32 * 1024
 
 _READABLE_VERSIONS = (3, 4, 5, 6)
@@ -53,10 +58,11 @@ _pack = envelope_header.pack
 class FrameReader:
     """Takes the bytes of one connection, in any slicing, and gives the envelopes that are complete.
 
-    version: of the envelopes to come; 0 accepts each that the driver can read. max_body: the largest body in bytes, compressed or
-    not. requests: read the direction that a server reads.
+    version: of the envelopes to come; 0 accepts each that the driver can read. max_body: the
+    largest body in bytes, compressed or not. requests: read the direction that a server reads.
 
-    Everything that takes bytes raises `ProtocolError` (`CrcException` for a checksum) and goes on raising it.
+    Everything that takes bytes raises `ProtocolError` (`CrcException` for a checksum) and goes on
+    raising it.
     """
 
     __slots__ = (
@@ -86,12 +92,14 @@ class FrameReader:
         self._segmented = False
         self._lz4 = False
         self._error: ProtocolError | None = None
-        # The upper layer: a header of which less than 9 bytes are there, or a body with `_filled` bytes of it.
+        # The upper layer: a header of which less than 9 bytes are there, or a body with `_filled`
+        # bytes of it.
         self._head = b""
         self._body: bytearray | None = None
         self._filled = 0
         self._opened = (0, 0, 0, 0)  # stream, opcode, flags, version of `_body`
-        # The lower layer: what is received and not consumed lies in _block[_start:_end]; the segment there has `_need` bytes.
+        # The lower layer: what is received and not consumed lies in _block[_start:_end]; the
+        # segment there has `_need` bytes.
         self._block: bytearray | None = None
         self._start = 0
         self._end = 0
@@ -99,7 +107,9 @@ class FrameReader:
         self._in_place = False
 
     def set_compression(self, algorithm: str | None) -> None:
-        """Expect bodies (version 3 and 4) or segments (5) compressed with "lz4" or "snappy"; `DependencyException` without it."""
+        """Expect bodies (version 3 and 4) or segments (5) compressed with "lz4" or "snappy";
+        `DependencyException` without it.
+        """
         self._compression = compression(algorithm) if algorithm is not None else None
         if self._segmented:
             self._use_segment_compression()
@@ -183,10 +193,12 @@ class FrameReader:
         if self._error is not None:
             raise self._error
 
-    # -- segments ----------------------------------------------------------------------------------------------------------
+    # -- segments ----------------------------------------------------------------------------------
 
     def _room(self, size: int) -> bytearray:
-        """The block, with room for `size` bytes behind `_end` and for the whole of the segment that is begun."""
+        """The block, with room for `size` bytes behind `_end` and for the whole of the segment that
+        is begun.
+        """
         block = self._block
         if block is None:
             block = self._block = bytearray(BLOCK_SIZE)
@@ -250,7 +262,7 @@ class FrameReader:
         assert algorithm.decompress_segment is not None
         return memoryview(algorithm.decompress_segment(payload, plain_size))
 
-    # -- envelopes ---------------------------------------------------------------------------------------------------------
+    # -- envelopes ---------------------------------------------------------------------------------
 
     def _envelopes(self, view: memoryview, out: list[Envelope]) -> None:
         """Consume all of `view`."""
@@ -333,7 +345,8 @@ class FrameReader:
             raise ProtocolError(
                 f"the peer does not speak the native protocol, or not a version that is known here: its message begins {head!r}"
             )
-        # A server that does not know the version of a STARTUP answers with an ERROR of its own version.
+        # A server that does not know the version of a STARTUP answers with an ERROR of its own
+        # version.
         if self._version not in (0, version) and (opcode != ERROR or self._segmented):
             raise ProtocolError(
                 f"a message of protocol version {version} came over a connection of version {self._version} "
@@ -348,8 +361,8 @@ class FrameReader:
 class FrameWriter:
     """Joins envelopes into one bytes object for each write to the network.
 
-    version: of the envelopes; requests of a beta version have the flag that opts in to it. max_body: the largest body in bytes. responses: write
-    the direction that a server writes.
+    version: of the envelopes; requests of a beta version have the flag that opts in to it.
+    max_body: the largest body in bytes. responses: write the direction that a server writes.
     """
 
     __slots__ = (
@@ -370,7 +383,9 @@ class FrameWriter:
         self.pending = 0
 
     def set_compression(self, algorithm: str | None) -> None:
-        """Compress bodies (version 3 and 4) or segments (5) with "lz4" or "snappy"; `DependencyException` without it."""
+        """Compress bodies (version 3 and 4) or segments (5) with "lz4" or "snappy";
+        `DependencyException` without it.
+        """
         self._compression = compression(algorithm) if algorithm is not None else None
         if self._segmented:
             self._check_compression()
@@ -389,7 +404,9 @@ class FrameWriter:
             )
 
     def add(self, stream: int, opcode: int, flags: int, body: bytes) -> None:
-        """Queue one envelope; ValueError, with nothing queued, for a body above the limit or a stream that is no signed 16 bits."""
+        """Queue one envelope; ValueError, with nothing queued, for a body above the limit or a
+        stream that is no signed 16 bits.
+        """
         if not isinstance(body, bytes):
             raise TypeError(f"a body is {body!r} ({type(body).__name__}); it has to be bytes")
         size = len(body)

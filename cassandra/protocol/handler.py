@@ -1,8 +1,10 @@
-"""Protocol handlers: the public place to change how messages become bytes and bytes become messages.
+"""Protocol handlers: the public place to change how messages become bytes and bytes become
+messages.
 
-A program subclasses `_ProtocolHandler` (or `ProtocolHandler`), overrides `encode_message` or `decode_message` as class methods, or gives it
-another `message_types_by_opcode`, and sets it as `Session.client_protocol_handler`. A session with the stock handler never comes
-through here: the engine builds bodies and decodes messages directly, to the same bytes and objects.
+A program subclasses `_ProtocolHandler` (or `ProtocolHandler`), overrides `encode_message` or
+`decode_message` as class methods, or gives it another `message_types_by_opcode`, and sets it as
+`Session.client_protocol_handler`. A session with the stock handler never comes through here: the
+engine builds bodies and decodes messages directly, to the same bytes and objects.
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ class ProtocolHandlerBase:
     ) -> bytes:
         """The envelope of `msg`: header and body.
 
-        compressor: applied to the body before version 5, where segments compress. Raises `UnsupportedOperation` for what the version cannot carry.
+        compressor: applied to the body before version 5, where segments compress. Raises
+        `UnsupportedOperation` for what the version cannot carry.
         """
         opcode, flags, body = encode_request(
             msg, protocol_version, protocol_features, allow_beta_protocol_version
@@ -63,8 +66,9 @@ class ProtocolHandlerBase:
     ) -> Any:
         """The message in `body`.
 
-        decompressor: applied before version 5 where the flag is set. result_metadata: the `ResultMetadata` (or a list of column metadata)
-        remembered for the prepared statement that this answers. Raises `ProtocolError` for malformed bytes.
+        decompressor: applied before version 5 where the flag is set. result_metadata: the
+        `ResultMetadata` (or a list of column metadata) remembered for the prepared statement that
+        this answers. Raises `ProtocolError` for malformed bytes.
         """
         if flags & COMPRESSED_FLAG and not ProtocolVersion.uses_segments(protocol_version):
             if decompressor is None:
@@ -100,7 +104,9 @@ class ProtocolHandler(ProtocolHandlerBase):
 
 
 class LazyProtocolHandler(ProtocolHandlerBase):
-    """Rows are decoded while they are walked; ``parsed_rows`` is an iterator from the first row at each access."""
+    """Rows are decoded while they are walked; ``parsed_rows`` is an iterator from the first row at
+    each access.
+    """
 
     @classmethod
     def _adapt(cls, message: Any) -> Any:
@@ -108,7 +114,8 @@ class LazyProtocolHandler(ProtocolHandlerBase):
 
 
 class NumpyProtocolHandler(ProtocolHandlerBase):
-    """Rows as columns: ``parsed_rows`` is a list with one dict for the page, of a NumPy array for each column (see `columnar`).
+    """Rows as columns: ``parsed_rows`` is a list with one dict for the page, of a NumPy array for
+    each column (see `columnar`).
 
     Use it with `cassandra.query.tuple_factory`. Raises `DependencyException` where NumPy is absent.
     """

@@ -1,8 +1,11 @@
-"""Numbers of the native protocol (native_protocol_v5.spec, sections 2.4.1, 4.1.4 and 4.2.5): one place for both directions."""
+"""Numbers of the native protocol (native_protocol_v5.spec, sections 2.4.1, 4.1.4 and 4.2.5): one
+place for both directions.
+"""
 
 from __future__ import annotations
 
-# Opcodes, section 2.4.1.4. CREDENTIALS (0x04) is version 1 only; REVISE_REQUEST and the like belong to other servers.
+# Opcodes, section 2.4.1.4. CREDENTIALS (0x04) is version 1 only; REVISE_REQUEST and the like belong
+# to other servers.
 ERROR = 0x00
 STARTUP = 0x01
 READY = 0x02

@@ -1,4 +1,6 @@
-"""What QUERY, EXECUTE and BATCH have in common besides their statement (native_protocol_v5.spec, section 4.1.4)."""
+"""What QUERY, EXECUTE and BATCH have in common besides their statement (native_protocol_v5.spec,
+section 4.1.4).
+"""
 
 from __future__ import annotations
 
@@ -9,9 +11,11 @@ from typing import Any
 class QueryParams:
     """The <query_parameters> of one request.
 
-    consistency: level of the operation. values: a `ValuesBlock`, or a sequence of bytes, None (null) and UNSET_VALUE; None for no
-    values at all. value_names: a name for each value, QUERY only. page_size: rows; None for no paging. paging_state: as the
-    previous page gave it. timestamp: microseconds since the epoch. keyspace, now_in_seconds (seconds since the epoch): version 5.
+    consistency: level of the operation. values: a `ValuesBlock`, or a sequence of bytes, None
+    (null) and UNSET_VALUE; None for no values at all. value_names: a name for each value, QUERY
+    only. page_size: rows; None for no paging. paging_state: as the previous page gave it.
+    timestamp: microseconds since the epoch. keyspace, now_in_seconds (seconds since the epoch):
+    version 5.
     """
 
     __slots__ = (

@@ -1,8 +1,9 @@
 """The notations of the native protocol (native_protocol_v5.spec, section 3), read from bytes.
 
-`Cursor` reads a message body in memory. It never reads past the end: a length that the body does not hold raises
-`ProtocolError`, and so does text that is not UTF-8. The `read_*` and `write_*` functions over file-like objects, which other
-code may use to build messages of its own, are in `cassandra.protocol.fileio`.
+`Cursor` reads a message body in memory. It never reads past the end: a length that the body does
+not hold raises `ProtocolError`, and so does text that is not UTF-8. The `read_*` and `write_*`
+functions over file-like objects, which other code may use to build messages of its own, are in
+`cassandra.protocol.fileio`.
 """
 
 from __future__ import annotations
@@ -120,7 +121,8 @@ class Cursor:
         return self.take(self.short())
 
     def _many(self, item: Callable[[], Any]) -> list[Any]:
-        # Each item takes two bytes at least, so a claimed count is bounded by what is there before anything is made of it.
+        # Each item takes two bytes at least, so a claimed count is bounded by what is there before
+        # anything is made of it.
         count = self.short()
         if count * 2 > len(self.data) - self.pos:
             raise ProtocolError(

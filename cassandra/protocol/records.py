@@ -1,4 +1,6 @@
-"""Rows by name: what mappings and objects have for the bind markers of a statement. Both twins of `bind` use it."""
+"""Rows by name: what mappings and objects have for the bind markers of a statement. Both twins of
+`bind` use it.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +26,17 @@ def declared_fields(kind: Any) -> tuple[str, ...] | None:
     """The names of the fields of a dataclass or an attrs class; None for other classes."""
     fields: Any = getattr(kind, "__dataclass_fields__", None)
     if fields is not None:
-        # As dataclasses.fields() does it, which is there wherever a dataclass is: pseudo-fields (ClassVar, InitVar) do not count.
+        # As dataclasses.fields() does it, which is there wherever a dataclass is: pseudo-fields
+        # (ClassVar, InitVar) do not count.
         return tuple(field.name for field in sys.modules["dataclasses"].fields(kind))
     fields = getattr(kind, "__attrs_attrs__", None)
     return None if fields is None else tuple(field.name for field in fields)
 
 
 def is_record(values: object) -> bool:
-    """Whether `values` may be an object whose attributes are the values, rather than a sequence or a mapping of them."""
+    """Whether `values` may be an object whose attributes are the values, rather than a sequence or
+    a mapping of them.
+    """
     kind: Any = type(values)
     if declared_fields(kind) is not None:
         return True
@@ -45,12 +50,15 @@ def is_record(values: object) -> bool:
 def values_of(
     row: Any, names: Sequence[str], version: int, key: Sequence[int] | None = None
 ) -> tuple[Any, ...]:
-    """The values of `row` for the bind markers called `names`, in their order; what it does not have is UNSET_VALUE.
+    """The values of `row` for the bind markers called `names`, in their order; what it does not
+    have is UNSET_VALUE.
 
-    A mapping and an instance of a dataclass or attrs class give values by name, and must have no names that no marker has
-    (ValueError). Any other object that is no sequence gives its attributes; those that no marker has are not looked at. Fields of attrs
-    and pydantic go by their alias as well. A sequence or iterable gives values by position. key: the markers of the partition key, which must not be left out (ValueError); before
-    protocol version 4 no marker may be (KeyError). Raises TypeError for what is none of these.
+    A mapping and an instance of a dataclass or attrs class give values by name, and must have no
+    names that no marker has (ValueError). Any other object that is no sequence gives its
+    attributes; those that no marker has are not looked at. Fields of attrs and pydantic go by their
+    alias as well. A sequence or iterable gives values by position. key: the markers of the
+    partition key, which must not be left out (ValueError); before protocol version 4 no marker may
+    be (KeyError). Raises TypeError for what is none of these.
     """
     kind: Any = type(row)
     if isinstance(row, (str, bytes, bytearray)):
@@ -121,7 +129,9 @@ def _refuse(row: Any, why: str = "") -> NoReturn:
 
 
 def locate_row(error: Exception, index: int) -> None:
-    """Put the number of the row in front of the message of `error`, which the caller then raises again."""
+    """Put the number of the row in front of the message of `error`, which the caller then raises
+    again.
+    """
     if isinstance(error, (EncodeTypeError, EncodeValueError)) or type(error) not in _OUR_OWN:
         locate(error, f"row {index}")
     else:

@@ -9,7 +9,8 @@ from typing import Any
 
 from cassandra._bounded import Bounded, text_size
 
-# Making a class costs some 40 us, so they are kept; a program whose statements name ever new columns starts afresh at the bound.
+# Making a class costs some 40 us, so they are kept; a program whose statements name ever new
+# columns starts afresh at the bound.
 _CLASS_BYTES = 4000
 _FIELD_BYTES = 400
 _classes: Bounded[tuple[str, ...], type[Any]] = Bounded(1024, 1 << 25)
@@ -27,7 +28,8 @@ def clean_column_name(name: str) -> str:
 def row_class(names: Sequence[str]) -> type[Any]:
     """The named tuple class `Row` for columns of these names.
 
-    A name that is no identifier even when cleaned, is a keyword or comes twice becomes ``_N`` with the column's position from 0.
+    A name that is no identifier even when cleaned, is a keyword or comes twice becomes ``_N`` with
+    the column's position from 0.
     """
     key = tuple(names)
     found = _classes.get(key)

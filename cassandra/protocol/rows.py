@@ -1,8 +1,10 @@
-"""Row plans: the decoder of a page of rows, resolved once for a list of columns (native_protocol_v5.spec, section 4.2.5.2).
+"""Row plans: the decoder of a page of rows, resolved once for a list of columns
+(native_protocol_v5.spec, section 4.2.5.2).
 
-A page is row_count times a [bytes] for each column. A plan reads it in one pass into tuples, named tuples, dicts or columns. Every
-length is checked against what is left of the body; an error names the row (from 0) and the column, and leaves the connection
-alone. The compiled twin is ``cassandra._accel.rows``.
+A page is row_count times a [bytes] for each column. A plan reads it in one pass into tuples, named
+tuples, dicts or columns. Every length is checked against what is left of the body; an error names
+the row (from 0) and the column, and leaves the connection alone. The compiled twin is
+``cassandra._accel.rows``.
 """
 
 from __future__ import annotations
@@ -142,7 +144,9 @@ _EMPTY_IS_VALUE = object()
 
 
 def _field(body: bytes, pos: int) -> tuple[int, bytes, int]:
-    """(size, bytes, where the next one begins) of the [bytes] at `pos`; the size of a null is negative."""
+    """(size, bytes, where the next one begins) of the [bytes] at `pos`; the size of a null is
+    negative.
+    """
     size: int = _int32_at(body, pos)[0]
     pos += 4
     if size <= 0:
@@ -156,11 +160,12 @@ def _field(body: bytes, pos: int) -> tuple[int, bytes, int]:
 def shared_columns(
     readers: Sequence[Callable[[bytes], Any]], body: bytes, offset: int, row_count: int
 ) -> list[list[Any]]:
-    """A page by columns, for pages in which most rows say the same: a list of values for each column.
+    """A page by columns, for pages in which most rows say the same: a list of values for each
+    column.
 
-    readers: for each column what makes a value of its bytes. It is not asked for null, which is None, and not for what equals the
-    value of the row before: that is the same object. DecodeError where a value goes past the end of the page; errors of readers are
-    raised as they are.
+    readers: for each column what makes a value of its bytes. It is not asked for null, which is
+    None, and not for what equals the value of the row before: that is the same object. DecodeError
+    where a value goes past the end of the page; errors of readers are raised as they are.
     """
     check_row_count(len(body), offset, row_count, len(readers))
     columns: list[list[Any]] = [[] for _ in readers]
@@ -193,7 +198,9 @@ def _empty_of(codec: Any) -> Any:
 
 
 def check_row_count(size: int, offset: int, row_count: int, column_count: int) -> None:
-    """Refuse a row count that the body cannot hold, before anything is made for it: a column takes four bytes at least."""
+    """Refuse a row count that the body cannot hold, before anything is made for it: a column takes
+    four bytes at least.
+    """
     if (
         offset < 0
         or row_count < 0

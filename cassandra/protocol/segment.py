@@ -1,7 +1,9 @@
-"""Segments: the checksummed outer frames of protocol 5 (native_protocol_v5.spec, sections 2.1 and 2.2).
+"""Segments: the checksummed outer frames of protocol 5 (native_protocol_v5.spec, sections 2.1 and
+2.2).
 
-A segment is a header, the header's CRC24, a payload of at most 131,071 bytes and the payload's CRC32. The header's integers are
-little-endian, the envelopes inside stay big-endian. The compiled twin is ``cassandra._accel.segment``.
+A segment is a header, the header's CRC24, a payload of at most 131,071 bytes and the payload's
+CRC32. The header's integers are little-endian, the envelopes inside stay big-endian. The compiled
+twin is ``cassandra._accel.segment``.
 """
 
 from __future__ import annotations
@@ -70,7 +72,9 @@ def encode_segment(payload: bytes, self_contained: bool) -> bytes:
 
 
 def encode_lz4_segment(payload: bytes, self_contained: bool, algorithm: BodyCompression) -> bytes:
-    """One segment of the LZ4 format; a payload that does not shrink is stored as is, with an uncompressed length of 0."""
+    """One segment of the LZ4 format; a payload that does not shrink is stored as is, with an
+    uncompressed length of 0.
+    """
     size = 0
     stored = payload
     if len(payload) >= WORTH_COMPRESSING and algorithm.compress_segment is not None:
@@ -91,7 +95,9 @@ def encode_lz4_segment(payload: bytes, self_contained: bool, algorithm: BodyComp
 def decode_header(
     data: bytes | bytearray | memoryview, offset: int, lz4: bool
 ) -> tuple[int, int, bool]:
-    """(payload bytes on the wire, uncompressed bytes or 0 where stored as is, self-contained); `CrcException` on damage."""
+    """(payload bytes on the wire, uncompressed bytes or 0 where stored as is, self-contained);
+    `CrcException` on damage.
+    """
     length = 5 if lz4 else 3
     head = int.from_bytes(data[offset : offset + length], "little")
     expected = int.from_bytes(data[offset + length : offset + length + 3], "little")
@@ -117,8 +123,8 @@ def check_payload(payload: bytes | bytearray | memoryview, expected: int) -> Non
 def encode_envelopes(envelopes: Sequence[bytes], algorithm: BodyCompression | None) -> bytes:
     """All `envelopes`, in order, in as few segments as they fit.
 
-    Small ones share a self-contained segment. One that is larger than a payload is cut into segments that are not
-    self-contained, which it shares with no other (section 1).
+    Small ones share a self-contained segment. One that is larger than a payload is cut into
+    segments that are not self-contained, which it shares with no other (section 1).
     """
     parts: list[bytes] = []
     waiting: list[bytes] = []

@@ -1,13 +1,15 @@
 """Stream ids of one connection: lowest free id first, so that the ids in use stay few and small.
 
-Which request a stream belongs to is known to whoever keeps the requests; an answer on a stream that has none is found there.
+Which request a stream belongs to is known to whoever keeps the requests; an answer on a stream that
+has none is found there.
 """
 
 from __future__ import annotations
 
 from heapq import heappop, heappush
 
-MAX_STREAMS = 32768  # [short], and negative ids belong to the server (native_protocol_v5.spec, section 2.4.1.3)
+# [short], and negative ids belong to the server (native_protocol_v5.spec, section 2.4.1.3)
+MAX_STREAMS = 32768
 
 
 class StreamIds:

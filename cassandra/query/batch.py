@@ -26,7 +26,9 @@ _routing_key_of: Any = Statement.routing_key.fget  # type: ignore[attr-defined]
 
 
 class BatchType:
-    """LOGGED batches are applied whole or not at all, UNLOGGED ones statement by statement; COUNTER is for counters."""
+    """LOGGED batches are applied whole or not at all, UNLOGGED ones statement by statement; COUNTER
+    is for counters.
+    """
 
     LOGGED: BatchType
     UNLOGGED: BatchType
@@ -71,7 +73,8 @@ class BoundRows:
 
 
 class TextRows:
-    """Entries of a batch: rows of a text with bind markers, which is prepared when the batch is executed.
+    """Entries of a batch: rows of a text with bind markers, which is prepared when the batch is
+    executed.
 
     keyspace: of the `SimpleStatement`, for names without one. rows: as they were given.
     """
@@ -108,11 +111,12 @@ def bind_rows(prepared: PreparedStatement, rows: Any) -> RowsBlock:
 
 
 class BatchStatement(Statement):
-    """A batch of simple and prepared statements; the first one with a routing key decides where it goes.
+    """A batch of simple and prepared statements; the first one with a routing key decides where it
+    goes.
 
-    Rows of prepared statements are bound when they are added, straight into one buffer. Texts with bind markers and parameters are
-    prepared, once each and at the same time, when the batch is executed. It may be executed again, and added to after that; adding is for
-    one thread at a time.
+    Rows of prepared statements are bound when they are added, straight into one buffer. Texts with
+    bind markers and parameters are prepared, once each and at the same time, when the batch is
+    executed. It may be executed again, and added to after that; adding is for one thread at a time.
     """
 
     __slots__ = (
@@ -146,7 +150,8 @@ class BatchStatement(Statement):
         self._entries: list[Entry] = []
         self._count = 0
         self._reserved = 0
-        # The last entry, while rows may still be added to it. A request that has been made of it closes it: its values never change.
+        # The last entry, while rows may still be added to it. A request that has been made of it
+        # closes it: its values never change.
         self._open: BoundRows | TextRows | None = None
         self._routed_by: BoundRows | None = None
         self._named_by: str | None = (
@@ -170,7 +175,9 @@ class BatchStatement(Statement):
         return found
 
     def sealed_entries(self) -> tuple[Entry, ...]:
-        """The entries as they are stored, for a request; what is added from now on leaves them as they are."""
+        """The entries as they are stored, for a request; what is added from now on leaves them as
+        they are.
+        """
         self._open = None
         return tuple(self._entries)
 
@@ -195,7 +202,9 @@ class BatchStatement(Statement):
 
     @property
     def own_keyspace(self) -> str | None:
-        """The keyspace for names without one, where it was set; not one that a prepared statement's table is in."""
+        """The keyspace for names without one, where it was set; not one that a prepared statement's
+        table is in.
+        """
         return None if self.keyspace is self._named_by else self.keyspace
 
     def add(
@@ -205,11 +214,13 @@ class BatchStatement(Statement):
     ) -> BatchStatement:
         """Append one statement with its parameters; returns self.
 
-        parameters: a sequence, a mapping or an object with attributes, as for `Session.execute`. Those of a text with ``%s`` are
-        written into it; a text with ``?`` or ``:name`` is prepared when the batch is executed.
+        parameters: a sequence, a mapping or an object with attributes, as for `Session.execute`.
+        Those of a text with ``%s`` are written into it; a text with ``?`` or ``:name`` is prepared
+        when the batch is executed.
 
-        Raises ValueError beyond 65,535 statements and for parameters of a statement that is bound already, TypeError for what
-        is not a statement, and what binding raises; the batch is then as it was.
+        Raises ValueError beyond 65,535 statements and for parameters of a statement that is bound
+        already, TypeError for what is not a statement, and what binding raises; the batch is then
+        as it was.
         """
         count = self._count
         if count >= MAX_STATEMENTS:
@@ -276,7 +287,8 @@ class BatchStatement(Statement):
         self._adopt(statement)
 
     def _add_to_text(self, statement: str | SimpleStatement, text: str, parameters: Any) -> None:
-        # Bound when the batch is executed: what the program does with its list until then changes nothing.
+        # Bound when the batch is executed: what the program does with its list until then changes
+        # nothing.
         parameters = snapshot(parameters)
         last = self._open
         keyspace = None if isinstance(statement, str) else statement.keyspace
@@ -329,17 +341,20 @@ class BatchStatement(Statement):
     def add_many(
         self, statement: str | SimpleStatement | PreparedStatement, rows: Any
     ) -> BatchStatement:
-        """Append `statement` once for each of `rows`, which are bound all at once into one buffer; returns self.
+        """Append `statement` once for each of `rows`, which are bound all at once into one buffer;
+        returns self.
 
-        statement: a prepared statement, or a text with bind markers, which is prepared when the batch is executed (errors in the
-        rows are raised then). rows: an iterable of rows, each a sequence, a mapping, a dataclass instance or an object with
-        attributes; or a table with a column for each bind marker, by name: a structured NumPy array, a pandas DataFrame, an Arrow
-        table or record batch, or anything that gives itself as Arrow data; or a NumPy array of two dimensions, by position. What a table
-        lacks is null; NaN is a value for float and double, and null for other types.
+        statement: a prepared statement, or a text with bind markers, which is prepared when the
+        batch is executed (errors in the rows are raised then). rows: an iterable of rows, each a
+        sequence, a mapping, a dataclass instance or an object with attributes; or a table with a
+        column for each bind marker, by name: a structured NumPy array, a pandas DataFrame, an Arrow
+        table or record batch, or anything that gives itself as Arrow data; or a NumPy array of two
+        dimensions, by position. What a table lacks is null; NaN is a value for float and double,
+        and null for other types.
 
-        Raises ValueError beyond 65,535 statements, for unknown and missing columns and for values out of range, TypeError for
-        values of the wrong type and for what is not rows. The message has the number of the row, from 0, and the column; the
-        batch is then as it was.
+        Raises ValueError beyond 65,535 statements, for unknown and missing columns and for values
+        out of range, TypeError for values of the wrong type and for what is not rows. The message
+        has the number of the row, from 0, and the column; the batch is then as it was.
         """
         if isinstance(statement, PreparedStatement):
             bound = BoundRows(statement, bind_rows(statement, rows))
@@ -365,9 +380,11 @@ class BatchStatement(Statement):
         return self
 
     def reserve(self, n: int) -> BatchStatement:
-        """Say that the batch will hold `n` statements, so that room for their values is made at once; returns self.
+        """Say that the batch will hold `n` statements, so that room for their values is made at
+        once; returns self.
 
-        Worth it before many calls of `add` with one prepared statement; `add_many` knows by itself. ValueError beyond 65,535.
+        Worth it before many calls of `add` with one prepared statement; `add_many` knows by itself.
+        ValueError beyond 65,535.
         """
         if isinstance(n, bool) or not isinstance(n, int):
             raise TypeError(f"n must be a number of statements, but is {n!r}")

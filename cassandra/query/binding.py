@@ -1,7 +1,7 @@
 """The bound statement of a prepared one, in Python: the reference of `cassandra._accel.binding`.
 
-Most requests begin here: the statement is made without the call of its class, whose checks the prepared statement's settings have
-passed.
+Most requests begin here: the statement is made without the call of its class, whose checks the
+prepared statement's settings have passed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ _new = object.__new__
 
 
 def bind(prepared: PreparedStatement, values: Any) -> BoundStatement:
-    """A `BoundStatement` with these values: by position, or by column name (see `BoundStatement.bind`)."""
+    """A `BoundStatement` with these values: by position, or by column name (see
+    `BoundStatement.bind`).
+    """
     bound = _new(BoundStatement)
     bound.prepared_statement = prepared
     bound.block = None

@@ -34,7 +34,8 @@ class BoundStatement(Statement):
         keyspace: str | None = None,
         custom_payload: Mapping[str, bytes | None] | None = None,
     ) -> None:
-        # Not through Statement.__init__, whose checks the prepared statement's settings have passed: this is a hot path.
+        # Not through Statement.__init__, whose checks the prepared statement's settings have
+        # passed: this is a hot path.
         prepared = self.prepared_statement = prepared_statement
         self.block = None
         self.retry_policy = retry_policy if retry_policy is not None else prepared.retry_policy
@@ -59,10 +60,12 @@ class BoundStatement(Statement):
     def bind(self, values: Any) -> BoundStatement:
         """Serialize `values` and keep them; returns self.
 
-        values: a sequence by position, a mapping by column name, or an object by its attributes. An instance of a dataclass or an
-        attrs class must have no field that is not a bind marker; of any other object, attributes that no marker has are not looked
-        at. A missing value is "not set" on protocol v4 and later and leaves the column as it is; on v3 it is an error. Raises ValueError for values that are too many or not known, TypeError or ValueError that
-        names the column for a value that does not fit its type.
+        values: a sequence by position, a mapping by column name, or an object by its attributes. An
+        instance of a dataclass or an attrs class must have no field that is not a bind marker; of
+        any other object, attributes that no marker has are not looked at. A missing value is "not
+        set" on protocol v4 and later and leaves the column as it is; on v3 it is an error. Raises
+        ValueError for values that are too many or not known, TypeError or ValueError that names the
+        column for a value that does not fit its type.
         """
         prepared = self.prepared_statement
         if values is None:
@@ -94,7 +97,9 @@ class BoundStatement(Statement):
 
     @property
     def routing_key(self) -> bytes | None:
-        """The serialized partition key, from the bound values; None where they do not hold all of it."""
+        """The serialized partition key, from the bound values; None where they do not hold all of
+        it.
+        """
         if self._routing_key is not None:
             return Statement.routing_key.fget(self)  # type: ignore[attr-defined, no-any-return]
         indexes = self.prepared_statement.routing_key_indexes

@@ -1,8 +1,10 @@
-"""Which kind of parameters a query's text has: bind markers for the server, or placeholders for the client.
+"""Which kind of parameters a query's text has: bind markers for the server, or placeholders for the
+client.
 
-``?`` and ``:name`` are bind markers: such a text is prepared. ``%s`` and ``%(name)s`` are placeholders that the client writes
-literals at. The scanner looks at neither strings, quoted names, comments nor ``$$`` bodies. A colon between a word or literal and a
-value inside braces belongs to the literal of a map or a user-defined type (CQL, section "Constants").
+``?`` and ``:name`` are bind markers: such a text is prepared. ``%s`` and ``%(name)s`` are
+placeholders that the client writes literals at. The scanner looks at neither strings, quoted names,
+comments nor ``$$`` bodies. A colon between a word or literal and a value inside braces belongs to
+the literal of a map or a user-defined type (CQL, section "Constants").
 """
 
 from __future__ import annotations

@@ -14,9 +14,11 @@ __all__ = ["PreparedStatement"]
 
 
 class PreparedStatement:
-    """A statement that the servers know by its id. Made by `Session.prepare`; bind it with `bind` or by executing it.
+    """A statement that the servers know by its id. Made by `Session.prepare`; bind it with `bind`
+    or by executing it.
 
-    Safe to share between threads. The settings given here are taken over by each statement bound from it.
+    Safe to share between threads. The settings given here are taken over by each statement bound
+    from it.
     """
 
     __slots__ = (
@@ -74,7 +76,8 @@ class PreparedStatement:
         self.is_idempotent = False
         self.vector_type: str | None = None
         self._is_lwt = is_lwt
-        # One attribute for both, so that a reader never sees the id of one version with the columns of another.
+        # One attribute for both, so that a reader never sees the id of one version with the columns
+        # of another.
         self.result_metadata_and_id: tuple[Any, bytes | None] = (
             result_metadata,
             result_metadata_id,
@@ -92,7 +95,9 @@ class PreparedStatement:
         )
 
     def require_key(self, named: Mapping[str, Any], listed: Sequence[Any]) -> None:
-        """ValueError that names the columns of the partition key for which neither `named` nor `listed` has a value."""
+        """ValueError that names the columns of the partition key for which neither `named` nor
+        `listed` has a value.
+        """
         missing = [
             self.column_metadata[i].name
             for i in self.routing_key_indexes or ()

@@ -17,9 +17,11 @@ V = TypeVar("V")
 
 
 class RecentlyUsed(Generic[K, V]):
-    """At most `size` entries, whose keys' texts have at most `most_bytes` in all; safe to use from any thread.
+    """At most `size` entries, whose keys' texts have at most `most_bytes` in all; safe to use from
+    any thread.
 
-    The text of a statement stands in its key, in what is kept of it and in what its columns are called: three times, about.
+    The text of a statement stands in its key, in what is kept of it and in what its columns are
+    called: three times, about.
     """
 
     __slots__ = ("__weakref__", "_entries", "_lock", "held", "most_bytes", "size")

@@ -1,7 +1,8 @@
 """Row factories: how the rows of a result look.
 
-A factory is called as ``factory(column_names, rows)`` with a sequence of tuples and gives the rows that the caller sees. The four of
-this module are known to the decoder (`row_plan_method`), which then makes their rows straight from the bytes.
+A factory is called as ``factory(column_names, rows)`` with a sequence of tuples and gives the rows
+that the caller sees. The four of this module are known to the decoder (`row_plan_method`), which
+then makes their rows straight from the bytes.
 """
 
 from __future__ import annotations
@@ -38,8 +39,9 @@ def tuple_factory(colnames: Sequence[str], rows: Any) -> Any:
 def named_tuple_factory(colnames: Sequence[str], rows: Rows) -> list[Any]:
     """Each row as a named tuple, the default.
 
-    Names that are no attribute names are cleaned (``count(*)`` is ``count``); one that cannot be, and one that comes twice, is ``_N`` by its
-    position. The class is made once for each list of column names.
+    Names that are no attribute names are cleaned (``count(*)`` is ``count``); one that cannot be,
+    and one that comes twice, is ``_N`` by its position. The class is made once for each list of
+    column names.
     """
     make = row_class(tuple(colnames))._make
     return [make(row) for row in rows]
@@ -58,7 +60,9 @@ def ordered_dict_factory(colnames: Sequence[str], rows: Rows) -> list[OrderedDic
 
 
 class PseudoNamedTupleRow:
-    """A row over an `OrderedDict` with the fields as attributes; for rows of more columns than suit a named tuple."""
+    """A row over an `OrderedDict` with the fields as attributes; for rows of more columns than suit
+    a named tuple.
+    """
 
     def __init__(self, ordered_dict: OrderedDict[str, Any]) -> None:
         self._dict = ordered_dict

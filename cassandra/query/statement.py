@@ -33,10 +33,12 @@ FETCH_SIZE_UNSET: Any = _FetchSizeUnset()
 class Statement:
     """Base of all statements.
 
-    `consistency_level`, `serial_consistency_level`, `retry_policy` and `fetch_size` (rows a page, None for no paging) override
-    what the execution profile and the session say. `is_idempotent` says that executing it twice does no harm; only then is it
-    retried after it may have been executed, or speculated on. `vector_type` overrides the session's `default_vector_type`. `keyspace` serves routing, and on protocol v5 it is the keyspace
-    that unqualified names belong to.
+    `consistency_level`, `serial_consistency_level`, `retry_policy` and `fetch_size` (rows a page,
+    None for no paging) override what the execution profile and the session say. `is_idempotent`
+    says that executing it twice does no harm; only then is it retried after it may have been
+    executed, or speculated on. `vector_type` overrides the session's `default_vector_type`.
+    `keyspace` serves routing, and on protocol v5 it is the keyspace that unqualified names belong
+    to.
     """
 
     __slots__ = (
@@ -83,9 +85,11 @@ class Statement:
 
     @property
     def routing_key(self) -> bytes | None:
-        """The serialized partition key; a sequence of components that was set is joined as the server does it.
+        """The serialized partition key; a sequence of components that was set is joined as the
+        server does it.
 
-        :raises ValueError: one of several components has more than 65,535 bytes, which no server takes.
+        :raises ValueError: one of several components has more than 65,535 bytes, which no server
+            takes.
         """
         key = self._routing_key
         if key is None or isinstance(key, bytes):
@@ -103,7 +107,9 @@ class Statement:
 
     @property
     def serial_consistency_level(self) -> int | None:
-        """SERIAL or LOCAL_SERIAL: the level of a lightweight transaction's first phase. None leaves it to the server."""
+        """SERIAL or LOCAL_SERIAL: the level of a lightweight transaction's first phase. None leaves
+        it to the server.
+        """
         return self._serial_consistency_level
 
     @serial_consistency_level.setter
@@ -125,7 +131,9 @@ class Statement:
 
 
 class SimpleStatement(Statement):
-    """A query as text. Its parameters, ``%s`` or ``%(name)s``, are written into the text by the client."""
+    """A query as text. Its parameters, ``%s`` or ``%(name)s``, are written into the text by the
+    client.
+    """
 
     __slots__ = ("_query_string",)
 
@@ -170,7 +178,9 @@ class SimpleStatement(Statement):
 
 
 class HostTargetingStatement:
-    """Any statement, with the host that `DefaultLoadBalancingPolicy` should try first. All else is the inner statement's."""
+    """Any statement, with the host that `DefaultLoadBalancingPolicy` should try first. All else is
+    the inner statement's.
+    """
 
     def __init__(self, inner_statement: Any, target_host: Any) -> None:
         self.inner_statement = inner_statement
@@ -184,7 +194,9 @@ _DEFAULT_ENCODER = Encoder()
 
 
 class InterpolatedText(str):
-    """A statement's text with values written into it. `template` is the text without them, for messages and logs."""
+    """A statement's text with values written into it. `template` is the text without them, for
+    messages and logs.
+    """
 
     __slots__ = ("template",)
 
@@ -203,7 +215,8 @@ def bind_params(
 ) -> str:
     """`query` with its ``%s`` or ``%(name)s`` replaced by CQL literals of `params`.
 
-    Raises TypeError or ValueError that names the query's head where the placeholders and the parameters do not match.
+    Raises TypeError or ValueError that names the query's head where the placeholders and the
+    parameters do not match.
     """
     encode: Callable[[Any], str] = (encoder or _DEFAULT_ENCODER).cql_encode_all_types
     if isinstance(params, (str, bytes)):
@@ -233,7 +246,9 @@ def bind_params(
 
 
 def query_head(query: Any, size: int = 60) -> str:
-    """Return the beginning of a statement's text, quoted, for messages: without values that were written into it."""
+    """Return the beginning of a statement's text, quoted, for messages: without values that were
+    written into it.
+    """
     if isinstance(query, InterpolatedText):
         query = query.template
     text = " ".join(str(query).split())

@@ -28,8 +28,8 @@ class TraceUnavailable(DriverException):
 class QueryTrace:
     """What the servers did for one request; `populate` reads it.
 
-    `duration` and `started_at` are timedelta and datetime, `coordinator` and `client` addresses, `parameters` the request's own, and
-    `events` a list of `TraceEvent`.
+    `duration` and `started_at` are timedelta and datetime, `coordinator` and `client` addresses,
+    `parameters` the request's own, and `events` a list of `TraceEvent`.
     """
 
     trace_id: uuid.UUID
@@ -53,8 +53,9 @@ class QueryTrace:
     ) -> None:
         """Read the trace; the servers write it in the background, so this asks until it is there.
 
-        max_wait: seconds for all of it, None for no limit but the session's for each read. wait_for_complete: wait for its duration, which is written last. query_cl: the
-        consistency level to read with. Raises TraceUnavailable.
+        max_wait: seconds for all of it, None for no limit but the session's for each read.
+        wait_for_complete: wait for its duration, which is written last. query_cl: the consistency
+        level to read with. Raises TraceUnavailable.
         """
         deadline = None if max_wait is None else time.monotonic() + max_wait
         level = ConsistencyLevel.LOCAL_ONE if query_cl is None else query_cl

@@ -1,8 +1,10 @@
-"""Rows as instances of a program's own classes: dataclasses, named tuples, typed dicts, attrs, msgspec structs and pydantic models.
+"""Rows as instances of a program's own classes: dataclasses, named tuples, typed dicts, attrs,
+msgspec structs and pydantic models.
 
-What a class wants is matched with what a result has once for each list of columns, not for each row: names, CQL types and annotations are
-looked at, and a plan is kept. A row then costs one call of the class, and a conversion for those columns alone whose values have another
-class than the annotation says (dates, sets, maps, user-defined types).
+What a class wants is matched with what a result has once for each list of columns, not for each
+row: names, CQL types and annotations are looked at, and a plan is kept. A row then costs one call
+of the class, and a conversion for those columns alone whose values have another class than the
+annotation says (dates, sets, maps, user-defined types).
 """
 
 from __future__ import annotations
@@ -46,7 +48,9 @@ class Field(NamedTuple):
 
 
 def typed_rows(row_type: type[Any]) -> TypedRows:
-    """The row factory for `row_type`; TypeError for a class that is none of the kinds that rows can be made of."""
+    """The row factory for `row_type`; TypeError for a class that is none of the kinds that rows can
+    be made of.
+    """
     # On the class itself, so that it goes with the class.
     found: TypedRows | None = getattr(row_type, "__dict__", {}).get(_ATTRIBUTE)
     if found is None:
@@ -80,8 +84,9 @@ class TypedRows:
     def rows_of(self, metadata: Any, rows: Sequence[tuple[Any, ...]]) -> list[Any]:
         """`rows`, tuples of the columns of `metadata`, as instances of the class.
 
-        TypeError that names column and field where they do not fit each other, ValueError that names row and column for a value that
-        has no place in what the annotation says (one that no member of an enum has, say).
+        TypeError that names column and field where they do not fit each other, ValueError that
+        names row and column for a value that has no place in what the annotation says (one that no
+        member of an enum has, say).
         """
         key = metadata.raw or tuple((column.name, column.type) for column in metadata.columns)
         plan = self._plans.get(key)
@@ -171,7 +176,7 @@ def _converted(
     return convert_row
 
 
-# -- kinds of classes --------------------------------------------------------------------------------------------------
+# -- kinds of classes ------------------------------------------------------------------------------
 
 
 class Kind(NamedTuple):
@@ -194,7 +199,9 @@ def _hints(cls: Any) -> dict[str, Any]:
 
 
 def _hints_of_fields(cls: Any) -> dict[str, Any]:
-    """What a dataclass says of its fields, and not of its other parameters: Python 3.10 takes no text of an `InitVar` for a type."""
+    """What a dataclass says of its fields, and not of its other parameters: Python 3.10 takes no
+    text of an `InitVar` for a type.
+    """
     fields = {field.name for field in dataclasses.fields(cls)}
     hints: dict[str, Any] = {}
     for base in reversed(cls.__mro__):
@@ -211,7 +218,9 @@ def _hints_of_fields(cls: Any) -> dict[str, Any]:
 def _by_call(
     cls: Any, fields: Sequence[Field], names: Sequence[str]
 ) -> Callable[[Iterable[Any]], list[Any]]:
-    """By position where the columns are the first fields in their order, after a change of order where they are in another; else by name."""
+    """By position where the columns are the first fields in their order, after a change of order
+    where they are in another; else by name.
+    """
     leading = _positional(cls)[: len(names)]
     if list(names) == leading:
         return lambda rows: list(itertools.starmap(cls, rows))
@@ -237,7 +246,8 @@ def _positional(cls: Any) -> list[str]:
 def _dataclass_fields(cls: Any) -> list[Field]:
     hints = _hints(cls)
     nothing = dataclasses.MISSING
-    # Those for __init__ alone (InitVar) are parameters as well; `dataclasses.fields` leaves them out.
+    # Those for __init__ alone (InitVar) are parameters as well; `dataclasses.fields` leaves them
+    # out.
     fields = [
         one
         for one in cls.__dataclass_fields__.values()
@@ -346,9 +356,10 @@ def _is_row_class(cls: Any) -> bool:
     )
 
 
-# -- CQL types and annotations -----------------------------------------------------------------------------------------
+# -- CQL types and annotations ---------------------------------------------------------------------
 
-# What values of a type are an instance of; int where float is wanted is as good, as type checkers have it.
+# What values of a type are an instance of; int where float is wanted is as good, as type checkers
+# have it.
 _SCALARS: dict[str, tuple[type[Any], ...]] = {
     **dict.fromkeys(("ascii", "text", "varchar", "inet"), (str,)),
     **dict.fromkeys(("bigint", "int", "smallint", "tinyint", "varint", "counter"), (int, float)),
@@ -386,7 +397,9 @@ def _mismatch(cql_type: Any, annotation: Any, column: str, field: str) -> TypeEr
 
 
 def _fit(cql_type: Any, annotation: Any, column: str, field: str) -> Convert | None:
-    """What makes of a value of `cql_type` what `annotation` says, None where nothing has to be done; TypeError where they do not fit."""
+    """What makes of a value of `cql_type` what `annotation` says, None where nothing has to be
+    done; TypeError where they do not fit.
+    """
     annotation, optional = _unwrapped(annotation)
     if annotation in (Any, object) or isinstance(annotation, typing.TypeVar):
         return None
@@ -413,7 +426,9 @@ def _bare(cql_type: Any) -> Any:
 
 
 def _unwrapped(annotation: Any) -> tuple[Any, bool]:
-    """Without Annotated, NewType, Required and the None of a union; and whether there was such a None."""
+    """Without Annotated, NewType, Required and the None of a union; and whether there was such a
+    None.
+    """
     optional = False
     while True:
         origin = typing.get_origin(annotation)

@@ -1,7 +1,9 @@
-"""Real Cassandra nodes on this machine, for tests: :class:`LocalCluster`, a command line (``python -m
-cassandra.testing``), a pytest plugin; and :class:`FakeCluster`, scriptable nodes inside the process, for tests of faults.
+"""Real Cassandra nodes on this machine, for tests: :class:`LocalCluster`, a command line (``python
+-m cassandra.testing``), a pytest plugin; and :class:`FakeCluster`, scriptable nodes inside the
+process, for tests of faults.
 
-Names are looked up when they are first used: pytest imports this package at every start, for the plugin alone.
+Names are looked up when they are first used: pytest imports this package at every start, for the
+plugin alone.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Loopback addresses and ports of one cluster, kept apart from every other cluster on this machine.
 
-A cluster owns one subnet 127.0.X.*: node N listens on 127.0.X.N, and its JMX, which Cassandra binds to 127.0.0.1
-whatever the node's own address, on a port that belongs to (X, N) alone. Ownership is a lock on a file a subnet, shared
-by all users of the machine. The first cluster gets X = 0, that is 127.0.0.1, .2, .3, unless somebody else listens
-there.
+A cluster owns one subnet 127.0.X.*: node N listens on 127.0.X.N, and its JMX, which Cassandra binds
+to 127.0.0.1 whatever the node's own address, on a port that belongs to (X, N) alone. Ownership is a
+lock on a file a subnet, shared by all users of the machine. The first cluster gets X = 0, that is
+127.0.0.1, .2, .3, unless somebody else listens there.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ __all__ = ["Subnet", "check_platform", "claim_subnet"]
 
 _SUBNETS = 150
 MOST_NODES = 99
-# 17101 to 32099: below the ephemeral ports (32768 and up), out of which the kernel hands out what it likes.
+# 17101 to 32099: below the ephemeral ports (32768 and up), out of which the kernel hands out what
+# it likes.
 _JMX_BASE = 17100
 _JMX_STEP = MOST_NODES + 1
 
@@ -39,8 +40,8 @@ def check_platform(platform: str = sys.platform) -> None:
 def _lock_directory() -> str:
     """One for all users, since all users share the addresses.
 
-    The folder for temporary files is shared, so somebody else may have put something of that name there. It is used if it
-    is a directory that nobody but its owner can take files out of.
+    The folder for temporary files is shared, so somebody else may have put something of that name
+    there. It is used if it is a directory that nobody but its owner can take files out of.
     """
     path = os.path.join(tempfile.gettempdir(), "turbocql-locks")
     try:
@@ -141,10 +142,11 @@ def _try_subnet(number: int, nodes: int, ports: tuple[int, ...]) -> Subnet | Loc
 
 
 def claim_subnet(nodes: int, ports: tuple[int, ...], wanted: int | None = None) -> Subnet:
-    """Lock the first subnet on which `nodes` nodes can listen on all of `ports`; or the one that is `wanted`, and no
-    other.
+    """Lock the first subnet on which `nodes` nodes can listen on all of `ports`; or the one that is
+    `wanted`, and no other.
 
-    Raises MissingRequirement where the platform has no such addresses, LocalClusterError where none is free.
+    Raises MissingRequirement where the platform has no such addresses, LocalClusterError where none
+    is free.
     """
     if nodes > MOST_NODES:
         raise ValueError(f"{nodes} nodes: a local cluster has {MOST_NODES} at most")

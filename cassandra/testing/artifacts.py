@@ -1,7 +1,8 @@
 """Cassandra's jars, from Maven Central into a directory of the user's cache.
 
-The directory ``cassandra/<version>/jars`` exists only when it is complete: it is filled under another name, and
-renamed. Processes that want it at the same time take turns by a lock; all but the first find it done.
+The directory ``cassandra/<version>/jars`` exists only when it is complete: it is filled under
+another name, and renamed. Processes that want it at the same time take turns by a lock; all but the
+first find it done.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ def ensure_jars(
 ) -> str:
     """The directory with the version's jars, fetched first if need be (some 70 MB).
 
-    `watch` is called now and then, and may raise to give up. Raises MissingRequirement where Maven is needed and
-    missing, CommandFailed where it could not fetch them.
+    `watch` is called now and then, and may raise to give up. Raises MissingRequirement where Maven
+    is needed and missing, CommandFailed where it could not fetch them.
     """
     base = version_directory(version)
     jars = os.path.join(base, "jars")

@@ -1,8 +1,9 @@
-"""The process in the background that runs a cluster started from a shell: ``python -m cassandra.testing.background``.
+"""The process in the background that runs a cluster started from a shell: ``python -m
+cassandra.testing.background``.
 
-It holds the name's lock, runs a `LocalCluster`, takes commands on a socket, and ends by the command ``stop`` or by
-SIGTERM. While it starts, its progress goes to the terminal of the command that started it, and the outcome to that
-command through a pipe.
+It holds the name's lock, runs a `LocalCluster`, takes commands on a socket, and ends by the command
+``stop`` or by SIGTERM. While it starts, its progress goes to the terminal of the command that
+started it, and the outcome to that command through a pipe.
 """
 
 from __future__ import annotations
@@ -67,7 +68,9 @@ def _describe_node(node: LocalNode) -> dict[str, Any]:
 
 
 class _Service:
-    """Answers commands. Each connection has a thread; the cluster itself lets one at a time through."""
+    """Answers commands. Each connection has a thread; the cluster itself lets one at a time
+    through.
+    """
 
     def __init__(self, entry: Entry, cluster: LocalCluster) -> None:
         self.entry = entry

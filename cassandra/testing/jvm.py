@@ -69,7 +69,8 @@ _FLAGS = (
 )
 # Waits that protect a ring of strangers, and that a ring of neighbours only sits through.
 _PROPERTIES = {
-    # With 0, a node that was not heard of yet counts as gone at once; the quarantine keeps its state.
+    # With 0, a node that was not heard of yet counts as gone at once; the quarantine keeps its
+    # state.
     "gossip_quarantine_delay_ms": "20000",
     "skip_wait_for_gossip_to_settle": "0",
     "gossip_settle_min_wait_ms": "0",
@@ -88,7 +89,8 @@ _PROPERTIES = {
     "disable_tcactive_openssl": "true",
 }
 _RING_DELAY_MS = 0
-# A bootstrapping node must have heard the ring before it chooses its tokens; 500 has been seen to fail.
+# A bootstrapping node must have heard the ring before it chooses its tokens; 500 has been seen to
+# fail.
 _RING_DELAY_BOOTSTRAP_MS = 3000
 
 
@@ -115,7 +117,9 @@ def daemon_command(
     bootstrap: bool,
     archive: Sequence[str],
 ) -> list[str]:
-    """The node whose files are in `directory`. `archive` are the flags that use, or make, a class-data archive."""
+    """The node whose files are in `directory`. `archive` are the flags that use, or make, a
+    class-data archive.
+    """
     jars = sorted(glob.glob(os.path.join(jars_directory, "*.jar")))
     agents = [jar for jar in jars if os.path.basename(jar).startswith("jamm-")]
     if not agents:
@@ -152,7 +156,9 @@ def daemon_command(
 def nodetool_command(
     java: str, jars_directory: str, *, directory: str, jmx_port: int, arguments: Sequence[str]
 ) -> list[str]:
-    """nodetool, talking to the node's JMX port. `directory`/tools holds the class of :mod:`cassandra.testing.naming`."""
+    """nodetool, talking to the node's JMX port. `directory`/tools holds the class of
+    :mod:`cassandra.testing.naming`.
+    """
     return [
         java,
         "-Xmx128M",
@@ -161,7 +167,8 @@ def nodetool_command(
         "-Xlog:disable",
         "-Xlog:all=error:stderr",
         *_opened(),
-        # Java 17.0.3 and later parse the address of a JMX registry too strictly for Cassandra's tools.
+        # Java 17.0.3 and later parse the address of a JMX registry too strictly for Cassandra's
+        # tools.
         "-Dcom.sun.jndi.rmiURLParsing=legacy",
         f"-Dcassandra.storagedir={directory}/data",
         f"-Dcassandra.logdir={directory}/logs",

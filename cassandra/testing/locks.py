@@ -1,8 +1,9 @@
-"""Locks between processes: `flock` on a file, let go by the kernel when the last process that holds it ends.
+"""Locks between processes: `flock` on a file, let go by the kernel when the last process that holds
+it ends.
 
-The lock belongs to the open file, not to the process that took it, so it can be handed to a child by its descriptor:
-the addresses of a cluster stay locked for as long as its supervisor lives, whatever becomes of the process that chose
-them.
+The lock belongs to the open file, not to the process that took it, so it can be handed to a child
+by its descriptor: the addresses of a cluster stay locked for as long as its supervisor lives,
+whatever becomes of the process that chose them.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ class FileLock:
         self._descriptor: int | None = None
 
     def try_acquire(self) -> bool:
-        """Take the lock if it is free. False where another holds it. Raises OSError where the file cannot be opened."""
+        """Take the lock if it is free. False where another holds it. Raises OSError where the file
+        cannot be opened.
+        """
         if fcntl is None:
             raise OSError("this platform has no flock")
         flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -63,7 +66,9 @@ class FileLock:
         return True
 
     def acquire(self, waiting: Callable[[], None] | None = None) -> None:
-        """Take the lock, waiting for as long as another holds it; `waiting` is called at each look (it may raise)."""
+        """Take the lock, waiting for as long as another holds it; `waiting` is called at each look
+        (it may raise).
+        """
         while not self.try_acquire():
             if waiting is not None:
                 waiting()
@@ -76,7 +81,9 @@ class FileLock:
         return self._descriptor
 
     def release(self) -> None:
-        """Let go of it in this process. A child that was handed the descriptor goes on holding the lock."""
+        """Let go of it in this process. A child that was handed the descriptor goes on holding the
+        lock.
+        """
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None

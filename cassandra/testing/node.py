@@ -22,10 +22,11 @@ _TOOLS_LOGBACK = """<configuration><root level="OFF"/></configuration>
 
 
 class LocalNode:
-    """A node of a :class:`LocalCluster`: ``number`` (from 1), ``address``, ``datacenter``, ``rack``, ``state``,
-    ``pid``, ``directory``.
+    """A node of a :class:`LocalCluster`: ``number`` (from 1), ``address``, ``datacenter``,
+    ``rack``, ``state``, ``pid``, ``directory``.
 
-    ``state`` is one of ``"new"``, ``"running"``, ``"paused"``, ``"stopped"``, ``"killed"``, ``"decommissioned"``.
+    ``state`` is one of ``"new"``, ``"running"``, ``"paused"``, ``"stopped"``, ``"killed"``,
+    ``"decommissioned"``.
     """
 
     __module__ = "cassandra.testing"
@@ -134,7 +135,9 @@ class LocalNode:
         self.state = "killed"
 
     def shut_down(self) -> None:
-        """SIGTERM, on which it flushes and says good-bye to its peers; SIGKILL where that takes more than 30 s."""
+        """SIGTERM, on which it flushes and says good-bye to its peers; SIGKILL where that takes
+        more than 30 s.
+        """
         if self.state == "paused":
             self.resume()
         if self.state != "running":

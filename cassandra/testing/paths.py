@@ -10,8 +10,8 @@ __all__ = ["cache_directory"]
 
 
 def cache_directory(*parts: str) -> str:
-    """A directory below the user's cache (``TURBOCQL_CACHE``, else ``$XDG_CACHE_HOME/turbocql``, else
-    ``~/.cache/turbocql``); made. Raises LocalClusterError where that is not possible.
+    """A directory below the user's cache (``TURBOCQL_CACHE``, else ``$XDG_CACHE_HOME/turbocql``,
+    else ``~/.cache/turbocql``); made. Raises LocalClusterError where that is not possible.
     """
     base = os.environ.get("TURBOCQL_CACHE")
     if not base:

@@ -18,7 +18,9 @@ ONE, ALL = 0x0001, 0x0005
 
 
 class ProbeError(Exception):
-    """The node did not answer as a ready node does; `code` is the protocol's error code, where it sent one."""
+    """The node did not answer as a ready node does; `code` is the protocol's error code, where it
+    sent one.
+    """
 
     def __init__(self, message: str, code: int | None = None) -> None:
         super().__init__(message)
@@ -33,8 +35,8 @@ class NodeView(NamedTuple):
 
 
 class Probe:
-    """One connection, logged in. Raises OSError, ssl.SSLError, wire.WireError or ProbeError, at once or within
-    `timeout` seconds.
+    """One connection, logged in. Raises OSError, ssl.SSLError, wire.WireError or ProbeError, at
+    once or within `timeout` seconds.
     """
 
     def __init__(
@@ -64,7 +66,9 @@ class Probe:
         return wire.decode_rows(body)
 
     def view(self) -> NodeView:
-        """What this node says of itself and of its peers. A peer of which it does not know all yet is left out."""
+        """What this node says of itself and of its peers. A peer of which it does not know all yet
+        is left out.
+        """
         local = self.query("SELECT schema_version FROM system.local")
         peers = self.query(
             "SELECT rpc_address, schema_version, tokens, data_center, rack, host_id FROM system.peers"
@@ -77,8 +81,8 @@ class Probe:
         return NodeView(_uuid(local[0]["schema_version"]) if local else None, known)
 
     def everybody_answers(self) -> None:
-        """Read a whole replicated table at ALL: every node of the ring must be up, in this node's eyes. Raises
-        ProbeError.
+        """Read a whole replicated table at ALL: every node of the ring must be up, in this node's
+        eyes. Raises ProbeError.
         """
         self.query("SELECT role FROM system_auth.roles", ALL)
 

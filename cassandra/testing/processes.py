@@ -47,8 +47,8 @@ def tail(text: str, lines: int = 40) -> str:
 
 
 class Supervisor:
-    """A small process that starts others and, when this process ends in whatever way, kills them and removes their
-    directories.
+    """A small process that starts others and, when this process ends in whatever way, kills them
+    and removes their directories.
 
     `keep` are descriptors (held locks) that the supervisor inherits and so keeps until it ends.
     Thread-safe. Close it, or use it as a context manager.
@@ -84,7 +84,9 @@ class Supervisor:
     def spawn(
         self, argv: Sequence[str], *, cwd: str, output: str, env: Mapping[str, str] | None = None
     ) -> int:
-        """Start a process in a session of its own; both its outputs are appended to the file `output`. Returns its id."""
+        """Start a process in a session of its own; both its outputs are appended to the file
+        `output`. Returns its id.
+        """
         variables = {
             key: value for key, value in os.environ.items() if key not in _UNWANTED_VARIABLES
         }
@@ -128,8 +130,8 @@ class Supervisor:
     ) -> str:
         """Run a command to its end and return what it printed.
 
-        `watch` is called now and then while it runs; what it raises ends the command. Raises CommandFailed where the
-        exit status is not 0 or the time (seconds) is up.
+        `watch` is called now and then while it runs; what it raises ends the command. Raises
+        CommandFailed where the exit status is not 0 or the time (seconds) is up.
         """
         pid = self.spawn(argv, cwd=cwd, output=output, env=env)
         deadline = time.monotonic() + timeout
@@ -156,7 +158,9 @@ class Supervisor:
         return text
 
     def close(self) -> None:
-        """Kill all that runs, remove the directories, end the supervisor, and wait until all that is done."""
+        """Kill all that runs, remove the directories, end the supervisor, and wait until all that
+        is done.
+        """
         if self._closed:
             return
         self._closed = True

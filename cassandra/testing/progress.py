@@ -12,8 +12,8 @@ _REDRAW_S = 0.1
 
 
 class Progress:
-    """Says what is going on. On a terminal one line that is drawn again; elsewhere one line at the start of a step and
-    at its end.
+    """Says what is going on. On a terminal one line that is drawn again; elsewhere one line at the
+    start of a step and at its end.
     """
 
     def __init__(self, enabled: bool = True, stream: TextIO | None = None) -> None:

@@ -1,4 +1,6 @@
-"""The pytest plugin, under the path that ``pytest -p`` and ``pytest_plugins`` name. It stands in `turbocql_pytest`."""
+"""The pytest plugin, under the path that ``pytest -p`` and ``pytest_plugins`` name. It stands in
+`turbocql_pytest`.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """When is a cluster ready? Not when a port is open.
 
-A statement that changes the schema, sent too early, ends in nodes that disagree for ever. So: a CQL login works on
-each running node, each knows all the others, all say the same schema version, and where all nodes run, a read at ALL
-from each of them succeeds, which tells that each holds each other for up.
+A statement that changes the schema, sent too early, ends in nodes that disagree for ever. So: a CQL
+login works on each running node, each knows all the others, all say the same schema version, and
+where all nodes run, a read at ALL from each of them succeeds, which tells that each holds each
+other for up.
 """
 
 from __future__ import annotations
@@ -65,7 +66,9 @@ def _lacks(
 def _look(
     nodes: Sequence[LocalNode], members: Collection[str], login: Login, everybody: bool
 ) -> dict[int, str]:
-    """Node number -> what it lacks. Empty: ready. Probes are opened anew each time: a node may restart under us."""
+    """Node number -> what it lacks. Empty: ready. Probes are opened anew each time: a node may
+    restart under us.
+    """
     missing: dict[int, str] = {}
     versions = set()
     for node in nodes:
@@ -94,8 +97,8 @@ def await_ready(
     watch: Callable[[], None],
     report: Callable[[str], None],
 ) -> None:
-    """Wait until the running ones of `nodes` are ready. Raises NodeFailed at once where one ends, NotReady after
-    `timeout` seconds.
+    """Wait until the running ones of `nodes` are ready. Raises NodeFailed at once where one ends,
+    NotReady after `timeout` seconds.
     """
     deadline = time.monotonic() + timeout
     members = {node.address for node in nodes if node.state != "decommissioned"}

@@ -1,7 +1,9 @@
-"""Clusters that were started from a shell: their names, and how to reach the process that runs each.
+"""Clusters that were started from a shell: their names, and how to reach the process that runs
+each.
 
-In ``<cache>/clusters`` a cluster NAME has ``NAME.lock`` (held for as long as it runs), ``NAME.json`` (its state),
-``NAME.sock`` (where it takes commands) and ``NAME.log``. A command is one line of JSON, and so is its answer.
+In ``<cache>/clusters`` a cluster NAME has ``NAME.lock`` (held for as long as it runs),
+``NAME.json`` (its state), ``NAME.sock`` (where it takes commands) and ``NAME.log``. A command is
+one line of JSON, and so is its answer.
 """
 
 from __future__ import annotations
@@ -36,8 +38,8 @@ def receive_line(connection: socket.socket) -> bytes:
 
 @contextlib.contextmanager
 def _inside(directory: str) -> Iterator[None]:
-    """Work in `directory`: the name of a socket has some hundred bytes at most, whereas a home directory may be
-    anywhere.
+    """Work in `directory`: the name of a socket has some hundred bytes at most, whereas a home
+    directory may be anywhere.
     """
     before = os.getcwd()
     os.chdir(directory)
@@ -115,8 +117,8 @@ class Entry:
         return listener
 
     def ask(self, command: str, *arguments: Any) -> Any:
-        """Send a command to the running cluster and wait for its result. Raises LocalClusterError with what it
-        answered.
+        """Send a command to the running cluster and wait for its result. Raises LocalClusterError
+        with what it answered.
         """
         if not self.running:
             raise LocalClusterError(

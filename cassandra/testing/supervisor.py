@@ -1,15 +1,17 @@
 """The process between us and the nodes: it starts them, and ends them when we are gone.
 
-Theory of operation. A parent that is killed with -9 cannot clean up, so somebody else must. This file is run as a
-script of its own (``python -I -S supervisor.py FD PARENT``): one small process, one thread, the standard library only.
-It holds one end of a socket pair. Each line that comes in is a command, each line that goes out its answer. When the
-socket reads end-of-file, or when our parent is no longer who it was (a forked child of the parent may hold a copy of
-the socket open), every process started here is killed, with its whole group, the directories that were entrusted to us
-are removed, and we end.
+Theory of operation. A parent that is killed with -9 cannot clean up, so somebody else must. This
+file is run as a script of its own (``python -I -S supervisor.py FD PARENT``): one small process,
+one thread, the standard library only. It holds one end of a socket pair. Each line that comes in is
+a command, each line that goes out its answer. When the socket reads end-of-file, or when our parent
+is no longer who it was (a forked child of the parent may hold a copy of the socket open), every
+process started here is killed, with its whole group, the directories that were entrusted to us are
+removed, and we end.
 
-What is started here asks the kernel for SIGKILL on its parent's death (Linux: PR_SET_PDEATHSIG), in case that it is
-the supervisor who is killed. That signal is bound to the *thread* that forked; this process has only one, which is why
-the user's process, with its threads that come and go, does not start nodes itself.
+What is started here asks the kernel for SIGKILL on its parent's death (Linux: PR_SET_PDEATHSIG), in
+case that it is the supervisor who is killed. That signal is bound to the *thread* that forked; this
+process has only one, which is why the user's process, with its threads that come and go, does not
+start nodes itself.
 
 Commands: spawn, signal, poll, cleanup, close. See `_Supervisor.handle`.
 """

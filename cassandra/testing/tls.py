@@ -1,9 +1,9 @@
 """Certificates for a local cluster: a CA, a server certificate for each node, a client certificate.
 
-Servers get PKCS#12 key stores, clients PEM files. They are made by the package ``cryptography``, or where that is not
-installed by the ``openssl`` program. The trust store holds the CA's certificate with its key: Java takes the
-certificate of a key entry for trusted, and neither tool can mark a bare certificate the way Java wants it in every
-version that is about.
+Servers get PKCS#12 key stores, clients PEM files. They are made by the package ``cryptography``, or
+where that is not installed by the ``openssl`` program. The trust store holds the CA's certificate
+with its key: Java takes the certificate of a key entry for trusted, and neither tool can mark a
+bare certificate the way Java wants it in every version that is about.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def check_tls_mode(tls: TlsMode | bool | None) -> TlsMode | None:
 
 
 class TlsMaterial:
-    """Paths of PEM files for clients: ``ca_certificate``, ``client_certificate``, ``client_key`` (not encrypted); and
-    the ``mode``.
+    """Paths of PEM files for clients: ``ca_certificate``, ``client_certificate``, ``client_key``
+    (not encrypted); and the ``mode``.
     """
 
     __module__ = "cassandra.testing"
@@ -54,8 +54,8 @@ class TlsMaterial:
 
     @classmethod
     def make(cls, directory: str, mode: TlsMode) -> TlsMaterial:
-        """Write all that does not belong to one node. Certificates of an earlier cluster in the directory are used
-        again.
+        """Write all that does not belong to one node. Certificates of an earlier cluster in the
+        directory are used again.
         """
         os.makedirs(directory, mode=0o700, exist_ok=True)
         material = cls(directory, mode)
@@ -81,13 +81,17 @@ class TlsMaterial:
         return os.path.join(self.directory, "client.key")
 
     def client_context(self) -> ssl.SSLContext:
-        """A context that verifies the nodes by certificate and address, and shows the client certificate."""
+        """A context that verifies the nodes by certificate and address, and shows the client
+        certificate.
+        """
         context = ssl.create_default_context(cafile=self.ca_certificate)
         context.load_cert_chain(self.client_certificate, self.client_key)
         return context
 
     def server_options(self, address: str) -> dict[str, Any]:
-        """client_encryption_options for the node at `address`, whose certificate is made first if need be."""
+        """client_encryption_options for the node at `address`, whose certificate is made first if
+        need be.
+        """
         store = os.path.join(self.directory, f"{address}.p12")
         if not os.path.exists(store):
             self._maker.issue(address, address)

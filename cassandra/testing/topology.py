@@ -60,7 +60,9 @@ def _rack_names(racks: RackNames, datacenter: str) -> list[str]:
 def lay_out(
     nodes: NodeCounts, datacenters: Sequence[str] | None = None, racks: RackNames = None
 ) -> list[Place]:
-    """The place of each node, in the order of their numbers: a data centre after the other, racks in turn."""
+    """The place of each node, in the order of their numbers: a data centre after the other, racks
+    in turn.
+    """
     if isinstance(racks, Mapping) and (unknown := set(racks) - set(_counts(nodes, datacenters))):
         raise ValueError(
             f"racks= names data centres that have no nodes: {', '.join(sorted(unknown))}"
@@ -73,10 +75,11 @@ def lay_out(
 
 
 def tokens_of(places: Sequence[Place], each: int) -> list[list[int]]:
-    """Tokens for each node: within a data centre evenly spaced and dealt in turn, and no token twice in the cluster.
+    """Tokens for each node: within a data centre evenly spaced and dealt in turn, and no token
+    twice in the cluster.
 
-    Neighbours on the ring are then different nodes, and different racks where there are several, so that replicas
-    spread.
+    Neighbours on the ring are then different nodes, and different racks where there are several, so
+    that replicas spread.
     """
     datacenters = list(dict.fromkeys(place.datacenter for place in places))
     dealt = []

@@ -32,8 +32,8 @@ class CassandraVersion(NamedTuple):
 
 
 def parse_version(text: str) -> CassandraVersion:
-    """``"5.0.9"``, or ``"5.0"`` for the newest known of that line. Raises ValueError for anything that cannot be run
-    here.
+    """``"5.0.9"``, or ``"5.0"`` for the newest known of that line. Raises ValueError for anything
+    that cannot be run here.
     """
     match = _VERSION.fullmatch(text.strip()) if isinstance(text, str) else None
     if match is None:

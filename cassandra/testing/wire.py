@@ -1,7 +1,7 @@
 """The few bytes of the native protocol, version 4, that it takes to ask a node whether it is ready.
 
-On purpose none of it comes from the driver: a bug there must not be able to make a cluster look ready. Section numbers
-are those of native_protocol_v4.spec.
+On purpose none of it comes from the driver: a bug there must not be able to make a cluster look
+ready. Section numbers are those of native_protocol_v4.spec.
 """
 
 from __future__ import annotations
@@ -180,7 +180,9 @@ def decode_error(body: bytes) -> tuple[int, str]:
 
 
 def decode_rows(body: bytes) -> list[dict[str, bytes | None]]:
-    """4.2.5: the rows of a RESULT as column name -> bytes; no rows where the result is of another kind."""
+    """4.2.5: the rows of a RESULT as column name -> bytes; no rows where the result is of another
+    kind.
+    """
     reader = Reader(body)
     if reader.int32() != _KIND_ROWS:
         return []

@@ -1,4 +1,6 @@
-"""Dates and times, sets and maps in the server's order, time-uuids, geometry, and other small helpers."""
+"""Dates and times, sets and maps in the server's order, time-uuids, geometry, and other small
+helpers.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Date ranges of DataStax Enterprise: two bounds, each with its own precision, either of them possibly open."""
+"""Date ranges of DataStax Enterprise: two bounds, each with its own precision, either of them
+possibly open.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,8 @@ _FORMATS = {
 
 
 class DateRangeBound:
-    """One end of a range: `milliseconds` since 1970 and a `precision`. `OPEN_BOUND` is the open end.
+    """One end of a range: `milliseconds` since 1970 and a `precision`. `OPEN_BOUND` is the open
+    end.
 
     `value` is a datetime (naive: UTC), a date, or milliseconds.
     """

@@ -1,4 +1,6 @@
-"""Geometries of DataStax Enterprise. WKT and GeoJSON are read by the package geomet, which is imported only then."""
+"""Geometries of DataStax Enterprise. WKT and GeoJSON are read by the package geomet, which is
+imported only then.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ def _points(coordinates: Iterable[Sequence[float]]) -> tuple[Coordinates, ...]:
 
 
 def _made(make: Callable[[Any], Any], found: Mapping[str, Any], shown: object) -> Any:
-    """What `make` makes of the coordinates; ValueError where they are not there or not of its shape."""
+    """What `make` makes of the coordinates; ValueError where they are not there or not of its
+    shape.
+    """
     try:
         return make(found["coordinates"])
     except (KeyError, IndexError, TypeError, ValueError) as error:

@@ -10,7 +10,8 @@ __all__ = ["OncePerInterval"]
 class OncePerInterval:
     """Tells once in an interval that it is time.
 
-    It has no lock, so two threads that ask in the same instant may both be told: for log lines that does no harm.
+    It has no lock, so two threads that ask in the same instant may both be told: for log lines that
+    does no harm.
 
     :param interval: seconds.
     """

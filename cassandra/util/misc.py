@@ -18,7 +18,8 @@ _VERSION = re.compile(
 
 @functools.total_ordering
 class Version:
-    """A server's version: ``major[.minor[.patch[.build]]][-prerelease]``; ValueError for anything else.
+    """A server's version: ``major[.minor[.patch[.build]]][-prerelease]``; ValueError for anything
+    else.
 
     A version with a prerelease (``4.0.0-beta1``) comes before the one without.
     """

@@ -1,7 +1,8 @@
-"""The mapping that a CQL map is read as: in the server's order, and open to keys that cannot be hashed.
+"""The mapping that a CQL map is read as: in the server's order, and open to keys that cannot be
+hashed.
 
-A map as it comes off the wire is two lists, keys and values. Its index from serialized key to place is made at the first
-look-up: most maps are only iterated over.
+A map as it comes off the wire is two lists, keys and values. Its index from serialized key to place
+is made at the first look-up: most maps are only iterated over.
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ from typing import Any
 
 @cache
 def _dumps() -> Callable[[Any], bytes]:
-    # Maps off the wire never need it, and its import costs more than that of this package's other helpers together.
+    # Maps off the wire never need it, and its import costs more than that of this package's other
+    # helpers together.
     dumps: Callable[[Any], bytes] = import_module("pickle").dumps
     return dumps
 
 
 class OrderedMap(Mapping[Any, Any]):
-    """A mapping that keeps the order of insertion and takes keys of any type (they are told apart by their pickles).
+    """A mapping that keeps the order of insertion and takes keys of any type (they are told apart
+    by their pickles).
 
     `OrderedMap(mapping)`, `OrderedMap([(key, value), ...])` and keyword arguments, as with `dict`.
     """
@@ -141,8 +144,8 @@ class OrderedMap(Mapping[Any, Any]):
 class OrderedMapSerializedKey(OrderedMap):
     """An `OrderedMap` that tells its keys apart by their CQL bytes: what map columns are read as.
 
-    `cass_type` is the map's key type (a class of `cassandra.cqltypes`). A copy made by pickle has no type and tells its keys
-    apart by their pickles.
+    `cass_type` is the map's key type (a class of `cassandra.cqltypes`). A copy made by pickle has
+    no type and tells its keys apart by their pickles.
     """
 
     __slots__ = ("_encode_key",)

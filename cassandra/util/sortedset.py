@@ -12,16 +12,19 @@ T = TypeVar("T")
 
 
 class _Unordered(list[Any]):
-    """Elements that ``<`` does not put into one order (tuples with nulls, sets, NaN): a search looks at each."""
+    """Elements that ``<`` does not put into one order (tuples with nulls, sets, NaN): a search
+    looks at each.
+    """
 
     __slots__ = ()
 
 
 def _ordered_unique(items: Iterable[Any], distinct: bool = False) -> list[Any]:
-    """`items` sorted, equal ones once. Elements without a total order keep the order in which they came.
+    """`items` sorted, equal ones once. Elements without a total order keep the order in which they
+    came.
 
-    `distinct` says that equal ones are not expected: what has neither order nor hash is then taken as it is, since comparing
-    each with each takes the square of their number.
+    `distinct` says that equal ones are not expected: what has neither order nor hash is then taken
+    as it is, since comparing each with each takes the square of their number.
     """
     arrived = list(items)
     if len(arrived) < 2:
@@ -37,7 +40,8 @@ def _ordered_unique(items: Iterable[Any], distinct: bool = False) -> list[Any]:
                 kept.append(item)
                 previous = item
             elif item != previous:
-                # Sorted without an error, and still in no order: sets compare as subsets, NaN with nothing.
+                # Sorted without an error, and still in no order: sets compare as subsets, NaN with
+                # nothing.
                 return _unique(arrived, distinct)
     except TypeError:
         return _unique(arrived, distinct)
@@ -58,7 +62,8 @@ def _unique(items: list[Any], distinct: bool) -> _Unordered:
 
 
 class SortedSet:
-    """A set kept in order, whose elements need ``<`` rather than a hash; where they do not compare, in order of arrival.
+    """A set kept in order, whose elements need ``<`` rather than a hash; where they do not compare,
+    in order of arrival.
 
     It has the methods and operators of `set`, and indexing besides.
     """
@@ -101,7 +106,9 @@ class SortedSet:
         return self.__class__, (list(self._items),)
 
     def _find(self, item: Any) -> tuple[bool, int]:
-        """Whether `item` is in, and its place or the place where it belongs; -1 where no order says which."""
+        """Whether `item` is in, and its place or the place where it belongs; -1 where no order says
+        which.
+        """
         items = self._items
         if type(items) is list:
             try:

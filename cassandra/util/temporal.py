@@ -1,4 +1,6 @@
-"""Dates, times of day, durations and timestamps, over the whole range that CQL has and Python's datetime has not."""
+"""Dates, times of day, durations and timestamps, over the whole range that CQL has and Python's
+datetime has not.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,8 @@ _timedelta = datetime.timedelta
 class MillisTimestamp(int):
     """A timestamp outside datetime's years 1 to 9999: milliseconds since 1970-01-01T00:00:00Z.
 
-    CQL timestamps span the whole signed 64 bits. One that `datetime.datetime` cannot hold is read as this integer, which may
-    be written back as it is.
+    CQL timestamps span the whole signed 64 bits. One that `datetime.datetime` cannot hold is read
+    as this integer, which may be written back as it is.
     """
 
     __slots__ = ()
@@ -31,21 +33,27 @@ class MillisTimestamp(int):
 
 
 def datetime_from_ms_timestamp(timestamp_ms: int) -> datetime.datetime:
-    """The naive UTC datetime of `timestamp_ms` milliseconds since 1970, exactly; OverflowError outside years 1 to 9999."""
+    """The naive UTC datetime of `timestamp_ms` milliseconds since 1970, exactly; OverflowError
+    outside years 1 to 9999.
+    """
     return DATETIME_EPOC + _timedelta(0, 0, 0, timestamp_ms)
 
 
 def datetime_or_millis(timestamp_ms: int) -> datetime.datetime | MillisTimestamp:
-    """The naive UTC datetime of `timestamp_ms`, or a `MillisTimestamp` where no datetime can hold it."""
+    """The naive UTC datetime of `timestamp_ms`, or a `MillisTimestamp` where no datetime can hold
+    it.
+    """
     if _MILLIS_MIN <= timestamp_ms <= _MILLIS_MAX:
         return DATETIME_EPOC + _timedelta(0, 0, 0, timestamp_ms)  # integers: exact
     return MillisTimestamp(timestamp_ms)
 
 
 def datetime_from_timestamp(timestamp: float) -> datetime.datetime:
-    """The naive UTC datetime of `timestamp` seconds since 1970, also before 1970 and on every platform.
+    """The naive UTC datetime of `timestamp` seconds since 1970, also before 1970 and on every
+    platform.
 
-    Rounded to microseconds from the whole seconds and the fraction apart, so that no bit is lost on large values.
+    Rounded to microseconds from the whole seconds and the fraction apart, so that no bit is lost on
+    large values.
     """
     if isinstance(timestamp, int):
         return DATETIME_EPOC + _timedelta(seconds=timestamp)
@@ -58,7 +66,9 @@ def datetime_from_timestamp(timestamp: float) -> datetime.datetime:
 
 
 def utc_datetime_from_ms_timestamp(timestamp: int) -> datetime.datetime:
-    """The naive UTC datetime of `timestamp` milliseconds since 1970; OverflowError outside years 1 to 9999."""
+    """The naive UTC datetime of `timestamp` milliseconds since 1970; OverflowError outside years 1
+    to 9999.
+    """
     return datetime_from_ms_timestamp(timestamp)
 
 
@@ -80,8 +90,8 @@ def ms_timestamp_from_datetime(dt: datetime.datetime) -> int:
 class Time:
     """A time of day with nanoseconds.
 
-    `value` is an int (nanoseconds since midnight), a `datetime.time`, another `Time`, or a string ``HH:MM:SS[.nnnnnnnnn]``.
-    Raises ValueError outside one day, TypeError for anything else.
+    `value` is an int (nanoseconds since midnight), a `datetime.time`, another `Time`, or a string
+    ``HH:MM:SS[.nnnnnnnnn]``. Raises ValueError outside one day, TypeError for anything else.
     """
 
     MICRO = 1000
@@ -205,8 +215,9 @@ _TIME_PATTERN = re.compile(r"([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?:\.([0-9]{1
 class Date:
     """A day, of all the days that 32 bits count.
 
-    `value` is an int (days since 1970-01-01), a `datetime.date` or datetime, another `Date`, or a string ``YYYY-MM-DD``.
-    Raises ValueError for a string that is no date, TypeError for anything else.
+    `value` is an int (days since 1970-01-01), a `datetime.date` or datetime, another `Date`, or a
+    string ``YYYY-MM-DD``. Raises ValueError for a string that is no date, TypeError for anything
+    else.
     """
 
     DAY = _DAY_SECONDS
@@ -298,7 +309,9 @@ _DATE_PATTERN = re.compile(r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})")
 
 
 class Duration:
-    """A CQL duration: months (int32), days (int32) and nanoseconds (int64), each counted by itself, all of one sign."""
+    """A CQL duration: months (int32), days (int32) and nanoseconds (int64), each counted by itself,
+    all of one sign.
+    """
 
     __slots__ = ("days", "months", "nanoseconds")
 

@@ -1,4 +1,6 @@
-"""Version 1 UUIDs and time: from one to the other, and the bounds that a range over timeuuids needs."""
+"""Version 1 UUIDs and time: from one to the other, and the bounds that a range over timeuuids
+needs.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ from cassandra.util.temporal import DATETIME_EPOC, ms_timestamp_from_datetime
 # 100 ns ticks from 1582-10-15, where version 1 UUIDs count from (RFC 4122, 4.1.4), to 1970-01-01.
 _EPOCH_TICKS = 0x01B21DD213814000
 
-# Servers compare the last 8 bytes as signed bytes, so 0x80 is the least and 0x7F the greatest; the variant's bits are fixed.
+# Servers compare the last 8 bytes as signed bytes, so 0x80 is the least and 0x7F the greatest; the
+# variant's bits are fixed.
 LOWEST_TIME_UUID = uuid.UUID("00000000-0000-1000-8080-808080808080")
 HIGHEST_TIME_UUID = uuid.UUID("ffffffff-ffff-1fff-bf7f-7f7f7f7f7f7f")
 
@@ -44,7 +47,8 @@ def uuid_from_time(
 ) -> uuid.UUID:
     """A version 1 UUID of `time_arg`, a datetime (naive: UTC) or seconds since 1970.
 
-    `node` (48 bits) and `clock_seq` (14 bits) are random where they are not given. ValueError out of range.
+    `node` (48 bits) and `clock_seq` (14 bits) are random where they are not given. ValueError out
+    of range.
     """
     ticks = _ticks(time_arg)
     if not 0 <= ticks < 1 << 60:

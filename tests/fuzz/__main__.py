@@ -1,7 +1,9 @@
-"""All parts, one after the other, for a given time: ``python tests/fuzz [--seconds N] [--seed S] [--grow] [--impl c|both]``.
+"""All parts, one after the other, for a given time: ``python tests/fuzz [--seconds N] [--seed S]
+[--grow] [--impl c|both]``.
 
-First the corpus is replayed. Each part then has a fifth of the time. Without ``--seed`` every run has another one, which is printed: with it
-the run can be repeated. ``--grow`` keeps inputs whose outcome is new to the corpus. The status is not 0 after a finding.
+First the corpus is replayed. Each part then has a fifth of the time. Without ``--seed`` every run
+has another one, which is printed: with it the run can be repeated. ``--grow`` keeps inputs whose
+outcome is new to the corpus. The status is not 0 after a finding.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
-"""Mutated values by the million through every decoder: no crash, no over-read, no memory without bound, only `DecodeError`.
+"""Mutated values by the million through every decoder: no crash, no over-read, no memory without
+bound, only `DecodeError`.
 
     python -m tests.fuzz.fuzz_codecs [--count N] [--seed S] [--no-parity]
 
-Both implementations get the same bytes and have to give the same value, or an error with the same text. What was read is then
-written again, where it can be. Every mutation comes from the seed; a finding is printed with its type and its bytes. The same
-program runs over a build of the extensions with an address sanitizer.
+Both implementations get the same bytes and have to give the same value, or an error with the same
+text. What was read is then written again, where it can be. Every mutation comes from the seed; a
+finding is printed with its type and its bytes. The same program runs over a build of the extensions
+with an address sanitizer.
 """
 
 from __future__ import annotations
@@ -120,7 +122,9 @@ def replay(parity: bool) -> int:
 
 
 def rewrite(codec: Any, value: Any) -> None:
-    """Write what was read. A duration of mixed signs can be read and not written; nothing else is refused."""
+    """Write what was read. A duration of mixed signs can be read and not written; nothing else is
+    refused.
+    """
     try:
         codec.encode(value)
     except ValueError as error:

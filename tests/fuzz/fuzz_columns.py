@@ -1,10 +1,12 @@
-"""Mutated pages by the million through column plans: no crash, no over-read, no memory without bound, only `DecodeError`.
+"""Mutated pages by the million through column plans: no crash, no over-read, no memory without
+bound, only `DecodeError`.
 
     python -m tests.fuzz.fuzz_columns [--count N] [--seed S] [--no-parity]
 
-Both implementations get the same bytes and have to give the same buffers, or an error with the same text. Every so often pyarrow, where it is
-there, checks what came out. Every mutation comes from the seed; a finding is printed with its type and its bytes. The same program runs over a
-build of the extensions with an address sanitizer.
+Both implementations get the same bytes and have to give the same buffers, or an error with the same
+text. Every so often pyarrow, where it is there, checks what came out. Every mutation comes from the
+seed; a finding is printed with its type and its bytes. The same program runs over a build of the
+extensions with an address sanitizer.
 """
 
 from __future__ import annotations

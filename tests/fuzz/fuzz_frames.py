@@ -1,9 +1,11 @@
-"""Mutated frames, messages and pages by the million: no crash, no hang, no memory without bound, and only the errors that say so.
+"""Mutated frames, messages and pages by the million: no crash, no hang, no memory without bound,
+and only the errors that say so.
 
     python -m tests.fuzz.fuzz_frames [--count N] [--seed S] [--impl c|python|both]
 
-Both implementations get the same bytes and have to give the same envelopes, or an error of the same class. Every mutation comes from the
-seed, so that a finding can be repeated; one is written to the standard output with its bytes in hexadecimal.
+Both implementations get the same bytes and have to give the same envelopes, or an error of the same
+class. Every mutation comes from the seed, so that a finding can be repeated; one is written to the
+standard output with its bytes in hexadecimal.
 """
 
 from __future__ import annotations
@@ -40,7 +42,8 @@ SETTINGS: list[tuple[int, str | None]] = [
     (5, None),
     (5, "lz4"),
 ]
-# A reader may hold one body of this size, so that a forged length costs little; the limit itself is part of what is tested.
+# A reader may hold one body of this size, so that a forged length costs little; the limit itself is
+# part of what is tested.
 MAX_BODY = 1 << 20
 MAX_RESIDENT_MB = 1500
 
@@ -85,7 +88,9 @@ def streams() -> list[tuple[int, str | None, bytes]]:
 
 
 def resegmented(lz4: bool, source: random.Random) -> bytes:
-    """Damaged envelopes in segments whose checksums are right, so that what is behind the checksums gets its share."""
+    """Damaged envelopes in segments whose checksums are right, so that what is behind the checksums
+    gets its share.
+    """
     plain = b"".join(
         envelope(0x85, 0, stream, 8, b"ab" * size)
         for stream, size in enumerate((0, 3, 40, 700, 90))

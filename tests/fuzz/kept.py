@@ -1,6 +1,8 @@
-"""The corpus: inputs that reached something of their own, and every finding. Lines of text in ``tests/fuzz/corpus``, one file a part.
+"""The corpus: inputs that reached something of their own, and every finding. Lines of text in
+``tests/fuzz/corpus``, one file a part.
 
-All of it is replayed before anything is mutated. A finding is added by the run that makes it, for good: commit the file with the fix.
+All of it is replayed before anything is mutated. A finding is added by the run that makes it, for
+good: commit the file with the fix.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Real nodes for the integration tests: each cluster is started once for the whole run, when a test first wants it."""
+"""Real nodes for the integration tests: each cluster is started once for the whole run, when a test
+first wants it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Batches against three real nodes: of all sizes and kinds, with forgotten statements, with a node that is killed."""
+"""Batches against three real nodes: of all sizes and kinds, with forgotten statements, with a node
+that is killed.
+"""
 
 from __future__ import annotations
 

@@ -47,7 +47,9 @@ def shop(node: LocalCluster) -> Iterator[Session]:
 
 
 def run_block(block: str, local: LocalCluster, names: dict[str, Any]) -> dict[str, Any]:
-    """Run one example with `local`'s addresses in it; ``await`` at its top level is allowed, as in a coroutine."""
+    """Run one example with `local`'s addresses in it; ``await`` at its top level is allowed, as in
+    a coroutine.
+    """
     addresses = repr(local.contact_points)
     code = re.sub(r'\["(?:127\.0\.0|10\.0\.0)\.\d"(?:, "10\.0\.0\.\d")*\]', addresses, block)
     compiled = compile(code, "<example>", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)

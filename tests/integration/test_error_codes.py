@@ -1,4 +1,6 @@
-"""Errors that a real cluster can be brought to send: each comes out as its exception, with its fields, in each version."""
+"""Errors that a real cluster can be brought to send: each comes out as its exception, with its
+fields, in each version.
+"""
 
 from __future__ import annotations
 

@@ -156,7 +156,8 @@ def check_version_3(cluster: Cluster) -> None:
         session.execute(
             f"CREATE TABLE {name}.t (k int PRIMARY KEY, v list<text>, n smallint, d date)"
         )
-        # With a USEd keyspace Cassandra 4.0 wants to warn of it, which it cannot do in version 3: it fails instead.
+        # With a USEd keyspace Cassandra 4.0 wants to warn of it, which it cannot do in version 3:
+        # it fails instead.
         insert = session.prepare(f"INSERT INTO {name}.t (k, v, n, d) VALUES (?, ?, ?, ?)")
         session.execute(insert, (1, ["a", "b"], 7, datetime.date(2026, 11, 20)))
         row = session.execute(f"SELECT * FROM {name}.t").one()

@@ -1,4 +1,6 @@
-"""Three real nodes under load, one of them killed, paused, restarted: nothing acknowledged is lost, nothing hangs."""
+"""Three real nodes under load, one of them killed, paused, restarted: nothing acknowledged is lost,
+nothing hangs.
+"""
 
 from __future__ import annotations
 
@@ -106,7 +108,9 @@ class Load:
 
 
 class Flood:
-    """Inserts at QUORUM with many in flight, until it is told to stop; knows how long it went without an acknowledgement at the longest."""
+    """Inserts at QUORUM with many in flight, until it is told to stop; knows how long it went
+    without an acknowledgement at the longest.
+    """
 
     def __init__(self, session: Session) -> None:
         self._insert = session.prepare("INSERT INTO t (k, v) VALUES (?, ?)")

@@ -1,4 +1,6 @@
-"""`cassandra.testing.LocalCluster` with real nodes. What nodes say is asked with the probe, so that no part of the driver is needed."""
+"""`cassandra.testing.LocalCluster` with real nodes. What nodes say is asked with the probe, so that
+no part of the driver is needed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The protocol layer against real nodes, over a plain socket: every version and compression, without the engine in between."""
+"""The protocol layer against real nodes, over a plain socket: every version and compression,
+without the engine in between.
+"""
 
 from __future__ import annotations
 
@@ -92,7 +94,8 @@ class Wire:
             data = self.socket.recv(65536)
             assert data, "the server closed the connection"
             for envelope in self.reader.feed(data):
-                # An event has stream -1, and may come before the answer to the request that caused it.
+                # An event has stream -1, and may come before the answer to the request that caused
+                # it.
                 (self.events if envelope[0] == -1 else self.received).append(envelope)
         return self.received.pop(0)
 
@@ -173,7 +176,8 @@ def prepare(wire: Wire, query: str) -> Any:
 
 def everything(wire: Wire, keyspace: str) -> None:
     """QUERY, PREPARE, EXECUTE and BATCH in their forms, over one connection."""
-    # Full names, not USE: Cassandra 4.0 warns of USE before PREPARE, and then fails requests of version 3, which has no warnings.
+    # Full names, not USE: Cassandra 4.0 warns of USE before PREPARE, and then fails requests of
+    # version 3, which has no warnings.
     table, counters = f"{keyspace}.t", f"{keyspace}.c"
     assert (
         wire.run(
@@ -317,7 +321,9 @@ def test_version_5_parameters(server: Server) -> None:
 
 @pytest.mark.parametrize("version", [4, 5])
 def test_another_session_alters_the_table_and_prepares_again(server: Server, version: int) -> None:
-    """On version 4 the answer's metadata is compared; on version 5 the changed id brings new metadata. No row is read by stale columns."""
+    """On version 4 the answer's metadata is compared; on version 5 the changed id brings new
+    metadata. No row is read by stale columns.
+    """
     with Wire(server.address, version) as first, Wire(server.address, version) as second:
         table = f"{server.keyspace}.altered{version}"
         first.run(f"CREATE TABLE {table} (id int PRIMARY KEY, b text)")

@@ -1,4 +1,6 @@
-"""What real servers refuse: each refusal is a specific exception that says where and what, and leaves nothing behind."""
+"""What real servers refuse: each refusal is a specific exception that says where and what, and
+leaves nothing behind.
+"""
 
 from __future__ import annotations
 

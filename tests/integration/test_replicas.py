@@ -1,4 +1,6 @@
-"""Replicas on real nodes: the driver's are the server's, requests reach them, and nothing is lost while nodes come and go."""
+"""Replicas on real nodes: the driver's are the server's, requests reach them, and nothing is lost
+while nodes come and go.
+"""
 
 from __future__ import annotations
 
@@ -171,7 +173,8 @@ class Loader(threading.Thread):
         self.failed: list[BaseException] = []
         self.ending = threading.Event()
         self.insert = session.prepare("INSERT INTO east_two.t (id, v) VALUES (?, ?)")
-        # A node that joins may refuse writes until it has the schema, and a quorum of two has to wait for it, too.
+        # A node that joins may refuse writes until it has the schema, and a quorum of two has to
+        # wait for it, too.
         self.insert.consistency_level = ConsistencyLevel.ONE
         self.insert.is_idempotent = True
 

@@ -1,4 +1,6 @@
-"""A large odd schema, exported, dropped, made again from the export, and compared; and changes by others, seen through events."""
+"""A large odd schema, exported, dropped, made again from the export, and compared; and changes by
+others, seen through events.
+"""
 
 from __future__ import annotations
 
@@ -133,7 +135,9 @@ def rows_of(session: Session, newest: bool) -> dict[str, list[dict[str, Any]]]:
 
 
 def statements_of(export: str) -> list[str]:
-    """The statements of an export; none of the schema has a semicolon at a line's end but those that end one."""
+    """The statements of an export; none of the schema has a semicolon at a line's end but those
+    that end one.
+    """
     return [statement.rstrip(";") for statement in export.split(";\n\n")]
 
 

@@ -1,4 +1,6 @@
-"""Every CQL type and every nesting of depth two, written to a real node through prepared and simple statements and read back."""
+"""Every CQL type and every nesting of depth two, written to a real node through prepared and simple
+statements and read back.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +87,9 @@ def written_types() -> list[tuple[str, Any]]:
 
 
 def plain(value: Any) -> Any:
-    """A value in forms that compare whatever the order: the server sorts maps and sets by its own rules."""
+    """A value in forms that compare whatever the order: the server sorts maps and sets by its own
+    rules.
+    """
     if hasattr(value, "items"):
         return sorted([(plain(key), plain(item)) for key, item in value.items()], key=repr)
     if isinstance(value, tuple):

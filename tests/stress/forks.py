@@ -1,6 +1,8 @@
-"""Forks of a process whose threads execute, connect, register callbacks and look at the schema all the time.
+"""Forks of a process whose threads execute, connect, register callbacks and look at the schema all
+the time.
 
-Each child must be able to make a cluster of its own, to be told about the parent's, and to exit by itself.
+Each child must be able to make a cluster of its own, to be told about the parent's, and to exit by
+itself.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""What the stress programs share: a node in a process of its own, the choice of the loop, the count of what hung."""
+"""What the stress programs share: a node in a process of its own, the choice of the loop, the count
+of what hung.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ def node() -> Iterator[tuple[str, int]]:
 
 
 def main(what: str, run: Callable[[int], int]) -> None:
-    """Parse the command line, have ``run(count)`` give the number of those that hung, and exit accordingly."""
+    """Parse the command line, have ``run(count)`` give the number of those that hung, and exit
+    accordingly.
+    """
     parser = argparse.ArgumentParser(description=what)
     parser.add_argument("--count", type=int, default=1000, help="how many of them")
     parser.add_argument(

@@ -1,4 +1,6 @@
-"""Shutdowns of clusters that sixteen threads, or as many tasks, use without time limits: each of these has to be told."""
+"""Shutdowns of clusters that sixteen threads, or as many tasks, use without time limits: each of
+these has to be told.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +79,9 @@ async def awaiting(place: tuple[str, int]) -> int:
 
 
 def run(count: int) -> int:
-    """How many callers hung, or were told something else than that the cluster was shut down; half of the shutdowns on each face."""
+    """How many callers hung, or were told something else than that the cluster was shut down; half
+    of the shutdowns on each face.
+    """
     hung = 0
     with node() as place:
         loop = new_event_loop()

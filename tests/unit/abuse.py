@@ -1,6 +1,8 @@
-"""A program for a process of its own: everything public of the compiled modules, in the hands of a careless caller.
+"""A program for a process of its own: everything public of the compiled modules, in the hands of a
+careless caller.
 
-Errors are welcome, whatever they are; what must not happen is that the process dies. It prints its parts as it ends them.
+Errors are welcome, whatever they are; what must not happen is that the process dies. It prints its
+parts as it ends them.
 """
 
 from __future__ import annotations
@@ -224,7 +226,9 @@ def drained(result: object) -> None:
 
 
 def calls() -> None:
-    """Each argument of each call replaced by each bad value, on new objects and on such as were never initialised, or twice."""
+    """Each argument of each call replaced by each bad value, on new objects and on such as were
+    never initialised, or twice.
+    """
     for make, methods in healthy():
         kind = type(make())
         for name, arguments in methods.items():

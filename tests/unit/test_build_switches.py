@@ -1,4 +1,6 @@
-"""What setup.py makes of its switches; setuptools and Cython are stood in for, so that nothing is built."""
+"""What setup.py makes of its switches; setuptools and Cython are stood in for, so that nothing is
+built.
+"""
 
 from __future__ import annotations
 

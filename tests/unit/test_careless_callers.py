@@ -1,4 +1,6 @@
-"""Nothing public makes the process die: attributes overwritten, arguments of every kind, values that change what is being read."""
+"""Nothing public makes the process die: attributes overwritten, arguments of every kind, values
+that change what is being read.
+"""
 
 from __future__ import annotations
 

@@ -25,7 +25,9 @@ def install_ours(site: Path) -> None:
 
 
 def install_other(site: Path, modules: list[str]) -> None:
-    """What another distribution's installation leaves: its files, over ours where names are equal, and its record."""
+    """What another distribution's installation leaves: its files, over ours where names are equal,
+    and its record.
+    """
     package = site / "cassandra"
     package.mkdir(exist_ok=True)
     written = ["cassandra/__init__.py", *(f"cassandra/{module}" for module in modules)]

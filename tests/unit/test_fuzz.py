@@ -1,4 +1,6 @@
-"""The fuzzers, for a moment: the whole corpus, and a few thousand mutations of one seed. ``python tests/fuzz`` goes on for minutes."""
+"""The fuzzers, for a moment: the whole corpus, and a few thousand mutations of one seed. ``python
+tests/fuzz`` goes on for minutes.
+"""
 
 from __future__ import annotations
 

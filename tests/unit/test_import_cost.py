@@ -1,4 +1,6 @@
-"""`import cassandra.cluster` pulls in what it needs and nothing else (its time is measured by benchmarks/import_time.py)."""
+"""`import cassandra.cluster` pulls in what it needs and nothing else (its time is measured by
+benchmarks/import_time.py).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Imports point down only (DESIGN: layers and rooms); faces only hand names on; nothing is imported inside functions."""
+"""Imports point down only (DESIGN: layers and rooms); faces only hand names on; nothing is imported
+inside functions.
+"""
 
 from __future__ import annotations
 
@@ -145,7 +147,8 @@ def test_code_inside_imports_from_the_module_that_defines(module: str, path: Pat
     }
     if (
         path.name == "__init__.py"
-    ):  # a face hands on from its own rooms' faces: cassandra.protocol from cassandra.protocol.messages
+        # a face hands on from its own rooms' faces: cassandra.protocol from cassandra.protocol.messages
+    ):
         packages = {name for name in packages if not name.startswith(f"{module}.")}
     wrong = [
         f"line {line}: {name}"

@@ -1,4 +1,6 @@
-"""Client-side timestamps: never repeated, never going back, and a warning where they run ahead of the clock."""
+"""Client-side timestamps: never repeated, never going back, and a warning where they run ahead of
+the clock.
+"""
 
 from __future__ import annotations
 

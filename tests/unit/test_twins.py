@@ -1,4 +1,6 @@
-"""The two implementations: the same names and signatures, and a compiled lane that is really compiled."""
+"""The two implementations: the same names and signatures, and a compiled lane that is really
+compiled.
+"""
 
 from __future__ import annotations
 

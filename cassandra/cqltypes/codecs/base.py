@@ -1,6 +1,8 @@
-"""The contract of a codec, in Python: an immutable plan for one CQL type, resolved once and shared by all threads.
+"""The contract of a codec, in Python: an immutable plan for one CQL type, resolved once and shared
+by all threads.
 
-A codec knows nothing of the classes in `cassandra.cqltypes`; those build it. Containers hold the codecs of their elements.
+A codec knows nothing of the classes in `cassandra.cqltypes`; those build it. Containers hold the
+codecs of their elements.
 """
 
 from __future__ import annotations
@@ -14,17 +16,20 @@ from cassandra.limits import NullCells
 
 Data = bytes | memoryview
 
-# The fields that values of tuples and user-defined types lack, of one page or one value that is decoded by itself.
+# The fields that values of tuples and user-defined types lack, of one page or one value that is
+# decoded by itself.
 missing_fields = NullCells()
 begin_page = missing_fields.begin
 MAX_LENGTH = 0x7FFFFFFF  # native_protocol_v5.spec 3: the length of [bytes] is a signed [int]
 
 
 class Codec:
-    """Encodes and decodes the body of one CQL type's values; subclasses fill in `encode` and `decode`.
+    """Encodes and decodes the body of one CQL type's values; subclasses fill in `encode` and
+    `decode`.
 
-    `fixed_size` is the width that a vector packs values in without a length, or -1; `width` the width of every non-empty
-    value, or -1; `struct_code` the `struct` letter where the value is a plain number, else "".
+    `fixed_size` is the width that a vector packs values in without a length, or -1; `width` the
+    width of every non-empty value, or -1; `struct_code` the `struct` letter where the value is a
+    plain number, else "".
     """
 
     __slots__ = ("cql_name", "empty_is_value", "fixed_size", "legacy_empty", "struct_code", "width")
@@ -56,7 +61,8 @@ class Codec:
     def encode(self, value: Any) -> bytes:
         """The body of `value`, which is neither None nor UNSET_VALUE.
 
-        Raises `EncodeTypeError` (a TypeError) or `EncodeValueError` (a ValueError and OverflowError).
+        Raises `EncodeTypeError` (a TypeError) or `EncodeValueError` (a ValueError and
+        OverflowError).
         """
         raise NotImplementedError
 
@@ -65,7 +71,9 @@ class Codec:
         raise NotImplementedError
 
     def decode_nullable(self, data: Data | None) -> Any:
-        """The value of a [bytes]: None for null; for zero bytes the legacy empty value, where they are no value."""
+        """The value of a [bytes]: None for null; for zero bytes the legacy empty value, where they
+        are no value.
+        """
         if data is None:
             return None
         if len(data) == 0 and not self.empty_is_value:
@@ -73,21 +81,26 @@ class Codec:
         return self.decode(data)
 
     def _encode_many(self, values: list[Any]) -> list[bytes] | None:
-        """The bodies of `values`, in one go; None where it takes a look at each (there is a null, or an error).
+        """The bodies of `values`, in one go; None where it takes a look at each (there is a null,
+        or an error).
 
-        Types whose coding runs Python code of a user's or of other types have no such way: nothing of that runs twice.
+        Types whose coding runs Python code of a user's or of other types have no such way: nothing
+        of that runs twice.
         """
         return None
 
     def _decode_many(self, bodies: list[bytes]) -> list[Any] | None:
-        """The values of `bodies`, none of them null or empty; None where one is malformed, or there is no such way."""
+        """The values of `bodies`, none of them null or empty; None where one is malformed, or there
+        is no such way.
+        """
         return None
 
     def deserialize_into(self, data: Data, out: Any) -> int:
-        """Decode a list, set or vector of plain numbers into `out`, a writable C-contiguous buffer of the same kind.
+        """Decode a list, set or vector of plain numbers into `out`, a writable C-contiguous buffer
+        of the same kind.
 
-        Gives the number of elements written. Raises TypeError for a buffer of another kind, ValueError for one too small,
-        DecodeError for malformed data and for nulls.
+        Gives the number of elements written. Raises TypeError for a buffer of another kind,
+        ValueError for one too small, DecodeError for malformed data and for nulls.
         """
         raise TypeError(
             f"{self.cql_name} is not a list, set or vector of numbers; it cannot be decoded into a buffer"
@@ -161,12 +174,16 @@ def from_functions(
     empty_is_value: bool = False,
     empty: object = None,
 ) -> Codec:
-    """A type whose coding is the functions ``encode(value) -> bytes`` and ``decode(bytes) -> value``."""
+    """A type whose coding is the functions ``encode(value) -> bytes`` and ``decode(bytes) ->
+    value``.
+    """
     return FunctionCodec(name, encode, decode, fixed_size, empty_is_value, empty)
 
 
 def from_class(cls: Any, protocol_version: int, *, name: str = "", fixed_size: int = -1) -> Codec:
-    """The codec of a class with ``to_binary(value, protocol_version)`` and ``from_binary(data, protocol_version)``."""
+    """The codec of a class with ``to_binary(value, protocol_version)`` and ``from_binary(data,
+    protocol_version)``.
+    """
     to_binary, from_binary = cls.to_binary, cls.from_binary
     return FunctionCodec(
         name or cls.__name__,
@@ -211,7 +228,8 @@ def take(data: bytes, offset: int) -> tuple[int, int]:
     if size > left:
         truncated(f"truncated: an item claims {size} bytes, {left} are left")
     if size < -1:
-        # [bytes] calls every negative length null (native_protocol_v5.spec 3), but servers write -1: another is damage.
+        # [bytes] calls every negative length null (native_protocol_v5.spec 3), but servers write
+        # -1: another is damage.
         truncated(f"an item has the negative length {size}")
     return start, size
 

@@ -1,9 +1,10 @@
 """Integers of any size to decimal digits and back, in less than the square of their size.
 
-Python's own ways between `int` and `decimal.Decimal` take a digit at a time: minutes for a megabyte. Here a number is cut in halves
-until they are small, and the halves are joined by the fast multiplications of `decimal` and `int`. All is exact, whatever the
-thread's decimal context says and whatever `sys.set_int_max_str_digits` is set to: no text of an int is longer than what Python
-always allows.
+Python's own ways between `int` and `decimal.Decimal` take a digit at a time: minutes for a
+megabyte. Here a number is cut in halves until they are small, and the halves are joined by the fast
+multiplications of `decimal` and `int`. All is exact, whatever the thread's decimal context says and
+whatever `sys.set_int_max_str_digits` is set to: no text of an int is longer than what Python always
+allows.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ _fives: dict[int, int] = {}
 
 
 def check_size(size: int) -> str:
-    """What is wrong with a number of `size` bytes between its binary and its decimal form; "" where nothing is."""
+    """What is wrong with a number of `size` bytes between its binary and its decimal form; "" where
+    nothing is.
+    """
     limit = limits.decimal_bytes
     if size <= limit:
         return ""

@@ -1,7 +1,9 @@
-"""Many numbers at once, in Python: one `struct` call for all elements, and byte-wise slices to lay lengths between them.
+"""Many numbers at once, in Python: one `struct` call for all elements, and byte-wise slices to lay
+lengths between them.
 
-A list of n numbers of width w is n times ([int] w, w bytes). With the bare numbers packed side by side, byte j of all
-elements is one slice with a stride, so a list costs w + 1 slice assignments, whatever n is.
+A list of n numbers of width w is n times ([int] w, w bytes). With the bare numbers packed side by
+side, byte j of all elements is one slice with a stride, so a list costs w + 1 slice assignments,
+whatever n is.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ _ARRAY_CODES = {"b": "b", "h": "h", "i": "i", "q": "q", "f": "f", "d": "d"}
 
 
 def buffer_of(value: Any) -> memoryview | None:
-    """The memory of an array of numbers (NumPy, array.array, memoryview, bytearray); None for anything else.
+    """The memory of an array of numbers (NumPy, array.array, memoryview, bytearray); None for
+    anything else.
 
     The memory of a masked array says nothing of its mask: its elements are looked at one by one.
     """
@@ -40,10 +43,11 @@ def buffer_of(value: Any) -> memoryview | None:
 
 
 def wire_form(view: memoryview, code: str) -> bytes | None:
-    """The elements of a one-dimensional `view` as packed big-endian numbers of the struct letter `code`.
+    """The elements of a one-dimensional `view` as packed big-endian numbers of the struct letter
+    `code`.
 
-    None where its format is no number, or one whose values do not all belong into the type (then the elements are looked at
-    one by one, and the error names the first that does not fit).
+    None where its format is no number, or one whose values do not all belong into the type (then
+    the elements are looked at one by one, and the error names the first that does not fit).
     """
     form = view.format
     order, letter = (form[0], form[1:]) if form[:1] in "<>=!@" and form else ("@", form)
@@ -81,7 +85,9 @@ def values_of(view: memoryview) -> list[Any]:
 
 
 def elements_of(value: Any, name: str) -> Sequence[Any]:
-    """The elements of any iterable, also of an array of numbers, as a list or tuple that nobody else changes."""
+    """The elements of any iterable, also of an array of numbers, as a list or tuple that nobody
+    else changes.
+    """
     view = buffer_of(value)
     if view is not None and view.ndim == 1:
         with view:
@@ -106,7 +112,9 @@ def with_lengths(packed: bytes, width: int) -> bytes:
 
 
 def without_lengths(data: bytes, count: int, width: int) -> bytearray | None:
-    """The packed elements of a list body whose `count` elements all have `width` bytes; None where they have not."""
+    """The packed elements of a list body whose `count` elements all have `width` bytes; None where
+    they have not.
+    """
     stride = width + 4
     if len(data) != 4 + count * stride:
         return None
@@ -132,7 +140,8 @@ def native_array(packed: bytes | bytearray, code: str) -> array[Any]:
 
 
 def store(packed: bytes | bytearray, code: str, out: Any, name: str) -> int:
-    """Write packed big-endian numbers into the buffer `out` of the same kind; the number of elements.
+    """Write packed big-endian numbers into the buffer `out` of the same kind; the number of
+    elements.
 
     Raises TypeError for a buffer of another kind or not writable, ValueError for one too small.
     """
@@ -172,7 +181,9 @@ def native_swapped(packed: bytes, code: str) -> bytes:
 
 
 def numpy_array(packed: bytes | bytearray, code: str) -> Any:
-    """A NumPy array, native byte order and writable, of packed big-endian numbers; DependencyError without NumPy."""
+    """A NumPy array, native byte order and writable, of packed big-endian numbers; DependencyError
+    without NumPy.
+    """
     import numpy  # optional
 
     return numpy.frombuffer(packed, ">" + _NUMPY_CODES[code]).astype("=" + _NUMPY_CODES[code])
@@ -182,7 +193,9 @@ _NUMPY_CODES = {"b": "i1", "h": "i2", "i": "i4", "q": "i8", "f": "f4", "d": "f8"
 
 
 def check_dimension(element: str, width: int, dimension: int) -> None:
-    """Raise ValueError unless a vector may have `dimension` elements of `width` bytes (-1: of any number)."""
+    """Raise ValueError unless a vector may have `dimension` elements of `width` bytes (-1: of any
+    number).
+    """
     if not 1 <= dimension <= 0x7FFFFFFF or dimension * width > 1 << 60:
         raise ValueError(f"a vector of {element} cannot have {dimension} elements")
 

@@ -1,4 +1,6 @@
-"""Codecs of the types that hold others, in Python: list, set, map, tuple, user-defined types, vector, composites."""
+"""Codecs of the types that hold others, in Python: list, set, map, tuple, user-defined types,
+vector, composites.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ _length = struct.Struct(">i").unpack_from
 
 
 def _packed(value: Any, code: str) -> bytes | None:
-    """The packed big-endian bytes of a sequence of plain numbers; None where it takes a look at each element."""
+    """The packed big-endian bytes of a sequence of plain numbers; None where it takes a look at
+    each element.
+    """
     if type(value) is list or type(value) is tuple:
         if value and value[0] is None:
             return None
@@ -82,7 +86,9 @@ def _append(parts: list[bytes], encode: Callable[[Any], bytes], value: Any) -> N
 
 
 def _bodies(data: bytes, count: int) -> list[bytes] | None:
-    """The `count` bodies behind the [int] at the start of `data`; None where one is null or empty, or they do not fit."""
+    """The `count` bodies behind the [int] at the start of `data`; None where one is null or empty,
+    or they do not fit.
+    """
     found = []
     length, total, start = _length, len(data), 8
     for _ in range(count):
@@ -166,7 +172,8 @@ class ListCodec(Codec):
         decode, total = element.decode, len(data)
         try:
             for _ in range(count):
-                # The ordinary case in line: a list of a thousand pays for each call a thousand times.
+                # The ordinary case in line: a list of a thousand pays for each call a thousand
+                # times.
                 start = offset + 4
                 size = _length(data, offset)[0] if start <= total else -2
                 offset = start + size
@@ -375,7 +382,9 @@ class TupleCodec(Codec):
 
 
 class UdtCodec(TupleCodec):
-    """A user-defined type: as tuple (native_protocol_v5.spec 6), `make` turns the list of fields into the value."""
+    """A user-defined type: as tuple (native_protocol_v5.spec 6), `make` turns the list of fields
+    into the value.
+    """
 
     __slots__ = ("_make", "_names")
 
@@ -403,7 +412,9 @@ class UdtCodec(TupleCodec):
 
 
 class VectorCodec(Codec):
-    """vector<element, dimension>: elements side by side; those without a fixed width have an unsigned vint length each."""
+    """vector<element, dimension>: elements side by side; those without a fixed width have an
+    unsigned vint length each.
+    """
 
     __slots__ = ("_as", "_dimension", "_element")
 
@@ -515,7 +526,7 @@ class VectorCodec(Codec):
         return store(bytes(data), element.struct_code, out, self.cql_name)
 
 
-# -- factories: the public names that both twins share --------------------------------------------------------------------
+# -- factories: the public names that both twins share ---------------------------------------------
 
 
 def list_of(element: Codec, name: str = "", empty: object = None) -> Codec:
@@ -556,7 +567,9 @@ def udt(
 def vector_of(
     element: Codec, dimension: int, as_: str = "list", name: str = "", empty: object = None
 ) -> Codec:
-    """vector<element, dimension>, read as "list", "array" (array.array) or "numpy" where the elements are numbers."""
+    """vector<element, dimension>, read as "list", "array" (array.array) or "numpy" where the
+    elements are numbers.
+    """
     check_dimension(element.cql_name, element.fixed_size, dimension)
     if as_ not in ("list", "array", "numpy"):
         raise ValueError(f"vectors are read as 'list', 'array' or 'numpy', not as {as_!r}")

@@ -1,4 +1,6 @@
-"""Codecs of the scalar types, in Python: `struct` where it does, the rules of `coerce` where it does not."""
+"""Codecs of the scalar types, in Python: `struct` where it does, the rules of `coerce` where it
+does not.
+"""
 
 from __future__ import annotations
 
@@ -403,7 +405,7 @@ class Empty(Leaf):
             malformed(self.cql_name, f"takes 0 bytes, got {len(data)}")
 
 
-# -- factories: the public names that both twins share --------------------------------------------------------------------
+# -- factories: the public names that both twins share ---------------------------------------------
 
 
 def int8(name: str = "tinyint", empty: object = None) -> Codec:

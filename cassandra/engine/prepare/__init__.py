@@ -1,1 +1,3 @@
-"""Preparing statements: ahead of their execution, at their first one, and again on hosts that forgot them."""
+"""Preparing statements: ahead of their execution, at their first one, and again on hosts that
+forgot them.
+"""

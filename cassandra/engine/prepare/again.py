@@ -66,7 +66,8 @@ class Reprepare:
 def take_over(prepared: PreparedStatement, response: Any) -> None:
     """Bring `prepared` up to what the server says now.
 
-    Raises InvalidRequest where the bind columns have changed: values bound for the old types must not be sent.
+    Raises InvalidRequest where the bind columns have changed: values bound for the old types must
+    not be sent.
     """
     before = [(column.name, column.type) for column in prepared.column_metadata]
     now = [(column.name, column.type) for column in response.bind_metadata]

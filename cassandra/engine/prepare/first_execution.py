@@ -1,4 +1,6 @@
-"""A request whose statements have to be prepared first: the first execution of a text with bind markers, or of a batch with such."""
+"""A request whose statements have to be prepared first: the first execution of a text with bind
+markers, or of a batch with such.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,8 @@ __all__ = ["PreparingRequest"]
 class PreparingRequest(Request):
     """Prepares `texts`, (keyspace, text) each and all at the same time, and goes on as any request.
 
-    bind_to: gives the statement and the payload for the prepared statements, in the order of the texts. known: where prepared texts
-    are remembered. One deadline covers everything.
+    bind_to: gives the statement and the payload for the prepared statements, in the order of the
+    texts. known: where prepared texts are remembered. One deadline covers everything.
     """
 
     __slots__ = ("bind_to", "known", "texts")

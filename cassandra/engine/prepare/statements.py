@@ -1,4 +1,6 @@
-"""Preparing statements: once at a time for each text, on the other hosts too, and again on hosts that come back."""
+"""Preparing statements: once at a time for each text, on the other hosts too, and again on hosts
+that come back.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ class Preparer:
         retry_policy: Any,
         timeout: float | None,
     ) -> PreparedStatement:
-        """A `PreparedStatement` for `query`. Callers that ask for the same text at the same time share one PREPARE."""
+        """A `PreparedStatement` for `query`. Callers that ask for the same text at the same time
+        share one PREPARE.
+        """
         key = (id(session), keyspace or session.keyspace, query)
         if session.closed:
             raise session.closed_error()
@@ -72,7 +76,8 @@ class Preparer:
         retry_policy: Any,
         timeout: float | None,
     ) -> PreparedStatement:
-        """`prepare` for a text with bind markers that a program executes: one statement for all who execute it.
+        """`prepare` for a text with bind markers that a program executes: one statement for all who
+        execute it.
 
         known: where it is looked for, and remembered.
         """
@@ -128,7 +133,9 @@ class Preparer:
         retry_policy: Any,
         timeout: float | None,
     ) -> list[PreparedStatement]:
-        """Prepare all of them at the same time; the first error is raised when the rest is over too."""
+        """Prepare all of them at the same time; the first error is raised when the rest is over
+        too.
+        """
         return await all_or_first_error(
             [
                 self.prepare(session, query, None, None, policy, retry_policy, timeout)
@@ -207,7 +214,9 @@ class Preparer:
             log.debug("%s was not prepared on %s: %s", prepared, connection.endpoint, error)
 
     async def prepare_all_on(self, host: Any) -> None:
-        """Prepare everything that is still in use on a host that came up; each statement once, some in parallel."""
+        """Prepare everything that is still in use on a host that came up; each statement once, some
+        in parallel.
+        """
         statements = list({prepared.query_id: prepared for prepared in list(self._known)}.values())
         if not statements:
             return
@@ -228,7 +237,9 @@ class Preparer:
 async def all_or_first_error(
     preparing: Sequence[Awaitable[PreparedStatement]],
 ) -> list[PreparedStatement]:
-    """What all of them give, waited for at the same time; the first error is raised when the rest is over too."""
+    """What all of them give, waited for at the same time; the first error is raised when the rest
+    is over too.
+    """
     outcomes = await asyncio.gather(*preparing, return_exceptions=True)
     for outcome in outcomes:
         if isinstance(outcome, BaseException):

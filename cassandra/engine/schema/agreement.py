@@ -21,9 +21,11 @@ LONGEST_INTERVAL = 0.4
 
 
 class SchemaAgreementScope(str, enum.Enum):
-    """Which hosts `Session.wait_for_schema_agreement` asks: the connected ones of the local rack, of the local data centre, or all.
+    """Which hosts `Session.wait_for_schema_agreement` asks: the connected ones of the local rack,
+    of the local data centre, or all.
 
-    Local is what the load balancing policies say; where they know no racks, the local rack is the local data centre.
+    Local is what the load balancing policies say; where they know no racks, the local rack is the
+    local data centre.
     """
 
     RACK = "rack"
@@ -40,11 +42,14 @@ async def wait_for_agreement(
 ) -> bool:
     """Ask until one version is left among live nodes; return False after `max_wait` seconds.
 
-    A question that gets no answer is asked again, until the time is up: the change itself is made already.
+    A question that gets no answer is asked again, until the time is up: the change itself is made
+    already.
 
-    :param query: runs one statement, on the connection that the change was made on if that is still open.
+    :param query: runs one statement, on the connection that the change was made on if that is still
+        open.
     :param is_live: tells by host id if a peer counts.
-    :param is_over: tells if the cluster is shut down, so that nobody will ever answer; the error is raised then.
+    :param is_over: tells if the cluster is shut down, so that nobody will ever answer; the error is
+        raised then.
     """
 
     async def versions() -> set[Any]:
@@ -69,7 +74,9 @@ async def wait_for_agreement(
 async def wait_for_one_version(
     ask: Callable[[], Awaitable[set[Any]]], max_wait: float, clock: Callable[[], float]
 ) -> bool:
-    """Ask for versions until there is but one; return False after `max_wait` seconds. The intervals grow from 10 ms to 400 ms."""
+    """Ask for versions until there is but one; return False after `max_wait` seconds. The intervals
+    grow from 10 ms to 400 ms.
+    """
     deadline = clock() + max_wait
     interval = FIRST_INTERVAL
     while True:

@@ -1,9 +1,11 @@
 """Reading the schema, and keeping it fresh.
 
-The schema tables are read through one connection, in pages and side by side, into a `Grouping`. At connect all of them are read;
-later a `Target` at a time: what a DDL statement of a session has changed, before its result is handed on, and what events of the
-server name, after a while, so that a burst of them is one reading. Readings go one after another in rounds, and those that
-come while a round runs are joined into the next: what is read later is never overwritten by what was read earlier.
+The schema tables are read through one connection, in pages and side by side, into a `Grouping`. At
+connect all of them are read; later a `Target` at a time: what a DDL statement of a session has
+changed, before its result is handed on, and what events of the server name, after a while, so that
+a burst of them is one reading. Readings go one after another in rounds, and those that come while a
+round runs are joined into the next: what is read later is never overwritten by what was read
+earlier.
 """
 
 from __future__ import annotations
@@ -35,14 +37,17 @@ if TYPE_CHECKING:
 log = logging.getLogger("cassandra.cluster")
 
 VERSION_QUERY = "SELECT schema_version, release_version FROM system.local WHERE key = 'local'"
-# What could not be read is tried again, after so many seconds, then twice as many, and so on; so many times in a row.
+# What could not be read is tried again, after so many seconds, then twice as many, and so on; so
+# many times in a row.
 FIRST_DELAY = 1.0
 MOST_TRIES = 8
 READERS = 8  # targets that are read at a time, on the one connection
 
 
 class Part(NamedTuple):
-    """A schema table. `name`: the column that has the name of what a row belongs to, below the keyspace."""
+    """A schema table. `name`: the column that has the name of what a row belongs to, below the
+    keyspace.
+    """
 
     table: str
     name: str | None = None
@@ -121,7 +126,7 @@ class SchemaRefresher:
     def _reads_anything(self) -> bool:
         return self.enabled and (self._reads_schema or self._core.settings.token_metadata_enabled)
 
-    # -- when ------------------------------------------------------------------------------------------------------------
+    # -- when --------------------------------------------------------------------------------------
 
     async def on_connected(self, connection: Connection, local: Host) -> None:
         """The first control connection is open: read what is wanted, before `connect` returns."""
@@ -129,7 +134,9 @@ class SchemaRefresher:
             await self._read_all(connection, _version_of(local), self._reads_schema)
 
     def on_moved(self, local: Host) -> None:
-        """The control connection has moved: read everything again where something may have changed meanwhile."""
+        """The control connection has moved: read everything again where something may have changed
+        meanwhile.
+        """
         if self._reads_anything and self._core.metadata.schema.version != _version_of(local):
             self._core.spawn(self._refresh_quietly([Target()]))
 
@@ -166,7 +173,9 @@ class SchemaRefresher:
         await self._refresh_quietly([target], connection)
 
     def _concerns(self, target: Target) -> bool:
-        """Whether a change is of something that is read: of a keyspace's replication always, where anything is."""
+        """Whether a change is of something that is read: of a keyspace's replication always, where
+        anything is.
+        """
         if not self._reads_anything:
             return False
         if target.kind in ("KEYSPACE", "REPLICATION"):
@@ -201,13 +210,17 @@ class SchemaRefresher:
         self._read_pending_in(random.uniform(longest / 2, longest))
 
     def _doubt(self) -> None:
-        """The snapshot may lack a change: after the next move of the control connection all is read again."""
+        """The snapshot may lack a change: after the next move of the control connection all is read
+        again.
+        """
         self._core.metadata.replace_schema(self._core.metadata.schema.at(None))
 
     async def refresh(self, target: Target, max_schema_agreement_wait: float | None = None) -> None:
-        """Wait until nodes agree on the schema, then read `target` again, also where reading is switched off.
+        """Wait until nodes agree on the schema, then read `target` again, also where reading is
+        switched off.
 
-        Raises DriverException where they do not agree in time, and what the reading raises. A wait of 0 or less is none.
+        Raises DriverException where they do not agree in time, and what the reading raises. A wait
+        of 0 or less is none.
         """
         wait = self._core.settings.max_schema_agreement_wait
         wait = wait if max_schema_agreement_wait is None else max_schema_agreement_wait
@@ -218,7 +231,7 @@ class SchemaRefresher:
             )
         await self._refresh([target._replace(forced=True)])
 
-    # -- rounds ------------------------------------------------------------------------------------------------------------
+    # -- rounds ------------------------------------------------------------------------------------
 
     async def _refresh(
         self, targets: Iterable[Target], connection: Connection | None = None
@@ -268,10 +281,11 @@ class SchemaRefresher:
                 else:
                     _complete(waiting, None)
 
-        # A few at a time: each reads several tables, and a connection has a bounded number of streams.
+        # A few at a time: each reads several tables, and a connection has a bounded number of
+        # streams.
         await asyncio.gather(*(read_groups() for _ in range(READERS)))
 
-    # -- what --------------------------------------------------------------------------------------------------------------
+    # -- what --------------------------------------------------------------------------------------
 
     async def _read(self, target: Target, connection: Connection | None) -> None:
         if connection is None or connection.closed:
@@ -289,7 +303,9 @@ class SchemaRefresher:
                 await self._read_element(connection, target)
 
     async def _read_all(self, connection: Connection, version: Any, whole: bool) -> None:
-        """All keyspaces: the replication of each, and the rest of those that are not filtered away where `whole`."""
+        """All keyspaces: the replication of each, and the rest of those that are not filtered away
+        where `whole`.
+        """
         parts = {**_KEYSPACES}
         wanted = self._core.settings.schema_metadata_keyspaces
         if whole and (wanted is None or wanted):
@@ -339,12 +355,15 @@ class SchemaRefresher:
         self._take_keyspace(name, source)
 
     async def _read_element(self, connection: Connection, target: Target) -> None:
-        """A table with its views, a view, a type, or all functions or aggregates of one name, of a keyspace that is known."""
+        """A table with its views, a view, a type, or all functions or aggregates of one name, of a
+        keyspace that is known.
+        """
         known = self._core.metadata.schema.sources.get(target.keyspace)
         base = (
             known.tables.get(target.name) if known is not None and target.kind == "TABLE" else None
         )
-        # A column that is added to a table or renamed is so in its views as well, and the server names the table alone.
+        # A column that is added to a table or renamed is so in its views as well, and the server
+        # names the table alone.
         names = [target.name, *(base.views if base is not None else ())]
         available = {**_PARTS, **self._parts_of_server(connection)}
         parts = {name: available[name] for name in _PARTS_OF_KIND[target.kind] if name in available}
@@ -386,7 +405,7 @@ class SchemaRefresher:
             }
         self._core.metadata.replace_replication({k: v for k, v in read.items() if v is not None})
 
-    # -- asking ------------------------------------------------------------------------------------------------------------
+    # -- asking ------------------------------------------------------------------------------------
 
     def _parts_of_server(self, connection: Connection) -> dict[str, Part]:
         return _OF_SCYLLADB if _is_scylladb(connection) else _OF_CASSANDRA
@@ -409,7 +428,8 @@ class SchemaRefresher:
                 grouping.add(name, page, connection.version)
 
         async def read_optional(name: str, part: Part) -> None:
-            # Which server it is decides what it has: nodes of one cluster may differ while they are upgraded.
+            # Which server it is decides what it has: nodes of one cluster may differ while they are
+            # upgraded.
             key = (connection.endpoint, name)
             if key in self._missing:
                 return
@@ -438,7 +458,7 @@ class SchemaRefresher:
             ) from None
         return grouping
 
-    # -- end ---------------------------------------------------------------------------------------------------------------
+    # -- end ---------------------------------------------------------------------------------------
 
     def close(self) -> None:
         """Forget what was still to be read."""

@@ -17,11 +17,13 @@ NO_VALID_REPLICA = object()
 def group_keys_by_replica(
     session: Any, keyspace: str, table: str, keys: Iterable[Sequence[Any]]
 ) -> dict[Any, list[Sequence[Any]]]:
-    """`keys` grouped by a host that holds them, for statements with ``IN`` or batches that one host can answer alone.
+    """`keys` grouped by a host that holds them, for statements with ``IN`` or batches that one host
+    can answer alone.
 
-    keys: for each the values of the partition key's columns, in their order. The host is the first replica that is up and at a local
-    distance, so that keys with the same replicas come together; keys without one are under `NO_VALID_REPLICA`. Raises KeyError for
-    a keyspace or table that is not known, and what serializing a value raises.
+    keys: for each the values of the partition key's columns, in their order. The host is the first
+    replica that is up and at a local distance, so that keys with the same replicas come together;
+    keys without one are under `NO_VALID_REPLICA`. Raises KeyError for a keyspace or table that is
+    not known, and what serializing a value raises.
     """
     cluster = session.cluster
     columns = cluster.metadata.keyspaces[keyspace].tables[table].partition_key

@@ -29,9 +29,11 @@ REPLICATION_STRATEGY_CLASS_PREFIX = "org.apache.cassandra.locator."
 
 
 class ReplicationFactor:
-    """How many replicas there are. Transient ones, where there are any, hold data only until it is repaired.
+    """How many replicas there are. Transient ones, where there are any, hold data only until it is
+    repaired.
 
-    `all_replicas` counts both, `full_replicas` those that hold the data for good. `transient_replicas` is None for none.
+    `all_replicas` counts both, `full_replicas` those that hold the data for good.
+    `transient_replicas` is None for none.
     """
 
     __slots__ = ("all_replicas", "full_replicas", "transient_replicas")
@@ -43,7 +45,9 @@ class ReplicationFactor:
 
     @classmethod
     def create(cls, rf: str | int | ReplicationFactor) -> ReplicationFactor:
-        """Out of a number, or a text: ``"3"``, or ``"3/1"`` for three of which one is transient. ValueError for others."""
+        """Out of a number, or a text: ``"3"``, or ``"3/1"`` for three of which one is transient.
+        ValueError for others.
+        """
         if isinstance(rf, ReplicationFactor):
             return rf
         total, slash, transient = str(rf).partition("/")
@@ -74,7 +78,9 @@ class ReplicationFactor:
 
 
 class ReplicationStrategy:
-    """Base of the strategies. `name` is the class on the server, without its package where that is the usual one."""
+    """Base of the strategies. `name` is the class on the server, without its package where that is
+    the usual one.
+    """
 
     def __init__(self, name: str, options_map: Mapping[str, Any] | None = None) -> None:
         self.name = name
@@ -86,9 +92,11 @@ class ReplicationStrategy:
     def create(
         cls, strategy_class: str, options_map: Mapping[str, Any] | None
     ) -> ReplicationStrategy | None:
-        """The strategy of a keyspace: its class, with or without the package, and the options of its replication map.
+        """The strategy of a keyspace: its class, with or without the package, and the options of
+        its replication map.
 
-        None where there is no class. A strategy that is not known here, or that has options which are not, has no replicas.
+        None where there is no class. A strategy that is not known here, or that has options which
+        are not, has no replicas.
         """
         if not strategy_class:
             return None
@@ -108,13 +116,17 @@ class ReplicationStrategy:
             return ReplicationStrategy(name, options)
 
     def replica_map(self, ring: Ring, hosts: Sequence[Any]) -> ReplicaMap | None:
-        """The replicas at each place of `ring`, whose owners are places in `hosts`; None where they cannot be known."""
+        """The replicas at each place of `ring`, whose owners are places in `hosts`; None where they
+        cannot be known.
+        """
         return None
 
     def make_token_replica_map(
         self, token_to_host_owner: Mapping[Any, Any], ring: Sequence[Any]
     ) -> dict[Any, Any]:
-        """For each `Token` of `ring` the hosts that hold its range, the first one first; empty where they are not known."""
+        """For each `Token` of `ring` the hosts that hold its range, the first one first; empty
+        where they are not known.
+        """
         numbers: dict[Any, int] = {}
         owners = {
             token.value: numbers.setdefault(token_to_host_owner[token], len(numbers))
@@ -172,7 +184,8 @@ class SimpleStrategy(ReplicationStrategy):
 class NetworkTopologyStrategy(ReplicationStrategy):
     """A number of replicas in each data centre, in different racks as far as there are so many.
 
-    ScyllaDB may name the racks, and keeps them as ``{"dc1:0": "rack1", "dc1:1": "rack2"}``, none at all as ``{"dc1:-1": ""}``.
+    ScyllaDB may name the racks, and keeps them as ``{"dc1:0": "rack1", "dc1:1": "rack2"}``, none at
+    all as ``{"dc1:-1": ""}``.
     """
 
     def __init__(self, dc_replication_factors: Mapping[str, Any]) -> None:

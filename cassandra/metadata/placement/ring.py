@@ -1,13 +1,16 @@
-"""The token ring and who holds which part of it, in Python: the reference of `cassandra._accel.ring`.
+"""The token ring and who holds which part of it, in Python: the reference of
+`cassandra._accel.ring`.
 
-Hosts are numbers here: the places that they have in the snapshot's tuple of hosts. A `TokenRing` holds the sorted tokens with the
-host that owns each. A `ReplicaMap` holds, for each place on the ring, the replicas that a replication setting puts there; equal
-rows are kept once.
+Hosts are numbers here: the places that they have in the snapshot's tuple of hosts. A `TokenRing`
+holds the sorted tokens with the host that owns each. A `ReplicaMap` holds, for each place on the
+ring, the replicas that a replication setting puts there; equal rows are kept once.
 
-Placement follows the server. A key belongs to the first token that is not less than its own, past the end to the first one.
-SimpleStrategy takes the next hosts along the ring. NetworkTopologyStrategy does so in each data centre, a host of a rack that it
-has met already only as far as there are fewer racks than replicas (org.apache.cassandra.locator.NetworkTopologyStrategy). Of
-transient replication the last ones of each data centre hold nothing for good: they are left out.
+Placement follows the server. A key belongs to the first token that is not less than its own, past
+the end to the first one. SimpleStrategy takes the next hosts along the ring.
+NetworkTopologyStrategy does so in each data centre, a host of a rack that it has met already only
+as far as there are fewer racks than replicas
+(org.apache.cassandra.locator.NetworkTopologyStrategy). Of transient replication the last ones of
+each data centre hold nothing for good: they are left out.
 """
 
 from __future__ import annotations
@@ -51,7 +54,9 @@ def token_of(key: bytes) -> int:
 
 
 class TokenRing:
-    """The tokens of the Murmur3Partitioner. `texts` has for each host its tokens, as the system tables hold them."""
+    """The tokens of the Murmur3Partitioner. `texts` has for each host its tokens, as the system
+    tables hold them.
+    """
 
     __slots__ = ("_owners", "_tokens")
 
@@ -93,7 +98,9 @@ def _check_count(hosts: int) -> None:
 
 
 class ReplicaMap:
-    """The replicas at each place of a ring, for one replication setting. Made by `simple_map` and its like."""
+    """The replicas at each place of a ring, for one replication setting. Made by `simple_map` and
+    its like.
+    """
 
     __slots__ = ("_hosts", "_ring", "_rows", "_sets")
 
@@ -153,7 +160,9 @@ def simple_map(ring: Ring, hosts: Sequence[Any], full: int, total: int) -> Repli
 
 
 class _Datacenter:
-    """One data centre's part of a ring: `places` are those of its own tokens on the whole ring of `size` tokens."""
+    """One data centre's part of a ring: `places` are those of its own tokens on the whole ring of
+    `size` tokens.
+    """
 
     __slots__ = ("_owners", "_places", "_racks", "_size", "full", "repeats", "wanted")
 
@@ -171,12 +180,15 @@ class _Datacenter:
         self._racks = racks
         on_ring = set(self._owners)
         self.wanted = max(min(total, len(on_ring)), 0)
-        # Where there are fewer hosts than replicas, the transient ones are the first to be done without.
+        # Where there are fewer hosts than replicas, the transient ones are the first to be done
+        # without.
         self.full = self.wanted - max(total - full - (total - self.wanted), 0)
         self.repeats = total - len({racks[host] for host in on_ring})
 
     def choose(self, at: int) -> list[int]:
-        """Where on the ring the replicas of its own token number `at` are met (past the end: in the second lap)."""
+        """Where on the ring the replicas of its own token number `at` are met (past the end: in the
+        second lap).
+        """
         found: list[int] = []
         hosts: list[int] = []
         racks: list[int] = []
@@ -218,8 +230,9 @@ def network_map(
 ) -> ReplicaMap:
     """NetworkTopologyStrategy.
 
-    datacenters, racks: for each host the number of its data centre and of its rack; racks of different data centres have different
-    numbers. factors: for each data centre (full replicas, all replicas); (0, 0) for one that holds nothing.
+    datacenters, racks: for each host the number of its data centre and of its rack; racks of
+    different data centres have different numbers. factors: for each data centre (full replicas, all
+    replicas); (0, 0) for one that holds nothing.
     """
     owners = ring.owners()
     places: list[list[int]] = [[] for _ in factors]

@@ -1,7 +1,9 @@
-"""Where partitions are: the ring and the replicas of each keyspace, as a snapshot that is computed as it is asked.
+"""Where partitions are: the ring and the replicas of each keyspace, as a snapshot that is computed
+as it is asked.
 
-A `Routing` belongs to one list of hosts and one state of the keyspaces' replication; `Metadata` swaps it whole. Tokens are parsed
-at the first look-up, the replicas of a keyspace at its first one, and keyspaces with equal replication share them.
+A `Routing` belongs to one list of hosts and one state of the keyspaces' replication; `Metadata`
+swaps it whole. Tokens are parsed at the first look-up, the replicas of a keyspace at its first one,
+and keyspaces with equal replication share them.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ _UNKNOWN: Any = object()
 
 
 class View:
-    """The hosts of a ring with all that decides where replicas are. `places` has (host, its tokens, data centre, rack)."""
+    """The hosts of a ring with all that decides where replicas are. `places` has (host, its tokens,
+    data centre, rack).
+    """
 
     __slots__ = ("_ring", "hosts", "places", "token_class")
 
@@ -89,7 +93,9 @@ class Routing:
         }
 
     def map_of(self, keyspace: str) -> ReplicaMap | None:
-        """The replicas of `keyspace`; None where there is no such keyspace, or it has none that could be known."""
+        """The replicas of `keyspace`; None where there is no such keyspace, or it has none that
+        could be known.
+        """
         found: ReplicaMap | None = self._by_keyspace.get(keyspace, _UNKNOWN)
         return self._make(keyspace) if found is _UNKNOWN else found
 
@@ -108,8 +114,8 @@ class Routing:
 class TokenMap:
     """The tokens of all hosts, and the replicas of each.
 
-    token_class: a subclass of `Token`. token_to_host_owner: for each token its host. all_tokens: the tokens in order. metadata: the
-    `Metadata` that knows the keyspaces' replication.
+    token_class: a subclass of `Token`. token_to_host_owner: for each token its host. all_tokens:
+    the tokens in order. metadata: the `Metadata` that knows the keyspaces' replication.
     """
 
     def __init__(
@@ -166,7 +172,9 @@ class TokenMap:
         }
 
     def get_replicas(self, keyspace: str, token: Any) -> list[Any]:
-        """The hosts that hold the partitions with `token` in `keyspace`, the first one first; empty where that is not known."""
+        """The hosts that hold the partitions with `token` in `keyspace`, the first one first; empty
+        where that is not known.
+        """
         strategy = self._metadata.replication_of(keyspace)
         if strategy is None:
             return []

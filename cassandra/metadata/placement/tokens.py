@@ -1,4 +1,6 @@
-"""Tokens, and the rings of the partitioners that are only read (`cassandra.metadata.placement.ring` has the usual one's)."""
+"""Tokens, and the rings of the partitioners that are only read (`cassandra.metadata.placement.ring`
+has the usual one's).
+"""
 
 from __future__ import annotations
 
@@ -145,12 +147,16 @@ _BY_PARTITIONER: dict[str, type[Token]] = {
 
 
 def token_class_of(partitioner: str | None) -> type[Token] | None:
-    """The class of a partitioner's tokens, by its name with or without the package; None where it is not known."""
+    """The class of a partitioner's tokens, by its name with or without the package; None where it
+    is not known.
+    """
     return _BY_PARTITIONER.get((partitioner or "").rpartition(".")[2])
 
 
 class SortedRing:
-    """The sorted tokens of any partitioner, with the host that owns each. `texts` has the tokens of each host."""
+    """The sorted tokens of any partitioner, with the host that owns each. `texts` has the tokens of
+    each host.
+    """
 
     __slots__ = ("_owners", "_token_class", "_values")
 

@@ -1,6 +1,8 @@
-"""Rows of the schema tables to metadata objects; called by the sources of `cassandra.metadata.schema.snapshot`, once for each object.
+"""Rows of the schema tables to metadata objects; called by the sources of
+`cassandra.metadata.schema.snapshot`, once for each object.
 
-What is wrong with a row is kept on the object that it belongs to, which then exports a comment, and harms no other.
+What is wrong with a row is kept on the object that it belongs to, which then exports a comment, and
+harms no other.
 """
 
 from __future__ import annotations
@@ -45,7 +47,9 @@ _EMPTY_TYPES = ("empty", "'org.apache.cassandra.db.marshal.EmptyType'")
 
 
 def _checked(value: Any, kind: type | tuple[type, ...], what: str) -> Any:
-    """`value`, or the error that stands in its place, or one that says that `what` is of another kind."""
+    """`value`, or the error that stands in its place, or one that says that `what` is of another
+    kind.
+    """
     if isinstance(value, kind):
         return value
     if isinstance(value, Exception):
@@ -60,7 +64,7 @@ def _row_checked(row: Mapping[str, Any]) -> Mapping[str, Any]:
     return row
 
 
-# -- tables and views --------------------------------------------------------------------------------------------------
+# -- tables and views ------------------------------------------------------------------------------
 
 
 def table(source: TableSource) -> TableMetadataV3:
@@ -177,7 +181,8 @@ def _literal_of(kind: Sequence[Any], value: str) -> str:
     if name == "frozen":
         return _literal_of(kind[1], value)
     if name == "tuple":
-        # The texts of the fields, an @ for null; a backslash stands before what would be taken for one of these.
+        # The texts of the fields, an @ for null; a backslash stands before what would be taken for
+        # one of these.
         fields = zip(_apart(kind[1]), re.split(_FIELD_END, value), strict=False)
         return f"({', '.join('null' if text == '@' else _literal_of(field, _plain(text)) for field, text in fields)})"
     if len(kind) > 1:
@@ -210,7 +215,9 @@ _ANY_VERSION = 4  # the wire form of values is the same in all
 
 
 def _types(nodes: Sequence[Any]) -> list[Any]:
-    """The types of CQL names with their parameters; ValueError for a user-defined type, whose fields are not known here."""
+    """The types of CQL names with their parameters; ValueError for a user-defined type, whose
+    fields are not known here.
+    """
     found = []
     for name, *parameters in _apart(nodes):
         try:
@@ -230,7 +237,9 @@ _NO_FLAGS: frozenset[str] = frozenset()
 
 
 def _take_flags(made: TableMetadataV3, source: TableSource) -> None:
-    """Tables of Thrift, and with COMPACT STORAGE: they have no flag ``compound``, and columns that CQL does not show."""
+    """Tables of Thrift, and with COMPACT STORAGE: they have no flag ``compound``, and columns that
+    CQL does not show.
+    """
     at = source.names.flags
     if at is None or source.virtual:
         return
@@ -261,7 +270,9 @@ def _looks_compact(made: TableMetadataV3) -> bool:
 
 
 def _hide_static_compact(made: TableMetadataV3) -> None:
-    """The columns that CQL sees are kept as static ones; the clustering column and the regular one are not to be seen."""
+    """The columns that CQL sees are kept as static ones; the clustering column and the regular one
+    are not to be seen.
+    """
     for column in list(made.columns.values()):
         if column in made.clustering_key or (
             not column.is_static and column not in made.partition_key
@@ -317,8 +328,9 @@ _FROZEN_COLLECTIONS = ("frozen<list<", "frozen<map<", "frozen<set<")
 def _index_target(target: str, columns: Mapping[str, ColumnMetadata]) -> str:
     """`target` as CREATE INDEX takes it. Cassandra keeps it like that.
 
-    Cassandra 3.0 and ScyllaDB keep names without quotes; ScyllaDB also leaves away the ``full`` of a frozen collection, and has
-    ``keys`` of a set where only ``values`` can be written (scylladb issues 22013 and 22019).
+    Cassandra 3.0 and ScyllaDB keep names without quotes; ScyllaDB also leaves away the ``full`` of
+    a frozen collection, and has ``keys`` of a set where only ``values`` can be written (scylladb
+    issues 22013 and 22019).
     """
     column = columns.get(target)
     if (
@@ -343,7 +355,7 @@ def _index_target(target: str, columns: Mapping[str, ColumnMetadata]) -> str:
     return f"{part}({maybe_escape_name(name)})" if part else maybe_escape_name(name)
 
 
-# -- keyspaces ---------------------------------------------------------------------------------------------------------
+# -- keyspaces -------------------------------------------------------------------------------------
 
 
 def keyspace(source: KeyspaceSource) -> KeyspaceMetadata:
@@ -447,7 +459,8 @@ def _aggregate(row: Mapping[str, Any]) -> Aggregate:
 
 
 def _tablets(row: Mapping[str, Any]) -> dict[str, Any] | None:
-    """ScyllaDB's ``tablets`` of a keyspace: their first number a table, where they are in use. None of a server that has none.
+    """ScyllaDB's ``tablets`` of a keyspace: their first number a table, where they are in use. None
+    of a server that has none.
 
     That they are not in use is said: new keyspaces have them where nothing is.
     """

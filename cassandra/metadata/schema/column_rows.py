@@ -1,10 +1,14 @@
-"""The columns of tables out of pages of system_schema.columns, in Python: the reference of `cassandra._accel.column_rows`.
+"""The columns of tables out of pages of system_schema.columns, in Python: the reference of
+`cassandra._accel.column_rows`.
 
-It is by far the largest schema table, with a row for each column of each table. `note_runs` walks along a page once and notes where
-the rows of each table are; `columns_of` makes the columns of one table of its rows, when somebody looks at it. Rows have the cells
-keyspace_name, table_name, column_name, clustering_order, kind, position, type, each a [bytes] (native_protocol_v4.spec, section 4.2.5.2).
+It is by far the largest schema table, with a row for each column of each table. `note_runs` walks
+along a page once and notes where the rows of each table are; `columns_of` makes the columns of one
+table of its rows, when somebody looks at it. Rows have the cells keyspace_name, table_name,
+column_name, clustering_order, kind, position, type, each a [bytes] (native_protocol_v4.spec,
+section 4.2.5.2).
 
-`usual_table` makes a whole table, where it is like most: the rest of the work on it would take as long as its columns.
+`usual_table` makes a whole table, where it is like most: the rest of the work on it would take as
+long as its columns.
 
 Thousands of columns have the same names and types: `texts` keeps each text once.
 """
@@ -28,8 +32,9 @@ USUAL_FLAGS = frozenset({"compound"})
 
 _int32_at = struct.Struct(">i").unpack_from
 
-# Of each run of rows of one table a page, where the rows begin in it, and how many they are, one after the other: of thousands of
-# tables each further object would be felt by the garbage collector.
+# Of each run of rows of one table a page, where the rows begin in it, and how many they are, one
+# after the other: of thousands of tables each further object would be felt by the garbage
+# collector.
 Runs = tuple[Any, ...]
 RowsOf = dict[str, dict[str, Runs]]  # by keyspace and table
 
@@ -56,9 +61,11 @@ class Texts:
 
 
 def note_runs(rows_of: RowsOf, body: bytes, at: int, count: int) -> None:
-    """Note in `rows_of` where the rows of each table are among the `count` rows at `at` of the page `body`.
+    """Note in `rows_of` where the rows of each table are among the `count` rows at `at` of the page
+    `body`.
 
-    Names that are no text are left out. DecodeError where rows go past the end of the page: what was before them is noted.
+    Names that are no text are left out. DecodeError where rows go past the end of the page: what
+    was before them is noted.
     """
     known: bytes | None = None
     begin = rows = 0
@@ -123,10 +130,12 @@ def _rows(body: bytes, at: int, count: int) -> Iterator[list[bytes | None]]:
 def columns_of(
     table: Any, found: Runs, texts: Texts
 ) -> tuple[list[ColumnMetadata], list[ColumnMetadata], dict[str, ColumnMetadata]]:
-    """(partition key, clustering key, all columns by name) of `table`, from the runs of its rows that `note_runs` has found.
+    """(partition key, clustering key, all columns by name) of `table`, from the runs of its rows
+    that `note_runs` has found.
 
-    Columns are in the order that servers describe tables in: the key, static columns, the others; within these by name, as they
-    come. DecodeError for what is no text or number, ValueError for a null or an unknown kind.
+    Columns are in the order that servers describe tables in: the key, static columns, the others;
+    within these by name, as they come. DecodeError for what is no text or number, ValueError for a
+    null or an unknown kind.
     """
     partition_key: list[tuple[int, ColumnMetadata]] = []
     clustering_key: list[tuple[int, ColumnMetadata]] = []
@@ -163,7 +172,9 @@ def _position(cell: bytes | None, name: str) -> int:
 
 
 def bad_text(error: UnicodeDecodeError | None, name: str | None) -> Exception:
-    """What is raised for the type of the column `name` that is null or (with the `error`) no text; for a name where that is None."""
+    """What is raised for the type of the column `name` that is null or (with the `error`) no text;
+    for a name where that is None.
+    """
     what = "a column's name" if name is None else f"the type of column {name!r}"
     return (
         ValueError(f"{what} is None")
@@ -192,7 +203,8 @@ def unknown_kind(name: str, kind: bytes | None) -> Exception:
 
 
 def usual_table(source: TableSource) -> TableMetadataV3 | None:
-    """The table of `source`, without its indexes; None where more is to be said of it, or its rows are damaged.
+    """The table of `source`, without its indexes; None where more is to be said of it, or its rows
+    are damaged.
 
     The pages of its columns have been looked through.
     """

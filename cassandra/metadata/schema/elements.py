@@ -1,4 +1,6 @@
-"""What keyspaces hold besides tables: columns, indexes, triggers, user-defined types, functions and aggregates."""
+"""What keyspaces hold besides tables: columns, indexes, triggers, user-defined types, functions and
+aggregates.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +30,16 @@ __all__ = [
 
 
 def _thawed(kind: str) -> str:
-    """`kind` without the outermost frozen: what functions take is frozen anyway, and their statements refuse the word there."""
+    """`kind` without the outermost frozen: what functions take is frozen anyway, and their
+    statements refuse the word there.
+    """
     return kind[len("frozen<") : -1] if kind.startswith("frozen<") else kind
 
 
 def _target_as_cql(target: str) -> str:
-    """What stands in the parentheses of CREATE INDEX. ScyllaDB keeps the target of a local index as JSON: ``{"pk":["a"],"ck":["b"]}``."""
+    """What stands in the parentheses of CREATE INDEX. ScyllaDB keeps the target of a local index as
+    JSON: ``{"pk":["a"],"ck":["b"]}``.
+    """
     if not target.startswith("{"):
         return target
     import json  # for these alone: it takes as long as looking at a hundred tables
@@ -60,7 +66,9 @@ class ColumnMask(NamedTuple):
 
 
 class DroppedColumn(NamedTuple):
-    """A column that a table had once; its type comes back only with the same name. `dropped_time` is when it was dropped."""
+    """A column that a table had once; its type comes back only with the same name. `dropped_time`
+    is when it was dropped.
+    """
 
     name: str
     cql_type: str
@@ -69,7 +77,9 @@ class DroppedColumn(NamedTuple):
 
 
 class ColumnMetadata:
-    """One column of a table or view. `cql_type` is the CQL text of its type; `mask` is a `ColumnMask` or None."""
+    """One column of a table or view. `cql_type` is the CQL text of its type; `mask` is a
+    `ColumnMask` or None.
+    """
 
     __slots__ = ("cql_type", "is_reversed", "is_static", "mask", "name", "table")
 
@@ -111,7 +121,9 @@ class ColumnMetadata:
 
 
 class IndexMetadata:
-    """A secondary index. `kind` is KEYS, COMPOSITES or CUSTOM, `index_options` a dict with ``target``, and ``class_name`` for CUSTOM."""
+    """A secondary index. `kind` is KEYS, COMPOSITES or CUSTOM, `index_options` a dict with
+    ``target``, and ``class_name`` for CUSTOM.
+    """
 
     __slots__ = ("index_options", "keyspace_name", "kind", "name", "table_name")
 
@@ -218,7 +230,8 @@ class UserType:
 class Function:
     """A user-defined function. Types are CQL texts.
 
-    `deterministic`, `monotonic` and `monotonic_on` are of DataStax Enterprise, and false or empty elsewhere.
+    `deterministic`, `monotonic` and `monotonic_on` are of DataStax Enterprise, and false or empty
+    elsewhere.
     """
 
     __slots__ = (
@@ -270,7 +283,9 @@ class Function:
         return SignatureDescriptor.format_signature(self.name, self.argument_types)
 
     def as_cql_query(self, formatted: bool = False) -> str:
-        """The CREATE FUNCTION statement, without a semicolon; a clause a line where it is `formatted`."""
+        """The CREATE FUNCTION statement, without a semicolon; a clause a line where it is
+        `formatted`.
+        """
         names = protect_names(self.argument_names)
         arguments = [
             f"{name} {_thawed(kind)}" for name, kind in zip(names, self.argument_types, strict=True)
@@ -349,7 +364,9 @@ class Aggregate:
         return SignatureDescriptor.format_signature(self.name, self.argument_types)
 
     def as_cql_query(self, formatted: bool = False) -> str:
-        """The CREATE AGGREGATE statement, without a semicolon; a clause a line where it is `formatted`."""
+        """The CREATE AGGREGATE statement, without a semicolon; a clause a line where it is
+        `formatted`.
+        """
         where = f"{maybe_escape_name(self.keyspace)}.{protect_type_or_function(self.name)}"
         clauses = [
             f"CREATE AGGREGATE {where}({', '.join(map(_thawed, self.argument_types))})",

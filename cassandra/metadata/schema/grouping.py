@@ -32,7 +32,7 @@ class Grouping:
         self._by_keyspace: dict[str, dict[str, list[dict[str, Any]]]] = {}
         self._virtual: set[str] = set()
 
-    # -- taking pages ----------------------------------------------------------------------------------------------------
+    # -- taking pages ------------------------------------------------------------------------------
 
     def add(self, part: str, message: Any, version: int) -> None:
         """Take one page of the schema table `part`: a ROWS message, received in protocol `version`."""
@@ -79,7 +79,8 @@ class Grouping:
     def _add_tables(
         self, part: str, names: tuple[str, ...], rows: Iterable[tuple[Any, ...]], virtual: bool
     ) -> None:
-        # Of thousands of tables each thing that is made for every one counts, for the garbage collector above all.
+        # Of thousands of tables each thing that is made for every one counts, for the garbage
+        # collector above all.
         keyspace_at = names.index("keyspace_name")
         name_at = names.index("table_name" if part == "tables" else "view_name")
         into = self._tables if part == "tables" else self._views
@@ -94,7 +95,7 @@ class Grouping:
                 source.base = base if isinstance(base, str) else ""
             into.setdefault(keyspace, {})[name] = source
 
-    # -- giving sources --------------------------------------------------------------------------------------------------
+    # -- giving sources ----------------------------------------------------------------------------
 
     def sources(self) -> dict[str, KeyspaceSource]:
         """A source for each keyspace that there is a row of, by name."""
@@ -142,7 +143,9 @@ class Grouping:
         return tuple(self._by_keyspace.get(part, {}).get(keyspace, ()))
 
     def aggregates(self, keyspace: str) -> Sequence[Mapping[str, Any]]:
-        """The rows of aggregates of one keyspace, with what ScyllaDB keeps of them in a table of its own."""
+        """The rows of aggregates of one keyspace, with what ScyllaDB keeps of them in a table of
+        its own.
+        """
         reducing = {_signature(row): row for row in self.of_keyspace("scylla_aggregates", keyspace)}
         return tuple(
             {**row, "reduce_func": reducing.get(_signature(row), {}).get("reduce_func")}

@@ -17,10 +17,11 @@ _CDC_LOG = "_scylla_cdc_log"
 
 
 class KeyspaceMetadata:
-    """A keyspace. Its parts are mappings by name, those of functions and aggregates by signature (``name(type,type)``).
+    """A keyspace. Its parts are mappings by name, those of functions and aggregates by signature
+    (``name(type,type)``).
 
-    `replication_strategy` is None where the server's is not known. `virtual`: its tables are computed by the node that is asked.
-    `tablets`: ScyllaDB's option of that name, or None.
+    `replication_strategy` is None where the server's is not known. `virtual`: its tables are
+    computed by the node that is asked. `tablets`: ScyllaDB's option of that name, or None.
     """
 
     __slots__ = (
@@ -66,7 +67,9 @@ class KeyspaceMetadata:
 
     @property
     def _exc_info(self) -> tuple[Any, Any, Any] | None:
-        """What went wrong as the metadata was made, as ``sys.exc_info()`` has it; None where nothing did."""
+        """What went wrong as the metadata was made, as ``sys.exc_info()`` has it; None where
+        nothing did.
+        """
         error = self._error
         return (type(error), error, error.__traceback__) if error is not None else None
 
@@ -78,7 +81,8 @@ class KeyspaceMetadata:
     def export_as_string(self) -> str:
         """The statements that make the keyspace and all that is in it, in an order that works.
 
-        A comment where that cannot be done: what a table's damaged metadata leave out is said in that table's place.
+        A comment where that cannot be done: what a table's damaged metadata leave out is said in
+        that table's place.
         """
         text = "\n\n".join(
             [

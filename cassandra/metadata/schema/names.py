@@ -1,7 +1,7 @@
 """CQL names and values as text: what has to be quoted, and how.
 
-Quoting a name that needs none does no harm, leaving the quotes away changes what it means: a word counts as reserved where any
-of Cassandra 3.0 to 5.0 and ScyllaDB reserves it.
+Quoting a name that needs none does no harm, leaving the quotes away changes what it means: a word
+counts as reserved where any of Cassandra 3.0 to 5.0 and ScyllaDB reserves it.
 """
 
 from __future__ import annotations
@@ -94,7 +94,9 @@ def protect_names(names: Iterable[str]) -> list[str]:
 
 
 def protect_type_or_function(name: str) -> str:
-    """The name of a type or function: where these stand, more words are taken for the language's own (``json``, ``key``, ``ttl``)."""
+    """The name of a type or function: where these stand, more words are taken for the language's
+    own (``json``, ``key``, ``ttl``).
+    """
     return escape_name(name) if name in cql_keywords else maybe_escape_name(name)
 
 
@@ -104,7 +106,9 @@ def cql_string(text: str) -> str:
 
 
 def protect_value(value: Any) -> str:
-    """`value` as a literal: numbers and booleans plain, None as ``NULL``, bytes as ``0x...``, mappings as maps, all else as text."""
+    """`value` as a literal: numbers and booleans plain, None as ``NULL``, bytes as ``0x...``,
+    mappings as maps, all else as text.
+    """
     if type(value) is str:  # by far the most are
         return cql_string(value)
     if value is None:

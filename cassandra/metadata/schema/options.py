@@ -1,7 +1,8 @@
 """Table and view options as CQL.
 
-They are the columns of system_schema.tables: whatever a server knows comes back as it gave it, but for those that no
-CREATE TABLE takes. ScyllaDB keeps its own in the extensions, or in system_schema.scylla_tables.
+They are the columns of system_schema.tables: whatever a server knows comes back as it gave it, but
+for those that no CREATE TABLE takes. ScyllaDB keeps its own in the extensions, or in
+system_schema.scylla_tables.
 """
 
 from __future__ import annotations
@@ -30,15 +31,18 @@ _NO_OPTIONS = frozenset(
         "where_clause",
     )
 )
-# Cassandra 4.0 keeps the columns and knows the options no more; `additional_write_policy` tells it from 3.x.
+# Cassandra 4.0 keeps the columns and knows the options no more; `additional_write_policy` tells it
+# from 3.x.
 _GONE_IN_4_0 = ("dclocal_read_repair_chance", "read_repair_chance")
 _NOT_OF_VIEWS = frozenset(("default_time_to_live", "cdc"))
 
 
 class TableOptions(MutableMapping[str, Any]):
-    """The options of a table or view by name, over the server's row: those without a value are left out.
+    """The options of a table or view by name, over the server's row: those without a value are left
+    out.
 
-    What is changed stays changed, for an export say, and changes no other table. It is copied and pickled as a dict.
+    What is changed stays changed, for an export say, and changes no other table. It is copied and
+    pickled as a dict.
     """
 
     __slots__ = ("_changed", "_names", "_row")
@@ -136,7 +140,7 @@ def options_as_cql(options: Mapping[str, Any], is_view: bool = False) -> list[st
     ]
 
 
-# -- ScyllaDB ----------------------------------------------------------------------------------------------------------
+# -- ScyllaDB --------------------------------------------------------------------------------------
 
 # Options that are kept as extensions: a map of texts in ScyllaDB's own serialization.
 _SCYLLA_EXTENSIONS = {
@@ -150,7 +154,9 @@ _SCYLLA_COLUMNS = ("cdc", "per_partition_rate_limit", "tombstone_gc", "in_memory
 
 
 def read_scylla_map(data: bytes) -> dict[str, str] | None:
-    """A serialized map of texts: its size, then each text behind its length, all little-endian 32 bit; None for anything else."""
+    """A serialized map of texts: its size, then each text behind its length, all little-endian 32
+    bit; None for anything else.
+    """
     at = 4
     texts: list[str] = []
     try:
@@ -180,7 +186,8 @@ def scylla_options(
         )
         if found:
             options[name] = found
-    # A number of 32 bit by itself, and a map that has settings of its own beside those of a kind of API that is not CQL.
+    # A number of 32 bit by itself, and a map that has settings of its own beside those of a kind of
+    # API that is not CQL.
     grace = extensions.get("paxos_grace_seconds")
     if isinstance(grace, bytes) and len(grace) == 4:
         options["paxos_grace_seconds"] = int.from_bytes(grace, "little", signed=True)

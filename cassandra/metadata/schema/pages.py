@@ -1,8 +1,9 @@
 """Pages of the schema tables, decoded by columns.
 
-Thousands of tables have the same handful of options, types and kinds: values are looked up by their bytes, so that each is decoded
-and kept once. The pages of the largest schema table, which has a row for each
-column of each table, are not decoded before somebody looks at a table: until then the bytes are kept, which take the least room.
+Thousands of tables have the same handful of options, types and kinds: values are looked up by their
+bytes, so that each is decoded and kept once. The pages of the largest schema table, which has a row
+for each column of each table, are not decoded before somebody looks at a table: until then the
+bytes are kept, which take the least room.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ class Pages:
         )
 
     def decode(self, message: Any, version: int) -> list[list[Any]]:
-        """The columns of a page: equal values are one object, in the place of one that cannot be decoded is the error itself."""
+        """The columns of a page: equal values are one object, in the place of one that cannot be
+        decoded is the error itself.
+        """
         metadata = message.metadata
         readers = [
             self._reader(*column, version)
@@ -80,7 +83,8 @@ class Pages:
 
 
 class ColumnPages:
-    """The pages of system_schema.columns, as they were received, and what `cassandra.metadata.schema.build` makes of them.
+    """The pages of system_schema.columns, as they were received, and what
+    `cassandra.metadata.schema.build` makes of them.
 
     Not safe for threads: `cassandra.metadata.schema.snapshot` makes objects under a lock.
     """

@@ -1,10 +1,13 @@
-"""The schema as an immutable snapshot: rows of the schema tables, grouped, of which objects are made when somebody looks.
+"""The schema as an immutable snapshot: rows of the schema tables, grouped, of which objects are
+made when somebody looks.
 
-A `Schema` maps the names of keyspaces to their sources. A source holds rows and makes its object once, at the first access; a
-table whose rows did not change keeps its source, and so its object, from one snapshot to the next. What makes objects of rows is
-in `cassandra.metadata.schema.build`, which a program that never looks at the schema does not import.
+A `Schema` maps the names of keyspaces to their sources. A source holds rows and makes its object
+once, at the first access; a table whose rows did not change keeps its source, and so its object,
+from one snapshot to the next. What makes objects of rows is in `cassandra.metadata.schema.build`,
+which a program that never looks at the schema does not import.
 
-Sources are never changed after the snapshot that they are in was swapped in, but for the object that they come to hold.
+Sources are never changed after the snapshot that they are in was swapped in, but for the object
+that they come to hold.
 """
 
 from __future__ import annotations
@@ -37,7 +40,8 @@ V = TypeVar("V")
 # index_name, kind, options
 IndexRow = tuple[Any, ...]
 
-# Rows to objects is quick, and happens once: one lock for all keeps each object unique among threads.
+# Rows to objects is quick, and happens once: one lock for all keeps each object unique among
+# threads.
 _making = threading.RLock()
 
 
@@ -58,7 +62,9 @@ def _build(function: str, *args: Any) -> Any:
 
 
 class LazyMapping(Mapping[str, V], Generic[V]):
-    """A read-only mapping by name whose values are made at the first access. It is pickled and copied as a dict."""
+    """A read-only mapping by name whose values are made at the first access. It is pickled and
+    copied as a dict.
+    """
 
     __slots__ = ("_make", "_names")
 
@@ -142,7 +148,8 @@ def object_of(source: _Source) -> Any:
 
 
 class RowNames:
-    """The names of the columns in the rows of a schema table: one object for all rows of a reading, compared by identity.
+    """The names of the columns in the rows of a schema table: one object for all rows of a reading,
+    compared by identity.
 
     `places` has where the value of each is in a row.
     """
@@ -168,9 +175,9 @@ NO_VIEWS: Mapping[str, Any] = MappingProxyType({})
 class TableSource(_Source):
     """The rows of one table or materialized view.
 
-    names, row: of system_schema.tables or views. error: what is wrong with the row. columns: the pages that their rows are in.
-    triggers, dropped, masks, scylla (of scylla_tables): rows as dicts. views: the sources of the table's views. base: the table's
-    name where this is a view.
+    names, row: of system_schema.tables or views. error: what is wrong with the row. columns: the
+    pages that their rows are in. triggers, dropped, masks, scylla (of scylla_tables): rows as
+    dicts. views: the sources of the table's views. base: the table's name where this is a view.
     """
 
     __slots__ = (
@@ -244,7 +251,9 @@ class TableSource(_Source):
 
 
 class KeyspaceSource(_Source):
-    """The rows of one keyspace: its own as a dict, sources of tables and views by name, rows of types, functions and aggregates."""
+    """The rows of one keyspace: its own as a dict, sources of tables and views by name, rows of
+    types, functions and aggregates.
+    """
 
     __slots__ = (
         "aggregates",
@@ -281,7 +290,9 @@ class KeyspaceSource(_Source):
 
 
 class Schema:
-    """All keyspaces at one moment. `version` is what says whether another reading would find the same; None for unknown."""
+    """All keyspaces at one moment. `version` is what says whether another reading would find the
+    same; None for unknown.
+    """
 
     __slots__ = ("keyspaces", "sources", "version")
 

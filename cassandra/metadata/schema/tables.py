@@ -18,7 +18,9 @@ T = TypeVar("T", bound="TableMetadata")
 
 
 def incomplete(what: str, error: BaseException, structure: str) -> str:
-    """A CQL comment in the place of a statement that cannot be made: what is wrong, and what is known."""
+    """A CQL comment in the place of a statement that cannot be made: what is wrong, and what is
+    known.
+    """
     trace = "".join(traceback.format_exception_only(type(error), error)).strip()
     lines = [
         f"Warning: {what} is incomplete because of an error processing metadata.",
@@ -89,7 +91,9 @@ class _Columnar:
         self._scylladb = False
 
     def take_row(self, names: RowNames, row: Sequence[Any], scylladb: bool = False) -> None:
-        """Take options, extensions and id out of a row of the schema tables, of `scylladb` or of Cassandra."""
+        """Take options, extensions and id out of a row of the schema tables, of `scylladb` or of
+        Cassandra.
+        """
         self._names = names
         self._row = row
         self._scylladb = scylladb
@@ -126,7 +130,9 @@ class _Columnar:
 
     @property
     def _exc_info(self) -> tuple[Any, Any, Any] | None:
-        """What went wrong as the metadata was made, as ``sys.exc_info()`` has it; None where nothing did."""
+        """What went wrong as the metadata was made, as ``sys.exc_info()`` has it; None where
+        nothing did.
+        """
         error = self._error
         return (type(error), error, error.__traceback__) if error is not None else None
 
@@ -146,10 +152,12 @@ class _Columnar:
 
 
 class TableMetadata(_Columnar):
-    """A table. Columns are in the order of CREATE TABLE: key columns first, then static ones, then the others, by name.
+    """A table. Columns are in the order of CREATE TABLE: key columns first, then static ones, then
+    the others, by name.
 
-    `columns`, `indexes`, `triggers`, `views` and `dropped_columns` are mappings by name, `partition_key` and `clustering_key` lists
-    of columns. `options` are the server's, by name. `virtual`: it is computed by the node that is asked, and cannot be recreated.
+    `columns`, `indexes`, `triggers`, `views` and `dropped_columns` are mappings by name,
+    `partition_key` and `clustering_key` lists of columns. `options` are the server's, by name.
+    `virtual`: it is computed by the node that is asked, and cannot be recreated.
     """
 
     __slots__ = (
@@ -193,7 +201,9 @@ class TableMetadata(_Columnar):
         return other
 
     def export_as_string(self) -> str:
-        """The statements that make the table, its indexes, triggers and views; a comment where the table cannot be made."""
+        """The statements that make the table, its indexes, triggers and views; a comment where the
+        table cannot be made.
+        """
         if self._error is not None:
             return incomplete(
                 f"Table {self.keyspace_name}.{self.name}", self._error, self._all_as_cql()
@@ -223,7 +233,9 @@ class TableMetadata(_Columnar):
         return "\n\n".join(parts)
 
     def _is_of_index(self, view: str) -> bool:
-        """Whether the view makes up an index: ScyllaDB makes it with the index, and by no other way."""
+        """Whether the view makes up an index: ScyllaDB makes it with the index, and by no other
+        way.
+        """
         return (
             self._scylladb
             and view.endswith("_index")
@@ -231,7 +243,9 @@ class TableMetadata(_Columnar):
         )
 
     def as_cql_query(self, formatted: bool = False) -> str:
-        """The CREATE TABLE statement, without a semicolon; a column and an option a line where it is `formatted`."""
+        """The CREATE TABLE statement, without a semicolon; a column and an option a line where it
+        is `formatted`.
+        """
         lines = [column.as_cql() for column in self.columns.values()]
         if (
             len(self.partition_key) == 1
@@ -258,13 +272,17 @@ class TableMetadata(_Columnar):
 
 
 class TableMetadataV3(TableMetadata):
-    """A table of Cassandra 3.0 and later, or of ScyllaDB: what every table is that the driver has read."""
+    """A table of Cassandra 3.0 and later, or of ScyllaDB: what every table is that the driver has
+    read.
+    """
 
     __slots__ = ()
 
 
 class MaterializedViewMetadata(_Columnar):
-    """A materialized view of the table `base_table_name`; `where_clause` is CQL, `options` are the server's, by name."""
+    """A materialized view of the table `base_table_name`; `where_clause` is CQL, `options` are the
+    server's, by name.
+    """
 
     __slots__ = ("base_table_name", "include_all_columns", "where_clause")
 
@@ -286,7 +304,9 @@ class MaterializedViewMetadata(_Columnar):
         self.where_clause = where_clause
 
     def as_cql_query(self, formatted: bool = False) -> str:
-        """The CREATE MATERIALIZED VIEW statement, without a semicolon; a clause a line where it is `formatted`."""
+        """The CREATE MATERIALIZED VIEW statement, without a semicolon; a clause a line where it is
+        `formatted`.
+        """
         columns = "*" if self.include_all_columns else ", ".join(protect_names(self.columns))
         base = f"{maybe_escape_name(self.keyspace_name)}.{maybe_escape_name(self.base_table_name)}"
         parts = [
@@ -304,7 +324,9 @@ class MaterializedViewMetadata(_Columnar):
         return query + _with(clauses, "\n    AND " if formatted else " AND ")
 
     def export_as_string(self) -> str:
-        """The formatted statement with its semicolon; a comment where the view's metadata is damaged."""
+        """The formatted statement with its semicolon; a comment where the view's metadata is
+        damaged.
+        """
         if self._error is not None:
             return incomplete(
                 f"View {self.keyspace_name}.{self.name}",

@@ -1,12 +1,16 @@
-"""Columns for others to read in place: Arrow's C data interface in PyCapsules (the Arrow PyCapsule interface).
+"""Columns for others to read in place: Arrow's C data interface in PyCapsules (the Arrow PyCapsule
+interface).
 
-A consumer gets a struct of addresses and, with it, the duty to call its release callback, once, from any thread. Each struct, children too,
-holds what it points to by a number of its own in `_held`, so that a struct that was moved (copied, and the original's callback set to
-NULL) is as good as the original. A capsule that nobody has emptied releases its struct when it goes.
+A consumer gets a struct of addresses and, with it, the duty to call its release callback, once,
+from any thread. Each struct, children too, holds what it points to by a number of its own in
+`_held`, so that a struct that was moved (copied, and the original's callback set to NULL) is as
+good as the original. A capsule that nobody has emptied releases its struct when it goes.
 
-This is the reference, in ctypes; the compiled twin is ``cassandra._accel.arrow_capsules``. One thing ctypes cannot do: a callback that comes while
-an exception is under way (an object dropped by a frame that is being left) loses that exception, and may not get to its end. So with these
-functions pyarrow, where it is there, owns what is handed out (see `cassandra.protocol.columnar.pages`); `RELEASES_SAFELY` says so.
+This is the reference, in ctypes; the compiled twin is ``cassandra._accel.arrow_capsules``. One
+thing ctypes cannot do: a callback that comes while an exception is under way (an object dropped by
+a frame that is being left) loses that exception, and may not get to its end. So with these
+functions pyarrow, where it is there, owns what is handed out (see
+`cassandra.protocol.columnar.pages`); `RELEASES_SAFELY` says so.
 """
 
 from __future__ import annotations
@@ -187,8 +191,8 @@ def _view_of(buffer: Any) -> Any:
 def _releaser(kind: Any) -> Callable[[int], None]:
     """The release callback of `kind`.
 
-    A consumer's objects may be among the last that the interpreter takes apart, so it has all that it needs in itself: by then there may be
-    nothing left in this module.
+    A consumer's objects may be among the last that the interpreter takes apart, so it has all that
+    it needs in itself: by then there may be nothing left in this module.
     """
     held, pointer, prototype, release_buffer, address_of = (
         _held,
@@ -273,7 +277,9 @@ def _address(function: Any) -> int:
 
 
 def _for_ever(callback: Any) -> Any:
-    """`callback`, with a reference that nobody gives back: it may be called when this module is gone."""
+    """`callback`, with a reference that nobody gives back: it may be called when this module is
+    gone.
+    """
     _keep(callback)
     return callback
 
@@ -310,7 +316,9 @@ _KINDS: dict[Any, tuple[bytes, Any]] = {
 
 
 def _capsule(content: Any) -> Any:
-    """A capsule that owns the struct `content`; by its address, which no number of `_numbers` ever comes near."""
+    """A capsule that owns the struct `content`; by its address, which no number of `_numbers` ever
+    comes near.
+    """
     name, destructor = _KINDS[type(content)]
     address = ctypes.addressof(content)
     _held[address] = (content,)
@@ -332,7 +340,9 @@ def array_capsule(column: ColumnArray) -> Any:
 
 
 def stream_capsule(layout: Layout, following: Callable[[], ColumnArray | None]) -> Any:
-    """An ``arrow_array_stream`` of columns of `layout`: `following` gives the next one, None at the end; its errors become the stream's."""
+    """An ``arrow_array_stream`` of columns of `layout`: `following` gives the next one, None at the
+    end; its errors become the stream's.
+    """
     stream = _Stream()
     stream.get_schema = _address(_get_schema_callback)
     stream.get_next = _address(_get_next_callback)

@@ -1,9 +1,11 @@
-"""Nested Arrow arrays as the Python objects in the cells of pandas, where pyarrow has none or the wrong ones.
+"""Nested Arrow arrays as the Python objects in the cells of pandas, where pyarrow has none or the
+wrong ones.
 
-pyarrow makes no list of UUIDs, bytes of UUIDs in a struct, and `datetime.time`, which has no nanoseconds, of times. Here they are
-`uuid.UUID` and `cassandra.util.Time`. Of days and moments in structs and maps it makes `datetime.datetime`, which has the years 1 to 9999 alone;
-here they are `pandas.Timestamp`. The containers are those that pyarrow makes: an array for a list, a list of pairs for a map, a dict
-for a struct. Whatever of a column has none of these is left to pyarrow.
+pyarrow makes no list of UUIDs, bytes of UUIDs in a struct, and `datetime.time`, which has no
+nanoseconds, of times. Here they are `uuid.UUID` and `cassandra.util.Time`. Of days and moments in
+structs and maps it makes `datetime.datetime`, which has the years 1 to 9999 alone; here they are
+`pandas.Timestamp`. The containers are those that pyarrow makes: an array for a list, a list of
+pairs for a map, a dict for a struct. Whatever of a column has none of these is left to pyarrow.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ def is_ours(layout: Layout) -> bool:
 
 
 def bounds(array: Any) -> tuple[int, list[int]]:
-    """(where the elements of `array`, of lists or maps, begin among its child's; the ends of each value, counted from there)."""
+    """(where the elements of `array`, of lists or maps, begin among its child's; the ends of each
+    value, counted from there).
+    """
     if type(array).__name__ == "FixedSizeListArray":
         size = array.type.list_size
         return array.offset * size, [at * size for at in range(len(array) + 1)]

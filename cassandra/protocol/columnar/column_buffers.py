@@ -1,12 +1,14 @@
 """Column plans: the decoder of a page of rows to columns, resolved once for a list of columns.
 
-Theory of operation. A page is rows of [bytes] (native_protocol_v5.spec, section 4.2.5.2). It is first cut into cells, column by column; then
-each column is built from its cells in loops of its own, without a Python object for a value. A type with others inside cuts its cells
-into those of its children, and these are built in the same way, at any depth. A null is a cell of None. Zero bytes where they are no value
-of the type are a null too: a column has no third state.
+Theory of operation. A page is rows of [bytes] (native_protocol_v5.spec, section 4.2.5.2). It is
+first cut into cells, column by column; then each column is built from its cells in loops of its
+own, without a Python object for a value. A type with others inside cuts its cells into those of its
+children, and these are built in the same way, at any depth. A null is a cell of None. Zero bytes
+where they are no value of the type are a null too: a column has no third state.
 
-What goes wrong is found out once more by the row plan, which reads the same bytes and names row, column and place in the value: so both ways
-have the same errors. The compiled twin is ``cassandra._accel.column_buffers``.
+What goes wrong is found out once more by the row plan, which reads the same bytes and names row,
+column and place in the value: so both ways have the same errors. The compiled twin is
+``cassandra._accel.column_buffers``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
 """Layouts: how the values of each CQL type lie in a column.
 
-A layout is a tree of the shape of its type. It names the Arrow type that the column has (as a format string of Arrow's C data
-interface), and says what a builder needs to know of the bytes on the wire. It depends on the type and the options alone, never on values: all
-pages of a result have one schema. What both twins of `cassandra.protocol.columnar.column_buffers` build is a tree of `ColumnArray`.
+A layout is a tree of the shape of its type. It names the Arrow type that the column has (as a
+format string of Arrow's C data interface), and says what a builder needs to know of the bytes on
+the wire. It depends on the type and the options alone, never on values: all pages of a result have
+one schema. What both twins of `cassandra.protocol.columnar.column_buffers` build is a tree of
+`ColumnArray`.
 """
 
 from __future__ import annotations
@@ -28,8 +30,9 @@ from cassandra.errors import DecodeError
 class ColumnOptions(NamedTuple):
     """What a program may choose of a columnar form.
 
-    decimals: "text", or (precision, scale) for Arrow decimals (128 bits to precision 38, 256 to 76); a value that does not fit exactly is a
-    `DecodeError`. varints: "text" or "int64". durations: "interval" (Arrow's month_day_nano) or "struct" of months, days and nanoseconds.
+    decimals: "text", or (precision, scale) for Arrow decimals (128 bits to precision 38, 256 to
+    76); a value that does not fit exactly is a `DecodeError`. varints: "text" or "int64".
+    durations: "interval" (Arrow's month_day_nano) or "struct" of months, days and nanoseconds.
     """
 
     decimals: Literal["text"] | tuple[int, int] = "text"
@@ -71,9 +74,10 @@ DEFAULT_OPTIONS = ColumnOptions()
 class Layout(NamedTuple):
     """The column of one type.
 
-    kind: how its values are read (see the builders). format: the Arrow type. width: bytes of a value in the column, where that is fixed.
-    wire_size: bytes of a value that a vector packs without a length, or -1. empty_is_value: zero bytes are a value, not a null.
-    dimension: of a vector. names: of the children. decimal: (precision, scale).
+    kind: how its values are read (see the builders). format: the Arrow type. width: bytes of a
+    value in the column, where that is fixed. wire_size: bytes of a value that a vector packs
+    without a length, or -1. empty_is_value: zero bytes are a value, not a null. dimension: of a
+    vector. names: of the children. decimal: (precision, scale).
     """
 
     kind: str
@@ -91,10 +95,12 @@ class Layout(NamedTuple):
 
 
 class ColumnArray(NamedTuple):
-    """A column of values: an Arrow array. It never changes: libraries read as much memory as it says.
+    """A column of values: an Arrow array. It never changes: libraries read as much memory as it
+    says.
 
-    buffers: as Arrow's columnar format has them for the layout, objects with the buffer protocol; None for a validity bitmap that
-    is not needed. A column of the kind "object" has its list of values there.
+    buffers: as Arrow's columnar format has them for the layout, objects with the buffer protocol;
+    None for a validity bitmap that is not needed. A column of the kind "object" has its list of
+    values there.
     """
 
     layout: Layout
@@ -133,7 +139,8 @@ _DURATION_PARTS = (
 def layout_of(cqltype: Any, options: ColumnOptions = DEFAULT_OPTIONS) -> Layout:
     """The layout of columns of `cqltype`, a class of `cassandra.cqltypes`.
 
-    Types whose coding is not known here (custom ones, composites, classes with a serialize of their own) are columns of their bytes.
+    Types whose coding is not known here (custom ones, composites, classes with a serialize of their
+    own) are columns of their bytes.
     """
     while issubclass(cqltype, _Wrapper):
         cqltype = cqltype.subtypes[0]
@@ -249,7 +256,8 @@ _CONTAINERS: tuple[tuple[type[Any], Any], ...] = (
     (VectorType, _vector),
 )
 
-# Arrow's offsets are signed 32 bits, and no page of the protocol is longer: more than that in one buffer is the work of a null of a huge vector.
+# Arrow's offsets are signed 32 bits, and no page of the protocol is longer: more than that in one
+# buffer is the work of a null of a huge vector.
 COLUMN_LIMIT = (1 << 31) - 1
 
 
@@ -261,7 +269,9 @@ def too_large(layout: Layout) -> DecodeError:
 
 
 def fixed_decimal(data: bytes, layout: Layout) -> bytes:
-    """The decimal of the body `data` as a native integer of the layout's width and scale; `DecodeError` where it does not fit exactly."""
+    """The decimal of the body `data` as a native integer of the layout's width and scale;
+    `DecodeError` where it does not fit exactly.
+    """
     precision, scale = layout.decimal
     unscaled = int.from_bytes(data[4:], "big", signed=True)
     shift = scale - int.from_bytes(data[:4], "big", signed=True)
@@ -270,7 +280,8 @@ def fixed_decimal(data: bytes, layout: Layout) -> bytes:
         # Beyond the precision anyway, before a power is made whose exponent came over the wire.
         unscaled *= 10 ** min(shift, precision)
     elif unscaled and shift < 0:
-        # Fewer zeros in binary than it should have in decimal, or a rest that has no digit or too many: no division tells that.
+        # Fewer zeros in binary than it should have in decimal, or a rest that has no digit or too
+        # many: no division tells that.
         bits = unscaled.bit_length()
         if (unscaled & -unscaled).bit_length() <= -shift or not -shift * 3.32 < bits < (
             precision - shift

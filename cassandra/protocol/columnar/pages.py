@@ -1,8 +1,9 @@
 """Pages of rows as columns, and what libraries make of them: Arrow, NumPy, pandas, polars.
 
-A page goes from its bytes to column buffers in one step (`cassandra.protocol.columnar.column_buffers`), and from there to a library through Arrow's
-PyCapsule interface, which copies nothing: what the library holds are the buffers themselves. Values that NumPy has no type for are the
-Python objects that rows have.
+A page goes from its bytes to column buffers in one step
+(`cassandra.protocol.columnar.column_buffers`), and from there to a library through Arrow's
+PyCapsule interface, which copies nothing: what the library holds are the buffers themselves. Values
+that NumPy has no type for are the Python objects that rows have.
 """
 
 from __future__ import annotations
@@ -59,18 +60,22 @@ def _is_matrix(layout: Layout) -> bool:
     )
 
 
-# -- plans ----------------------------------------------------------------------------------------------------------------
+# -- plans -----------------------------------------------------------------------------------------
 
 
 def column_plan(metadata: ResultMetadata, options: ColumnOptions = DEFAULT_OPTIONS) -> Any:
-    """The `ColumnPlan` of a result's columns in Arrow's types, made once for each choice of options."""
+    """The `ColumnPlan` of a result's columns in Arrow's types, made once for each choice of
+    options.
+    """
     return _plan(
         metadata, options, lambda: [layout_of(column.type, options) for column in metadata.columns]
     )
 
 
 def array_plan(metadata: ResultMetadata, matrices: bool = True) -> Any:
-    """The `ColumnPlan` for NumPy: numbers, and vectors of them where `matrices` says so, in buffers, all else as Python objects."""
+    """The `ColumnPlan` for NumPy: numbers, and vectors of them where `matrices` says so, in
+    buffers, all else as Python objects.
+    """
 
     def layouts() -> list[Layout]:
         found = [(layout_of(column.type), column.type) for column in metadata.columns]
@@ -106,7 +111,7 @@ def _described(layout: Layout) -> str:
     return f"({', '.join(f'{name} {child.cql_name}' for name, child in columns)})"
 
 
-# -- Arrow ----------------------------------------------------------------------------------------------------------------
+# -- Arrow -----------------------------------------------------------------------------------------
 
 
 class ArrowSchema:
@@ -128,7 +133,9 @@ class ArrowPage(ArrowSchema):
         self.column = column
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
-        """(schema, array) in capsules. `requested_schema` may ask for other types, which the interface lets us leave to the consumer."""
+        """(schema, array) in capsules. `requested_schema` may ask for other types, which the
+        interface lets us leave to the consumer.
+        """
         return self.__arrow_c_schema__(), implementations.arrow_capsules.array_capsule(self.column)
 
 
@@ -219,7 +226,7 @@ def arrow_table(pyarrow: Any, layout: Layout, pages: Iterable[ColumnArray]) -> A
     )
 
 
-# -- polars and pandas ----------------------------------------------------------------------------------------------------
+# -- polars and pandas -----------------------------------------------------------------------------
 
 
 def polars_module() -> Any:
@@ -254,7 +261,9 @@ def pandas_module() -> tuple[Any, Any]:
 
 
 def check_no_options(options: dict[str, Any]) -> None:
-    """`DependencyException` where pandas is to be reached with options that only the way through pyarrow has."""
+    """`DependencyException` where pandas is to be reached with options that only the way through
+    pyarrow has.
+    """
     if options:
         raise DependencyException(
             f"to_pandas needs pyarrow for {', '.join(options)}: pip install turbocql[arrow]"
@@ -266,8 +275,9 @@ def pandas_of_arrow(
 ) -> Any:
     """The pages as a `pandas.DataFrame`, through pyarrow.
 
-    Dates become datetime64 and times timedelta64, which hold all that CQL has; `datetime.time`, pyarrow's choice, has no nanoseconds.
-    UUIDs, times and moments inside of other values are as `cassandra.protocol.columnar.arrow_cells` says.
+    Dates become datetime64 and times timedelta64, which hold all that CQL has; `datetime.time`,
+    pyarrow's choice, has no nanoseconds. UUIDs, times and moments inside of other values are as
+    `cassandra.protocol.columnar.arrow_cells` says.
     """
     table = arrow_table(pyarrow, layout, pages)
     own: dict[int, list[Any]] = {}
@@ -304,7 +314,9 @@ def _nullable_integer(kind: Any) -> Any:
 
 
 def pandas_of_arrays(pandas: Any, arrays: dict[str, Any]) -> Any:
-    """Arrays by column name as a `pandas.DataFrame`: nulls are NA in columns of integers and booleans, NaN, NaT or None elsewhere."""
+    """Arrays by column name as a `pandas.DataFrame`: nulls are NA in columns of integers and
+    booleans, NaN, NaT or None elsewhere.
+    """
     numpy = numpy_module("to_pandas")
     columns = {}
     for name, array in arrays.items():
@@ -329,7 +341,7 @@ def pandas_of_arrays(pandas: Any, arrays: dict[str, Any]) -> Any:
     return pandas.DataFrame(columns)
 
 
-# -- NumPy ----------------------------------------------------------------------------------------------------------------
+# -- NumPy -----------------------------------------------------------------------------------------
 
 
 def numpy_module(for_what: str) -> Any:
@@ -355,11 +367,12 @@ def check_names(names: Sequence[str]) -> None:
 def page_arrays(
     metadata: ResultMetadata, body: bytes, offset: int, row_count: int
 ) -> dict[str, Any]:
-    """The page at `offset` of `body` as arrays by column name; of several columns of one name the last.
+    """The page at `offset` of `body` as arrays by column name; of several columns of one name the
+    last.
 
-    bigint, counter, int, smallint, tinyint, float, double and boolean become arrays of that width, timestamp datetime64[ms], date datetime64[D],
-    time timedelta64[ns]; other types, vectors too, object arrays. `DecodeError` names row and column;
-    `DependencyException` where NumPy is absent.
+    bigint, counter, int, smallint, tinyint, float, double and boolean become arrays of that width,
+    timestamp datetime64[ms], date datetime64[D], time timedelta64[ns]; other types, vectors too,
+    object arrays. `DecodeError` names row and column; `DependencyException` where NumPy is absent.
     """
     numpy = numpy_module("NumpyProtocolHandler")
     return arrays_of_page(numpy, array_plan(metadata, matrices=False).read(body, offset, row_count))

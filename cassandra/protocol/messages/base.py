@@ -1,7 +1,8 @@
 """What all messages share, and the registry of their classes by opcode.
 
-Messages are plain mutable objects: programs read and set their attributes, so they have no slots. What most messages do not have
-(a trace id, warnings, a payload) is a class attribute, which costs an instance nothing.
+Messages are plain mutable objects: programs read and set their attributes, so they have no slots.
+What most messages do not have (a trace id, warnings, a payload) is a class attribute, which costs
+an instance nothing.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ def get_registered_classes() -> dict[int, type[MessageType]]:
 class MessageType:
     """Base of all messages.
 
-    stream_id, trace_id, warnings and custom_payload are those of a response's envelope; `tracing` and `custom_payload` are set on
-    requests. `allow_beta_protocol_version` marks a request for a version that the server calls a beta.
+    stream_id, trace_id, warnings and custom_payload are those of a response's envelope; `tracing`
+    and `custom_payload` are set on requests. `allow_beta_protocol_version` marks a request for a
+    version that the server calls a beta.
     """
 
     opcode: ClassVar[int]

@@ -1,4 +1,6 @@
-"""Messages of the handshake and of events' registration (native_protocol_v5.spec, sections 4.1.1 to 4.1.3, 4.1.8, 4.2.2 to 4.2.4)."""
+"""Messages of the handshake and of events' registration (native_protocol_v5.spec, sections 4.1.1 to
+4.1.3, 4.1.8, 4.2.2 to 4.2.4).
+"""
 
 from __future__ import annotations
 

@@ -52,9 +52,11 @@ def decode_response(
 ) -> Any:
     """The message in one envelope.
 
-    body: decompressed. features: `ProtocolFeatures` of the connection. user_types: classes registered for UDTs, by keyspace and name. cached:
-    the result metadata remembered for the prepared statement that was executed. Raises `ProtocolError` for a message that does not follow
-    the specification; bytes after a complete message are ignored (section 2.4). Rows are not looked into.
+    body: decompressed. features: `ProtocolFeatures` of the connection. user_types: classes
+    registered for UDTs, by keyspace and name. cached: the result metadata remembered for the
+    prepared statement that was executed. Raises `ProtocolError` for a message that does not follow
+    the specification; bytes after a complete message are ignored (section 2.4). Rows are not looked
+    into.
     """
     try:
         if opcode == RESULT and not flags & _EXTRAS:

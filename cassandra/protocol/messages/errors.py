@@ -1,7 +1,8 @@
-"""ERROR: a class for each code of native_protocol_v5.spec, section 8, with the fields that follow the message.
+"""ERROR: a class for each code of native_protocol_v5.spec, section 8, with the fields that follow
+the message.
 
-An error message is an exception as well, so that those which say all there is to say can be raised as they are; `to_exception` gives the
-public class of `cassandra.errors` where there is one.
+An error message is an exception as well, so that those which say all there is to say can be raised
+as they are; `to_exception` gives the public class of `cassandra.errors` where there is one.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ error_classes: dict[int, type[ErrorMessage]] = {}
 @public
 @register_class
 class ErrorMessage(MessageType, DriverException):
-    """An ERROR. code: as sent. message: the server's text. info: the fields of this kind of error as a dict, None without any."""
+    """An ERROR. code: as sent. message: the server's text. info: the fields of this kind of error
+    as a dict, None without any.
+    """
 
     opcode = opcodes.ERROR
     name = "ERROR"
@@ -108,7 +111,9 @@ class ProtocolException(ErrorMessageSub):
 
     @property
     def is_beta_protocol_error(self) -> bool:
-        """Whether the protocol version is a beta of the server's, which the client did not opt in to."""
+        """Whether the protocol version is a beta of the server's, which the client did not opt in
+        to.
+        """
         return "USE_BETA flag is unset" in str(self.message)
 
 
@@ -170,7 +175,9 @@ def _read_responses(cursor: Cursor) -> dict[str, Any]:
 
 
 def _read_failures(cursor: Cursor, protocol_version: int) -> dict[str, Any]:
-    """What both failures begin with: a count before version 5, the reason of each replica since (section 9 of v5)."""
+    """What both failures begin with: a count before version 5, the reason of each replica since
+    (section 9 of v5).
+    """
     info = _read_responses(cursor)
     info["failures"] = cursor.int32()
     if protocol_version >= 5:

@@ -13,9 +13,11 @@ from cassandra.versions import SchemaTargetType, UserAggregateDescriptor, UserFu
 
 
 def read_schema_change(cursor: Cursor) -> dict[str, Any]:
-    """<change_type><target><options> as a dict: change_type, target_type, keyspace, and the object under its target's name.
+    """<change_type><target><options> as a dict: change_type, target_type, keyspace, and the object
+    under its target's name.
 
-    A table or type is its name, a function or aggregate its descriptor (`UserFunctionDescriptor`, `UserAggregateDescriptor`).
+    A table or type is its name, a function or aggregate its descriptor (`UserFunctionDescriptor`,
+    `UserAggregateDescriptor`).
     """
     change_type = cursor.string()
     target = cursor.string()

@@ -1,7 +1,8 @@
 """QUERY, PREPARE, EXECUTE and BATCH (native_protocol_v5.spec, sections 4.1.4 to 4.1.7).
 
-The bodies are built by `cassandra.protocol.bodies` or its compiled twin. A subclass that overrides `_write_query_params(f, protocol_version)`
-is honoured: its messages are then written through that method.
+The bodies are built by `cassandra.protocol.bodies` or its compiled twin. A subclass that overrides
+`_write_query_params(f, protocol_version)` is honoured: its messages are then written through that
+method.
 """
 
 from __future__ import annotations
@@ -143,7 +144,9 @@ class PrepareMessage(MessageType):
 @public
 @register_class
 class ExecuteMessage(_QueryMessage):
-    """EXECUTE: a prepared statement. query_params: a `ValuesBlock`, or bytes, None and UNSET_VALUE for each marker."""
+    """EXECUTE: a prepared statement. query_params: a `ValuesBlock`, or bytes, None and UNSET_VALUE
+    for each marker.
+    """
 
     opcode = opcodes.EXECUTE
     name = "EXECUTE"
@@ -183,7 +186,8 @@ class ExecuteMessage(_QueryMessage):
         ):
             metadata_id = self.result_metadata_id or b""
         if protocol_features is not None and protocol_features.tablets_routing_v2:
-            # ScyllaDB's protocol extensions: a driver that holds no version yet sends a byte all the same.
+            # ScyllaDB's protocol extensions: a driver that holds no version yet sends a byte all
+            # the same.
             block = self.tablet_version_block or 0
         if type(self)._write_query_params is not _stock_write_query_params:
             body = self._through_override(
@@ -198,7 +202,9 @@ class ExecuteMessage(_QueryMessage):
 @public
 @register_class
 class BatchMessage(MessageType):
-    """BATCH. batch_type: a `BatchType` or its number. queries: (is prepared, query or id, values) each."""
+    """BATCH. batch_type: a `BatchType` or its number. queries: (is prepared, query or id, values)
+    each.
+    """
 
     opcode = opcodes.BATCH
     name = "BATCH"

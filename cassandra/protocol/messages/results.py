@@ -1,7 +1,8 @@
 """RESULT of all five kinds (native_protocol_v5.spec, section 4.2.5).
 
-Everything in front of a result's rows is parsed when the message arrives; the rows themselves stay bytes until somebody wants
-them, and are decoded once. An error in them is kept and raised at each access.
+Everything in front of a result's rows is parsed when the message arrives; the rows themselves stay
+bytes until somebody wants them, and are decoded once. An error in them is kept and raised at each
+access.
 """
 
 from __future__ import annotations
@@ -46,10 +47,12 @@ _new = object.__new__
 class ResultMessage(MessageType):
     """A RESULT; `kind` is one of the RESULT_KIND_ numbers and says which attributes mean something.
 
-    ROWS: metadata (`ResultMetadata`, which may be that of the prepared statement), row_count, paging_state (None on the last page),
-    result_metadata_id (bytes where the server sent a new one), column_names, column_types, column_metadata, parsed_rows (tuples), `decode`.
-    PREPARED: query_id, bind_metadata (list of `ColumnMetadata`), pk_indexes (None before version 4), result_metadata,
-    result_metadata_id, is_lwt. SET_KEYSPACE: new_keyspace. SCHEMA_CHANGE: schema_change_event, a dict.
+    ROWS: metadata (`ResultMetadata`, which may be that of the prepared statement), row_count,
+    paging_state (None on the last page), result_metadata_id (bytes where the server sent a new
+    one), column_names, column_types, column_metadata, parsed_rows (tuples), `decode`. PREPARED:
+    query_id, bind_metadata (list of `ColumnMetadata`), pk_indexes (None before version 4),
+    result_metadata, result_metadata_id, is_lwt. SET_KEYSPACE: new_keyspace. SCHEMA_CHANGE:
+    schema_change_event, a dict.
     """
 
     opcode = opcodes.RESULT
@@ -77,7 +80,8 @@ class ResultMessage(MessageType):
     _page: tuple[str | None, Any] | None = (
         None  # the method of the plan, None for an error, and what it gave
     )
-    # Who decodes a page holds it. A message that came from the wire has its own; one lock serves those that somebody made by hand.
+    # Who decodes a page holds it. A message that came from the wire has its own; one lock serves
+    # those that somebody made by hand.
     _guard = Lock()
 
     def __init__(self, kind: int) -> None:
@@ -106,7 +110,9 @@ class ResultMessage(MessageType):
 
     @property
     def parsed_rows(self) -> list[tuple[Any, ...]] | None:
-        """The page as tuples, decoded at the first access; None for another kind than ROWS. Raises `DecodeError`, each time."""
+        """The page as tuples, decoded at the first access; None for another kind than ROWS. Raises
+        `DecodeError`, each time.
+        """
         if self.kind != RESULT_KIND_ROWS:
             return None
         rows: list[tuple[Any, ...]] = self._decoded("tuples")
@@ -114,14 +120,16 @@ class ResultMessage(MessageType):
 
     @property
     def rows_body(self) -> tuple[bytes, int, int]:
-        """(body, offset of the first row, rows): the page as it came, for who decodes it in a way of their own."""
+        """(body, offset of the first row, rows): the page as it came, for who decodes it in a way
+        of their own.
+        """
         return self._body, self._offset, self.row_count
 
     def decode(self, row_factory: Callable[..., Any]) -> Any:
         """The rows as `row_factory` makes them; [] for another kind than ROWS.
 
-        The four factories of `cassandra.query` take the shortest way from the bytes; another is called as
-        ``row_factory(column_names, rows)`` with a list of tuples.
+        The four factories of `cassandra.query` take the shortest way from the bytes; another is
+        called as ``row_factory(column_names, rows)`` with a list of tuples.
         """
         if self.kind != RESULT_KIND_ROWS:
             return []
@@ -135,9 +143,11 @@ class ResultMessage(MessageType):
         return row_factory(self.column_names, self._decoded("tuples"))
 
     def columns(self, plan: Any) -> Any:
-        """The page as `plan`, a `ColumnPlan` of this metadata, makes columns of it; made anew at each call, and not kept.
+        """The page as `plan`, a `ColumnPlan` of this metadata, makes columns of it; made anew at
+        each call, and not kept.
 
-        Raises the error of an earlier access to the rows, where there was one: rows and columns refuse the same pages.
+        Raises the error of an earlier access to the rows, where there was one: rows and columns
+        refuse the same pages.
         """
         page = self._page
         if page is not None and page[0] is None:
@@ -145,7 +155,9 @@ class ResultMessage(MessageType):
         return plan.read(self._body, self._offset, self.row_count)
 
     def _decoded(self, method: str) -> Any:
-        """The page through one method of the row plan: decoded once where the same is asked for again."""
+        """The page through one method of the row plan: decoded once where the same is asked for
+        again.
+        """
         guard = self._guard
         guard.acquire()  # `with` would cost twice as much, which one row feels
         try:
@@ -154,7 +166,8 @@ class ResultMessage(MessageType):
                 if page[0] == method:
                     return page[1]
                 if page[0] is None:
-                    # Without the frames of the access before: an error that is kept would hold on to more of them each time.
+                    # Without the frames of the access before: an error that is kept would hold on
+                    # to more of them each time.
                     raise page[1].with_traceback(None)
             plan = self.metadata._plan or self.metadata.row_plan
             rows = getattr(plan, method)(self._body, self._offset, self.row_count)
@@ -185,9 +198,12 @@ def read_result(
     user_types: UserTypes | None = None,
     cached: ResultMetadata | None = None,
 ) -> ResultMessage:
-    """The RESULT at `pos` of `body`; `cached` is the metadata remembered for the prepared statement that was executed."""
+    """The RESULT at `pos` of `body`; `cached` is the metadata remembered for the prepared statement
+    that was executed.
+    """
     if cached is not None:
-        # The usual answer to a prepared statement: rows whose metadata is the one at hand, or left out.
+        # The usual answer to a prepared statement: rows whose metadata is the one at hand, or left
+        # out.
         rows = cached.rows_at(body, pos, user_types)
         if rows:
             return rows_result(cached, body, rows)
@@ -253,7 +269,8 @@ def read_result_metadata(
         return _skipped_metadata(count, user_types, cached)
     is_global = bool(flags & ROWS_GLOBAL_TABLES_SPEC)
     metadata_id = message.result_metadata_id
-    # A response that carries metadata is decoded by that metadata; the same bytes as last time need no parsing.
+    # A response that carries metadata is decoded by that metadata; the same bytes as last time need
+    # no parsing.
     if cached is not None and cached.same_specs(
         cursor.data, cursor.pos, is_global, count, user_types
     ):
@@ -286,7 +303,9 @@ def _read_prepared(
     features: Any,
     user_types: UserTypes | None,
 ) -> None:
-    """Section 4.2.5.4; partition key indexes came with version 4, metadata ids with 5 (or ScyllaDB's extension)."""
+    """Section 4.2.5.4; partition key indexes came with version 4, metadata ids with 5 (or
+    ScyllaDB's extension).
+    """
     message.query_id = cursor.short_bytes()
     metadata_id = None
     if version >= 5 or (features is not None and features.use_metadata_id):

@@ -1,9 +1,10 @@
 """Arrow arrays of any nesting as values that codecs take.
 
-`arrow_values` goes down an Arrow array and its CQL type together, and makes the values of each level in one go, from whole child arrays.
-What Python's datetime classes cannot hold (nanoseconds, days and moments beyond the years 1 to 9999) never becomes one of them: it
-stays the number that goes over the wire. A value that does not suit the CQL type stays as it is: binding refuses it, and says where.
-Arrays are known by the names of their classes, so that pyarrow is not imported for it.
+`arrow_values` goes down an Arrow array and its CQL type together, and makes the values of each
+level in one go, from whole child arrays. What Python's datetime classes cannot hold (nanoseconds,
+days and moments beyond the years 1 to 9999) never becomes one of them: it stays the number that
+goes over the wire. A value that does not suit the CQL type stays as it is: binding refuses it, and
+says where. Arrays are known by the names of their classes, so that pyarrow is not imported for it.
 """
 
 from __future__ import annotations
@@ -35,12 +36,14 @@ from cassandra.util.temporal import Duration
 __all__ = ["arrow_values"]
 
 _DAY_MILLIS = 86_400_000
-# The letters of `struct` for the layouts of plain numbers, and the arrays of Arrow that lie in memory like them.
+# The letters of `struct` for the layouts of plain numbers, and the arrays of Arrow that lie in
+# memory like them.
 _NUMBERS = {"c": "b", "s": "h", "i": "i", "l": "q", "f": "f", "g": "d"}
 _NUMBER_ARRAYS = {
     "Int8Array": "b", "Int16Array": "h", "Int32Array": "i", "Int64Array": "q", "FloatArray": "f", "DoubleArray": "d",
 }  # fmt: skip
-# Lists of as many numbers are taken as slices of the memory: shorter ones are made sooner by pyarrow.
+# Lists of as many numbers are taken as slices of the memory: shorter ones are made sooner by
+# pyarrow.
 _LONG = 8
 _LISTS = frozenset({"ListArray", "LargeListArray", "FixedSizeListArray"})
 _TEXTS = frozenset({"StringArray", "LargeStringArray", "StringViewArray"})
@@ -50,7 +53,9 @@ _BINARIES = frozenset(
 
 
 def arrow_values(array: Any, cqltype: Any) -> list[Any]:
-    """The values of `array`, an array or a chunked array of pyarrow, for bind markers of `cqltype`; None for nulls."""
+    """The values of `array`, an array or a chunked array of pyarrow, for bind markers of `cqltype`;
+    None for nulls.
+    """
     cqltype = bare(cqltype)
     chunks = getattr(array, "chunks", None)
     if chunks is None:
@@ -65,7 +70,9 @@ def _values(array: Any, cqltype: Any) -> list[Any]:
 
 
 def _converted(array: Any, cqltype: Any) -> tuple[Any, list[Any] | None]:
-    """(the array under dictionaries and extension types, its values for `cqltype`; None where what pyarrow makes of it will do)."""
+    """(the array under dictionaries and extension types, its values for `cqltype`; None where what
+    pyarrow makes of it will do).
+    """
     if hasattr(array, "dictionary_decode"):
         array = array.dictionary_decode()
     if hasattr(array, "storage"):

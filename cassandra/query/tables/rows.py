@@ -1,7 +1,9 @@
-"""Tables as rows to bind: NumPy arrays, pandas and Arrow tables, and all that speak Arrow's C interface.
+"""Tables as rows to bind: NumPy arrays, pandas and Arrow tables, and all that speak Arrow's C
+interface.
 
-The columns of a table are found by the names of the bind markers. Each becomes a list of Python values, in which what is missing
-(Arrow's nulls; NaT, NA and None of pandas) is None, which is bound as null. NaN is a value of a float or double, and is missing for any other CQL type.
+The columns of a table are found by the names of the bind markers. Each becomes a list of Python
+values, in which what is missing (Arrow's nulls; NaT, NA and None of pandas) is None, which is bound
+as null. NaN is a value of a float or double, and is missing for any other CQL type.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ def is_arrow(rows: Any) -> bool:
 
 
 def counted(rows: Any) -> tuple[Any, int]:
-    """`rows` as they are now, and how many there are; TypeError for what is not rows. Programs may go on with what they gave."""
+    """`rows` as they are now, and how many there are; TypeError for what is not rows. Programs may
+    go on with what they gave.
+    """
     if isinstance(rows, (str, bytes, bytearray, Mapping)):
         raise TypeError(
             f"rows are a table or an iterable of rows, not {type(rows).__name__}: {rows!r}"
@@ -59,9 +63,11 @@ def snapshot(row: Any) -> Any:
 
 
 def rows_of(rows: Any, columns: Columns) -> Iterable[Any]:
-    """`rows` as an iterable of rows for the bind markers `columns`: tables by their columns, everything else as it is.
+    """`rows` as an iterable of rows for the bind markers `columns`: tables by their columns,
+    everything else as it is.
 
-    Raises ValueError where a table lacks the column of a marker or has one that no marker has, TypeError for what is not rows.
+    Raises ValueError where a table lacks the column of a marker or has one that no marker has,
+    TypeError for what is not rows.
     """
     kind = type(rows)
     if kind is list or kind is tuple:
@@ -87,7 +93,9 @@ def rows_of(rows: Any, columns: Columns) -> Iterable[Any]:
 
 
 def values_module() -> ModuleType:
-    """`cassandra.query.tables.values`, imported when the first table is bound: most programs never do that."""
+    """`cassandra.query.tables.values`, imported when the first table is bound: most programs never
+    do that.
+    """
     from cassandra.query.tables import values as table_values
 
     return table_values
@@ -115,7 +123,7 @@ def _zipped(
     return zip(*[values(column.name, column.type) for column in columns], strict=True)
 
 
-# -- NumPy ---------------------------------------------------------------------------------------------------------------
+# -- NumPy -----------------------------------------------------------------------------------------
 
 
 def _array_rows(array: Any, columns: Columns) -> Iterable[Any]:
@@ -139,7 +147,7 @@ def _array_rows(array: Any, columns: Columns) -> Iterable[Any]:
     )
 
 
-# -- Arrow -----------------------------------------------------------------------------------------------------------------
+# -- Arrow -----------------------------------------------------------------------------------------
 
 
 def arrow_table(rows: Any) -> Any:

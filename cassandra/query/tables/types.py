@@ -35,7 +35,9 @@ DURATION_PARTS = ("months", "days", "nanoseconds")
 
 
 class Pairs(list[tuple[Any, Any]]):
-    """A map as its pairs, for keys that a dict cannot hold, or takes for equal where CQL does not (0.0 and -0.0)."""
+    """A map as its pairs, for keys that a dict cannot hold, or takes for equal where CQL does not
+    (0.0 and -0.0).
+    """
 
     __slots__ = ()
 
@@ -52,7 +54,9 @@ def bare(cqltype: Any) -> Any:
 
 
 def kind_of(cqltype: Any) -> str:
-    """How values of `cqltype`, which is bare, lie in a column (see `cassandra.protocol.columnar.layouts`); "opaque" for bytes that a codec reads."""
+    """How values of `cqltype`, which is bare, lie in a column (see
+    `cassandra.protocol.columnar.layouts`); "opaque" for bytes that a codec reads.
+    """
     layout = layout_of(cqltype)
     if layout.kind == "blob" and cqltype.codec().cql_name != "blob":
         return "opaque"
@@ -103,7 +107,9 @@ def uuid_of(value: Any) -> Any:
 
 
 def reader_of(cqltype: Any) -> Convert:
-    """What reads the bytes of a type whose columns are bytes; those that are no value of it stay as they are."""
+    """What reads the bytes of a type whose columns are bytes; those that are no value of it stay as
+    they are.
+    """
     codec = cqltype.codec()
 
     def read(value: Any) -> Any:

@@ -1,8 +1,10 @@
-"""Values of tables as what codecs take: NumPy arrays, the columns of pandas and the Python objects in their cells.
+"""Values of tables as what codecs take: NumPy arrays, the columns of pandas and the Python objects
+in their cells.
 
-What is missing (NaT, NA and None of pandas, NaN for any type but float and double) is None. Cells are what pyarrow, or a result's
-``to_pandas``, makes of nested values: arrays for lists, lists of pairs for maps, dicts for tuples and user-defined types. A value that
-does not suit the CQL type stays as it is: binding refuses it, and says where.
+What is missing (NaT, NA and None of pandas, NaN for any type but float and double) is None. Cells
+are what pyarrow, or a result's ``to_pandas``, makes of nested values: arrays for lists, lists of
+pairs for maps, dicts for tuples and user-defined types. A value that does not suit the CQL type
+stays as it is: binding refuses it, and says where.
 """
 
 from __future__ import annotations
@@ -40,7 +42,9 @@ _NAT = -(1 << 63)
 
 
 def without_nan(values: Iterable[Any], name: str) -> list[Any]:
-    """Floats for a column of the type `name`, which is another: NaN stands for null there, and a whole number for an integer."""
+    """Floats for a column of the type `name`, which is another: NaN stands for null there, and a
+    whole number for an integer.
+    """
     whole = name in _WHOLE
     return [
         value
@@ -50,13 +54,16 @@ def without_nan(values: Iterable[Any], name: str) -> list[Any]:
     ]
 
 
-# -- arrays of NumPy and columns of pandas -------------------------------------------------------------------------------
+# -- arrays of NumPy and columns of pandas ---------------------------------------------------------
 
 
 def array_values(array: Any, cqltype: Any) -> list[Any]:
-    """The values of a NumPy array of whatever dimension for bind markers of `cqltype`: what it has of further dimensions is an array."""
+    """The values of a NumPy array of whatever dimension for bind markers of `cqltype`: what it has
+    of further dimensions is an array.
+    """
     if array.ndim > 1:
-        # Of arrays, which collections and vectors take; of a masked array also masked ones, which say by themselves what is null.
+        # Of arrays, which collections and vectors take; of a masked array also masked ones, which
+        # say by themselves what is null.
         return list(array)
     cqltype = bare(cqltype)
     name = cqltype.codec().cql_name
@@ -135,11 +142,13 @@ def object_values(values: list[Any], cqltype: Any) -> list[Any]:
     return _without_nan_of(values, name)
 
 
-# -- cells -----------------------------------------------------------------------------------------------------------------
+# -- cells -----------------------------------------------------------------------------------------
 
 
 def cell_reader(cqltype: Any) -> Convert | None:
-    """What makes values for `cqltype` of the objects in cells; None where they are such values already."""
+    """What makes values for `cqltype` of the objects in cells; None where they are such values
+    already.
+    """
     cqltype = bare(cqltype)
     base = container_of(cqltype)
     if base is not None:
@@ -159,7 +168,8 @@ def _or_none(convert: Convert | None) -> Convert:
 def _list_cells(cqltype: Any) -> Convert:
     element = element_of(cqltype)
     each = cell_reader(element)
-    # Arrays of these kinds are looked into; all others, of floats for floats too, codecs take as they are.
+    # Arrays of these kinds are looked into; all others, of floats for floats too, codecs take as
+    # they are.
     kinds = "mMO" if bare(element).codec().cql_name in _FLOATS else "mMOf"
 
     def read(cell: Any) -> Any:
@@ -236,7 +246,9 @@ def nanoseconds_of(value: Any) -> Any:
 
 
 def moment_of(value: Any) -> Any:
-    """The milliseconds of a Timestamp of pandas, which has more years than `datetime`; `value` itself where it is none."""
+    """The milliseconds of a Timestamp of pandas, which has more years than `datetime`; `value`
+    itself where it is none.
+    """
     if not hasattr(value, "asm8"):
         return value
     millis: int = value.asm8.astype("datetime64[ms]").astype("int64").item()
@@ -244,7 +256,9 @@ def moment_of(value: Any) -> Any:
 
 
 def day_of(value: Any) -> Any:
-    """The day of a Timestamp of pandas, by the clock of its zone, as it goes over the wire; `value` itself where it is none."""
+    """The day of a Timestamp of pandas, by the clock of its zone, as it goes over the wire; `value`
+    itself where it is none.
+    """
     if not hasattr(value, "asm8"):
         return value
     if value != value:  # NaT
@@ -254,7 +268,9 @@ def day_of(value: Any) -> Any:
 
 
 def duration_of(value: Any) -> Any:
-    """The Duration of an offset of pandas, an interval of pyarrow, a mapping of its parts or a timedelta; `value` itself where it is none."""
+    """The Duration of an offset of pandas, an interval of pyarrow, a mapping of its parts or a
+    timedelta; `value` itself where it is none.
+    """
     if isinstance(value, datetime.timedelta):
         return Duration(0, 0, nanoseconds_of(value))
     if type(value).__name__ == "MonthDayNano":

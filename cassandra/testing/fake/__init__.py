@@ -1,4 +1,6 @@
-"""Scriptable nodes in this process: `FakeNode`, `FakeCluster`, and the answers that tests prime them with."""
+"""Scriptable nodes in this process: `FakeNode`, `FakeCluster`, and the answers that tests prime
+them with.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What a node answers: results and refusals. Faults, which break the rules, are in `faults`.
 
-An `Answer` is told to answer one request. It may be given for any number of requests, and keeps no state of them but where
-it says so (`sequence`).
+An `Answer` is told to answer one request. It may be given for any number of requests, and keeps no
+state of them but where it says so (`sequence`).
 """
 
 from __future__ import annotations
@@ -85,7 +85,9 @@ def as_answer(answer: Answerable) -> Answer:
 
 
 class Message(Answer):
-    """One message. `extras` are what may stand before its body: tracing id, warnings, custom payload."""
+    """One message. `extras` are what may stand before its body: tracing id, warnings, custom
+    payload.
+    """
 
     __slots__ = ("_encode", "_opcode", "_payload", "_tracing_id", "_warnings")
 
@@ -181,11 +183,12 @@ def schema_change(
 
 
 def error(code: int, message: str = "primed", **fields: Any) -> Message:
-    """8: a refusal. Fields that the code has and that are not given get plain values; TypeError for others.
+    """8: a refusal. Fields that the code has and that are not given get plain values; TypeError for
+    others.
 
-    consistency (default: the request's), required, alive, received, blockfor, data_present, write_type, contentions, failures
-    (address -> reason code), keyspace, function, arg_types, table, query_id (default: the request's), op_type,
-    rejected_by_coordinator.
+    consistency (default: the request's), required, alive, received, blockfor, data_present,
+    write_type, contentions, failures (address -> reason code), keyspace, function, arg_types,
+    table, query_id (default: the request's), op_type, rejected_by_coordinator.
     """
     check_fields(code, fields)
     return Message(Opcode.ERROR, lambda request: error_body(code, message, fields, request))
@@ -245,7 +248,8 @@ class _Rows:
         if paging_state is not None:
             flags |= _MORE_PAGES
             parts.append(long_bytes(paging_state))
-        # 4.2.5.2: from version 5 on the client learns of changed columns by their id; before that it has to trust its own.
+        # 4.2.5.2: from version 5 on the client learns of changed columns by their id; before that
+        # it has to trust its own.
         theirs = request.result_metadata_id
         if theirs is not None and theirs != self._metadata_id:
             flags |= _METADATA_CHANGED
@@ -272,10 +276,11 @@ def rows(
     keyspace: str = "ks",
     table: str = "t",
 ) -> Message:
-    """4.2.5.2: rows, as sequences or mappings; `columns` are (name, type) pairs, the types texts as in CQL, or `Udt`.
+    """4.2.5.2: rows, as sequences or mappings; `columns` are (name, type) pairs, the types texts as
+    in CQL, or `Udt`.
 
-    paging_state: announces that there are more pages. metadata_id: what the columns are called in version 5; default: their
-    digest, so that a client that knows other columns is told.
+    paging_state: announces that there are more pages. metadata_id: what the columns are called in
+    version 5; default: their digest, so that a client that knows other columns is told.
     """
     content = _Rows(columns, rows, metadata_id, keyspace, table)
     return Message(Opcode.RESULT, lambda request: content.whole(request, paging_state))
@@ -284,7 +289,9 @@ def rows(
 def paged(
     columns: Columns, rows: Sequence[Any], *, keyspace: str = "ks", table: str = "t"
 ) -> Message:
-    """Rows in pages of the size that each request asks for; the paging state is the place of the next row."""
+    """Rows in pages of the size that each request asks for; the paging state is the place of the
+    next row.
+    """
     content = _Rows(columns, rows, None, keyspace, table)
     return Message(Opcode.RESULT, content.page)
 
@@ -371,7 +378,9 @@ class _Sequence(Answer):
 
 
 def sequence(*answers: Answerable) -> Answer:
-    """The first answer to the first request, the second to the second, the last to all that come after it."""
+    """The first answer to the first request, the second to the second, the last to all that come
+    after it.
+    """
     if not answers:
         raise ValueError("a sequence of no answers")
     return _Sequence(answers)

@@ -1,4 +1,6 @@
-"""`FakeCluster`: several fake nodes that know of each other, on addresses 127.0.z.1, .2, .3 ... with one port."""
+"""`FakeCluster`: several fake nodes that know of each other, on addresses 127.0.z.1, .2, .3 ...
+with one port.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ _RING = 1 << 64
 class FakeCluster:
     """`nodes` fake nodes, or so many in each data centre of a mapping. Use it as a context manager.
 
-    `cluster[0]` is the first node. Further keywords are handed to each `FakeNode`. Tokens are spread evenly over the ring.
+    `cluster[0]` is the first node. Further keywords are handed to each `FakeNode`. Tokens are
+    spread evenly over the ring.
     """
 
     def __init__(self, nodes: int | Mapping[str, int] = 3, racks: int = 1, **settings: Any) -> None:
@@ -41,7 +44,7 @@ class FakeCluster:
         self.nodes: list[FakeNode] = []
         self.port = 0
 
-    # -- life ----------------------------------------------------------------------------------------------------------
+    # -- life --------------------------------------------------------------------------------------
 
     def start(self) -> FakeCluster:
         """Start all nodes."""
@@ -119,7 +122,7 @@ class FakeCluster:
     async def __aexit__(self, *args: object) -> None:
         self.stop()
 
-    # -- what a test looks at --------------------------------------------------------------------------------------------
+    # -- what a test looks at ----------------------------------------------------------------------
 
     @property
     def contact_points(self) -> list[str]:
@@ -150,15 +153,17 @@ class FakeCluster:
             (request for node in self.nodes for request in node.queries(text)), key=_number
         )
 
-    # -- scripts ---------------------------------------------------------------------------------------------------------
+    # -- scripts -----------------------------------------------------------------------------------
 
     def prime(self, match: Match, answer: Answerable, times: int | None = None) -> list[Prime]:
-        """`FakeNode.prime` on each node (`times` counts on each by itself); without `times` also on nodes added later."""
+        """`FakeNode.prime` on each node (`times` counts on each by itself); without `times` also on
+        nodes added later.
+        """
         if times is None:
             self._primes.append((match, answer))
         return [node.prime(match, answer, times) for node in self.nodes]
 
-    # -- topology --------------------------------------------------------------------------------------------------------
+    # -- topology ----------------------------------------------------------------------------------
 
     def tell(self, event_type: str, change: str, about: FakeNode) -> None:
         """Have the other nodes send an event about one: ``("STATUS_CHANGE", "UP", node)`` say."""
@@ -189,7 +194,9 @@ class FakeCluster:
         self.tell("TOPOLOGY_CHANGE", "REMOVED_NODE", node)
 
     def stop_node(self, node: FakeNode, tell: bool = True) -> None:
-        """A node stops, its port refuses connections; the others send DOWN (unless `tell` is false)."""
+        """A node stops, its port refuses connections; the others send DOWN (unless `tell` is
+        false).
+        """
         node.stop()
         if tell:
             self.tell("STATUS_CHANGE", "DOWN", node)

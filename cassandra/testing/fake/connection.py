@@ -1,7 +1,8 @@
-"""One client's connection, as the node sees it: bytes in, requests parsed, answers packed together and written.
+"""One client's connection, as the node sees it: bytes in, requests parsed, answers packed together
+and written.
 
-Until STARTUP is answered envelopes travel bare; from then on a version 5 connection has frames around them, both ways
-(native_protocol_v5.spec, section 2.3.1).
+Until STARTUP is answered envelopes travel bare; from then on a version 5 connection has frames
+around them, both ways (native_protocol_v5.spec, section 2.3.1).
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ METADATA_IDS = "SCYLLA_USE_METADATA_ID"
 
 
 class ServerConnection(asyncio.Protocol):
-    """An open connection. `version` is that of STARTUP (before it, of the last request), `compression` what STARTUP asked for."""
+    """An open connection. `version` is that of STARTUP (before it, of the last request),
+    `compression` what STARTUP asked for.
+    """
 
     def __init__(self, node: FakeNode) -> None:
         self.node = node
@@ -66,7 +69,7 @@ class ServerConnection(asyncio.Protocol):
         self._out: list[bytes] = []
         self._flushing = False
 
-    # -- the transport's life ------------------------------------------------------------------------------------------
+    # -- the transport's life ----------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -123,7 +126,7 @@ class ServerConnection(asyncio.Protocol):
         ):
             self._transport.resume_reading()
 
-    # -- receiving -----------------------------------------------------------------------------------------------------
+    # -- receiving ---------------------------------------------------------------------------------
 
     def data_received(self, data: bytes) -> None:
         if self._hanging or self._ended:
@@ -188,10 +191,12 @@ class ServerConnection(asyncio.Protocol):
 
     @property
     def has_metadata_ids(self) -> bool:
-        """Whether PREPARED and EXECUTE carry the id of the result's columns: version 5, or ScyllaDB's extension."""
+        """Whether PREPARED and EXECUTE carry the id of the result's columns: version 5, or
+        ScyllaDB's extension.
+        """
         return self.version >= 5 or METADATA_IDS in self.options
 
-    # -- sending -------------------------------------------------------------------------------------------------------
+    # -- sending -----------------------------------------------------------------------------------
 
     def send(self, stream: int, opcode: int, flags: int, body: bytes) -> None:
         """Queue one message."""

@@ -85,7 +85,9 @@ class Held:
 
     @staticmethod
     def release_together(held: Sequence[Held], answer: Answerable | None = None) -> None:
-        """Answer all of `held`, which are requests to one node, in one go: the answers are written together."""
+        """Answer all of `held`, which are requests to one node, in one go: the answers are written
+        together.
+        """
         chosen = [(one._chosen(answer), one.request) for one in held]
 
         def work() -> None:
@@ -120,7 +122,9 @@ class Hold(Answer):
             return list(self._held)
 
     def wait(self, count: int = 1, timeout: float = 5.0) -> list[Held]:
-        """Wait until `count` requests are held, and give them all; AssertionError after `timeout` seconds."""
+        """Wait until `count` requests are held, and give them all; AssertionError after `timeout`
+        seconds.
+        """
         with self._arrived:
             if not self._arrived.wait_for(lambda: len(self._held) >= count, timeout):
                 raise AssertionError(
@@ -129,7 +133,9 @@ class Hold(Answer):
             return list(self._held)
 
     def take(self, count: int = 1, timeout: float = 5.0) -> list[Held]:
-        """Wait for `count` requests, and take them out of the hold: the caller releases each of them."""
+        """Wait for `count` requests, and take them out of the hold: the caller releases each of
+        them.
+        """
         with self._arrived:
             if not self._arrived.wait_for(lambda: len(self._held) >= count, timeout):
                 raise AssertionError(
@@ -138,7 +144,9 @@ class Hold(Answer):
             return [self._held.popleft() for _ in range(count)]
 
     def release(self, answer: Answerable | None = None, timeout: float = 5.0) -> None:
-        """Wait for a request to be held, and answer the oldest one; default: with the hold's own answer."""
+        """Wait for a request to be held, and answer the oldest one; default: with the hold's own
+        answer.
+        """
         self.take(1, timeout)[0].release(answer)
 
     def release_all(self, answer: Answerable | None = None) -> None:
@@ -158,7 +166,9 @@ class Hold(Answer):
 
 
 def hold(answer: Answerable | None = None) -> Hold:
-    """Hold answers back; `answer` is what `release` sends where it is told nothing else (default: a Void result)."""
+    """Hold answers back; `answer` is what `release` sends where it is told nothing else (default: a
+    Void result).
+    """
     return Hold(void() if answer is None else as_answer(answer))
 
 
@@ -201,7 +211,9 @@ class _HalfFrame(Answer):
 
 
 def half_frame(answer: Answerable, cut: int, then: str = "close") -> Answer:
-    """The first `cut` bytes of an answer (negative: all but so many), then "close" (FIN), "reset" (RST) or "hang"."""
+    """The first `cut` bytes of an answer (negative: all but so many), then "close" (FIN), "reset"
+    (RST) or "hang".
+    """
     if then not in ("close", "reset", "hang"):
         raise ValueError(f"then is 'close', 'reset' or 'hang', not {then!r}")
     return _HalfFrame(as_answer(answer), cut, then)
@@ -222,7 +234,9 @@ class _Corrupted(Answer):
 
 
 def corrupted(answer: Answerable, at: int = -5) -> Answer:
-    """An answer with one bit of byte `at` of its frame turned over; the default is the last one that a CRC32 protects."""
+    """An answer with one bit of byte `at` of its frame turned over; the default is the last one
+    that a CRC32 protects.
+    """
     return _Corrupted(as_answer(answer), at)
 
 

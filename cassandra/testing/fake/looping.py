@@ -15,7 +15,8 @@ T = TypeVar("T")
 
 
 class NodeThread:
-    """Runs an asyncio loop from its making until `stop`. Other threads hand it work by `call` and `post`.
+    """Runs an asyncio loop from its making until `stop`. Other threads hand it work by `call` and
+    `post`.
 
     `number` counts the requests of all its nodes.
     """
@@ -37,7 +38,9 @@ class NodeThread:
             self.loop.close()
 
     def call(self, function: Callable[..., T], *args: Any) -> T:
-        """Run ``function(*args)`` on the loop, and wait for what it returns or raises. At once where this is its thread."""
+        """Run ``function(*args)`` on the loop, and wait for what it returns or raises. At once
+        where this is its thread.
+        """
         if threading.get_ident() == self._thread.ident:
             return function(*args)
         done = threading.Event()

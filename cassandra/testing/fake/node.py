@@ -1,7 +1,9 @@
-"""`FakeNode`: a node in this process that speaks the native protocol on a real socket, and does what a test tells it to.
+"""`FakeNode`: a node in this process that speaks the native protocol on a real socket, and does
+what a test tells it to.
 
-The node runs on a thread of its own, so that blocking tests and asyncio tests use it alike. Its methods may be called from
-any thread; where they change what the socket does they return when it is done. Nothing here is shared with the driver.
+The node runs on a thread of its own, so that blocking tests and asyncio tests use it alike. Its
+methods may be called from any thread; where they change what the socket does they return when it is
+done. Nothing here is shared with the driver.
 """
 
 from __future__ import annotations
@@ -56,15 +58,17 @@ _BEFORE_READY = frozenset({Opcode.STARTUP, Opcode.OPTIONS, Opcode.AUTH_RESPONSE}
 
 
 class FakeNode:
-    """A scriptable node on ``address:port`` (port 0: a free one). Use it as a context manager, or call `start` and `stop`.
+    """A scriptable node on ``address:port`` (port 0: a free one). Use it as a context manager, or
+    call `start` and `stop`.
 
-    Without a script it answers as a real node does: the handshake, the system tables, USE, PREPARE; any other statement gets
-    a Void result. `prime` changes that for the requests that match. `requests` are those that came in, `connections` the open
-    ones.
+    Without a script it answers as a real node does: the handshake, the system tables, USE, PREPARE;
+    any other statement gets a Void result. `prime` changes that for the requests that match.
+    `requests` are those that came in, `connections` the open ones.
 
-    schema: rows of the schema tables, as mappings, by the table: ``{"system_schema.keyspaces": [{"keyspace_name": "ks", ...}]}``.
-    max_version: the newest protocol version it speaks (3, 4 or 5). username, password: wanted where they are given.
-    ssl_context: for TLS. datacenter, rack, tokens, host_id, release_version, cluster_name: what the system tables say.
+    schema: rows of the schema tables, as mappings, by the table: ``{"system_schema.keyspaces":
+    [{"keyspace_name": "ks", ...}]}``. max_version: the newest protocol version it speaks (3, 4 or
+    5). username, password: wanted where they are given. ssl_context: for TLS. datacenter, rack,
+    tokens, host_id, release_version, cluster_name: what the system tables say.
     """
 
     address: str
@@ -139,7 +143,7 @@ class FakeNode:
         self._closed = False
         self._parked: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
 
-    # -- life ----------------------------------------------------------------------------------------------------------
+    # -- life --------------------------------------------------------------------------------------
 
     @property
     def endpoint(self) -> str:
@@ -210,7 +214,9 @@ class FakeNode:
         return sock
 
     def _reserve(self) -> None:
-        """Hold the port by a socket that does not listen: connections are refused, and nobody else can take it."""
+        """Hold the port by a socket that does not listen: connections are refused, and nobody else
+        can take it.
+        """
         self._reservation = self._bound_socket()
         self.port = self._reservation.getsockname()[1]
 
@@ -262,7 +268,7 @@ class FakeNode:
         self._prepared.clear()
         self._parked.clear()
 
-    # -- what a test looks at --------------------------------------------------------------------------------------------
+    # -- what a test looks at ----------------------------------------------------------------------
 
     @property
     def requests(self) -> list[Request]:
@@ -270,7 +276,9 @@ class FakeNode:
         return list(self._requests)
 
     def queries(self, text: str | None = None) -> list[Request]:
-        """The QUERY, EXECUTE and BATCH requests that are not for system tables; with `text` those of that text."""
+        """The QUERY, EXECUTE and BATCH requests that are not for system tables; with `text` those
+        of that text.
+        """
         kinds = (Opcode.QUERY, Opcode.EXECUTE, Opcode.BATCH)
         found = [request for request in self.requests if request.opcode in kinds]
         if text is not None:
@@ -295,7 +303,8 @@ class FakeNode:
         return list(self._connections)
 
     def wait_for(self, predicate: Callable[[FakeNode], Any], timeout: float = 5.0) -> Any:
-        """Wait until ``predicate(node)`` is true, which is asked after each request and each connection; returns what it gave.
+        """Wait until ``predicate(node)`` is true, which is asked after each request and each
+        connection; returns what it gave.
 
         AssertionError after `timeout` seconds.
         """
@@ -320,14 +329,15 @@ class FakeNode:
             with self._changed:
                 self._changed.notify_all()
 
-    # -- the script ------------------------------------------------------------------------------------------------------
+    # -- the script --------------------------------------------------------------------------------
 
     def prime(self, match: Match, answer: Answerable, times: int | None = None) -> Prime:
         """Answer requests that match with `answer`: the next `times` of them, or all.
 
-        match: the text of a statement (of a QUERY, of the statement that an EXECUTE names, of one in a BATCH), a compiled
-        regular expression that is searched in it, an `Opcode`, or a function of a `Request`. answer: an answer, or a function
-        of a `Request` that returns one. What is primed later goes before what was primed earlier.
+        match: the text of a statement (of a QUERY, of the statement that an EXECUTE names, of one
+        in a BATCH), a compiled regular expression that is searched in it, an `Opcode`, or a
+        function of a `Request`. answer: an answer, or a function of a `Request` that returns one.
+        What is primed later goes before what was primed earlier.
         """
         return self._script.prime(match, answer, times)
 
@@ -344,7 +354,9 @@ class FakeNode:
         query_id: bytes | None = None,
         metadata_id: bytes | None = None,
     ) -> Prepared:
-        """What PREPARE of `query` answers: bind columns, result columns, places of the partition key, ids."""
+        """What PREPARE of `query` answers: bind columns, result columns, places of the partition
+        key, ids.
+        """
         prepared = Prepared(query, columns, result, pk_indexes, query_id, metadata_id)
         self._statements[query] = prepared
         return prepared
@@ -363,7 +375,7 @@ class FakeNode:
         prepared = self._prepared.get(query_id)
         return None if prepared is None else prepared.query
 
-    # -- switches --------------------------------------------------------------------------------------------------------
+    # -- switches ----------------------------------------------------------------------------------
 
     def refuse_connections(self) -> None:
         """New connections are refused (RST to SYN); those that are open stay."""
@@ -404,7 +416,9 @@ class FakeNode:
                 connection.pause_reading()
 
     def pause(self) -> None:
-        """As if its process were stopped: connections stay open, and are even accepted by the system; nothing is answered."""
+        """As if its process were stopped: connections stay open, and are even accepted by the
+        system; nothing is answered.
+        """
         self._paused = True
         self.stop_reading()
 
@@ -433,13 +447,13 @@ class FakeNode:
         else:
             self._running().post(function, *args)
 
-    # -- events ------------------------------------------------------------------------------------------------------------
+    # -- events ------------------------------------------------------------------------------------
 
     def send_event(self, event_type: str, change: str, *details: Any) -> int:
         """Push an EVENT to the connections that are registered for its type; returns to how many.
 
-        ``("STATUS_CHANGE", "UP", address, port)``, ``("TOPOLOGY_CHANGE", "NEW_NODE", address, port)``,
-        ``("SCHEMA_CHANGE", "CREATED", "TABLE", keyspace, name)``.
+        ``("STATUS_CHANGE", "UP", address, port)``, ``("TOPOLOGY_CHANGE", "NEW_NODE", address,
+        port)``, ``("SCHEMA_CHANGE", "CREATED", "TABLE", keyspace, name)``.
         """
         if event_type == "SCHEMA_CHANGE":
             target, keyspace, *rest = details
@@ -460,7 +474,7 @@ class FakeNode:
             connection.send(-1, Opcode.EVENT, 0, body)
         return len(registered)
 
-    # -- called by connections, on the node's thread -------------------------------------------------------------------------
+    # -- called by connections, on the node's thread -----------------------------------------------
 
     def connection_opened(self, connection: ServerConnection) -> None:
         """A client has connected."""
@@ -469,7 +483,8 @@ class FakeNode:
         if self._hanging:
             connection.hang()
         if not self._reading:
-            # Not before the transport reads, which is in a moment: Python 3.10 would begin all the same.
+            # Not before the transport reads, which is in a moment: Python 3.10 would begin all the
+            # same.
             self.loop.call_soon(self._apply_reading)
         if self._closed:
             connection.abort()
@@ -542,7 +557,7 @@ class FakeNode:
         if request.opcode == Opcode.STARTUP and not request.connection.started:
             request.connection.start(request)
 
-    # -- the answers of a node without a script ------------------------------------------------------------------------------
+    # -- the answers of a node without a script ----------------------------------------------------
 
     def _on_options(self, request: Request) -> Message:
         versions = [

@@ -1,4 +1,6 @@
-"""The notations of native_protocol_v5.spec, section 3, and the names of section 2.4.1.4: what a node reads and writes."""
+"""The notations of native_protocol_v5.spec, section 3, and the names of section 2.4.1.4: what a
+node reads and writes.
+"""
 
 from __future__ import annotations
 

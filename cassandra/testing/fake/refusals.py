@@ -1,4 +1,6 @@
-"""ERROR messages: every code of native_protocol_v5.spec, section 8, with the fields that follow its message."""
+"""ERROR messages: every code of native_protocol_v5.spec, section 8, with the fields that follow its
+message.
+"""
 
 from __future__ import annotations
 
@@ -108,7 +110,9 @@ def check_fields(code: int, fields: Mapping[str, Any]) -> None:
 
 
 def error_body(code: int, message: str, fields: Mapping[str, Any], request: Request) -> bytes:
-    """4.2.1: the body of an ERROR. Consistency and query id are those of `request` where they are not given."""
+    """4.2.1: the body of an ERROR. Consistency and query id are those of `request` where they are
+    not given.
+    """
     parts = [_int(code), string(message)]
     for name in _LAYOUTS.get(code, ()):
         default, encode = _FIELDS[name]

@@ -1,4 +1,6 @@
-"""What a client has asked: one `Request` for each envelope, parsed by native_protocol_v3, v4 and v5.spec, section 4.1."""
+"""What a client has asked: one `Request` for each envelope, parsed by native_protocol_v3, v4 and
+v5.spec, section 4.1.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ Value = bytes | NotSet | None
 
 
 class BatchStatement(NamedTuple):
-    """4.1.7: one statement of a batch: a text, or a prepared statement's id (its text where the node knows it)."""
+    """4.1.7: one statement of a batch: a text, or a prepared statement's id (its text where the
+    node knows it).
+    """
 
     query: str | None
     query_id: bytes | None
@@ -31,8 +35,9 @@ class BatchStatement(NamedTuple):
 class Request:
     """One request as it came in. What its kind does not have is None, or empty.
 
-    query: the text; for an EXECUTE that of the prepared statement, where the node knows it. values: the bytes of the bound
-    values (None: null, `NOT_SET`). number: the place in the order of arrival at the node, or at all nodes of its cluster, from 0.
+    query: the text; for an EXECUTE that of the prepared statement, where the node knows it. values:
+    the bytes of the bound values (None: null, `NOT_SET`). number: the place in the order of arrival
+    at the node, or at all nodes of its cluster, from 0.
     """
 
     # Most requests have few of these: the others cost nothing where they stand on the class.

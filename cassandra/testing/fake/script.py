@@ -50,7 +50,9 @@ def matcher(match: Match) -> Callable[[Request], bool]:
 
 
 class Prime:
-    """One line of the script. `used` counts the requests that it has answered; `remove` takes it out."""
+    """One line of the script. `used` counts the requests that it has answered; `remove` takes it
+    out.
+    """
 
     __slots__ = ("_script", "answer", "matches", "times", "used")
 

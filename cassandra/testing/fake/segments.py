@@ -1,6 +1,8 @@
-"""Version 5's outer frames (native_protocol_v5.spec, section 2): lengths and checksums around envelopes.
+"""Version 5's outer frames (native_protocol_v5.spec, section 2): lengths and checksums around
+envelopes.
 
-The checksums are written out here and shared with nobody, so that a fault in the driver's cannot go unnoticed.
+The checksums are written out here and shared with nobody, so that a fault in the driver's cannot go
+unnoticed.
 """
 
 from __future__ import annotations
@@ -77,7 +79,9 @@ def encode_segment(payload: bytes, self_contained: bool, compressed: bool) -> by
 
 
 def pack(envelopes: Sequence[bytes], compressed: bool) -> bytes:
-    """Frames around `envelopes`: small ones together, one that is too large cut into frames that are not self-contained."""
+    """Frames around `envelopes`: small ones together, one that is too large cut into frames that
+    are not self-contained.
+    """
     frames: list[bytes] = []
     waiting: list[bytes] = []
     size = 0

@@ -1,4 +1,6 @@
-"""The system tables that drivers read: rows made of the nodes' own attributes, and the schema's tables with the rows in `FakeNode.schema`."""
+"""The system tables that drivers read: rows made of the nodes' own attributes, and the schema's
+tables with the rows in `FakeNode.schema`.
+"""
 
 from __future__ import annotations
 

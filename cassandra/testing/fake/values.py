@@ -1,4 +1,6 @@
-"""CQL types as texts, and values in their wire formats (native_protocol_v5.spec, sections 4.2.5.2, 5 and 6)."""
+"""CQL types as texts, and values in their wire formats (native_protocol_v5.spec, sections 4.2.5.2,
+5 and 6).
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ class Encoded(NamedTuple):
 
 
 class Udt(NamedTuple):
-    """A user defined type; `fields` are (name, type) pairs. Values are dicts, or sequences in the fields' order."""
+    """A user defined type; `fields` are (name, type) pairs. Values are dicts, or sequences in the
+    fields' order.
+    """
 
     keyspace: str
     name: str
@@ -39,7 +43,9 @@ Columns = Sequence[Column]
 
 
 class Type(NamedTuple):
-    """One type: the option that announces it for a protocol version, its encoder, its class name, its width in a vector."""
+    """One type: the option that announces it for a protocol version, its encoder, its class name,
+    its width in a vector.
+    """
 
     option: Callable[[int], bytes]
     encode: Callable[[Any], bytes]
@@ -227,7 +233,9 @@ def _udt(udt: Udt) -> Type:
 
 
 def _vector(element: Type, dimensions: int) -> Type:
-    """It travels as a custom type; elements of fixed length are packed, others have an unsigned vint before them."""
+    """It travels as a custom type; elements of fixed length are packed, others have an unsigned
+    vint before them.
+    """
 
     def encode(values: Any) -> bytes:
         if len(values) != dimensions:

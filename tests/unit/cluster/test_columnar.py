@@ -1,4 +1,6 @@
-"""Results by columns on both faces: one page, many pages, pages that change, and everything that is refused."""
+"""Results by columns on both faces: one page, many pages, pages that change, and everything that is
+refused.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ FORMS = ["to_arrow", "to_pandas", "to_polars", "to_numpy", "arrow_batches"]
 
 
 class FakeFuture:
-    """Pages without a server: each is there as soon as it is asked for; notes how far ahead that is."""
+    """Pages without a server: each is there as soon as it is asked for; notes how far ahead that
+    is.
+    """
 
     row_factory = staticmethod(named_tuple_factory)
     _col_names = None

@@ -1,4 +1,6 @@
-"""The settings of a cluster: checked where they are given, each error names the setting and the value."""
+"""The settings of a cluster: checked where they are given, each error names the setting and the
+value.
+"""
 
 from __future__ import annotations
 

@@ -127,7 +127,9 @@ def test_one_and_only_one(face: Any) -> None:
 
 
 def test_one_over_short_pages() -> None:
-    """Servers give empty and short pages, with filtering say: the blocking face looks on, the other one says that it cannot."""
+    """Servers give empty and short pages, with filtering say: the blocking face looks on, the other
+    one says that it cannot.
+    """
     pages = [message(), message((1, "ada")), message()]
 
     class Future:

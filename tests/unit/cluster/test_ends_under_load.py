@@ -1,4 +1,6 @@
-"""The stress programs in short, and the locks of the package after a fork; ``tests/stress`` has the long form."""
+"""The stress programs in short, and the locks of the package after a fork; ``tests/stress`` has the
+long form.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What goes wrong at connect and in a call: each a specific exception that says where and what, and nothing is left behind.
+"""What goes wrong at connect and in a call: each a specific exception that says where and what, and
+nothing is left behind.
 
 Each case runs on the blocking and on the asyncio face, against a fake node or a bare socket.
 """
@@ -110,7 +111,7 @@ def only_error(caught: pytest.ExceptionInfo[NoHostAvailable]) -> Exception:
     return one
 
 
-# -- where to connect to -----------------------------------------------------------------------------------------------
+# -- where to connect to ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -151,7 +152,7 @@ def test_several_contact_points_each_with_its_own_error(connect: Connect, node: 
     assert other.endpoint in str(caught.value)
 
 
-# -- what is no Cassandra ----------------------------------------------------------------------------------------------
+# -- what is no Cassandra --------------------------------------------------------------------------
 
 
 def test_a_web_server(connect: Connect, node: FakeNode) -> None:
@@ -302,7 +303,7 @@ def test_a_refusal_of_startup_in_the_server_s_words(connect: Connect, node: Fake
         connect([node.address], node.port)
 
 
-# -- who connects, and in which version ---------------------------------------------------------------------------------
+# -- who connects, and in which version ------------------------------------------------------------
 
 
 @pytest.mark.parametrize("version", [3, 4, 5])
@@ -354,7 +355,7 @@ def test_a_version_that_was_asked_for_and_is_not_spoken(connect: Connect) -> Non
         assert node.opened == 1
 
 
-# -- what is asked for ----------------------------------------------------------------------------------------------------
+# -- what is asked for -----------------------------------------------------------------------------
 
 
 def test_a_keyspace_that_does_not_exist(connect: Connect, node: FakeNode) -> None:

@@ -1,4 +1,6 @@
-"""Programs patched by gevent or eventlet: refused at connect where their threads are greenlets, and working where they are not."""
+"""Programs patched by gevent or eventlet: refused at connect where their threads are greenlets, and
+working where they are not.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""`Cluster.metrics`: what is counted, by which name it is found, and that nothing is where they are off."""
+"""`Cluster.metrics`: what is counted, by which name it is found, and that nothing is where they are
+off.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The end of a cluster: idempotent, bounded, from any state, and nothing is left; several loops in one process."""
+"""The end of a cluster: idempotent, bounded, from any state, and nothing is left; several loops in
+one process.
+"""
 
 from __future__ import annotations
 

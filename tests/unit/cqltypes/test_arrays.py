@@ -1,4 +1,6 @@
-"""Arrays of numbers: what is taken through the buffer protocol, and what is read into arrays and into buffers."""
+"""Arrays of numbers: what is taken through the buffer protocol, and what is read into arrays and
+into buffers.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ KINDS = {
 
 
 def list_body(code: str, values: list[Any]) -> bytes:
-    """The body of a list as the specification has it: written with struct, not with the code under test."""
+    """The body of a list as the specification has it: written with struct, not with the code under
+    test.
+    """
     width = KINDS[code][1]
     return struct.pack(">i", len(values)) + b"".join(
         struct.pack(f">i{code}", width, value) for value in values

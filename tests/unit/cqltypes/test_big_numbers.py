@@ -1,4 +1,6 @@
-"""Numbers of thousands of digits: exact in every context, in less than the square of their size, and with a limit that is named."""
+"""Numbers of thousands of digits: exact in every context, in less than the square of their size,
+and with a limit that is named.
+"""
 
 from __future__ import annotations
 

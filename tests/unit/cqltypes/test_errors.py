@@ -1,4 +1,6 @@
-"""What is refused, and what the refusals say: the value, its type, and the place inside a container."""
+"""What is refused, and what the refusals say: the value, its type, and the place inside a
+container.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Members of enums are written by their values, and named tuples into user-defined types by the names of their fields, objects by
-their aliases too."""
+"""Members of enums are written by their values, and named tuples into user-defined types by the
+names of their fields, objects by their aliases too.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""NumPy's masks, NaT and NA of pandas: null wherever a value is bound, refused where null is no value."""
+"""NumPy's masks, NaT and NA of pandas: null wherever a value is bound, refused where null is no
+value.
+"""
 
 from __future__ import annotations
 

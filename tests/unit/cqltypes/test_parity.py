@@ -1,4 +1,6 @@
-"""Round trips, and both implementations against each other: random values of nested types, random and mutated bytes."""
+"""Round trips, and both implementations against each other: random values of nested types, random
+and mutated bytes.
+"""
 
 from __future__ import annotations
 

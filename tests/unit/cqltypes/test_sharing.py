@@ -1,4 +1,6 @@
-"""Plans under threads, values whose own code changes the container or encodes something else, and reference counts."""
+"""Plans under threads, values whose own code changes the container or encodes something else, and
+reference counts.
+"""
 
 from __future__ import annotations
 

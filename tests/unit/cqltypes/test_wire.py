@@ -1,4 +1,6 @@
-"""Every type, byte for byte, on both implementations. The expected bytes are written by hand from native_protocol_v5.spec 5."""
+"""Every type, byte for byte, on both implementations. The expected bytes are written by hand from
+native_protocol_v5.spec 5.
+"""
 
 from __future__ import annotations
 

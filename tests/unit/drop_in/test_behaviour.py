@@ -1,4 +1,6 @@
-"""What the drop-in names do that have no home of their own: constants, ports of shards, futures of many executions, refused settings."""
+"""What the drop-in names do that have no home of their own: constants, ports of shards, futures of
+many executions, refused settings.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +84,7 @@ def test_the_session_s_id_is_told_where_it_is_asked_for() -> None:
                 assert options.get("SESSION_ID") == (str(cluster.session_id) if told else None)
 
 
-# -- execute_concurrent_async --------------------------------------------------------------------------------------------------
+# -- execute_concurrent_async ----------------------------------------------------------------------
 
 
 def test_a_future_of_many_executions() -> None:

@@ -1,6 +1,8 @@
-"""Nothing of today's drivers is silently absent: each name is there, or docs/upgrading.rst says that it is not, and why.
+"""Nothing of today's drivers is silently absent: each name is there, or docs/upgrading.rst says
+that it is not, and why.
 
-``names.txt`` holds the names only: sections are modules, ``Class.member`` is a member that the class or its instances have.
+``names.txt`` holds the names only: sections are modules, ``Class.member`` is a member that the
+class or its instances have.
 """
 
 from __future__ import annotations

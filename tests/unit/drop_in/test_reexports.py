@@ -1,4 +1,6 @@
-"""Programs import names from the module where they first met them: each is there, and the same object as at its home."""
+"""Programs import names from the module where they first met them: each is there, and the same
+object as at its home.
+"""
 
 from __future__ import annotations
 

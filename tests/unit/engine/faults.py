@@ -1,4 +1,6 @@
-"""What the fault tests share: a session on fake nodes, a policy with a known order, events of hosts as they come."""
+"""What the fault tests share: a session on fake nodes, a policy with a known order, events of hosts
+as they come.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +78,9 @@ def profile(**settings: Any) -> dict[Any, ExecutionProfile]:
 async def connected(
     nodes: FakeNode | FakeCluster, profile_settings: dict[str, Any] | None = None, **settings: Any
 ) -> AsyncIterator[tuple[aio.Cluster, aio.Session]]:
-    """A cluster and a session with a pool to each node; hosts that go down are tried again every 10 ms, for ever."""
+    """A cluster and a session with a pool to each node; hosts that go down are tried again every 10
+    ms, for ever.
+    """
     points = [nodes.address] if isinstance(nodes, FakeNode) else nodes.contact_points
     defaults = {
         "execution_profiles": profile(**(profile_settings or {})),

@@ -1,4 +1,6 @@
-"""The loops that tests of ends, forks and time limits run on: uvloop's if it is installed, and asyncio's own."""
+"""The loops that tests of ends, forks and time limits run on: uvloop's if it is installed, and
+asyncio's own.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Schema agreement after a DDL statement: waited for, asked for again, and never an error of a change that was made."""
+"""Schema agreement after a DDL statement: waited for, asked for again, and never an error of a
+change that was made.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ def nodes() -> Iterator[FakeCluster]:
 
 
 async def test_schema_agreement_is_waited_for(nodes: FakeCluster) -> None:
-    """A DDL statement completes when all nodes tell of one version; peers that are down do not count."""
+    """A DDL statement completes when all nodes tell of one version; peers that are down do not
+    count.
+    """
     nodes.prime(DDL, schema_change("CREATED", "TABLE", "ks", "t"))
     async with connected(nodes) as (_, session):
         old, new = nodes[1].schema_version, nodes[0].host_id

@@ -206,7 +206,9 @@ async def test_another_id_after_preparing_again(node: FakeNode) -> None:
 
 
 async def test_an_id_that_another_request_has_replaced_meanwhile(node: FakeNode) -> None:
-    """The server does not know the id that was sent, which is not the statement's any more: it is prepared again all the same."""
+    """The server does not know the id that was sent, which is not the statement's any more: it is
+    prepared again all the same.
+    """
     held = hold()
     async with connected(node) as (_, session):
         statements = await session.prepare_all(TEXTS[:2])
@@ -279,7 +281,7 @@ async def test_listeners_and_handlers_see_every_row(node: FakeNode) -> None:
         ]
 
 
-# -- size --------------------------------------------------------------------------------------------------------------------
+# -- size ------------------------------------------------------------------------------------------
 
 
 def warnings_of(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -322,7 +324,7 @@ async def test_batches_in_one_partition_are_not_warned_of(
         assert len(warnings_of(caplog)) == (node.queries()[-1].version < 4)
 
 
-# -- single statements by attribute ------------------------------------------------------------------------------------------
+# -- single statements by attribute ----------------------------------------------------------------
 
 
 @dataclasses.dataclass

@@ -1,4 +1,6 @@
-"""Callbacks, pages and ends of the blocking face on a scriptable node: each called once a page, nothing waits for ever."""
+"""Callbacks, pages and ends of the blocking face on a scriptable node: each called once a page,
+nothing waits for ever.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Every call that waits, while somebody shuts the cluster down: it ends with ConnectionShutdown, on both faces and loops.
+"""Every call that waits, while somebody shuts the cluster down: it ends with ConnectionShutdown, on
+both faces and loops.
 
 A caller's own cancellation is CancelledError all the same.
 """
@@ -129,7 +130,8 @@ def test_blocking(node: FakeNode, loops: Loops, name: str) -> None:
         held.wait()
         try:
             if name.startswith("connect again"):
-                # A thread that connects holds the cluster's lock: the session's loop is what ends under it.
+                # A thread that connects holds the cluster's lock: the session's loop is what ends
+                # under it.
                 core, thread = cluster._core, cluster._loop_thread
                 assert core is not None
                 assert thread is not None

@@ -1,4 +1,6 @@
-"""Contact points that are no good, each in its own way: the others are tried, and what escapes names each cause."""
+"""Contact points that are no good, each in its own way: the others are tried, and what escapes
+names each cause.
+"""
 
 from __future__ import annotations
 

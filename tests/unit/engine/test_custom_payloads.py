@@ -1,4 +1,6 @@
-"""Custom payloads and flags as they reach a server; what cannot be sent is refused in the call, on each face."""
+"""Custom payloads and flags as they reach a server; what cannot be sent is refused in the call, on
+each face.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The way of a request that goes well, on both implementations: streams, answers, attempts, rendering."""
+"""The way of a request that goes well, on both implementations: streams, answers, attempts,
+rendering.
+"""
 
 from __future__ import annotations
 
@@ -330,7 +332,9 @@ def payload_of(prepared: Prepared, **changes: Any) -> ExecutePayload:
 
 
 class Life:
-    """One request of a class that keeps what the base leaves to it, on a session with one connection a host."""
+    """One request of a class that keeps what the base leaves to it, on a session with one
+    connection a host.
+    """
 
     def __init__(self, twins: Twins, hosts: int = 1) -> None:
         base: Any = twins.exchange.RequestBase
@@ -528,7 +532,9 @@ class TestRequest:
         assert told == [(life.hosts[0], request.attempts[0].latency)]
 
     def test_an_error_is_no_measure_of_its_host(self, life: Life) -> None:
-        """An overloaded host that refuses at once is not a fast one; the subclass knows which errors took their time."""
+        """An overloaded host that refuses at once is not a fast one; the subclass knows which
+        errors took their time.
+        """
         told = []
         life.session.core.on_latency = lambda host, latency: told.append((host, latency))
         request = life.request()
@@ -556,7 +562,9 @@ class TestRequest:
 
 
 class TestExecutePayload:
-    """`ExecutePayload` has the base of the implementation that is in use; both bases make the same bytes elsewhere."""
+    """`ExecutePayload` has the base of the implementation that is in use; both bases make the same
+    bytes elsewhere.
+    """
 
     def test_it_is_rendered_once_for_a_dialect(self) -> None:
         prepared = Prepared()

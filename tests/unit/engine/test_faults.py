@@ -1,6 +1,8 @@
-"""Faults of one connection: answers that are cut, late, doubled, misplaced; statements forgotten; a peer that stops reading.
+"""Faults of one connection: answers that are cut, late, doubled, misplaced; statements forgotten; a
+peer that stops reading.
 
-The node does on the wire what each test says, over a real socket; nothing depends on time but the client's own time-outs.
+The node does on the wire what each test says, over a real socket; nothing depends on time but the
+client's own time-outs.
 """
 
 from __future__ import annotations
@@ -62,7 +64,7 @@ async def node(request: pytest.FixtureRequest) -> AsyncIterator[FakeNode]:
         assert running.malformed == []
 
 
-# -- answers that do not arrive whole -----------------------------------------------------------------------------------
+# -- answers that do not arrive whole --------------------------------------------------------------
 
 
 @pytest.mark.parametrize("ending", ["close", "reset"])
@@ -104,7 +106,9 @@ async def test_half_an_answer_and_then_nothing(node: FakeNode) -> None:
 
 
 async def test_a_page_that_is_cut_in_the_middle(node: FakeNode) -> None:
-    """The rows of the pages before it were given out; the error comes where the next ones are asked for."""
+    """The rows of the pages before it were given out; the error comes where the next ones are asked
+    for.
+    """
     pages = paged([("k", "int")], [(value,) for value in range(20)])
     node.prime(
         READ, lambda request: half_frame(pages, 30, "reset") if request.paging_state else pages
@@ -139,7 +143,7 @@ async def test_answers_that_come_in_pieces(node: FakeNode, size: int) -> None:
         assert (await session.execute(OTHER)).one().k == 1
 
 
-# -- bytes that mean nothing ---------------------------------------------------------------------------------------------
+# -- bytes that mean nothing -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -199,7 +203,9 @@ async def test_a_frame_with_one_bit_turned_over(at: int) -> None:
 
 
 async def test_an_answer_that_comes_twice(node: FakeNode) -> None:
-    """The first one counts; a second one on a free stream could be taken for another request's, so the connection goes."""
+    """The first one counts; a second one on a free stream could be taken for another request's, so
+    the connection goes.
+    """
     async with connected(node) as (_, session):
         before = only_connection(session)
         node.prime(READ, duplicate(number(7)), times=1)
@@ -212,7 +218,7 @@ async def test_an_answer_that_comes_twice(node: FakeNode) -> None:
         assert before.closed
 
 
-# -- order and time --------------------------------------------------------------------------------------------------------
+# -- order and time --------------------------------------------------------------------------------
 
 
 async def test_answers_out_of_order(node: FakeNode) -> None:
@@ -347,11 +353,13 @@ async def test_session_shutdown_leaves_the_others_alone(node: FakeNode) -> None:
         assert (await other.execute(OTHER)).one().k == 1
 
 
-# -- back-pressure -----------------------------------------------------------------------------------------------------------
+# -- back-pressure ---------------------------------------------------------------------------------
 
 
 async def test_a_server_that_stops_reading_stops_the_senders(node: FakeNode) -> None:
-    """Bytes wait in the requests, not in the connection's buffers, until the server reads again; then all are answered."""
+    """Bytes wait in the requests, not in the connection's buffers, until the server reads again;
+    then all are answered.
+    """
     async with connected(node, compression=False) as (_, session):
         connection = only_connection(session)
         await thread(node.stop_reading)
@@ -385,7 +393,7 @@ async def test_requests_that_wait_for_room_time_out(node: FakeNode) -> None:
         assert len(node.queries(OTHER)) == 1
 
 
-# -- prepared statements -----------------------------------------------------------------------------------------------------
+# -- prepared statements ---------------------------------------------------------------------------
 
 
 async def test_one_prepare_for_many_callers(node: FakeNode) -> None:
@@ -530,7 +538,8 @@ def speaks(version: int, extension: bool) -> FakeNode:
 
 @pytest.mark.parametrize(("version", "extension"), [(5, False), (4, True), (3, True)])
 async def test_columns_that_change_are_taken_over(version: int, extension: bool) -> None:
-    """native_protocol_v5.spec, 4.2.5.2, Metadata_changed: new columns come with their id, which the next EXECUTE names.
+    """native_protocol_v5.spec, 4.2.5.2, Metadata_changed: new columns come with their id, which the
+    next EXECUTE names.
 
     ScyllaDB's extension brings the same to older versions.
     """
@@ -568,7 +577,7 @@ async def test_without_ids_the_server_is_asked_for_the_columns_each_time(version
             assert all(request.result_metadata_id is None for request in node.queries())
 
 
-# -- other things that stand in answers ----------------------------------------------------------------------------------------
+# -- other things that stand in answers ------------------------------------------------------------
 
 
 async def test_warnings_payload_and_tracing_id() -> None:

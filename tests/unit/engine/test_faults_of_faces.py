@@ -1,4 +1,6 @@
-"""Faults as the blocking and the future face show them: the engine on a thread of its own, callers on others."""
+"""Faults as the blocking and the future face show them: the engine on a thread of its own, callers
+on others.
+"""
 
 from __future__ import annotations
 
@@ -313,7 +315,9 @@ def test_threads_that_ask_while_nodes_come_and_go() -> None:
 
 
 def test_shutdown_while_it_connects(node: FakeNode) -> None:
-    """`connect` holds the lock: shutdown comes after it, and both come to an end within the connect timeout."""
+    """`connect` holds the lock: shutdown comes after it, and both come to an end within the connect
+    timeout.
+    """
     node.prime(Opcode.STARTUP, silence())
     cluster = cluster_of(node, connect_timeout=0.3)
     errors: list[Exception] = []
@@ -401,7 +405,7 @@ def test_a_cluster_that_is_left_alone_with_requests_under_way(node: FakeNode) ->
             assert another.execute(OTHER).one().k == 1
 
 
-# -- mistakes in a call ------------------------------------------------------------------------------------------------------
+# -- mistakes in a call ----------------------------------------------------------------------------
 
 
 MISTAKES: list[tuple[dict[str, Any], type[Exception], str]] = [

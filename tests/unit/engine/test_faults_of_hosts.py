@@ -1,4 +1,6 @@
-"""Faults of hosts: refusals and what is tried after them, hosts that go and come back, the control connection, events."""
+"""Faults of hosts: refusals and what is tried after them, hosts that go and come back, the control
+connection, events.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,7 @@ def sent(nodes: FakeCluster) -> list[int]:
     return [nodes.nodes.index(request.connection.node) for request in nodes.queries(READ)]
 
 
-# -- refusals ------------------------------------------------------------------------------------------------------------
+# -- refusals --------------------------------------------------------------------------------------
 
 
 TRIED_ELSEWHERE = [
@@ -244,7 +246,7 @@ async def test_failures_are_not_tried_again(version: int) -> None:
             assert len(node.queries(READ)) == 3
 
 
-# -- retry policies --------------------------------------------------------------------------------------------------------
+# -- retry policies --------------------------------------------------------------------------------
 
 
 class Decides(RetryPolicy):
@@ -351,7 +353,7 @@ async def test_a_deadline_covers_all_tries(nodes: FakeCluster) -> None:
         assert sent(nodes) == [0, 1]
 
 
-# -- speculative executions ---------------------------------------------------------------------------------------------------
+# -- speculative executions ------------------------------------------------------------------------
 
 
 SPECULATIVE: dict[str, Any] = {
@@ -406,7 +408,7 @@ async def test_all_twins_fail(nodes: FakeCluster) -> None:
         assert isinstance(await waiting, OverloadedErrorMessage)
 
 
-# -- hosts that go and come back -------------------------------------------------------------------------------------------------
+# -- hosts that go and come back -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("tell", [True, False], ids=["with events", "without"])
@@ -534,7 +536,7 @@ async def test_shutdown_while_the_pool_of_a_host_that_came_back_is_opened(
         await thread(nodes[1].wait_for, lambda node: not node.connections)
 
 
-# -- the control connection -----------------------------------------------------------------------------------------------------
+# -- the control connection ------------------------------------------------------------------------
 
 
 def control_node(nodes: FakeCluster) -> FakeNode | None:

@@ -46,7 +46,7 @@ def pooled(session: Any) -> set[str]:
     return {host.address for host in session.get_pool_state()}
 
 
-# -- hosts that policies do not use at the moment ---------------------------------------------------------------------------
+# -- hosts that policies do not use at the moment --------------------------------------------------
 
 
 @pytest.mark.parametrize("tell", [True, False], ids=["with events", "without"])
@@ -150,7 +150,9 @@ async def test_hosts_are_tried_at_once_when_the_control_connection_is_back() -> 
 
 
 def an_hour_between_tries(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
-    """Have the control connection wait that long after a try to come back that has failed; the event tells of the first one."""
+    """Have the control connection wait that long after a try to come back that has failed; the
+    event tells of the first one.
+    """
     tries = asyncio.Event()
 
     def next_delay(schedule: Any) -> float:
@@ -198,7 +200,9 @@ async def test_the_control_connection_comes_back_with_any_connection(
 
 
 async def test_a_control_connection_that_is_lost_while_it_moves_is_made_again() -> None:
-    """A translator takes its time, and meanwhile the connection that is being read goes: nobody else would look for another."""
+    """A translator takes its time, and meanwhile the connection that is being read goes: nobody
+    else would look for another.
+    """
     with FakeCluster(2) as nodes:
         lost, gone = threading.Event(), threading.Event()
 
@@ -270,7 +274,8 @@ async def test_a_control_connection_that_never_lasts_is_no_storm(
                 assert control.connection is not None
                 control.connection.close(ConnectionException("lost"))
             await until(lambda: control.connection is not None)
-            # The first three are made again at once, each of the others after the schedule's next delay.
+            # The first three are made again at once, each of the others after the schedule's next
+            # delay.
             assert len(taken) == 7
 
 
@@ -281,7 +286,7 @@ class Never:
         return iter(())
 
 
-# -- conviction ----------------------------------------------------------------------------------------------------------------
+# -- conviction ------------------------------------------------------------------------------------
 
 
 class Patient(ConvictionPolicy):
@@ -389,7 +394,7 @@ async def test_a_host_that_is_given_up_without_being_convicted_is_down(nodes: Fa
         await events.expect("up", victim.address)
 
 
-# -- hosts that leave while they are connected to -----------------------------------------------------------------------------
+# -- hosts that leave while they are connected to --------------------------------------------------
 
 
 async def test_a_host_that_is_removed_while_its_pool_is_opened_does_not_come_back() -> None:
@@ -418,7 +423,7 @@ async def test_a_host_that_is_removed_while_its_pool_is_opened_does_not_come_bac
             await thread(added.stop)
 
 
-# -- one address, another node; one node, another address ------------------------------------------------------------------------
+# -- one address, another node; one node, another address ------------------------------------------
 
 
 async def test_another_node_under_the_same_address_is_another_host() -> None:
@@ -458,7 +463,9 @@ async def test_listeners_hear_of_a_replaced_node_once_each_and_in_order() -> Non
 async def test_a_node_that_the_control_connection_finds_under_another_address_has_moved(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """As in a Kubernetes cluster whose pods have all got new addresses: only the contact point still leads there."""
+    """As in a Kubernetes cluster whose pods have all got new addresses: only the contact point
+    still leads there.
+    """
     with FakeCluster(2) as nodes:
         old, new = nodes.nodes
         old.peers = new.peers = []
@@ -495,7 +502,7 @@ async def test_a_node_that_is_reached_by_another_of_its_names_stays_the_same_hos
             assert events.seen == []
 
 
-# -- events before there is a control connection ----------------------------------------------------------------------------------
+# -- events before there is a control connection ---------------------------------------------------
 
 
 async def test_an_event_while_the_control_connection_is_made_is_acted_on_afterwards() -> None:
@@ -517,7 +524,7 @@ async def test_an_event_while_the_control_connection_is_made_is_acted_on_afterwa
             await events.expect("add", added.address)
 
 
-# -- listeners -----------------------------------------------------------------------------------------------------------------
+# -- listeners -------------------------------------------------------------------------------------
 
 
 async def test_listeners_may_be_registered_before_the_first_connect() -> None:
@@ -535,7 +542,7 @@ async def test_listeners_may_be_registered_before_the_first_connect() -> None:
             assert other.seen == []
 
 
-# -- names and addresses --------------------------------------------------------------------------------------------------------
+# -- names and addresses ---------------------------------------------------------------------------
 
 
 class Resolver:
@@ -585,7 +592,7 @@ async def test_when_no_address_of_a_name_answers_the_error_names_it() -> None:
             assert f"db.example:{node.port}" in str(failure)
 
 
-# -- translators -----------------------------------------------------------------------------------------------------------------
+# -- translators -----------------------------------------------------------------------------------
 
 
 class Translates(AddressTranslator):
@@ -622,7 +629,7 @@ async def test_a_translator_that_gives_no_address_is_named() -> None:
         assert repr(nodes[1].address) in str(failure)
 
 
-# -- how fast a host is -------------------------------------------------------------------------------------------------------------
+# -- how fast a host is ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

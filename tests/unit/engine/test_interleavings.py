@@ -1,7 +1,9 @@
 """Many requests under random faults: each gets its own answer or an error, and never another's.
 
-`CASS_DRIVER_INTERLEAVINGS` is the number of requests of each protocol version, 50,000 where it is not set. The node answers in random order, late, not at all, with refusals, and breaks connections; clients give up and cancel. What
-it does is drawn from a seed, on the order of arrival; what must hold holds for every order.
+`CASS_DRIVER_INTERLEAVINGS` is the number of requests of each protocol version, 50,000 where it is
+not set. The node answers in random order, late, not at all, with refusals, and breaks connections;
+clients give up and cancel. What it does is drawn from a seed, on the order of arrival; what must
+hold holds for every order.
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ REQUESTS = int(os.environ.get("CASS_DRIVER_INTERLEAVINGS", "50000"))
 CLIENTS = 200
 QUERY = "SELECT k FROM t WHERE k = ?"
 COLUMNS = [("k", "int")]
-# 4.2.5.2: kind Rows, no flags but No_metadata or a global table, one column; then one row of one int.
+# 4.2.5.2: kind Rows, no flags but No_metadata or a global table, one column; then one row of one
+# int.
 _WHOLE = bytes.fromhex(
     "00000002 00000001 00000001 0002 6b73 0001 74 0001 6b 0009 00000001 00000004"
 )
@@ -89,7 +92,8 @@ class Chaos(Answer):
             self.done["broken"] += 1
             request.connection.end(reset=draw() < 0.5)
         if self._waiting and not self._armed:
-            # No client sends more before it has its answer: what is held back has to come in the end.
+            # No client sends more before it has its answer: what is held back has to come in the
+            # end.
             self._armed = True
             request.connection.loop.call_later(0.02, self._answer_all)
 
@@ -175,7 +179,8 @@ async def test_nobody_gets_anothers_answer(version: int) -> None:
             pools = list(session._engine.pools.values())
             for pool in pools:
                 for connection in pool.connections:
-                    # Stream accounting: what is still taken is what was given up and is not answered yet.
+                    # Stream accounting: what is still taken is what was given up and is not
+                    # answered yet.
                     assert connection.in_flight == connection.orphans
         assert sum(outcomes.values()) == total
         assert set(outcomes) <= ALLOWED, outcomes

@@ -1,4 +1,6 @@
-"""What programs' code raises on the loop: the work that it was called for fails, nothing else is lost."""
+"""What programs' code raises on the loop: the work that it was called for fails, nothing else is
+lost.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What must not show: passwords in tracebacks with local variables, in reprs and in messages; values in servers' errors."""
+"""What must not show: passwords in tracebacks with local variables, in reprs and in messages;
+values in servers' errors.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ def chain(failure: BaseException) -> Iterator[BaseException]:
 
 
 def shown(failure: BaseException) -> str:
-    """All that a report with local variables shows of the library's own frames, and of the errors themselves."""
+    """All that a report with local variables shows of the library's own frames, and of the errors
+    themselves.
+    """
     parts: list[str] = []
     for one in chain(failure):
         parts += [repr(one), str(one)]

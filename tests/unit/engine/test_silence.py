@@ -1,6 +1,8 @@
-"""A server that never answers the n-th request of a call, for each n: the call ends within its time limits, and leaves nothing.
+"""A server that never answers the n-th request of a call, for each n: the call ends within its time
+limits, and leaves nothing.
 
-Each call is made once against servers that answer, which counts its requests, and then once for each of them.
+Each call is made once against servers that answer, which counts its requests, and then once for
+each of them.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ LIMIT = 0.1  # seconds, of everything that has a limit
 PATIENCE = 15.0  # seconds; what has not ended by then never does
 PAGED = SimpleStatement("SELECT pages", fetch_size=1)
 MARKERS = "SELECT k FROM t WHERE k = ?"
-# What is documented for calls that nobody answers; DriverException itself: the nodes did not agree on the schema.
+# What is documented for calls that nobody answers; DriverException itself: the nodes did not agree
+# on the schema.
 ERRORS = (OperationTimedOut, NoHostAvailable, TraceUnavailable)
 
 Call = Callable[[Any, Any], Any]

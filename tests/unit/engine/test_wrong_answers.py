@@ -1,4 +1,6 @@
-"""Well-formed messages that answer nothing that was asked: the connection is of no more use, its other requests fail over."""
+"""Well-formed messages that answer nothing that was asked: the connection is of no more use, its
+other requests fail over.
+"""
 
 from __future__ import annotations
 

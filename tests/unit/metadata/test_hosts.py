@@ -1,4 +1,6 @@
-"""Looking hosts up: by end point, by the address that is connected to, by what nodes tell of each other."""
+"""Looking hosts up: by end point, by the address that is connected to, by what nodes tell of each
+other.
+"""
 
 from __future__ import annotations
 

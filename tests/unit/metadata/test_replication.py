@@ -136,13 +136,14 @@ def test_maps_from_token_to_hosts() -> None:
     assert create("SimpleStrategy", replication_factor="2").make_token_replica_map({}, []) == {}
 
 
-# -- tokens ------------------------------------------------------------------------------------------------------------------
+# -- tokens ----------------------------------------------------------------------------------------
 
 
 def test_tokens() -> None:
     assert Murmur3Token.from_string("-12") == Murmur3Token(-12) == Murmur3Token("-12")
     assert Murmur3Token.from_key(b"\x00\x00\x00\x01").value == -4069959284402364209
-    # org.apache.cassandra.dht.RandomPartitioner: the absolute value of the digest as a signed number
+    # org.apache.cassandra.dht.RandomPartitioner: the absolute value of the digest as a signed
+    # number
     assert MD5Token.from_key(b"key").value == 0x3C6E0B8A9C15224A8228B9A98CA1531D
     assert MD5Token.from_key(b"").value == -(0xD41D8CD98F00B204E9800998ECF8427E - (1 << 128))
     assert (
@@ -182,7 +183,7 @@ def test_other_partitioners_are_read(partitioner: str, tokens: tuple[str, ...], 
     assert token_map.get_replicas("ks", token_map.token_class.from_key(key)) == [b, c]
 
 
-# -- metadata ----------------------------------------------------------------------------------------------------------------
+# -- metadata --------------------------------------------------------------------------------------
 
 
 def test_replicas_of_keys_and_tokens() -> None:

@@ -21,7 +21,7 @@ def rows(replica_map: Any, places: int) -> list[tuple[int, ...]]:
     return [replica_map.row(place) for place in range(places)]
 
 
-# -- the ring --------------------------------------------------------------------------------------------------------------
+# -- the ring --------------------------------------------------------------------------------------
 
 
 def test_a_key_belongs_to_the_first_token_that_is_not_less(twins: Twins) -> None:
@@ -89,7 +89,7 @@ def test_tokens_of_keys(twins: Twins) -> None:
     assert twins.ring.token_of(bytearray(b"\x00\x00\x00\x01")) == -4069959284402364209
 
 
-# -- worked out by hand ------------------------------------------------------------------------------------------------------
+# -- worked out by hand ----------------------------------------------------------------------------
 
 
 def test_simple_strategy_takes_the_next_hosts(twins: Twins) -> None:
@@ -125,7 +125,8 @@ def test_transient_replicas_are_left_out(twins: Twins) -> None:
 
 
 def test_network_topology_takes_another_rack_first(twins: Twins) -> None:
-    # a, b in rack 0, c in rack 1: after a comes c, though b is nearer; with three replicas b may be repeated in its rack.
+    # a, b in rack 0, c in rack 1: after a comes c, though b is nearer; with three replicas b may be
+    # repeated in its rack.
     ring = ring_of(twins, [0, 1, 2], 3)
     racks = [0, 0, 1]
     assert rows(twins.ring.network_map(ring, "abc", [0] * 3, racks, [(2, 2)]), 3) == [
@@ -171,7 +172,7 @@ def test_equal_rows_are_kept_once(twins: Twins) -> None:
     assert twins.ring.simple_map(ring, range(5), 3, 3).sets() == 5
 
 
-# -- a naive reference, and each other -----------------------------------------------------------------------------------------
+# -- a naive reference, and each other -------------------------------------------------------------
 
 
 def naive_network(

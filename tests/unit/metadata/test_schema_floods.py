@@ -1,4 +1,6 @@
-"""Servers that send more about the schema than anybody can read: floods of events, pages without an end."""
+"""Servers that send more about the schema than anybody can read: floods of events, pages without an
+end.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Reading the schema from fake nodes: at connect, after events and DDL, by calls, after the control connection has moved."""
+"""Reading the schema from fake nodes: at connect, after events and DDL, by calls, after the control
+connection has moved.
+"""
 
 from __future__ import annotations
 
@@ -195,7 +197,7 @@ async def test_only_the_wanted_keyspaces_are_read() -> None:
         aio.Cluster(["127.0.0.1"], schema_metadata_page_size=0)
 
 
-# -- DDL and events ----------------------------------------------------------------------------------------------------
+# -- DDL and events --------------------------------------------------------------------------------
 
 
 async def test_ddl_is_seen_when_its_result_is_there() -> None:
@@ -528,7 +530,7 @@ async def test_masks_with_values_of_all_kinds() -> None:
             )
 
 
-# -- what goes wrong ---------------------------------------------------------------------------------------------------
+# -- what goes wrong -------------------------------------------------------------------------------
 
 
 async def test_a_damaged_table_harms_no_other() -> None:
@@ -630,7 +632,7 @@ async def test_nodes_that_do_not_agree_are_not_read() -> None:
             await cluster.refresh_schema_metadata(max_schema_agreement_wait=0)
 
 
-# -- ScyllaDB ----------------------------------------------------------------------------------------------------------
+# -- ScyllaDB --------------------------------------------------------------------------------------
 
 
 def make_scylladb(
@@ -818,7 +820,7 @@ async def test_other_tablets_are_seen() -> None:
             assert len(reads(node, "tables")) == 1
 
 
-# -- the control connection moves --------------------------------------------------------------------------------------
+# -- the control connection moves ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("changed", [True, False])
@@ -846,7 +848,7 @@ async def test_the_schema_is_read_again_where_its_version_is_another(changed: bo
                 assert not reads(other, "tables")
 
 
-# -- threads -----------------------------------------------------------------------------------------------------------
+# -- threads ---------------------------------------------------------------------------------------
 
 
 def test_threads_get_the_same_objects() -> None:

@@ -124,7 +124,7 @@ def test_of_the_first_two_the_less_busy_one_is_taken(twins: Twins) -> None:
     assert firsts(twins.plans.Router(made, [0, 1, 1], 5), True) == {"a"}
 
 
-# -- planners --------------------------------------------------------------------------------------------------------------
+# -- planners --------------------------------------------------------------------------------------
 
 Column = namedtuple("Column", "keyspace_name table_name name type")
 COLUMNS = [
@@ -305,7 +305,7 @@ def test_a_policy_plans_slowly_where_its_planner_cannot(twins: Twins) -> None:
     assert tuple(Own().make_query_plan(query=usual)) == placed.map.of_key(usual.routing_key)
 
 
-# -- rotation ------------------------------------------------------------------------------------------------------------------
+# -- rotation --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,6 @@
-"""Token awareness over a real token map: replicas first, live hosts once, nearer ones before others."""
+"""Token awareness over a real token map: replicas first, live hosts once, nearer ones before
+others.
+"""
 
 from __future__ import annotations
 

@@ -76,7 +76,9 @@ _PLAIN = {"tdD": "i", "tsm:UTC": "l", "ttn": "l"}
 
 
 def plainly(column: ColumnArray) -> ColumnArray:
-    """`column` with numbers for dates and times, and bytes for UUIDs: what a reader of Arrow gives back whatever the value."""
+    """`column` with numbers for dates and times, and bytes for UUIDs: what a reader of Arrow gives
+    back whatever the value.
+    """
     layout = column.layout
     children = tuple(plainly(child) for child in column.children)
     layout = layout._replace(
@@ -88,7 +90,9 @@ def plainly(column: ColumnArray) -> ColumnArray:
 
 
 def as_column(layout: Layout, item: Any) -> Any:
-    """The value `item` of a row as a reader of Arrow gives it back from a column of `layout`, made plain as above."""
+    """The value `item` of a row as a reader of Arrow gives it back from a column of `layout`, made
+    plain as above.
+    """
     if item is None:
         return None
     convert = _CONVERT.get(layout.kind)

@@ -1,4 +1,6 @@
-"""The server's side of a handshake, for tests of the client's: a second state machine to wire back to back with it."""
+"""The server's side of a handshake, for tests of the client's: a second state machine to wire back
+to back with it.
+"""
 
 from __future__ import annotations
 

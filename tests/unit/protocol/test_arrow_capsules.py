@@ -1,4 +1,6 @@
-"""Columns handed out through Arrow's C data interface: nothing is copied, nothing leaks, and every way to let go is safe."""
+"""Columns handed out through Arrow's C data interface: nothing is copied, nothing leaks, and every
+way to let go is safe.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Many rows bound at once: the same bytes as row by row, from rows of every form, and errors that name row and column."""
+"""Many rows bound at once: the same bytes as row by row, from rows of every form, and errors that
+name row and column.
+"""
 
 from __future__ import annotations
 
@@ -264,7 +266,7 @@ def test_a_tuple_costs_no_object(compiled: Twins) -> None:
     assert sys.getallocatedblocks() - before < 50
 
 
-# -- in the body of a batch ------------------------------------------------------------------------------------------------
+# -- in the body of a batch ------------------------------------------------------------------------
 
 
 def params() -> QueryParams:

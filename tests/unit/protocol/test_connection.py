@@ -1,4 +1,6 @@
-"""The handshake: the client's state machine against the server's, and against everything that a server should not say."""
+"""The handshake: the client's state machine against the server's, and against everything that a
+server should not say.
+"""
 
 from __future__ import annotations
 

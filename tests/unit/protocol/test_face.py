@@ -1,4 +1,6 @@
-"""The public names of `cassandra.protocol`, and that importing it in any order leaves the compiled lane in use."""
+"""The public names of `cassandra.protocol`, and that importing it in any order leaves the compiled
+lane in use.
+"""
 
 from __future__ import annotations
 

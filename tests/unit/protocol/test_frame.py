@@ -389,7 +389,9 @@ def test_requests_can_be_read_as_well(twins: Twins) -> None:
 
 @pytest.mark.parametrize(("version", "algorithm"), SETTINGS)
 def test_mutated_streams(twins: Twins, version: int, algorithm: str | None) -> None:
-    """No crash and no hang, and only the one family of errors. tests/fuzz has the same by the million."""
+    """No crash and no hang, and only the one family of errors. tests/fuzz has the same by the
+    million.
+    """
     data, _ = stream_of(twins, version, algorithm, some_messages(version))
     source = random.Random(version)
     for _ in range(300):

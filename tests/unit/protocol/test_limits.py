@@ -1,4 +1,6 @@
-"""What a few bytes of an answer may cost: nulls that stand for many cells, columns without number, names that pile up in caches."""
+"""What a few bytes of an answer may cost: nulls that stand for many cells, columns without number,
+names that pile up in caches.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The compiled modules beside the Python ones: the same names and signatures, the same results, and nothing leaked."""
+"""The compiled modules beside the Python ones: the same names and signatures, the same results, and
+nothing leaked.
+"""
 
 from __future__ import annotations
 
@@ -150,7 +152,9 @@ def test_plans_take_codecs_of_either_implementation(twins: Twins) -> None:
 
 
 def steady(call: Callable[[], Any], times: int = 300) -> int:
-    """How many memory blocks more there are after `call` has been repeated, when it has run often enough to fill its caches."""
+    """How many memory blocks more there are after `call` has been repeated, when it has run often
+    enough to fill its caches.
+    """
     for _ in range(50):
         call()
     gc.collect()

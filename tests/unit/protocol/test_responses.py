@@ -180,7 +180,7 @@ def test_an_error_in_the_rows_is_kept_and_raised_each_time() -> None:
     assert len(traceback.extract_tb(last.value.__traceback__)) <= 4
 
 
-# -- metadata: skipped, changed, compared -----------------------------------------------------------------------------------
+# -- metadata: skipped, changed, compared ----------------------------------------------------------
 
 
 def test_equal_bytes_reuse_the_metadata_without_parsing() -> None:
@@ -415,7 +415,7 @@ def test_every_type_code() -> None:
     ]
 
 
-# -- PREPARED ---------------------------------------------------------------------------------------------------------------
+# -- PREPARED --------------------------------------------------------------------------------------
 
 RESULT_METADATA = int32(1) + int32(2) + TWO_COLUMNS
 NO_RESULT = int32(4) + int32(0)
@@ -493,7 +493,7 @@ def test_prepared_lightweight_transactions_are_marked() -> None:
         assert result(body, 4, features=features).is_lwt is expected
 
 
-# -- the other messages -------------------------------------------------------------------------------------------------------
+# -- the other messages ----------------------------------------------------------------------------
 
 
 def test_control_messages() -> None:
@@ -576,7 +576,7 @@ def test_events(data: bytes, args: dict[str, Any]) -> None:
     assert event.event_args == args
 
 
-# -- ERROR --------------------------------------------------------------------------------------------------------------------
+# -- ERROR -----------------------------------------------------------------------------------------
 
 RESPONSES = short(6) + int32(1) + int32(2)
 REASONS = (
@@ -672,7 +672,7 @@ def test_every_error_class_is_registered() -> None:
     assert set(error_messages.error_classes) >= {code for code, *_ in ERRORS if code != 0x7777}
 
 
-# -- malformed ------------------------------------------------------------------------------------------------------------------
+# -- malformed -------------------------------------------------------------------------------------
 
 WHOLE = [
     (8, rows(3, value(b"page"))[: -len(ONE_ROW) + 4], 4),

@@ -122,7 +122,7 @@ def test_names_and_codecs_go_together(twins: Twins) -> None:
         twins.rows.RowPlan(("a", "b"), [twins.codecs.int32()])
 
 
-# -- pages in which most rows say the same ---------------------------------------------------------------------------------
+# -- pages in which most rows say the same ---------------------------------------------------------
 
 
 def test_what_equals_the_row_before_is_not_read_again(twins: Twins) -> None:

@@ -15,7 +15,9 @@ from tests.conftest import Twins
 
 
 def crc24_by_the_book(data: bytes) -> int:
-    """Bit by bit, as the specification's parameters say: initial value 0x875060, polynomial 0x1974F0B."""
+    """Bit by bit, as the specification's parameters say: initial value 0x875060, polynomial
+    0x1974F0B.
+    """
     crc = 0x875060
     for byte in data:
         crc ^= byte << 16

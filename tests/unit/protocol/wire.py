@@ -1,4 +1,6 @@
-"""Bytes of the notations of native_protocol_v5.spec, section 3, for tests: written here, not taken from the code under test."""
+"""Bytes of the notations of native_protocol_v5.spec, section 3, for tests: written here, not taken
+from the code under test.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Tables that came out of a result go back into a statement: the same table comes out again, for every type that columns have."""
+"""Tables that came out of a result go back into a statement: the same table comes out again, for
+every type that columns have.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +83,9 @@ def test_every_type_with_nulls_and_empty_values(twins: Twins, case: tuple[Any, A
 
 
 def columns_of(depth: int) -> st.SearchStrategy[tuple[Any, st.SearchStrategy[Any]]]:
-    """A type together with the strategy for its values: those of the codecs' tests, and sets and maps of all of them."""
+    """A type together with the strategy for its values: those of the codecs' tests, and sets and
+    maps of all of them.
+    """
     inner = typed_values(depth - 1)
     return (
         typed_values(depth)

@@ -1,4 +1,6 @@
-"""A client of a few lines for the fake node's tests: bare sockets and bytes, and nothing of the driver's."""
+"""A client of a few lines for the fake node's tests: bare sockets and bytes, and nothing of the
+driver's.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +84,9 @@ class RawClient:
         assert self.ask(envelope(version, 0x01, body))[3] == 0x02
 
     def segment(self) -> bytes:
-        """2.1: the payload of the next uncompressed frame; its CRC32 is checked, its CRC24 is for the tests of `segments`."""
+        """2.1: the payload of the next uncompressed frame; its CRC32 is checked, its CRC24 is for
+        the tests of `segments`.
+        """
         header = self.read(6)
         length = int.from_bytes(header[:3], "little") & 0x1FFFF
         payload = self.read(length)

