@@ -21,7 +21,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -66,6 +66,11 @@ SLACK = 4.0  # MiB that do not count
 
 
 # -- the nodes, in a process of their own ----------------------------------------------------------
+
+
+def executes(text: str) -> Callable[[Request], bool]:
+    """Matches requests that execute the statement `text`, alone or in a batch."""
+    return lambda request: request.opcode in (10, 13) and text in request.queries
 
 
 class Moody(Answer):
@@ -146,12 +151,7 @@ def serve(seed: int) -> None:
             node.prime_prepare(INSERT, COLUMNS)
             moody = Moody(random.Random(dice.random()))
             for match in (SELECT, INSERT):
-                node.prime(
-                    lambda request, text=match: (
-                        request.opcode in (10, 13) and text in request.queries
-                    ),
-                    moody,
-                )  # type: ignore[misc]
+                node.prime(executes(match), moody)
         print(nodes.nodes[0].port, *nodes.contact_points, flush=True)
         threading.Thread(target=wait_for_end, args=(over,), daemon=True).start()
         while not over.wait(dice.uniform(0.2, 2.0)):

@@ -11,9 +11,9 @@ from cassandra._foreign import refuse_foreign_files
 
 refuse_foreign_files(os.path.dirname(os.path.abspath(__file__)))
 
-from cassandra._version import __version__, __version_info__  # noqa: E402
-from cassandra.consistency import ConsistencyLevel, consistency_value_to_name  # noqa: E402
-from cassandra.errors import (  # noqa: E402
+from cassandra._version import __version__, __version_info__
+from cassandra.consistency import ConsistencyLevel, consistency_value_to_name
+from cassandra.errors import (
     AlreadyExists,
     AuthenticationFailed,
     CDCWriteFailure,
@@ -38,7 +38,7 @@ from cassandra.errors import (  # noqa: E402
     WriteTimeout,
     WriteType,
 )
-from cassandra.versions import (  # noqa: E402
+from cassandra.versions import (
     OperationType,
     ProtocolVersion,
     SchemaChangeType,

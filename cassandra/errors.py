@@ -147,9 +147,8 @@ class WriteTimeout(Timeout):
 
     def __init__(self, summary_message: str, write_type: int | None = None, **info: Any) -> None:
         self.write_type = write_type
-        super().__init__(
-            summary_message, write_type=WriteType.value_to_name.get(write_type, write_type), **info
-        )  # type: ignore[arg-type]
+        name = WriteType.value_to_name.get(write_type) if write_type is not None else None
+        super().__init__(summary_message, write_type=name or write_type, **info)
 
 
 class CoordinationFailure(_ConsistencyError):
@@ -209,9 +208,8 @@ class WriteFailure(CoordinationFailure):
 
     def __init__(self, summary_message: str, write_type: int | None = None, **info: Any) -> None:
         self.write_type = write_type
-        super().__init__(
-            summary_message, write_type=WriteType.value_to_name.get(write_type, write_type), **info
-        )  # type: ignore[arg-type]
+        name = WriteType.value_to_name.get(write_type) if write_type is not None else None
+        super().__init__(summary_message, write_type=name or write_type, **info)
 
 
 class FunctionFailure(RequestExecutionException):

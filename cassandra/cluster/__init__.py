@@ -8,9 +8,9 @@ from cassandra._foreign import refuse_foreign_files
 
 refuse_foreign_files(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from cassandra._lazy import lazy_names  # noqa: E402
-from cassandra.client.configuration import ShardAwareOptions  # noqa: E402
-from cassandra.client.pool_sizes import (  # noqa: E402
+from cassandra._lazy import lazy_names
+from cassandra.client.configuration import ShardAwareOptions
+from cassandra.client.pool_sizes import (
     DEFAULT_MAX_CONNECTIONS_PER_LOCAL_HOST,
     DEFAULT_MAX_CONNECTIONS_PER_REMOTE_HOST,
     DEFAULT_MAX_REQUESTS,
@@ -18,17 +18,17 @@ from cassandra.client.pool_sizes import (  # noqa: E402
     DEFAULT_MIN_CONNECTIONS_PER_REMOTE_HOST,
     DEFAULT_MIN_REQUESTS,
 )
-from cassandra.cluster.cluster import Cluster  # noqa: E402
-from cassandra.cluster.response_future import ResponseFuture  # noqa: E402
-from cassandra.cluster.result_set import ResultSet  # noqa: E402
-from cassandra.cluster.session import Session  # noqa: E402
-from cassandra.engine.profile import (  # noqa: E402
+from cassandra.cluster.cluster import Cluster
+from cassandra.cluster.response_future import ResponseFuture
+from cassandra.cluster.result_set import ResultSet
+from cassandra.cluster.session import Session
+from cassandra.engine.profile import (
     EXEC_PROFILE_DEFAULT,
     ExecutionProfile,
     ProfileManager,
     default_lbp_factory,
 )
-from cassandra.engine.schema.agreement import SchemaAgreementScope  # noqa: E402
+from cassandra.engine.schema.agreement import SchemaAgreementScope
 from cassandra.errors import (
     MultipleRowsFound,
     NoHostAvailable,

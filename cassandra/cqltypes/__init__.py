@@ -8,16 +8,16 @@ from cassandra._foreign import refuse_foreign_files
 
 refuse_foreign_files(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from cassandra._lazy import lazy_names  # noqa: E402
-from cassandra.cqltypes.base import (  # noqa: E402
+from cassandra._lazy import lazy_names
+from cassandra.cqltypes.base import (
     CassandraType,
     CassandraTypeType,
     _CassandraType,
     apache_cassandra_type_prefix,
     trim_if_startswith,
 )
-from cassandra.cqltypes.composite import ColumnToCollectionType, CompositeType, DynamicCompositeType  # noqa: E402
-from cassandra.cqltypes.containers import (  # noqa: E402
+from cassandra.cqltypes.composite import ColumnToCollectionType, CompositeType, DynamicCompositeType
+from cassandra.cqltypes.containers import (
     FrozenType,
     ListType,
     MapType,
@@ -28,9 +28,9 @@ from cassandra.cqltypes.containers import (  # noqa: E402
     _ParameterizedType,
     _SimpleParameterizedType,
 )
-from cassandra.cqltypes.custom import UnrecognizedType, mkUnrecognizedType  # noqa: E402
-from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError  # noqa: E402
-from cassandra.cqltypes.geo import (  # noqa: E402
+from cassandra.cqltypes.custom import UnrecognizedType, mkUnrecognizedType
+from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError
+from cassandra.cqltypes.geo import (
     BoundKind,
     DateRangeType,
     LineStringType,
@@ -38,7 +38,7 @@ from cassandra.cqltypes.geo import (  # noqa: E402
     PolygonType,
     WKBGeometryType,
 )
-from cassandra.cqltypes.parse import (  # noqa: E402
+from cassandra.cqltypes.parse import (
     cql_typename,
     cql_types_from_string,
     cqltype_to_python,
@@ -51,7 +51,7 @@ from cassandra.cqltypes.parse import (  # noqa: E402
     python_to_cqltype,
     strip_frozen,
 )
-from cassandra.cqltypes.scalars import (  # noqa: E402
+from cassandra.cqltypes.scalars import (
     AsciiType,
     BooleanType,
     BytesType,
@@ -77,8 +77,8 @@ from cassandra.cqltypes.scalars import (  # noqa: E402
     VarcharType,
     cql_timestamp_formats,
 )
-from cassandra.cqltypes.udt import UserType  # noqa: E402
-from cassandra.marshal import (  # noqa: E402
+from cassandra.cqltypes.udt import UserType
+from cassandra.marshal import (
     double_pack,
     float_pack,
     int8_pack,
@@ -88,7 +88,7 @@ from cassandra.marshal import (  # noqa: E402
     uint16_pack,
     uint32_pack,
 )
-from cassandra.sentinels import EMPTY, EmptyValue  # noqa: E402
+from cassandra.sentinels import EMPTY, EmptyValue
 
 cassandra_empty_type = "org.apache.cassandra.db.marshal.EmptyType"
 cql_empty_type = "empty"

@@ -7,9 +7,9 @@ from cassandra._foreign import refuse_foreign_files
 
 refuse_foreign_files(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from cassandra._lazy import lazy_names  # noqa: E402
-from cassandra.metadata.cluster_metadata import Metadata  # noqa: E402
-from cassandra.metadata.placement.replication import (  # noqa: E402
+from cassandra._lazy import lazy_names
+from cassandra.metadata.cluster_metadata import Metadata
+from cassandra.metadata.placement.replication import (
     REPLICATION_STRATEGY_CLASS_PREFIX,
     EverywhereStrategy,
     LocalStrategy,
@@ -18,8 +18,8 @@ from cassandra.metadata.placement.replication import (  # noqa: E402
     ReplicationStrategy,
     SimpleStrategy,
 )
-from cassandra.metadata.placement.routing import TokenMap  # noqa: E402
-from cassandra.metadata.placement.tokens import (  # noqa: E402
+from cassandra.metadata.placement.routing import TokenMap
+from cassandra.metadata.placement.tokens import (
     MAX_LONG,
     MIN_LONG,
     BytesToken,

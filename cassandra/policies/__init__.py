@@ -7,9 +7,9 @@ from cassandra._foreign import refuse_foreign_files
 
 refuse_foreign_files(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from cassandra._lazy import lazy_names  # noqa: E402
-from cassandra.errors import WriteType  # noqa: E402
-from cassandra.policies.balancing import (  # noqa: E402
+from cassandra._lazy import lazy_names
+from cassandra.errors import WriteType
+from cassandra.policies.balancing import (
     DCAwareRoundRobinPolicy,
     DefaultLoadBalancingPolicy,
     DSELoadBalancingPolicy,
@@ -22,31 +22,31 @@ from cassandra.policies.balancing import (  # noqa: E402
     WhiteListRoundRobinPolicy,
     WrapperPolicy,
 )
-from cassandra.policies.conviction import (  # noqa: E402
+from cassandra.policies.conviction import (
     ConvictionPolicy,
     SimpleConvictionPolicy,
 )
-from cassandra.policies.reconnection import (  # noqa: E402
+from cassandra.policies.reconnection import (
     ConstantReconnectionPolicy,
     ExponentialReconnectionPolicy,
     ReconnectionPolicy,
 )
-from cassandra.policies.retry import (  # noqa: E402
+from cassandra.policies.retry import (
     DowngradingConsistencyRetryPolicy,
     ExponentialBackoffRetryPolicy,
     FallthroughRetryPolicy,
     NeverRetryPolicy,
     RetryPolicy,
 )
-from cassandra.policies.speculation import (  # noqa: E402
+from cassandra.policies.speculation import (
     ConstantSpeculativeExecutionPolicy,
     NoSpeculativeExecutionPlan,
     NoSpeculativeExecutionPolicy,
     SpeculativeExecutionPlan,
     SpeculativeExecutionPolicy,
 )
-from cassandra.policies.token_aware import TokenAwarePolicy  # noqa: E402
-from cassandra.policies.translation import (  # noqa: E402
+from cassandra.policies.token_aware import TokenAwarePolicy
+from cassandra.policies.translation import (
     AddressTranslator,
     EC2MultiRegionTranslator,
     IdentityTranslator,

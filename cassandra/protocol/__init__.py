@@ -15,7 +15,7 @@ from cassandra._foreign import refuse_foreign_files
 
 refuse_foreign_files(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from cassandra._lazy import lazy_names  # noqa: E402
+from cassandra._lazy import lazy_names
 
 if TYPE_CHECKING:
     from cassandra.errors import (

@@ -6,12 +6,12 @@ from cassandra._foreign import refuse_foreign_files
 
 refuse_foreign_files(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from cassandra._lazy import lazy_names  # noqa: E402
-from cassandra.encoder import ValueSequence  # noqa: E402
-from cassandra.query.batch import BatchStatement, BatchType  # noqa: E402
-from cassandra.query.bound import BoundStatement  # noqa: E402
-from cassandra.query.prepared import PreparedStatement  # noqa: E402
-from cassandra.query.row_factories import (  # noqa: E402
+from cassandra._lazy import lazy_names
+from cassandra.encoder import ValueSequence
+from cassandra.query.batch import BatchStatement, BatchType
+from cassandra.query.bound import BoundStatement
+from cassandra.query.prepared import PreparedStatement
+from cassandra.query.row_factories import (
     PseudoNamedTupleRow,
     dict_factory,
     named_tuple_factory,
@@ -19,15 +19,15 @@ from cassandra.query.row_factories import (  # noqa: E402
     pseudo_namedtuple_factory,
     tuple_factory,
 )
-from cassandra.query.statement import (  # noqa: E402
+from cassandra.query.statement import (
     FETCH_SIZE_UNSET,
     HostTargetingStatement,
     SimpleStatement,
     Statement,
     bind_params,
 )
-from cassandra.query.trace import QueryTrace, TraceEvent, TraceUnavailable  # noqa: E402
-from cassandra.sentinels import UNSET_VALUE  # noqa: E402
+from cassandra.query.trace import QueryTrace, TraceEvent, TraceUnavailable
+from cassandra.sentinels import UNSET_VALUE
 
 __all__ = [
     "FETCH_SIZE_UNSET",

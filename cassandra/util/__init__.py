@@ -10,19 +10,19 @@ from cassandra._foreign import refuse_foreign_files
 
 refuse_foreign_files(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from cassandra._lazy import lazy_names  # noqa: E402
-from cassandra.util.daterange import OPEN_BOUND, DateRange, DateRangeBound, DateRangePrecision  # noqa: E402
-from cassandra.util.geometry import Distance, LineString, Point, Polygon  # noqa: E402
-from cassandra.util.misc import (  # noqa: E402
+from cassandra._lazy import lazy_names
+from cassandra.util.daterange import OPEN_BOUND, DateRange, DateRangeBound, DateRangePrecision
+from cassandra.util.geometry import Distance, LineString, Point, Polygon
+from cassandra.util.misc import (
     Version,
     WeakSet,
     is_little_endian,
     list_contents_to_tuple,
     maybe_add_timeout_to_query,
 )
-from cassandra.util.orderedmap import OrderedMap, OrderedMapSerializedKey  # noqa: E402
-from cassandra.util.sortedset import SortedSet, sortedset  # noqa: E402
-from cassandra.util.temporal import (  # noqa: E402
+from cassandra.util.orderedmap import OrderedMap, OrderedMapSerializedKey
+from cassandra.util.sortedset import SortedSet, sortedset
+from cassandra.util.temporal import (
     DATETIME_EPOC,
     UTC_DATETIME_EPOC,
     Date,
@@ -34,7 +34,7 @@ from cassandra.util.temporal import (  # noqa: E402
     ms_timestamp_from_datetime,
     utc_datetime_from_ms_timestamp,
 )
-from cassandra.util.timeuuid import (  # noqa: E402
+from cassandra.util.timeuuid import (
     HIGHEST_TIME_UUID,
     LOWEST_TIME_UUID,
     datetime_from_uuid1,

@@ -9,6 +9,7 @@ import pickle
 import re
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -51,6 +52,10 @@ async def until(cluster: aio.Cluster, condition: Callable[[], Any]) -> None:
             changed.clear()
 
     await asyncio.wait_for(look(), WAIT)
+
+
+def has_table(cluster: aio.Cluster, keyspace_name: str, table: str) -> bool:
+    return table in cluster.metadata.keyspaces[keyspace_name].tables
 
 
 def reads(node: FakeNode | FakeCluster, table: str) -> list[str]:
@@ -259,10 +264,7 @@ async def test_what_could_not_be_read_is_read_later(monkeypatch: pytest.MonkeyPa
                     re.compile("system_schema.tables"), error(ErrorCode.SERVER_ERROR), times=times
                 )
                 node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", keyspace_name, "new")
-                await until(
-                    cluster,
-                    lambda name=keyspace_name: "new" in cluster.metadata.keyspaces[name].tables,
-                )  # type: ignore[misc]
+                await until(cluster, partial(has_table, cluster, keyspace_name, "new"))
             # Also what a session has changed itself, and with no event.
             add_table(node.schema, "a", "newer")
             node.prime(re.compile("system_schema.tables"), error(ErrorCode.SERVER_ERROR), times=1)

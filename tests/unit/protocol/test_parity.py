@@ -10,6 +10,7 @@ import random
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -122,9 +123,9 @@ def test_bodies_are_equal(compiled: Twins, query: str, bound: list[Any], version
 def test_bad_values_fail_alike(compiled: Twins, bad: Any) -> None:
     params = QueryParams(1, bad)
     found = [
-        outcome(lambda m=m: m.query_body("Q", params, 4))
+        outcome(partial(m.query_body, "Q", params, 4))
         for m in (twin("bodies", "python"), compiled.bodies)
-    ]  # type: ignore[misc]
+    ]
     if isinstance(found[0], tuple):
         assert found[0][0] is found[1][0]
     else:
@@ -264,9 +265,5 @@ def test_objects_whose_init_never_ran(compiled: Twins) -> None:
             ("append", (compiled.bind.ValuesBlock(0, b""),)),
         ):  # fmt: skip
             if hasattr(bare, method):
-                outcome(
-                    lambda bare=bare, method=method, arguments=arguments: getattr(bare, method)(
-                        *arguments
-                    )
-                )  # type: ignore[misc]
+                outcome(partial(getattr(bare, method), *arguments))
     assert compiled.bind.ValuesBlock.__new__(compiled.bind.ValuesBlock).values() == []
