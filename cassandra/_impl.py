@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from cassandra import clock, murmur3
     from cassandra.cqltypes import codecs
-    from cassandra.engine import exchange
+    from cassandra.engine import flight
     from cassandra.metadata.placement import ring
     from cassandra.metadata.schema import column_rows
     from cassandra.policies import plans
@@ -41,8 +41,8 @@ __all__ = [
     "codecs",
     "column_buffers",
     "column_rows",
-    "exchange",
     "fallback_reason",
+    "flight",
     "frame",
     "implementation",
     "murmur3",
@@ -68,7 +68,7 @@ TWINS: dict[str, str] = {
     "plans": "cassandra.policies.plans",
     "rows": "cassandra.protocol.rows",
     "segment": "cassandra.protocol.segment",
-    "exchange": "cassandra.engine.exchange",
+    "flight": "cassandra.engine.flight",
 }
 
 implementation: Literal["python", "c"]

@@ -25,7 +25,7 @@ PARTS = ("cassandra", "tests", "benchmarks", "setup.py", "pyproject.toml", "READ
 TESTS = [
     f"tests/unit/{name}"
     for name in (
-        "cqltypes", "protocol", "test_careless_callers.py", "test_fuzz.py", "test_murmur3.py", "test_twins.py", "engine/test_exchange.py",
+        "cqltypes", "protocol", "test_careless_callers.py", "test_fuzz.py", "test_murmur3.py", "test_twins.py", "engine/test_flight.py",
         "metadata/test_column_rows.py", "metadata/test_ring.py", "policies/test_plans.py", "query/test_binding.py",
     )
 ]  # fmt: skip

@@ -15,7 +15,7 @@ from cassandra.query.row_factories import tuple_factory
 
 if TYPE_CHECKING:
     from cassandra.aio.session import Session
-    from cassandra.engine.exchange import Attempt
+    from cassandra.engine.flight import Attempt
     from cassandra.engine.request import Request
 
 __all__ = ["ResultSet"]

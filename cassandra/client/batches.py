@@ -8,14 +8,14 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cassandra.engine.payloads import values_of_rows
+from cassandra.engine.request_bodies import values_of_rows
 from cassandra.query.batch import BatchStatement, BatchType, BoundRows, Entry, TextRows
 from cassandra.query.bound import BoundStatement
 from cassandra.query.prepared import PreparedStatement
 from cassandra.query.statement import query_head
 
 if TYPE_CHECKING:
-    from cassandra.engine.payloads import AnyPayload
+    from cassandra.engine.request_bodies import AnyBody
 
 __all__ = ["BATCH_WARNING_INTERVAL", "batch_statements", "texts_of", "warn_of_size"]
 
@@ -36,7 +36,7 @@ def texts_of(entries: Sequence[Entry]) -> list[Text]:
 def batch_statements(
     batch: BatchStatement, entries: Sequence[Entry], prepared_texts: Mapping[Text, Any]
 ) -> list[tuple[PreparedStatement | None, Any]]:
-    """`entries` of `batch` as `BatchPayload` takes them.
+    """`entries` of `batch` as `BatchBody` takes them.
 
     prepared_texts: what those were prepared as that are texts still. Raises what binding does, and
     ValueError for statements that the server refuses in a batch of that type.
@@ -87,30 +87,30 @@ def check_kinds(batch_type: BatchType, prepared: Mapping[int, PreparedStatement]
                 )
 
 
-def warn_of_size(payload: AnyPayload, batch: BatchStatement, limit: int) -> None:
+def warn_of_size(request_body: AnyBody, batch: BatchStatement, limit: int) -> None:
     """Log that a batch is large, but where all of it is in one partition, which servers make an
     exception of.
     """
-    partitions = partitions_of(payload)
+    partitions = partitions_of(request_body)
     if partitions == 1:
         return
     log.warning(
         "%s has %d bytes, which is more than the %d of Session.batch_size_warn_threshold%s. Servers refuse batches beyond their "
         "batch_size_fail_threshold (50 KiB by default) unless all statements are for one partition; separate statements by "
         "execute_concurrent are faster, too",
-        payload.describe(),
-        payload.size,
+        request_body.describe(),
+        request_body.size,
         limit,
         f"; it is for {partitions} partitions" if partitions else "",
     )
 
 
-def partitions_of(payload: Any) -> int:
+def partitions_of(request_body: Any) -> int:
     """To how many partitions the statements of a batch belong; 0 where that is not known of all of
     them.
     """
     keys = set()
-    for prepared, values in getattr(payload, "statements", ()):
+    for prepared, values in getattr(request_body, "statements", ()):
         indexes = prepared.routing_key_indexes if prepared is not None else None
         if not indexes or not values:
             return 0

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cassandra._impl import exchange
+from cassandra._impl import flight
 from cassandra.client.batches import (
     BATCH_WARNING_INTERVAL,
     batch_statements,
@@ -18,19 +18,19 @@ from cassandra.client.batches import (
 )
 from cassandra.client.configuration import NOT_SET, ClusterBase, ConfigMode
 from cassandra.encoder import Encoder
-from cassandra.engine.payloads import (
-    AnyPayload,
-    BatchPayload,
-    ExecutePayload,
-    MessagePayload,
-    QueryPayload,
-    UsePayload,
-    values_of_rows,
-)
 from cassandra.engine.prepare.first_execution import PreparingRequest
 from cassandra.engine.prepare.statements import PreparedTexts
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, ExecutionProfile
 from cassandra.engine.request import Request
+from cassandra.engine.request_bodies import (
+    AnyBody,
+    BatchBody,
+    ExecuteBody,
+    MessageBody,
+    QueryBody,
+    UseBody,
+    values_of_rows,
+)
 from cassandra.errors import DependencyException
 from cassandra.policies.speculation import NoSpeculativeExecutionPolicy
 from cassandra.protocol.handler import ProtocolHandler
@@ -265,7 +265,7 @@ class SessionBase:
         custom_payload: Mapping[str, bytes | None] | None,
         paging_state: bytes | None,
         statements: Any = None,
-    ) -> AnyPayload:
+    ) -> AnyBody:
         generator = self.timestamp_generator
         timestamp = generator() if generator is not None and self.use_client_timestamp else None
         level = statement.consistency_level
@@ -277,10 +277,10 @@ class SessionBase:
         fetch_size = statement.fetch_size
         if fetch_size is FETCH_SIZE_UNSET:
             fetch_size = self.default_fetch_size
-        payload = custom_payload or statement.custom_payload
+        request_body = custom_payload or statement.custom_payload
         if isinstance(statement, BoundStatement):
-            return ExecutePayload(
-                statement.prepared_statement, trace, payload, level, statement.block, fetch_size, paging_state, serial_level, timestamp
+            return ExecuteBody(
+                statement.prepared_statement, trace, request_body, level, statement.block, fetch_size, paging_state, serial_level, timestamp
             )  # fmt: skip
         named = {"consistency": level, "serial_consistency": serial_level, "timestamp": timestamp}
         if self._engine.core.protocol_version >= 5:
@@ -288,14 +288,16 @@ class SessionBase:
         if isinstance(statement, BatchStatement):
             if "keyspace" in named:
                 named["keyspace"] = statement.own_keyspace
-            return BatchPayload(statement.batch_type.value, statements, trace, payload, **named)
+            return BatchBody(statement.batch_type.value, statements, trace, request_body, **named)
         text = statement.query_string
         if parameters is not None:
             if type(parameters) not in _USUAL_PARAMETERS:
                 check_parameters(parameters, named=False)
             text = bind_params(text, parameters, self.encoder)
-        kind = UsePayload if text[:4] in _USE else QueryPayload
-        return kind(text, trace, payload, page_size=fetch_size, paging_state=paging_state, **named)
+        kind = UseBody if text[:4] in _USE else QueryBody
+        return kind(
+            text, trace, request_body, page_size=fetch_size, paging_state=paging_state, **named
+        )
 
     def _request(
         self,
@@ -351,8 +353,8 @@ class SessionBase:
             and self.client_protocol_handler is ProtocolHandler
             and not self._request_init_listeners
         ):
-            request: Request = exchange.bound_request(
-                Request, ExecutePayload, self, self._engine, statement, target, profile, trace, custom_payload,
+            request: Request = flight.bound_request(
+                Request, ExecuteBody, self, self._engine, statement, target, profile, trace, custom_payload,
                 profile.request_timeout if timeout is NOT_SET else timeout, paging_state, on_done, host,
             )  # fmt: skip
             if request.vector_type != "list":
@@ -362,11 +364,11 @@ class SessionBase:
             return self._batch_request(
                 target, statement, trace, custom_payload, timeout, profile, host, on_done
             ), profile
-        payload = self._encoded(
+        request_body = self._encoded(
             self._payload(statement, parameters, profile, trace, custom_payload, paging_state)
         )
         return self._made(
-            Request, target, statement, payload, profile, timeout, host, on_done
+            Request, target, statement, request_body, profile, timeout, host, on_done
         ), profile
 
     def _made(
@@ -374,7 +376,7 @@ class SessionBase:
         kind: type[R],
         target: Any,
         statement: Any,
-        payload: AnyPayload,
+        request_body: AnyBody,
         profile: ExecutionProfile,
         timeout: Any,
         host: Any,
@@ -390,7 +392,7 @@ class SessionBase:
         return kind(
             self._engine,
             target,
-            payload,
+            request_body,
             profile.load_balancing_policy,
             statement.retry_policy or profile.retry_policy,
             None if type(speculation) is NoSpeculativeExecutionPolicy else speculation,
@@ -400,17 +402,17 @@ class SessionBase:
             vector_type,
         )
 
-    def _encoded(self, payload: AnyPayload) -> AnyPayload:
-        """`payload` rendered for the version to expect; or its message, where a listener or a
+    def _encoded(self, request_body: AnyBody) -> AnyBody:
+        """`request_body` rendered for the version to expect; or its message, where a listener or a
         handler may change it.
         """
         handler = self.client_protocol_handler
         if handler is not ProtocolHandler or self._request_init_listeners:
-            return MessagePayload(
-                message_of(payload), handler, payload, handler is not ProtocolHandler
+            return MessageBody(
+                message_of(request_body), handler, request_body, handler is not ProtocolHandler
             )
-        payload.prerender(self._engine.core.dialect)
-        return payload
+        request_body.prerender(self._engine.core.wire_format)
+        return request_body
 
     def _batch_request(
         self,
@@ -432,14 +434,16 @@ class SessionBase:
             self._prepared_texts.get((keyspace or self.keyspace, text)) for keyspace, text in texts
         ]
 
-        def payload_of(known: Sequence[PreparedStatement | None]) -> AnyPayload:
+        def body_of(known: Sequence[PreparedStatement | None]) -> AnyBody:
             statements = batch_statements(batch, entries, dict(zip(texts, known, strict=True)))
-            payload = self._payload(batch, None, profile, trace, custom_payload, None, statements)
-            return self._checked(self._encoded(payload), batch)
+            request_body = self._payload(
+                batch, None, profile, trace, custom_payload, None, statements
+            )
+            return self._checked(self._encoded(request_body), batch)
 
         if None not in found:
             return self._made(
-                Request, target, batch, payload_of(found), profile, timeout, host, on_done
+                Request, target, batch, body_of(found), profile, timeout, host, on_done
             )
         # Until they are prepared, what is known already stands for what is sent.
         unprepared = self._payload(batch, None, profile, trace, custom_payload, None, ())
@@ -448,15 +452,15 @@ class SessionBase:
         )
         request.texts = texts
         request.known = self._prepared_texts
-        request.bind_to = lambda prepared: (target, payload_of(prepared))
+        request.bind_to = lambda prepared: (target, body_of(prepared))
         return request
 
-    def _checked(self, payload: AnyPayload, batch: BatchStatement) -> AnyPayload:
-        """`payload`, after a warning where the server is likely to refuse it for its size."""
+    def _checked(self, request_body: AnyBody, batch: BatchStatement) -> AnyBody:
+        """`request_body`, after a warning where the server is likely to refuse it for its size."""
         limit = self.batch_size_warn_threshold
-        if limit is not None and payload.size > limit and self._batch_warnings.is_due():
-            warn_of_size(payload, batch, limit)
-        return payload
+        if limit is not None and request_body.size > limit and self._batch_warnings.is_due():
+            warn_of_size(request_body, batch, limit)
+        return request_body
 
     def _preparing_request(
         self,
@@ -472,7 +476,7 @@ class SessionBase:
     ) -> PreparingRequest:
         statement = SimpleStatement(query) if isinstance(query, str) else query
 
-        def bind_to(prepared: list[PreparedStatement]) -> tuple[BoundStatement, AnyPayload]:
+        def bind_to(prepared: list[PreparedStatement]) -> tuple[BoundStatement, AnyBody]:
             bound = self._bind_text(statement, prepared[0], parameters)
             return bound, self._encoded(
                 self._payload(bound, None, profile, trace, custom_payload, paging_state)
@@ -595,13 +599,13 @@ def list_of_queries(queries: Sequence[str]) -> list[str]:
     return found
 
 
-def message_of(payload: AnyPayload) -> Any:
-    """The message object that says the same as `payload`."""
-    params = payload
+def message_of(request_body: AnyBody) -> Any:
+    """The message object that says the same as `request_body`."""
+    params = request_body
     message: Any
-    if isinstance(payload, QueryPayload):
+    if isinstance(request_body, QueryBody):
         message = QueryMessage(
-            payload.query,
+            request_body.query,
             params.consistency,
             params.serial_consistency,
             params.page_size,
@@ -609,8 +613,8 @@ def message_of(payload: AnyPayload) -> Any:
             params.timestamp,
             keyspace=params.keyspace,
         )
-    elif isinstance(payload, ExecutePayload):
-        prepared = payload.prepared
+    elif isinstance(request_body, ExecuteBody):
+        prepared = request_body.prepared
         metadata, metadata_id = prepared.result_metadata_and_id
         message = ExecuteMessage(
             prepared.query_id,
@@ -623,9 +627,9 @@ def message_of(payload: AnyPayload) -> Any:
             skip_meta=bool(metadata_id) and bool(metadata),
             result_metadata_id=metadata_id,
         )
-    elif isinstance(payload, BatchPayload):
+    elif isinstance(request_body, BatchBody):
         queries: list[tuple[bool, Any, Any]] = []
-        for prepared, values in payload.statements:
+        for prepared, values in request_body.statements:
             if prepared is None:
                 queries.append((False, values, ()))
             else:
@@ -633,17 +637,19 @@ def message_of(payload: AnyPayload) -> Any:
                     (True, prepared.query_id, block.values()) for block in values_of_rows(values)
                 ]
         message = BatchMessage(
-            payload.batch_type,
+            request_body.batch_type,
             queries,
             params.consistency,
             params.serial_consistency,
             params.timestamp,
             params.keyspace,
         )
-    elif isinstance(payload, MessagePayload):
-        return payload.message
+    elif isinstance(request_body, MessageBody):
+        return request_body.message
     else:
-        raise TypeError(f"there is no message for {payload!r}")
-    message.tracing = payload.tracing
-    message.custom_payload = dict(payload.custom_payload) if payload.custom_payload else None
+        raise TypeError(f"there is no message for {request_body!r}")
+    message.tracing = request_body.tracing
+    message.custom_payload = (
+        dict(request_body.custom_payload) if request_body.custom_payload else None
+    )
     return message

@@ -21,7 +21,7 @@ from cassandra.protocol.opcodes import RESULT_KIND_ROWS
 from cassandra.query.trace import QueryTrace
 
 if TYPE_CHECKING:
-    from cassandra.engine.exchange import Attempt
+    from cassandra.engine.flight import Attempt
     from cassandra.engine.request import Request
 
 __all__ = ["ResponseFuture"]
@@ -328,7 +328,7 @@ class ResponseFuture:
     @property
     def request_encoded_size(self) -> int | None:
         """Bytes of the request's body."""
-        return self._request.payload.size if self._request is not None else None
+        return self._request.request_body.size if self._request is not None else None
 
     @property
     def warnings(self) -> list[str] | None:

@@ -16,9 +16,9 @@ from cassandra.client.execution import (
 )
 from cassandra.cluster.response_future import ResponseFuture
 from cassandra.cluster.result_set import ResultSet
-from cassandra.engine.payloads import MessagePayload
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.engine.request import Request
+from cassandra.engine.request_bodies import MessageBody
 from cassandra.engine.schema.agreement import SchemaAgreementScope
 from cassandra.query.prepared import PreparedStatement
 
@@ -216,8 +216,12 @@ class Session(SessionBase):
         """What `ResponseFuture.message` is."""
         if request is None:
             return None
-        payload = request.payload
-        return payload.message if isinstance(payload, MessagePayload) else message_of(payload)
+        request_body = request.request_body
+        return (
+            request_body.message
+            if isinstance(request_body, MessageBody)
+            else message_of(request_body)
+        )
 
     def refuse_on_loop(self, call: str, instead: str) -> None:
         """RuntimeError where a blocking call is made from the engine's own thread, which it would

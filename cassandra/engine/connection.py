@@ -15,7 +15,7 @@ import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from cassandra._impl import exchange as _exchange
+from cassandra._impl import flight as _flight
 from cassandra._impl import frame
 from cassandra.engine.mishaps import mishap
 from cassandra.errors import ConnectionException, ConnectionShutdown, ProtocolError
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("cassandra.connection")
 
 WRITE_HIGH_WATER = (
-    _exchange.WRITE_HIGH_WATER
+    _flight.WRITE_HIGH_WATER
 )  # bytes that the transport may hold before senders are held back
 EVENT_STREAM = -1
 # Until the handshake is over nothing large has a reason to come: the longest messages are the
@@ -39,10 +39,10 @@ EVENT_STREAM = -1
 HANDSHAKE_MAX_BODY = 256 << 10  # bytes
 COMPLAINT_INTERVAL = 60.0  # seconds between log lines about events that cannot be read
 
-METADATA_IDS = _exchange.METADATA_IDS
+METADATA_IDS = _flight.METADATA_IDS
 
 
-def dialect_of(version: int, features: Any) -> int:
+def wire_format_of(version: int, features: Any) -> int:
     """What decides how a request is rendered: the version, and the extensions that change a
     request's form.
     """
@@ -122,9 +122,7 @@ class Connection(asyncio.BufferedProtocol):
         "_writer",
         "close_error",
         "closed",
-        "dialect",
         "endpoint",
-        "exchange",
         "features",
         "is_reached",
         "keyspace",
@@ -135,7 +133,9 @@ class Connection(asyncio.BufferedProtocol):
         "on_room",
         "peer_version",
         "sockopts",
+        "streams",
         "version",
+        "wire_format",
     )
 
     def __init__(
@@ -149,7 +149,7 @@ class Connection(asyncio.BufferedProtocol):
         self.version = version
         self.peer_version = version
         self.features: Any = None
-        self.dialect = dialect_of(version, None)
+        self.wire_format = wire_format_of(version, None)
         self.keyspace: str | None = None
         self.sockopts = sockopts
         self.closed = False
@@ -163,7 +163,7 @@ class Connection(asyncio.BufferedProtocol):
         self._loop = loop
         self._reader: FrameReader = frame.FrameReader(0, HANDSHAKE_MAX_BODY)
         self._writer: FrameWriter = frame.FrameWriter(version)
-        self.exchange = _exchange.Exchange(self._writer, loop.call_soon, self._flush)
+        self.streams = _flight.StreamTable(self._writer, loop.call_soon, self._flush)
         self._received = False
         self._complaints: OncePerInterval | None = None
         self._transport: asyncio.Transport | None = None
@@ -173,17 +173,17 @@ class Connection(asyncio.BufferedProtocol):
     @property
     def in_flight(self) -> int:
         """Streams in use: requests under way, and orphans."""
-        return self.exchange.in_flight
+        return self.streams.in_flight
 
     @property
     def orphans(self) -> int:
         """Abandoned requests whose answers have not come."""
-        return self.exchange.orphans
+        return self.streams.orphans
 
     @property
     def has_room(self) -> bool:
         """Whether a request may be sent now: open, not held back by the peer, with a free stream."""
-        return self.exchange.has_room
+        return self.streams.has_room
 
     @property
     def is_connected(self) -> bool:
@@ -202,11 +202,11 @@ class Connection(asyncio.BufferedProtocol):
     @property
     def stream_limit(self) -> int:
         """The greatest number of streams at a time."""
-        return self.exchange.limit
+        return self.streams.limit
 
     def set_stream_limit(self, limit: int) -> None:
         """Use at most `limit` streams."""
-        self.exchange.limit = limit
+        self.streams.limit = limit
 
     # -- sending -----------------------------------------------------------------------------------
 
@@ -216,7 +216,7 @@ class Connection(asyncio.BufferedProtocol):
         Raises ConnectionShutdown where the connection is closed, ValueError for a body over the
         protocol's limit; then nothing was queued. The caller has checked `has_room`.
         """
-        stream = -1 if self.closed else self.exchange.send(responder, opcode, flags, body)
+        stream = -1 if self.closed else self.streams.send(responder, opcode, flags, body)
         if stream < 0:
             raise self.refusal()
         return stream
@@ -230,14 +230,14 @@ class Connection(asyncio.BufferedProtocol):
         )
 
     def _flush(self) -> None:
-        self.exchange.armed = None
+        self.streams.armed = None
         if self._transport is None or self.closed:
             return
         data = self._writer.take()
         if data:
             self._transport.write(data)
             if (
-                not self.exchange.paused
+                not self.streams.paused
                 and self.on_room is not None
                 and len(data) >= WRITE_HIGH_WATER
             ):
@@ -267,14 +267,14 @@ class Connection(asyncio.BufferedProtocol):
 
     def abandon(self, stream: int, responder: Responder) -> None:
         """Nobody waits for the answer on `stream` any more; the stream stays taken until it comes."""
-        if self.exchange.abandon(stream, responder) and self.on_orphan is not None:
+        if self.streams.abandon(stream, responder) and self.on_orphan is not None:
             self.on_orphan(self)
 
     def pause_writing(self) -> None:
-        self.exchange.paused = True
+        self.streams.paused = True
 
     def resume_writing(self) -> None:
-        self.exchange.paused = False
+        self.streams.paused = False
         if self.on_room is not None:
             self.on_room(self)
 
@@ -295,7 +295,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         if envelopes:
             self._received = True
-            self.exchange.dispatch(self, envelopes)
+            self.streams.dispatch(self, envelopes)
             if self.closed:
                 return
         self.last_activity = self._loop.time()
@@ -363,17 +363,17 @@ class Connection(asyncio.BufferedProtocol):
             return
         self.closed = True
         self.close_error = error
-        exchange = self.exchange
-        exchange.closed = True
-        if exchange.armed is not None:
-            exchange.armed.cancel()
-            exchange.armed = None
+        streams = self.streams
+        streams.closed = True
+        if streams.armed is not None:
+            streams.armed.cancel()
+            streams.armed = None
         if self._transport is not None:
             if error is None:
                 self._transport.close()
             else:
                 self._transport.abort()
-        responders = exchange.take_all()
+        responders = streams.take_all()
         if responders:
             cause = self._shutdown_error()
             for responder in responders:
@@ -408,7 +408,7 @@ class Connection(asyncio.BufferedProtocol):
         """
         self.features = features
         self._reader.set_max_body(MAX_BODY)
-        self.dialect = dialect_of(self.version, features)
+        self.wire_format = wire_format_of(self.version, features)
 
     # -- set by the handshake ----------------------------------------------------------------------
 

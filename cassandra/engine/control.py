@@ -134,7 +134,7 @@ class ControlConnection:
         previous, self.connection = self.connection, connection
         self.host = node_list.local
         self._connected_at = self._core.loop.time()
-        self._core.dialect = connection.dialect
+        self._core.wire_format = connection.wire_format
         connection.on_closed = self._on_closed
         if previous is not None:
             previous.on_closed = None

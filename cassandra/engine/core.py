@@ -15,10 +15,10 @@ from typing import Any
 
 from cassandra.consistency import ConsistencyLevel
 from cassandra.encoder import cql_quote
-from cassandra.engine.connection import Connection, dialect_of, read_answer
+from cassandra.engine.connection import Connection, read_answer, wire_format_of
 from cassandra.engine.control import ControlConnection
 from cassandra.engine.endpoint import EndPoint, is_ip_address
-from cassandra.engine.handshake import Opener
+from cassandra.engine.handshake import Connector
 from cassandra.engine.mishaps import let_out
 from cassandra.engine.prepare.statements import Preparer
 from cassandra.engine.reconnect import Reconnector
@@ -44,7 +44,7 @@ from cassandra.protocol.params import QueryParams
 from cassandra.query.row_factories import dict_factory
 from cassandra.util.misc import maybe_add_timeout_to_query
 
-from cassandra._impl import bodies, exchange  # isort: skip
+from cassandra._impl import bodies, flight  # isort: skip
 
 log = logging.getLogger("cassandra.cluster")
 
@@ -64,18 +64,18 @@ class Core:
         self.settings = settings
         self.metadata = metadata
         self.loop = loop
-        self.timers = exchange.TimerWheel(loop)
+        self.timers = flight.TimerWheel(loop)
         self.user_types: dict[str, dict[str, Any]] = {}
         self.listeners: list[Any] = []
         self.program_listeners: Sequence[Any] = ()
         self.sessions: list[EngineSession] = []
-        self.opener = Opener(settings, loop)
+        self.connector = Connector(settings, loop)
         self.control = ControlConnection(self)
         self.schema = SchemaRefresher(self)
         self.preparer = Preparer(self)
         # What requests are rendered for ahead of their connection: as the control connection
         # speaks.
-        self.dialect = dialect_of(self.opener.version, None)
+        self.wire_format = wire_format_of(self.connector.version, None)
         self.closed = False
         self.time = loop.time
         # Told of each answer that shows how fast its host works, and of each other one, where
@@ -92,7 +92,7 @@ class Core:
     @property
     def protocol_version(self) -> int:
         """The version agreed on with the cluster, or the one to start with."""
-        return self.opener.version
+        return self.connector.version
 
     # -- life --------------------------------------------------------------------------------------
 
@@ -120,7 +120,7 @@ class Core:
         for session in list(self.sessions):
             session.close()
         self.timers.close()
-        self.opener.close()
+        self.connector.close()
         await self._end_background()
         # Transports that were told to close do so in the loop's next turns.
         await asyncio.sleep(0)
@@ -186,7 +186,7 @@ class Core:
         """
         if self.closed:
             raise ConnectionShutdown("the cluster is shut down", endpoint)
-        return await self.opener.open(endpoint)
+        return await self.connector.open(endpoint)
 
     async def ask(
         self, connection: Connection, opcode: int, body: bytes, what: str, text: str | None = None
@@ -321,7 +321,7 @@ class Core:
 
         if not getattr(factory, "may_block", True):
             return create()
-        created: list[EndPoint] = await self.opener.in_thread(create)
+        created: list[EndPoint] = await self.connector.in_thread(create)
         return created
 
     def take_node_list(self, node_list: NodeList) -> None:

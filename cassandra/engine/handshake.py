@@ -50,7 +50,7 @@ log = logging.getLogger("cassandra.connection")
 _NEVER_BLOCKING = frozenset({PlainTextAuthProvider, PlainTextAuthenticator})
 
 
-class Opener:
+class Connector:
     """Opens the connections of one cluster, at most `Settings.max_simultaneous_opens` at a time."""
 
     def __init__(self, settings: Settings, loop: asyncio.AbstractEventLoop) -> None:
@@ -200,9 +200,9 @@ class _Handshake:
     """One connection's way from connected to ready."""
 
     def __init__(
-        self, opener: Opener, settings: Settings, endpoint: EndPoint, connection: Connection
+        self, connector: Connector, settings: Settings, endpoint: EndPoint, connection: Connection
     ) -> None:
-        self._opener = opener
+        self._connector = connector
         self._settings = settings
         self._endpoint = endpoint
         self._connection = connection
@@ -217,7 +217,7 @@ class _Handshake:
         )
 
     async def run(self) -> None:
-        """Exchange messages until the connection is ready, or an exception says why it is not."""
+        """StreamTable messages until the connection is ready, or an exception says why it is not."""
         actions: Sequence[Action] = self._protocol.start()
         while True:
             send: Send | None = None
@@ -276,7 +276,7 @@ class _Handshake:
     async def _ask(self, function: Any, *args: Any) -> Any:
         if isinstance(function, MethodType) and type(function.__self__) in _NEVER_BLOCKING:
             return function(*args)
-        return await self._opener.in_thread(function, *args)
+        return await self._connector.in_thread(function, *args)
 
     def _named(self, error: Exception) -> Exception:
         """`error` with the end point in its message."""

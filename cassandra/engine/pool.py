@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from typing import Any, Protocol
 
-from cassandra._impl import exchange
+from cassandra._impl import flight
 from cassandra.engine.connection import Connection
 from cassandra.engine.mishaps import mishap
 from cassandra.errors import ConnectionShutdown
@@ -100,7 +100,7 @@ class HostPool:
         """The open connection with the fewest streams in use that has room; None where there is
         none.
         """
-        found: Connection | None = exchange.first_with_room(self.connections)
+        found: Connection | None = flight.first_with_room(self.connections)
         return found
 
     @property

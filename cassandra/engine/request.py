@@ -14,7 +14,7 @@ from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from cassandra._impl import exchange
+from cassandra._impl import flight
 from cassandra.engine.mishaps import mishap
 from cassandra.engine.prepare.again import Reprepare
 from cassandra.errors import (
@@ -44,9 +44,9 @@ from cassandra.query.statement import query_head
 
 if TYPE_CHECKING:
     from cassandra.engine.connection import Connection
-    from cassandra.engine.exchange import Attempt, RequestBase
+    from cassandra.engine.flight import Attempt, RequestBase
 else:
-    RequestBase = exchange.RequestBase
+    RequestBase = flight.RequestBase
 
 log = logging.getLogger("cassandra.cluster")
 
@@ -65,11 +65,11 @@ class Request(RequestBase):
 
     def for_page(self, paging_state: bytes, on_done: Callable[[Request], None]) -> Request:
         """A request for another page of the same execution."""
-        self.payload.set_paging_state(paging_state)
+        self.request_body.set_paging_state(paging_state)
         return Request(
             self.session,
             self.statement,
-            self.payload,
+            self.request_body,
             self.policy,
             self.retry_policy,
             self.speculative_policy,
@@ -210,7 +210,7 @@ class Request(RequestBase):
 
     def _on_error(self, attempt: Attempt, connection: Connection, message: Any) -> None:
         error = message.to_exception()
-        _say_where(error, f" (from {attempt.host}, executing {self.payload.describe()})")
+        _say_where(error, f" (from {attempt.host}, executing {self.request_body.describe()})")
         attempt.error = error
         core = self.session.core
         observe = core.on_latency if isinstance(message, _WORKED_FOR) else core.on_refusal
@@ -265,7 +265,7 @@ class Request(RequestBase):
         elif kind in (RetryPolicy.RETRY, RetryPolicy.RETRY_NEXT_HOST):
             self.retries += 1
             if consistency is not None:
-                self.payload.set_consistency(consistency)
+                self.request_body.set_consistency(consistency)
             host = attempt.host if kind == RetryPolicy.RETRY else None
             if delay:
                 self._waits += 1
@@ -304,7 +304,7 @@ class Request(RequestBase):
         """Prepare it on this host and try again, once an attempt: native_protocol_v5.spec, section
         8, Unprepared.
         """
-        prepared = self.payload.prepared_by(message.info)
+        prepared = self.request_body.prepared_by(message.info)
         error = attempt.error
         assert error is not None
         if prepared is None or prepared in attempt.reprepared:
@@ -413,7 +413,7 @@ def _ask_unavailable(request: Request, message: Any, error: Any) -> Any:
 def _ask_request_error(request: Request, message: Any, error: Any) -> Any:
     return request.retry_policy.on_request_error(
         request.statement,
-        consistency=request.payload.consistency,
+        consistency=request.request_body.consistency,
         error=error if message is None else message,
         retry_num=request.retries,
     )

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from cassandra.engine.connection import METADATA_IDS, Connection
 from cassandra.engine.mishaps import failure_of
-from cassandra.engine.payloads import MessagePayload
 from cassandra.engine.pool import HostPool
+from cassandra.engine.request_bodies import MessageBody
 from cassandra.engine.schema.agreement import (
     LOCAL_VERSION_QUERY,
     SchemaAgreementScope,
@@ -248,10 +248,10 @@ class EngineSession:
         body: bytes,
     ) -> Any:
         """The message that answers `request`; ProtocolError for what is none, or no answer to it."""
-        payload = request.payload
+        request_body = request.request_body
         cached = attempt.columns
-        if payload.decodes and isinstance(payload, MessagePayload):
-            response = payload.handler.decode_message(
+        if request_body.decodes and isinstance(request_body, MessageBody):
+            response = request_body.handler.decode_message(
                 connection.version,
                 connection.features,
                 self.core.user_types,
@@ -265,7 +265,11 @@ class EngineSession:
             if not isinstance(response, ResultMessage):
                 if opcode != RESULT:  # else it is what the program makes of one
                     check_answer(
-                        payload.opcode, payload.statement_text(), opcode, None, connection.endpoint
+                        request_body.opcode,
+                        request_body.statement_text(),
+                        opcode,
+                        None,
+                        connection.endpoint,
                     )
                 return response
         else:
@@ -279,7 +283,9 @@ class EngineSession:
                 cached,
             )
         kind = response.kind if opcode == RESULT else None
-        check_answer(payload.opcode, payload.statement_text(), opcode, kind, connection.endpoint)
+        check_answer(
+            request_body.opcode, request_body.statement_text(), opcode, kind, connection.endpoint
+        )
         if cached is not None and opcode == RESULT and response.kind == RESULT_KIND_ROWS:
             self._remember_columns(request, connection, response, cached)
         if request.vector_type != "list" and opcode == RESULT and response.kind == RESULT_KIND_ROWS:
@@ -298,9 +304,9 @@ class EngineSession:
         """
         metadata_id = response.result_metadata_id
         if metadata_id is not None or (
-            response.metadata is not cached and not connection.dialect & METADATA_IDS
+            response.metadata is not cached and not connection.wire_format & METADATA_IDS
         ):
-            for prepared in request.payload.prepared_statements():
+            for prepared in request.request_body.prepared_statements():
                 prepared.update_result_metadata(response.metadata, metadata_id)
 
     def take_keyspace(

@@ -19,7 +19,7 @@ from typing import Any
 
 from cassandra import _impl
 from cassandra import cqltypes as t
-from cassandra.engine.payloads import ExecutePayload
+from cassandra.engine.request_bodies import ExecuteBody
 from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
 from cassandra.protocol.columnar.layouts import layout_of
 from cassandra.protocol.messages.results import VOID_BODY
@@ -88,13 +88,15 @@ def execute(statement: Any) -> None:
         use_client_timestamp=True,
         default_vector_type="list",
     )
-    for dialect in (4, 0x105):
-        engine = SimpleNamespace(core=SimpleNamespace(dialect=dialect))
-        request = _impl.exchange.bound_request(
-            _impl.exchange.RequestBase, ExecutePayload, session, engine, bound, bound, profile, False, None, 1.0,
+    for wire_format in (4, 0x105):
+        engine = SimpleNamespace(core=SimpleNamespace(wire_format=wire_format))
+        request = _impl.flight.bound_request(
+            _impl.flight.RequestBase, ExecuteBody, session, engine, bound, bound, profile, False, None, 1.0,
             None, lambda done: None, None,
         )  # fmt: skip
-        request.payload.render(SimpleNamespace(dialect=dialect, version=dialect & 0xFF))
+        request.request_body.render(
+            SimpleNamespace(wire_format=wire_format, version=wire_format & 0xFF)
+        )
 
 
 def _same(thing: Any) -> Any:
@@ -140,23 +142,23 @@ def statements() -> None:
 
 def requests() -> None:
     def make() -> Any:
-        request = _impl.exchange.RequestBase(
-            session(), None, payload(), None, None, None, None, lambda done: None
+        request = _impl.flight.RequestBase(
+            session(), None, request_body(), None, None, None, None, lambda done: None
         )
         request._plan = iter(["host"])
         return request
 
-    def payload() -> Any:
-        return ExecutePayload(
+    def request_body() -> Any:
+        return ExecuteBody(
             prepared(), False, None, 1, prepared().bind((1, "x")).block, 100, None, None, None
         )
 
     def session() -> Any:
-        exchange = _impl.exchange.Exchange(
+        streams = _impl.flight.StreamTable(
             _impl.frame.FrameWriter(4), lambda call: call, lambda: None
         )
         connection = SimpleNamespace(
-            dialect=4, version=4, exchange=exchange, endpoint="e", peer_version=4
+            wire_format=4, version=4, streams=streams, endpoint="e", peer_version=4
         )
         core = SimpleNamespace(on_latency=None, user_types={})
         pool = SimpleNamespace(connections=[connection])
@@ -180,21 +182,21 @@ def requests() -> None:
         request.end()
 
     overwritten(make, use)
-    overwritten(payload, lambda one: one.render(SimpleNamespace(dialect=0x105, version=5)))
-    for connection in (SimpleNamespace(exchange=value) for value in BAD):
+    overwritten(request_body, lambda one: one.render(SimpleNamespace(wire_format=0x105, version=5)))
+    for connection in (SimpleNamespace(streams=value) for value in BAD):
         with contextlib.suppress(Exception):
-            _impl.exchange.first_with_room([connection])
+            _impl.flight.first_with_room([connection])
     for envelope in BAD:
-        exchange = session().connection.exchange
+        streams = session().connection.streams
         for _ in range(3):
-            exchange.send(SimpleNamespace(), 1, 0, b"")
+            streams.send(SimpleNamespace(), 1, 0, b"")
         for envelopes in (
             [envelope],
             [(envelope,) * 5],
             [(1, envelope, envelope, envelope, envelope)],
         ):
             with contextlib.suppress(Exception):
-                exchange.dispatch(session().connection, envelopes)
+                streams.dispatch(session().connection, envelopes)
 
 
 def healthy() -> list[tuple[Callable[[], Any], dict[str, tuple[Any, ...]]]]:

@@ -14,7 +14,7 @@ from cassandra.query.statement import query_head
 
 if TYPE_CHECKING:
     from cassandra.engine.connection import Connection
-    from cassandra.engine.exchange import Attempt
+    from cassandra.engine.flight import Attempt
     from cassandra.engine.request import Request
     from cassandra.query.prepared import PreparedStatement
 
@@ -53,7 +53,7 @@ class Reprepare:
                 raise response.to_exception()
             old_id = self.prepared.query_id
             take_over(self.prepared, response)
-            request.payload.renew(old_id, self.prepared)
+            request.request_body.renew(old_id, self.prepared)
         except BaseException as error:
             request.fail(mishap(error))
             return

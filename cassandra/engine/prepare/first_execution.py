@@ -12,7 +12,7 @@ from cassandra.engine.prepare.statements import PreparedTexts, all_or_first_erro
 from cassandra.engine.request import Request
 
 if TYPE_CHECKING:
-    from cassandra.engine.payloads import AnyPayload
+    from cassandra.engine.request_bodies import AnyBody
     from cassandra.query.prepared import PreparedStatement
 
 __all__ = ["PreparingRequest"]
@@ -21,7 +21,7 @@ __all__ = ["PreparingRequest"]
 class PreparingRequest(Request):
     """Prepares `texts`, (keyspace, text) each and all at the same time, and goes on as any request.
 
-    bind_to: gives the statement and the payload for the prepared statements, in the order of the
+    bind_to: gives the statement and the request_body for the prepared statements, in the order of the
     texts. known: where prepared texts are remembered. One deadline covers everything.
     """
 
@@ -29,7 +29,7 @@ class PreparingRequest(Request):
 
     texts: Sequence[tuple[str | None, str]]
     known: PreparedTexts
-    bind_to: Callable[[list[PreparedStatement]], tuple[Any, AnyPayload]]
+    bind_to: Callable[[list[PreparedStatement]], tuple[Any, AnyBody]]
 
     def start(self) -> None:
         if self.done:
@@ -44,7 +44,7 @@ class PreparingRequest(Request):
 
     async def _prepare(self) -> None:
         try:
-            self.statement, self.payload = self.bind_to(await self._prepared())
+            self.statement, self.request_body = self.bind_to(await self._prepared())
         except Exception as error:
             self.fail(failure_of(error))
             return

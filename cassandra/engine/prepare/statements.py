@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._impl import bodies
-from cassandra.engine.payloads import PreparePayload
 from cassandra.engine.request import Request
+from cassandra.engine.request_bodies import PrepareBody
 from cassandra.engine.waiting import outcome_of
 from cassandra.errors import DriverException
 from cassandra.protocol.opcodes import PREPARE, RESULT_KIND_PREPARED
@@ -57,9 +57,9 @@ class Preparer:
             raise session.closed_error()
         task = self._under_way.get(key) if not custom_payload else None
         if task is None:
-            payload = PreparePayload(query, keyspace, custom_payload)
+            request_body = PrepareBody(query, keyspace, custom_payload)
             task = self._begin(
-                key, self._send_to_all(session, payload, policy, retry_policy, timeout)
+                key, self._send_to_all(session, request_body, policy, retry_policy, timeout)
             )
         response = await outcome_of(task)
         prepared = self._made(session, query, keyspace, response)
@@ -146,23 +146,25 @@ class Preparer:
     async def _send_to_all(
         self,
         session: EngineSession,
-        payload: PreparePayload,
+        request_body: PrepareBody,
         policy: Any,
         retry_policy: Any,
         timeout: float | None,
     ) -> Any:
         """The answer of the first host; the other ones have been asked too."""
-        response, host = await self._send(session, payload, policy, retry_policy, timeout)
+        response, host = await self._send(session, request_body, policy, retry_policy, timeout)
         if self._core.settings.prepare_on_all_hosts and len(session.pools) > 1:
             await self._prepare_on_others(
-                session, self._made(session, payload.query, payload.keyspace, response), host
+                session,
+                self._made(session, request_body.query, request_body.keyspace, response),
+                host,
             )
         return response
 
     async def _send(
         self,
         session: EngineSession,
-        payload: PreparePayload,
+        request_body: PrepareBody,
         policy: Any,
         retry_policy: Any,
         timeout: float | None,
@@ -173,7 +175,9 @@ class Preparer:
             if not done.done():
                 done.set_result(request)
 
-        request = Request(session, _PREPARE, payload, policy, retry_policy, None, timeout, on_done)
+        request = Request(
+            session, _PREPARE, request_body, policy, retry_policy, None, timeout, on_done
+        )
         request.start()
         try:
             await done

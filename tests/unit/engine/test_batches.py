@@ -270,7 +270,7 @@ async def test_the_settings_of_a_batch_are_sent(node: FakeNode) -> None:
 async def test_listeners_and_handlers_see_every_row(node: FakeNode) -> None:
     async with connected(node) as (_, session):
         seen: list[Any] = []
-        session.add_request_init_listener(lambda future: seen.append(future.request.payload))
+        session.add_request_init_listener(lambda future: seen.append(future.request.request_body))
         statement = await session.prepare(TEXTS[0])
         await session.execute(BatchStatement().add_many(statement, [(0, "a"), (1, "b")]).add("x"))
         assert [query[0] for query in seen[-1].message.queries] == [True, True, False]

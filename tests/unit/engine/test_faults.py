@@ -188,7 +188,7 @@ async def test_answers_that_break_the_rules(
 
 
 @pytest.mark.parametrize(
-    "at", [0, 3, 7, -5, -1], ids=["length", "crc24", "payload", "last", "crc32"]
+    "at", [0, 3, 7, -5, -1], ids=["length", "crc24", "request_body", "last", "crc32"]
 )
 async def test_a_frame_with_one_bit_turned_over(at: int) -> None:
     """native_protocol_v5.spec, 2.1: both checksums are there to be checked."""

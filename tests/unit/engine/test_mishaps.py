@@ -21,7 +21,7 @@ from cassandra.testing.fake import ErrorCode, FakeNode, error
 from tests.conftest import Twins
 
 from .loops import Loops
-from .test_exchange import Life, Message
+from .test_flight import Life, Message
 
 ENDINGS = [SystemExit, KeyboardInterrupt, GeneratorExit, StopIteration]
 
@@ -65,7 +65,7 @@ class TestWhatProgramsRaise:
             def render(self, connection: Any) -> tuple[int, int, bytes]:
                 raise kind("from a handler")
 
-        request = life.request(payload=Raising())
+        request = life.request(request_body=Raising())
         request.start()
         await escapes(kind)
         assert life.done == [request]
@@ -81,7 +81,7 @@ class TestWhatProgramsRaise:
         first.start()
         second.start()
         connection = life.connections[0]
-        connection.exchange.dispatch(
+        connection.streams.dispatch(
             connection, [(0, RESULT, 0, VOID_BODY, 4), (1, RESULT, 0, VOID_BODY, 4)]
         )
         await escapes(kind)
@@ -91,7 +91,7 @@ class TestWhatProgramsRaise:
 
     async def test_the_end_of_a_time_limit(self, twins: Twins, kind: type[BaseException]) -> None:
         due: list[Any] = []
-        wheel = twins.exchange.TimerWheel(
+        wheel = twins.flight.TimerWheel(
             SimpleNamespace(time=lambda: 0.0, call_at=lambda when, call: due.append(call))
         )
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from cassandra.engine.exchange import TimerWheel
+from cassandra.engine.flight import TimerWheel
 
 
 class FakeHandle:

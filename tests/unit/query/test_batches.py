@@ -26,7 +26,7 @@ from cassandra.cqltypes import (
     UUIDType,
 )
 from cassandra.cqltypes.parse import lookup_casstype
-from cassandra.engine.payloads import BatchPayload
+from cassandra.engine.request_bodies import BatchBody
 from cassandra.protocol.column_specs import ColumnMetadata
 from cassandra.query import BatchStatement, BatchType, PreparedStatement, SimpleStatement
 from cassandra.query.batch import bind_rows
@@ -217,39 +217,39 @@ class TestCounters:
 
 
 class TestPayload:
-    def payload(self, batch: BatchStatement) -> BatchPayload:
-        payload = BatchPayload(
+    def request_body(self, batch: BatchStatement) -> BatchBody:
+        request_body = BatchBody(
             batch.batch_type.value, statements(batch), False, None, consistency=1
         )
-        payload.prerender(4)
-        return payload
+        request_body.prerender(4)
+        return request_body
 
     def test_the_id_of_the_moment_is_sent(self) -> None:
         statement = prepared()
-        payload = self.payload(BatchStatement().add_many(statement, [(1,), (2,)]))
+        request_body = self.request_body(BatchStatement().add_many(statement, [(1,), (2,)]))
 
         class Connection:
-            dialect = version = 4
+            wire_format = version = 4
 
-        before = payload.render(Connection())  # type: ignore[arg-type]
+        before = request_body.render(Connection())  # type: ignore[arg-type]
         statement.query_id = b"an"
-        after = payload.render(Connection())  # type: ignore[arg-type]
+        after = request_body.render(Connection())  # type: ignore[arg-type]
         assert before[2].count(b"\x02id") == after[2].count(b"\x02an") == 2
         assert (
-            payload.describe()
+            request_body.describe()
             == "a batch of 2 that begins with 'INSERT INTO t (k, v, x) VALUES (?, ?, ?)'"
         )
 
     def test_partitions(self) -> None:
         batch = BatchStatement().add_many(prepared(), [(1, "a"), (1, "b")])
-        assert partitions_of(self.payload(batch)) == 1
-        assert partitions_of(self.payload(batch.add(prepared(), (2,)))) == 2
-        assert partitions_of(self.payload(batch.add("x"))) == 0
+        assert partitions_of(self.request_body(batch)) == 1
+        assert partitions_of(self.request_body(batch.add(prepared(), (2,)))) == 2
+        assert partitions_of(self.request_body(batch.add("x"))) == 0
 
     def test_more_than_a_frame_holds(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("cassandra.engine.payloads.MAX_BODY", 1000)
+        monkeypatch.setattr("cassandra.engine.request_bodies.MAX_BODY", 1000)
         with pytest.raises(ValueError, match=r"a batch of 1 that begins with .* at most 1000"):
-            self.payload(BatchStatement().add(prepared(), (1, "x" * 1000)))
+            self.request_body(BatchStatement().add(prepared(), (1, "x" * 1000)))
 
 
 class TestTables:

@@ -1,15 +1,15 @@
 """The way of a request that goes well: timer, plan, stream, frame, answer; what each request costs
 is spent here.
 
-Theory of operation. An `Exchange` is what one connection has under way: which stream belongs to
+Theory of operation. A `StreamTable` is what one connection has under way: which stream belongs to
 whom. A `RequestBase` is started on the loop, takes the first host of its plan that has room, leaves
-an `Attempt` on a stream of the exchange and ends when the answer comes. All that happens otherwise
+an `Attempt` on a stream of the table and ends when the answer comes. All that happens otherwise
 (errors, retries, speculation, preparing again) is the subclass's,
 `cassandra.engine.request.Request`, which this module calls by the names under "of the subclass". A
 `TimerWheel` holds the deadlines.
 
 Nothing here is thread-safe: all of it belongs to one loop. The compiled twin is
-``cassandra._accel.exchange``.
+``cassandra._accel.flight``.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ __all__ = [
     "METADATA_IDS",
     "WRITE_HIGH_WATER",
     "Attempt",
-    "Exchange",
-    "ExecuteBase",
+    "ExecuteBodyBase",
     "RequestBase",
+    "StreamTable",
     "TimerWheel",
     "bound_request",
     "first_with_room",
@@ -49,7 +49,7 @@ WRITE_HIGH_WATER = (
     1 << 20
 )  # bytes that may wait for the end of a loop turn before senders are held back
 
-# In a dialect: requests name result metadata by its id, as in version 5, on an older version
+# In a wire format: requests name result metadata by its id, as in version 5, on an older version
 # (ScyllaDB's extension).
 METADATA_IDS = 0x100
 
@@ -135,7 +135,7 @@ class TimerWheel:
                 item.fail(mishap(error))
 
 
-class Exchange:
+class StreamTable:
     """The requests under way on one connection, by their streams, and the frames that wait for the
     end of the loop turn.
 
@@ -147,8 +147,8 @@ class Exchange:
     __slots__ = (
         "_call_soon",
         "_flush",
+        "_ids",
         "_responders",
-        "_streams",
         "armed",
         "closed",
         "orphans",
@@ -167,7 +167,7 @@ class Exchange:
         self._call_soon = call_soon
         self._flush = flush
         self._responders: dict[int, Any] = {}
-        self._streams = StreamIds()
+        self._ids = StreamIds()
 
     @property
     def in_flight(self) -> int:
@@ -177,13 +177,13 @@ class Exchange:
     @property
     def limit(self) -> int:
         """The greatest number of streams at a time."""
-        return self._streams.limit
+        return self._ids.limit
 
     @limit.setter
     def limit(self, limit: int) -> None:
         if not 0 < limit <= MAX_STREAMS:
             raise ValueError(f"{limit} streams; a connection has 1 to {MAX_STREAMS}")
-        self._streams.limit = limit
+        self._ids.limit = limit
 
     @property
     def has_room(self) -> bool:
@@ -194,7 +194,7 @@ class Exchange:
         """
         return (
             not (self.closed or self.paused)
-            and len(self._responders) < self._streams.limit
+            and len(self._responders) < self._ids.limit
             and self.writer.pending < WRITE_HIGH_WATER
         )
 
@@ -204,13 +204,13 @@ class Exchange:
 
         Raises ValueError for a body over the protocol's limit; then nothing was queued.
         """
-        stream = self._streams.take()
+        stream = self._ids.take()
         if stream < 0:
             return -1
         try:
             self.writer.add(stream, opcode, flags, body)
         except BaseException:
-            self._streams.give_back(stream)
+            self._ids.give_back(stream)
             raise
         self._responders[stream] = responder
         if self.armed is None:
@@ -234,7 +234,7 @@ class Exchange:
         which may close the connection.
         """
         responders = self._responders
-        give_back = self._streams.give_back
+        give_back = self._ids.give_back
         for stream, opcode, flags, body, version in envelopes:
             if version != connection.version:
                 connection.peer_version = version
@@ -257,7 +257,7 @@ class Exchange:
                 return
 
     def take_all(self) -> list[Any]:
-        """The responders that still wait, which the exchange forgets: the connection is closed."""
+        """The responders that still wait, which the table forgets: the connection is closed."""
         responders, self._responders = self._responders, {}
         self.orphans = 0
         return [responder for responder in responders.values() if responder is not None]
@@ -333,7 +333,7 @@ class Attempt:
         return f"<Attempt: {self.host}, {latency}{failed}>"
 
 
-class ExecuteBase(QueryParams):
+class ExecuteBodyBase(QueryParams):
     """A prepared statement's execution, rendered for a connection: what most requests send.
 
     prepared: names the statement, by its id, and the columns of the answer. values: a
@@ -341,7 +341,15 @@ class ExecuteBase(QueryParams):
     (result metadata, its id) of that moment, by which the answer is decoded.
     """
 
-    __slots__ = ("_dialect", "_query_id", "body", "custom_payload", "prepared", "result", "tracing")
+    __slots__ = (
+        "_query_id",
+        "_wire_format",
+        "body",
+        "custom_payload",
+        "prepared",
+        "result",
+        "tracing",
+    )
 
     def __init__(
         self,
@@ -373,11 +381,11 @@ class ExecuteBase(QueryParams):
         self.now_in_seconds = None
         self.body: bytes | None = None
         self.result: tuple[Any, bytes | None] = prepared.result_metadata_and_id
-        self._dialect = 0  # that body is rendered in; 0 for none
+        self._wire_format = 0  # that body is rendered in; 0 for none
         self._query_id: bytes | None = None
 
-    def prerender(self, dialect: int) -> None:
-        """Make the body now, for connections of `dialect`: the protocol version, with METADATA_IDS
+    def prerender(self, wire_format: int) -> None:
+        """Make the body now, for connections of `wire_format`: the protocol version, with METADATA_IDS
         where such ids travel.
         """
         prepared = self.prepared
@@ -386,28 +394,28 @@ class ExecuteBase(QueryParams):
         metadata, metadata_id = self.result
         self.skip_metadata = False
         travels = None
-        if dialect >= METADATA_IDS:
+        if wire_format >= METADATA_IDS:
             # Leaving the metadata out is safe only where its id travels: the server then sends the
             # new columns when they have changed.
             travels = metadata_id or b""
             self.skip_metadata = bool(metadata_id) and bool(metadata)
-        self.body = bodies.execute_body(prepared.query_id, travels, self, dialect & 0xFF)
-        self._dialect = dialect
+        self.body = bodies.execute_body(prepared.query_id, travels, self, wire_format & 0xFF)
+        self._wire_format = wire_format
 
     def outdate(self) -> None:
         """The body is made anew before it is sent again."""
-        self._dialect = 0
+        self._wire_format = 0
 
     def render(self, connection: Any) -> tuple[int, int, bytes]:
         """(opcode, flags, body) for `connection`."""
-        dialect = connection.dialect
+        wire_format = connection.wire_format
         prepared = self.prepared
         if (
-            dialect != self._dialect
+            wire_format != self._wire_format
             or prepared.query_id is not self._query_id
             or prepared.result_metadata_and_id is not self.result
         ):
-            self.prerender(dialect)
+            self.prerender(wire_format)
         body = self.body
         assert body is not None
         if self.tracing or self.custom_payload:
@@ -425,8 +433,8 @@ def first_with_room(connections: list[Any]) -> Any:
     """
     best = None
     for connection in connections:
-        exchange = connection.exchange
-        if exchange.has_room and (best is None or exchange.in_flight < best.exchange.in_flight):
+        streams = connection.streams
+        if streams.has_room and (best is None or streams.in_flight < best.streams.in_flight):
             best = connection
     return best
 
@@ -434,7 +442,7 @@ def first_with_room(connections: list[Any]) -> Any:
 class RequestBase:
     """One execution of one statement, or of one of its pages, as long as nothing goes wrong.
 
-    session: an `EngineSession`. payload: what is sent. policy: for the plan. timeout: seconds, None
+    session: an `EngineSession`. request_body: what is sent. policy: for the plan. timeout: seconds, None
     for none. on_done: called once with the request when it is over.
     """
 
@@ -451,8 +459,8 @@ class RequestBase:
         "error",
         "errors",
         "on_done",
-        "payload",
         "policy",
+        "request_body",
         "response",
         "retries",
         "retry_policy",
@@ -468,7 +476,7 @@ class RequestBase:
         self,
         session: Any,
         statement: Any,
-        payload: Any,
+        request_body: Any,
         policy: Any,
         retry_policy: Any,
         speculative_policy: Any,
@@ -479,7 +487,7 @@ class RequestBase:
     ) -> None:
         self.session = session
         self.statement = statement
-        self.payload = payload
+        self.request_body = request_body
         self.policy = policy
         self.retry_policy = retry_policy
         self.speculative_policy = speculative_policy
@@ -613,10 +621,10 @@ class RequestBase:
     def send(self, attempt: Attempt, connection: Any) -> None:
         """Put `attempt` on a stream of `connection`."""
         try:
-            opcode, flags, body = self.payload.render(connection)
-            attempt.columns = self.payload.cached_metadata()
-            exchange = connection.exchange
-            stream = exchange.send(attempt, opcode, flags, body) if not exchange.closed else -1
+            opcode, flags, body = self.request_body.render(connection)
+            attempt.columns = self.request_body.cached_metadata()
+            streams = connection.streams
+            stream = streams.send(attempt, opcode, flags, body) if not streams.closed else -1
             if stream < 0:
                 raise connection.refusal()
             attempt.stream = stream
@@ -637,7 +645,7 @@ class RequestBase:
         observe = self.session.core.on_latency
         if observe is not None and opcode == RESULT:
             observe(attempt.host, attempt.latency)
-        if opcode == RESULT and not flags and not self.payload.decodes:
+        if opcode == RESULT and not flags and not self.request_body.decodes:
             if body == VOID_BODY:
                 self.finish(VOID_RESULT)
                 return
@@ -663,7 +671,7 @@ class RequestBase:
 
 def bound_request(
     request_class: type[RequestBase],
-    payload_class: type[ExecuteBase],
+    body_class: type[ExecuteBodyBase],
     session: Any,
     engine: Any,
     statement: Any,
@@ -679,7 +687,7 @@ def bound_request(
     """The request for the bound statement `statement`, rendered in the calling thread.
 
     session: whose settings count where neither the statement nor the `profile` has one. target:
-    what policies see of the statement. The classes are those of the request and of its payload,
+    what policies see of the statement. The classes are those of the request and of its request_body,
     which must not have an ``__init__`` of their own.
     """
     generator = session.timestamp_generator
@@ -693,7 +701,7 @@ def bound_request(
     fetch_size = statement.fetch_size
     if fetch_size is FETCH_SIZE_UNSET:
         fetch_size = session.default_fetch_size
-    payload = payload_class(
+    request_body = body_class(
         statement.prepared_statement,
         trace,
         custom_payload or statement.custom_payload,
@@ -704,12 +712,12 @@ def bound_request(
         serial_level,
         timestamp,
     )
-    payload.prerender(engine.core.dialect)
+    request_body.prerender(engine.core.wire_format)
     speculation = profile.speculative_execution_policy
     return request_class(
         engine,
         target,
-        payload,
+        request_body,
         profile.load_balancing_policy,
         statement.retry_policy or profile.retry_policy,
         None if type(speculation) is NoSpeculativeExecutionPolicy else speculation,

@@ -1,4 +1,4 @@
-# What requests stand on: time limits, and the streams of one connection. Included by exchange.pyx.
+# What requests stand on: time limits, and the streams of one connection. Included by flight.pyx.
 
 cdef class TimerWheel:
     """Deadlines of things that usually complete before them (see the Python twin)."""
@@ -75,7 +75,7 @@ cdef class TimerWheel:
 
 
 @cython.final
-cdef class Exchange:
+cdef class StreamTable:
     """The requests under way on one connection, by their streams (see the Python twin)."""
 
     cdef readonly object writer
@@ -219,7 +219,7 @@ cdef class Exchange:
                 return
 
     def take_all(self):
-        """The responders that still wait, which the exchange forgets: the connection is closed."""
+        """The responders that still wait, which the streams forgets: the connection is closed."""
         responders = [responder for responder in self._responders if responder is not None]
         self._responders = []
         memset(self._free, 0xFF, sizeof(self._free))

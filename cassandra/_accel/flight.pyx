@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False, initializedcheck=False, cdivision=True, binding=True
-"""The way of a request that goes well: the compiled twin of `cassandra.engine.exchange`, which tells how it works.
+"""The way of a request that goes well: the compiled twin of `cassandra.engine.flight`, which tells how it works.
 
 What differs here: streams in use are bits, and responders stand in a list by stream.
 """
@@ -31,7 +31,7 @@ from cassandra.query.bound import BoundStatement as _BoundStatement_class
 from cassandra.query.prepared import PreparedStatement as _PreparedStatement_class
 from cassandra.query.statement import FETCH_SIZE_UNSET as _FETCH_SIZE_UNSET
 
-__all__ = ["METADATA_IDS", "WRITE_HIGH_WATER", "Attempt", "Exchange", "ExecuteBase", "RequestBase", "TimerWheel", "bound_request", "first_with_room"]
+__all__ = ["METADATA_IDS", "WRITE_HIGH_WATER", "Attempt", "StreamTable", "ExecuteBodyBase", "RequestBase", "TimerWheel", "bound_request", "first_with_room"]
 
 log = logging.getLogger("cassandra.connection")
 
@@ -102,7 +102,7 @@ cdef inline object _setting(statement, bint plain, Py_ssize_t place, str name):
     return slot_value(statement, place, name) if plain else getattr(statement, name)
 
 
-include "exchange_streams.pxi"
+include "flight_streams.pxi"
 
 
 @cython.final
@@ -160,7 +160,7 @@ cdef class Attempt:
         return f"<Attempt: {self.host}, {latency}{failed}>"
 
 
-cdef class ExecuteBase:
+cdef class ExecuteBodyBase:
     """A prepared statement's execution, rendered for a connection (see the Python twin)."""
 
     cdef readonly object prepared
@@ -174,7 +174,7 @@ cdef class ExecuteBase:
     cdef public object timestamp
     cdef public bint skip_metadata
     cdef readonly bytes body
-    cdef int _dialect
+    cdef int _wire_format
     cdef readonly tuple result
     cdef object _query_id
 
@@ -203,43 +203,43 @@ cdef class ExecuteBase:
         self.timestamp = timestamp
         self.result = exact_pair(prepared.result_metadata_and_id, "result_metadata_and_id")
 
-    def prerender(self, dialect):
-        """Make the body now, for connections of `dialect`."""
-        self._prerender(dialect)
+    def prerender(self, wire_format):
+        """Make the body now, for connections of `wire_format`."""
+        self._prerender(wire_format)
 
-    cdef int _prerender(self, int dialect) except -1:
+    cdef int _prerender(self, int wire_format) except -1:
         cdef object metadata_id = None
         prepared = self.prepared
         cdef bint plain = type(prepared) is _PreparedStatement
         self.result = exact_pair(_setting(prepared, plain, _RESULT, "result_metadata_and_id"), "result_metadata_and_id")
         self._query_id = _setting(prepared, plain, _QUERY_ID, "query_id")
         self.skip_metadata = False
-        if dialect >= C_METADATA_IDS:
+        if wire_format >= C_METADATA_IDS:
             # Leaving the metadata out is safe only where its id travels: the server then sends the new columns when they have changed.
             metadata_id = self.result[1] or b""
             self.skip_metadata = bool(self.result[1]) and bool(self.result[0])
         self.body = execute_of(
             self._query_id, metadata_id, self.values, self.consistency, self.page_size, self.paging_state,
-            self.serial_consistency, self.timestamp, self.skip_metadata, dialect & 0xFF,
+            self.serial_consistency, self.timestamp, self.skip_metadata, wire_format & 0xFF,
         )
-        self._dialect = dialect
+        self._wire_format = wire_format
         return 0
 
     def outdate(self):
         """The body is made anew before it is sent again."""
-        self._dialect = 0
+        self._wire_format = 0
 
     def render(self, connection):
         """(opcode, flags, body) for `connection`."""
-        cdef int dialect = connection.dialect
+        cdef int wire_format = connection.wire_format
         prepared = self.prepared
         cdef bint plain = type(prepared) is _PreparedStatement
         if (
-            dialect != self._dialect
+            wire_format != self._wire_format
             or _setting(prepared, plain, _QUERY_ID, "query_id") is not self._query_id
             or _setting(prepared, plain, _RESULT, "result_metadata_and_id") is not self.result
         ):
-            self._prerender(dialect)
+            self._prerender(wire_format)
         if self.tracing or self.custom_payload:
             return self.with_extras(connection, self.body)
         return _EXECUTE_OPCODE, 0, self.body
@@ -255,14 +255,14 @@ def first_with_room(connections):
 
 
 cdef object _first_with_room(list connections):
-    cdef Exchange exchange
+    cdef StreamTable streams
     cdef Py_ssize_t least = C_MAX_STREAMS + 1
     best = None
     for connection in connections:
-        exchange = <Exchange?> connection.exchange
-        if exchange.in_flight < least and exchange._has_room():
+        streams = <StreamTable?> connection.streams
+        if streams.in_flight < least and streams._has_room():
             best = connection
-            least = exchange.in_flight
+            least = streams.in_flight
     return best
 
 
@@ -271,7 +271,7 @@ cdef class RequestBase:
 
     cdef public object session
     cdef public object statement
-    cdef public object payload
+    cdef public object request_body
     cdef public object policy
     cdef public object retry_policy
     cdef public object speculative_policy
@@ -297,7 +297,7 @@ cdef class RequestBase:
         self,
         session,
         statement,
-        payload,
+        request_body,
         policy,
         retry_policy,
         speculative_policy,
@@ -308,7 +308,7 @@ cdef class RequestBase:
     ):
         self.session = session
         self.statement = statement
-        self.payload = payload
+        self.request_body = request_body
         self.policy = policy
         self.retry_policy = retry_policy
         self.speculative_policy = speculative_policy
@@ -452,16 +452,16 @@ cdef class RequestBase:
         self._send(attempt, connection)
 
     cdef int _send(self, Attempt attempt, connection) except -1:
-        cdef Exchange exchange
+        cdef StreamTable streams
         cdef Py_ssize_t stream
         try:
-            opcode, flags, body = self.payload.render(connection)
-            if isinstance(self.payload, ExecuteBase):
-                attempt.columns = exact_pair((<ExecuteBase> self.payload).result, "the result of a payload")[0]
+            opcode, flags, body = self.request_body.render(connection)
+            if isinstance(self.request_body, ExecuteBodyBase):
+                attempt.columns = exact_pair((<ExecuteBodyBase> self.request_body).result, "the result of a request_body")[0]
             else:
-                attempt.columns = self.payload.cached_metadata()
-            exchange = <Exchange?> connection.exchange
-            stream = exchange.send(attempt, opcode, flags, body) if not exchange.closed else -1
+                attempt.columns = self.request_body.cached_metadata()
+            streams = <StreamTable?> connection.streams
+            stream = streams.send(attempt, opcode, flags, body) if not streams.closed else -1
             if stream < 0:
                 raise connection.refusal()
             attempt.stream = stream
@@ -486,7 +486,7 @@ cdef class RequestBase:
         observe = self.session.core.on_latency
         if observe is not None and code == OP_RESULT:
             observe(answered.host, answered.latency)
-        if code == OP_RESULT and bits == 0 and not self.payload.decodes:
+        if code == OP_RESULT and bits == 0 and not self.request_body.decodes:
             if _is_void(exact_bytes(body, "a body")):
                 self.response = _void_result
                 self._end()
@@ -528,7 +528,7 @@ cdef class RequestBase:
 
 def bound_request(
     request_class,
-    payload_class,
+    body_class,
     session,
     engine,
     statement,
@@ -543,36 +543,36 @@ def bound_request(
 ):
     """The request for the bound statement `statement`, rendered in the calling thread (see the Python twin)."""
     cdef RequestBase request
-    cdef ExecuteBase payload
-    cdef type payload_type = payload_class
+    cdef ExecuteBodyBase request_body
+    cdef type body_type = body_class
     cdef type request_type = request_class
     # Of a bound statement that is no subclass's, what stands in its slots.
     cdef bint plain = type(statement) is _BoundStatement
-    payload = <ExecuteBase?> payload_type.__new__(payload_type)
-    payload.prepared = _setting(statement, plain, _PREPARED, "prepared_statement")
-    payload.tracing = trace
-    payload.custom_payload = custom_payload or _setting(statement, plain, _CUSTOM_PAYLOAD, "custom_payload")
-    if payload.custom_payload is not None:
-        _check_payload(payload.custom_payload)
-    payload.consistency = _setting(statement, plain, _CONSISTENCY, "consistency_level")
-    if payload.consistency is None:
-        payload.consistency = profile.consistency_level
-    payload.values = _setting(statement, plain, _BLOCK, "block")
-    payload.page_size = _setting(statement, plain, _FETCH_SIZE, "fetch_size")
-    if payload.page_size is _fetch_size_unset:
-        payload.page_size = session.default_fetch_size
-    payload.paging_state = paging_state
-    payload.serial_consistency = _setting(statement, plain, _SERIAL, "serial_consistency_level")
-    if payload.serial_consistency is None:
-        payload.serial_consistency = profile.serial_consistency_level
+    request_body = <ExecuteBodyBase?> body_type.__new__(body_type)
+    request_body.prepared = _setting(statement, plain, _PREPARED, "prepared_statement")
+    request_body.tracing = trace
+    request_body.custom_payload = custom_payload or _setting(statement, plain, _CUSTOM_PAYLOAD, "custom_payload")
+    if request_body.custom_payload is not None:
+        _check_payload(request_body.custom_payload)
+    request_body.consistency = _setting(statement, plain, _CONSISTENCY, "consistency_level")
+    if request_body.consistency is None:
+        request_body.consistency = profile.consistency_level
+    request_body.values = _setting(statement, plain, _BLOCK, "block")
+    request_body.page_size = _setting(statement, plain, _FETCH_SIZE, "fetch_size")
+    if request_body.page_size is _fetch_size_unset:
+        request_body.page_size = session.default_fetch_size
+    request_body.paging_state = paging_state
+    request_body.serial_consistency = _setting(statement, plain, _SERIAL, "serial_consistency_level")
+    if request_body.serial_consistency is None:
+        request_body.serial_consistency = profile.serial_consistency_level
     generator = session.timestamp_generator
     if generator is not None and session.use_client_timestamp:
-        payload.timestamp = generator()
-    payload._prerender(engine.core.dialect)
+        request_body.timestamp = generator()
+    request_body._prerender(engine.core.wire_format)
     request = <RequestBase?> request_type.__new__(request_type)
     request.session = engine
     request.statement = target
-    request.payload = payload
+    request.request_body = request_body
     request.policy = profile.load_balancing_policy
     request.retry_policy = _setting(statement, plain, _RETRY, "retry_policy") or profile.retry_policy
     speculation = profile.speculative_execution_policy

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cassandra._impl import bind, bodies, exchange
+from cassandra._impl import bind, bodies, flight
 from cassandra.protocol.extras import check_payload, request_extras
 from cassandra.protocol.opcodes import BATCH, EXECUTE, MAX_BODY, PREPARE, QUERY
 from cassandra.protocol.params import QueryParams
@@ -20,28 +20,28 @@ from cassandra.query.statement import query_head
 
 if TYPE_CHECKING:
     from cassandra.engine.connection import Connection
-    from cassandra.engine.exchange import ExecuteBase
+    from cassandra.engine.flight import ExecuteBodyBase
     from cassandra.protocol.bind import RowsBlock
 else:
-    ExecuteBase = exchange.ExecuteBase
+    ExecuteBodyBase = flight.ExecuteBodyBase
     RowsBlock = bind.RowsBlock
 
 __all__ = [
-    "AnyPayload",
-    "BatchPayload",
-    "ExecutePayload",
-    "MessagePayload",
-    "Payload",
-    "PreparePayload",
-    "QueryPayload",
-    "UsePayload",
+    "AnyBody",
+    "BatchBody",
+    "ExecuteBody",
+    "MessageBody",
+    "PrepareBody",
+    "QueryBody",
+    "RequestBody",
+    "UseBody",
     "values_of_rows",
 ]
 
 HEADER_SIZE = 9
 
 
-class PayloadMethods:
+class BodyMethods:
     """What all payloads can do; `body` is as it was rendered last, None before."""
 
     __slots__ = ()
@@ -114,12 +114,12 @@ class PayloadMethods:
         """
 
 
-class Payload(PayloadMethods, QueryParams):
+class RequestBody(BodyMethods, QueryParams):
     """One request's opcode, flags and body, with its own query parameters. `render` gives them for
     a connection.
     """
 
-    __slots__ = ("_dialect", "body", "custom_payload", "tracing")
+    __slots__ = ("_wire_format", "body", "custom_payload", "tracing")
 
     def __init__(
         self,
@@ -134,34 +134,34 @@ class Payload(PayloadMethods, QueryParams):
         self.tracing = tracing
         self.custom_payload = custom_payload
         self.body: bytes | None = None
-        self._dialect = 0  # that body is rendered in; 0 for none
+        self._wire_format = 0  # that body is rendered in; 0 for none
 
     def render(self, connection: Connection) -> tuple[int, int, bytes]:
         """(opcode, flags, body) for `connection`."""
-        dialect = connection.dialect
-        if dialect != self._dialect:
-            self.prerender(dialect)
+        wire_format = connection.wire_format
+        if wire_format != self._wire_format:
+            self.prerender(wire_format)
         body = self.body
         assert body is not None
         if self.tracing or self.custom_payload:
             return self.with_extras(connection, body)
         return self.opcode, 0, body
 
-    def prerender(self, dialect: int) -> None:
-        """Make the body now, in the caller's thread, for connections of `dialect` (see
-        `connection.dialect_of`).
+    def prerender(self, wire_format: int) -> None:
+        """Make the body now, in the caller's thread, for connections of `wire_format` (see
+        `connection.wire_format_of`).
         """
-        self.body = self._render(dialect & 0xFF)
-        self._dialect = dialect
+        self.body = self._render(wire_format & 0xFF)
+        self._wire_format = wire_format
 
     def _render(self, version: int) -> bytes:
         raise NotImplementedError
 
     def outdate(self) -> None:
-        self._dialect = 0
+        self._wire_format = 0
 
 
-class QueryPayload(Payload):
+class QueryBody(RequestBody):
     """A query's text."""
 
     __slots__ = ("query",)
@@ -181,23 +181,23 @@ class QueryPayload(Payload):
         return query_head(self.query)
 
 
-class UsePayload(QueryPayload):
+class UseBody(QueryBody):
     """A USE, which nothing but SET_KEYSPACE answers."""
 
     __slots__ = ()
     decodes = True
 
 
-class ExecutePayload(PayloadMethods, ExecuteBase):
+class ExecuteBody(BodyMethods, ExecuteBodyBase):
     """A prepared statement's id with its values."""
 
     __slots__ = ()
     opcode = EXECUTE
 
-    with_extras = PayloadMethods.with_extras
+    with_extras = BodyMethods.with_extras
 
     def outdate(self) -> None:
-        ExecuteBase.outdate(self)
+        ExecuteBodyBase.outdate(self)
 
     def statement_text(self) -> str | None:
         text: str = self.prepared.query_string
@@ -219,7 +219,7 @@ class ExecutePayload(PayloadMethods, ExecuteBase):
         return self.result[0]
 
 
-class BatchPayload(Payload):
+class BatchBody(RequestBody):
     """A batch of queries and prepared statements.
 
     statements: (prepared statement, values) each, where the values are a block of those of one row,
@@ -243,9 +243,9 @@ class BatchPayload(Payload):
         self._ids: list[bytes] = []
 
     def render(self, connection: Connection) -> tuple[int, int, bytes]:
-        if self._dialect and self._ids != self._current_ids():
+        if self._wire_format and self._ids != self._current_ids():
             self.outdate()
-        return Payload.render(self, connection)
+        return RequestBody.render(self, connection)
 
     def _current_ids(self) -> list[bytes]:
         return [prepared.query_id for prepared, _ in self.statements if prepared is not None]
@@ -292,11 +292,11 @@ def _rows_in(prepared: PreparedStatement | None, values: Any) -> int:
 
 
 def values_of_rows(values: Any) -> Sequence[Any]:
-    """The block of each row of what `BatchPayload` has as values."""
+    """The block of each row of what `BatchBody` has as values."""
     return values.rows() if isinstance(values, RowsBlock) else (values,)
 
 
-class PreparePayload(Payload):
+class PrepareBody(RequestBody):
     """A query's text, to be prepared."""
 
     __slots__ = ("query",)
@@ -316,7 +316,7 @@ class PreparePayload(Payload):
         return f"PREPARE of {query_head(self.query)}"
 
 
-class MessagePayload(Payload):
+class MessageBody(RequestBody):
     """A message object, encoded by the session's protocol handler at every attempt, so that
     listeners may change it.
 
@@ -326,7 +326,7 @@ class MessagePayload(Payload):
     __slots__ = ("decodes", "handler", "inner", "message", "opcode")
 
     def __init__(
-        self, message: Any, handler: Any, inner: Payload | ExecutePayload, decodes: bool
+        self, message: Any, handler: Any, inner: RequestBody | ExecuteBody, decodes: bool
     ) -> None:
         super().__init__(inner.tracing, inner.custom_payload, inner.consistency)
         self.message = message
@@ -380,4 +380,4 @@ class MessagePayload(Payload):
         return self.inner.cached_metadata()
 
 
-AnyPayload = Payload | ExecutePayload
+AnyBody = RequestBody | ExecuteBody

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cassandra import _impl
-from cassandra.engine.payloads import ExecutePayload
+from cassandra.engine.request_bodies import ExecuteBody
 from cassandra.errors import ConnectionException, ConnectionShutdown
 from cassandra.policies import ConstantSpeculativeExecutionPolicy, NoSpeculativeExecutionPolicy
 from cassandra.protocol.messages.results import VOID_BODY
@@ -53,16 +53,16 @@ class Responder:
 
 
 class Connection:
-    """As much of a connection as an exchange and a request ask for."""
+    """As much of a connection as an streams and a request ask for."""
 
     def __init__(self, twins: Twins) -> None:
         self.version = self.peer_version = 4
-        self.dialect = 4
+        self.wire_format = 4
         self.endpoint = "here:9042"
         self.writer = Writer()
         self.flushes: list[Any] = []
         self.unsolicited: list[tuple[int, int, int, bytes]] = []
-        self.exchange = twins.exchange.Exchange(self.writer, self._soon, lambda: None)
+        self.streams = twins.flight.StreamTable(self.writer, self._soon, lambda: None)
 
     def _soon(self, call: Any) -> Any:
         self.flushes.append(call)
@@ -72,7 +72,7 @@ class Connection:
         self.unsolicited.append((stream, opcode, flags, body))
 
     def abandon(self, stream: int, responder: Any) -> None:
-        self.exchange.abandon(stream, responder)
+        self.streams.abandon(stream, responder)
 
     def refusal(self) -> Exception:
         return ConnectionShutdown("no stream is free")
@@ -80,7 +80,7 @@ class Connection:
     def answer(
         self, stream: int, body: bytes = VOID_BODY, opcode: int = RESULT, flags: int = 0
     ) -> None:
-        self.exchange.dispatch(self, [(stream, opcode, flags, body, 4)])
+        self.streams.dispatch(self, [(stream, opcode, flags, body, 4)])
 
 
 @pytest.fixture
@@ -90,146 +90,146 @@ def connection(twins: Twins) -> Connection:
 
 class TestExchange:
     def test_the_lowest_stream_comes_first(self, connection: Connection) -> None:
-        exchange = connection.exchange
-        assert [exchange.send(Responder(), EXECUTE, 0, b"") for _ in range(70)] == list(range(70))
+        streams = connection.streams
+        assert [streams.send(Responder(), EXECUTE, 0, b"") for _ in range(70)] == list(range(70))
         for stream in (65, 3, 10):
             connection.answer(stream)
-        assert [exchange.send(Responder(), EXECUTE, 0, b"") for _ in range(4)] == [3, 10, 65, 70]
-        assert exchange.in_flight == 71
+        assert [streams.send(Responder(), EXECUTE, 0, b"") for _ in range(4)] == [3, 10, 65, 70]
+        assert streams.in_flight == 71
 
     def test_all_streams_can_be_taken(self, connection: Connection) -> None:
-        exchange = connection.exchange
+        streams = connection.streams
         responder = Responder()
         assert all(
-            exchange.send(responder, EXECUTE, 0, b"") == stream for stream in range(MAX_STREAMS)
+            streams.send(responder, EXECUTE, 0, b"") == stream for stream in range(MAX_STREAMS)
         )
-        assert exchange.send(responder, EXECUTE, 0, b"") == -1
-        assert not exchange.has_room
+        assert streams.send(responder, EXECUTE, 0, b"") == -1
+        assert not streams.has_room
         connection.answer(MAX_STREAMS - 1)
-        assert exchange.has_room
-        assert exchange.send(responder, EXECUTE, 0, b"") == MAX_STREAMS - 1
+        assert streams.has_room
+        assert streams.send(responder, EXECUTE, 0, b"") == MAX_STREAMS - 1
 
     @pytest.mark.parametrize("limit", [0, -1, MAX_STREAMS + 1])
     def test_a_limit_that_the_protocol_cannot_have(
         self, connection: Connection, limit: int
     ) -> None:
         with pytest.raises(ValueError, match=str(limit)):
-            connection.exchange.limit = limit
+            connection.streams.limit = limit
 
     def test_a_limit_holds(self, connection: Connection) -> None:
-        exchange = connection.exchange
-        exchange.limit = 2
-        assert [exchange.send(Responder(), EXECUTE, 0, b"") for _ in range(3)] == [0, 1, -1]
-        assert exchange.limit == 2
+        streams = connection.streams
+        streams.limit = 2
+        assert [streams.send(Responder(), EXECUTE, 0, b"") for _ in range(3)] == [0, 1, -1]
+        assert streams.limit == 2
 
     def test_one_flush_for_what_a_loop_turn_queues(self, connection: Connection) -> None:
-        exchange = connection.exchange
-        exchange.send(Responder(), EXECUTE, 0, b"a")
-        exchange.send(Responder(), EXECUTE, 0, b"b")
+        streams = connection.streams
+        streams.send(Responder(), EXECUTE, 0, b"a")
+        streams.send(Responder(), EXECUTE, 0, b"b")
         assert len(connection.flushes) == 1
-        exchange.armed = None
-        exchange.send(Responder(), EXECUTE, 0, b"c")
+        streams.armed = None
+        streams.send(Responder(), EXECUTE, 0, b"c")
         assert len(connection.flushes) == 2
         assert [frame[3] for frame in connection.writer.frames] == [b"a", b"b", b"c"]
 
     def test_what_cannot_be_written_takes_no_stream(self, connection: Connection) -> None:
-        exchange = connection.exchange
+        streams = connection.streams
         connection.writer.refuses = True
         with pytest.raises(ValueError, match="too long"):
-            exchange.send(Responder(), EXECUTE, 0, b"")
+            streams.send(Responder(), EXECUTE, 0, b"")
         connection.writer.refuses = False
-        assert exchange.in_flight == 0
-        assert exchange.send(Responder(), EXECUTE, 0, b"") == 0
+        assert streams.in_flight == 0
+        assert streams.send(Responder(), EXECUTE, 0, b"") == 0
 
     def test_room(self, connection: Connection) -> None:
-        exchange = connection.exchange
-        assert exchange.has_room
-        exchange.paused = True
-        assert not exchange.has_room
-        exchange.paused = False
+        streams = connection.streams
+        assert streams.has_room
+        streams.paused = True
+        assert not streams.has_room
+        streams.paused = False
         connection.writer.pending = 1 << 20
-        assert not exchange.has_room
+        assert not streams.has_room
         connection.writer.pending = 0
-        exchange.closed = True
-        assert not exchange.has_room
+        streams.closed = True
+        assert not streams.has_room
 
     def test_answers_reach_whom_they_are_for(self, connection: Connection) -> None:
         responders = [Responder() for _ in range(3)]
         for responder in responders:
-            connection.exchange.send(responder, EXECUTE, 0, b"")
-        connection.exchange.dispatch(connection, [(2, RESULT, 1, b"c", 4), (0, ERROR, 0, b"a", 3)])
+            connection.streams.send(responder, EXECUTE, 0, b"")
+        connection.streams.dispatch(connection, [(2, RESULT, 1, b"c", 4), (0, ERROR, 0, b"a", 3)])
         assert [responder.answers for responder in responders] == [
             [(ERROR, 0, b"a")],
             [],
             [(RESULT, 1, b"c")],
         ]
         assert connection.peer_version == 3
-        assert connection.exchange.in_flight == 1
+        assert connection.streams.in_flight == 1
 
     def test_an_answer_that_cannot_be_taken_harms_no_other(
         self, connection: Connection, caplog: pytest.LogCaptureFixture
     ) -> None:
         bad, good = Responder(fails=True), Responder()
-        connection.exchange.send(bad, EXECUTE, 0, b"")
-        connection.exchange.send(good, EXECUTE, 0, b"")
+        connection.streams.send(bad, EXECUTE, 0, b"")
+        connection.streams.send(good, EXECUTE, 0, b"")
         with caplog.at_level(logging.ERROR, "cassandra.connection"):
-            connection.exchange.dispatch(
+            connection.streams.dispatch(
                 connection, [(0, RESULT, 0, b"", 4), (1, RESULT, 0, b"", 4)]
             )
         assert len(good.answers) == 1
         assert "could not be processed" in caplog.text
 
     def test_what_nobody_asked_for(self, connection: Connection) -> None:
-        connection.exchange.dispatch(connection, [(-1, 12, 0, b"event", 4), (7, RESULT, 0, b"", 4)])
+        connection.streams.dispatch(connection, [(-1, 12, 0, b"event", 4), (7, RESULT, 0, b"", 4)])
         assert connection.unsolicited == [(-1, 12, 0, b"event"), (7, RESULT, 0, b"")]
 
     def test_nothing_is_dispatched_after_the_end(self, connection: Connection) -> None:
         class Closing(Responder):
             def on_response(self, connection: Any, opcode: int, flags: int, body: bytes) -> None:
-                connection.exchange.closed = True
+                connection.streams.closed = True
 
         late = Responder()
-        connection.exchange.send(Closing(), EXECUTE, 0, b"")
-        connection.exchange.send(late, EXECUTE, 0, b"")
-        connection.exchange.dispatch(connection, [(0, RESULT, 0, b"", 4), (1, RESULT, 0, b"", 4)])
+        connection.streams.send(Closing(), EXECUTE, 0, b"")
+        connection.streams.send(late, EXECUTE, 0, b"")
+        connection.streams.dispatch(connection, [(0, RESULT, 0, b"", 4), (1, RESULT, 0, b"", 4)])
         assert late.answers == []
 
     def test_an_orphan_keeps_its_stream_until_its_answer_comes(
         self, connection: Connection
     ) -> None:
-        exchange = connection.exchange
+        streams = connection.streams
         gone, other = Responder(), Responder()
-        exchange.send(gone, EXECUTE, 0, b"")
-        assert not exchange.abandon(0, other)
-        assert exchange.abandon(0, gone)
-        assert not exchange.abandon(0, gone)
-        assert (exchange.orphans, exchange.in_flight) == (1, 1)
-        assert exchange.send(other, EXECUTE, 0, b"") == 1
+        streams.send(gone, EXECUTE, 0, b"")
+        assert not streams.abandon(0, other)
+        assert streams.abandon(0, gone)
+        assert not streams.abandon(0, gone)
+        assert (streams.orphans, streams.in_flight) == (1, 1)
+        assert streams.send(other, EXECUTE, 0, b"") == 1
         connection.answer(0)
-        assert (exchange.orphans, exchange.in_flight) == (0, 1)
+        assert (streams.orphans, streams.in_flight) == (0, 1)
         assert gone.answers == []
-        assert exchange.send(Responder(), EXECUTE, 0, b"") == 0
+        assert streams.send(Responder(), EXECUTE, 0, b"") == 0
 
     def test_all_that_wait_are_handed_out_at_the_end(self, connection: Connection) -> None:
-        exchange = connection.exchange
+        streams = connection.streams
         responders = [Responder() for _ in range(3)]
         for responder in responders:
-            exchange.send(responder, EXECUTE, 0, b"")
-        exchange.abandon(1, responders[1])
-        assert exchange.take_all() == [responders[0], responders[2]]
-        assert (exchange.in_flight, exchange.orphans) == (0, 0)
-        assert exchange.take_all() == []
+            streams.send(responder, EXECUTE, 0, b"")
+        streams.abandon(1, responders[1])
+        assert streams.take_all() == [responders[0], responders[2]]
+        assert (streams.in_flight, streams.orphans) == (0, 0)
+        assert streams.take_all() == []
 
     def test_the_least_busy_connection_is_taken(self, twins: Twins) -> None:
         first, second, third = (Connection(twins) for _ in range(3))
-        pick = twins.exchange.first_with_room
+        pick = twins.flight.first_with_room
         assert pick([]) is None
         assert pick([first, second]) is first
-        first.exchange.send(Responder(), EXECUTE, 0, b"")
+        first.streams.send(Responder(), EXECUTE, 0, b"")
         assert pick([first, second, third]) is second
-        second.exchange.closed = third.exchange.paused = True
+        second.streams.closed = third.streams.paused = True
         assert pick([first, second, third]) is first
-        first.exchange.limit = 1
+        first.streams.limit = 1
         assert pick([first, second, third]) is None
 
 
@@ -247,13 +247,13 @@ def test_streams_are_accounted_for(
 ) -> None:
     """Against a set and a dict: the lowest free stream, exact numbers, each answer to its own."""
     connection = Connection(Twins(implementation))
-    exchange = connection.exchange
-    exchange.limit = limit
+    streams = connection.streams
+    streams.limit = limit
     waiting: dict[int, Responder | None] = {}
     for step, number in steps:
         if step == "send":
             responder = Responder()
-            stream = exchange.send(responder, EXECUTE, 0, b"")
+            stream = streams.send(responder, EXECUTE, 0, b"")
             expected = next((free for free in range(limit) if free not in waiting), -1)
             assert stream == expected
             if stream >= 0:
@@ -263,15 +263,15 @@ def test_streams_are_accounted_for(
             found = waiting[stream]
             if step == "abandon":
                 if found is not None:
-                    assert exchange.abandon(stream, found)
+                    assert streams.abandon(stream, found)
                     waiting[stream] = None
             else:
                 connection.answer(stream)
                 if found is not None:
                     assert len(found.answers) == 1
                 del waiting[stream]
-        assert exchange.in_flight == len(waiting)
-        assert exchange.orphans == sum(responder is None for responder in waiting.values())
+        assert streams.in_flight == len(waiting)
+        assert streams.orphans == sum(responder is None for responder in waiting.values())
     assert connection.unsolicited == []
 
 
@@ -287,10 +287,10 @@ class Session:
     """As much of an `EngineSession` as a request asks for."""
 
     def __init__(self, twins: Twins) -> None:
-        self.timers: Any = twins.exchange.TimerWheel(
+        self.timers: Any = twins.flight.TimerWheel(
             SimpleNamespace(time=lambda: 0.0, call_at=lambda when, call: None)
         )
-        self.core = SimpleNamespace(on_latency=None, user_types={}, dialect=4)
+        self.core = SimpleNamespace(on_latency=None, user_types={}, wire_format=4)
         self.keyspace = "ks"
         self.closed = False
         self.pools: dict[Any, Any] = {}
@@ -323,12 +323,12 @@ class Statement:
         self.prepared_statement = Prepared()
 
 
-def payload_of(prepared: Prepared, **changes: Any) -> ExecutePayload:
+def body_of(prepared: Prepared, **changes: Any) -> ExecuteBody:
     settings = {
         "tracing": False, "custom_payload": None, "consistency": 1, "values": None, "page_size": None, "paging_state": None,
         "serial_consistency": None, "timestamp": None, **changes,
     }  # fmt: skip
-    return ExecutePayload(prepared, **settings)
+    return ExecuteBody(prepared, **settings)
 
 
 class Life:
@@ -337,7 +337,7 @@ class Life:
     """
 
     def __init__(self, twins: Twins, hosts: int = 1) -> None:
-        base: Any = twins.exchange.RequestBase
+        base: Any = twins.flight.RequestBase
 
         class Recorder(base):  # type: ignore[misc]
             calls: list[tuple[Any, ...]]
@@ -374,9 +374,9 @@ class Life:
         return iter(self.hosts)
 
     def request(self, **settings: Any) -> Any:
-        given = {"timeout": 5.0, "speculative_policy": None, "payload": MESSAGE, **settings}
+        given = {"timeout": 5.0, "speculative_policy": None, "request_body": MESSAGE, **settings}
         request = self.kind(
-            self.session, Statement(), given["payload"], self, None, given["speculative_policy"], given["timeout"],
+            self.session, Statement(), given["request_body"], self, None, given["speculative_policy"], given["timeout"],
             self.done.append, given.get("target_host"),
         )  # fmt: skip
         request.calls = []
@@ -384,7 +384,7 @@ class Life:
 
 
 class Message:
-    """A payload that is rendered already."""
+    """A request_body that is rendered already."""
 
     decodes = False
 
@@ -430,7 +430,7 @@ class TestRequest:
         life = Life(twins, hosts=3)
         life.session.pools_by_id.clear()  # found by equality then
         del life.session.pools[life.hosts[0]]
-        life.connections[1].exchange.paused = True
+        life.connections[1].streams.paused = True
         request = life.request()
         request.start()
         assert [call[:2] for call in request.calls] == [
@@ -440,7 +440,7 @@ class TestRequest:
         assert request.attempts[0].host is life.hosts[2]
 
     def test_no_host_can_take_it(self, life: Life) -> None:
-        life.connections[0].exchange.closed = True
+        life.connections[0].streams.closed = True
         request = life.request()
         request.start()
         assert request.calls[-1] == ("exhausted",)
@@ -475,18 +475,18 @@ class TestRequest:
             def render(self, connection: Any) -> tuple[int, int, bytes]:
                 raise ValueError("no body")
 
-        request = life.request(payload=Broken())
+        request = life.request(request_body=Broken())
         request.start()
         assert isinstance(request.error, ValueError)
-        assert life.connections[0].exchange.in_flight == 0
+        assert life.connections[0].streams.in_flight == 0
 
     def test_a_connection_that_closes_as_it_is_used(self, life: Life) -> None:
         class Closing(Message):
             def render(self, connection: Any) -> tuple[int, int, bytes]:
-                connection.exchange.closed = True
+                connection.streams.closed = True
                 return EXECUTE, 0, b""
 
-        request = life.request(payload=Closing())
+        request = life.request(request_body=Closing())
         request.start()
         ((what, error),) = request.calls
         assert what == "failed"
@@ -496,7 +496,7 @@ class TestRequest:
         request = life.request()
         request.start()
         life.connections[0].answer(0, b"\x00\x00\x00\x02rows")
-        life.connections[0].exchange.send(request.attempts[0], EXECUTE, 0, b"")
+        life.connections[0].streams.send(request.attempts[0], EXECUTE, 0, b"")
         life.connections[0].answer(0, VOID_BODY, flags=2)
         assert request.calls == [
             ("other answer", RESULT, 0, b"\x00\x00\x00\x02rows"),
@@ -507,7 +507,7 @@ class TestRequest:
         class Decoding(Message):
             decodes = True
 
-        request = life.request(payload=Decoding())
+        request = life.request(request_body=Decoding())
         request.start()
         life.connections[0].answer(0)
         assert request.calls == [("other answer", RESULT, 0, VOID_BODY)]
@@ -516,11 +516,11 @@ class TestRequest:
         request = life.request()
         request.start()
         request.cancel()
-        exchange = life.connections[0].exchange
-        assert (exchange.orphans, exchange.in_flight) == (1, 1)
+        streams = life.connections[0].streams
+        assert (streams.orphans, streams.in_flight) == (1, 1)
         assert life.done == [request]
         life.connections[0].answer(0)
-        assert (exchange.orphans, exchange.in_flight) == (0, 0)
+        assert (streams.orphans, streams.in_flight) == (0, 0)
         assert life.done == [request]
 
     def test_whoever_wants_them_is_told_of_latencies(self, life: Life) -> None:
@@ -556,66 +556,66 @@ class TestRequest:
         request = life.request()
         request.start()
         error = ConnectionException("gone")
-        (attempt,) = life.connections[0].exchange.take_all()
+        (attempt,) = life.connections[0].streams.take_all()
         attempt.on_connection_lost(life.connections[0], error)
         assert request.calls == [("failed", error)]
 
 
 class TestExecutePayload:
-    """`ExecutePayload` has the base of the implementation that is in use; both bases make the same
+    """`ExecuteBody` has the base of the implementation that is in use; both bases make the same
     bytes elsewhere.
     """
 
     def test_it_is_rendered_once_for_a_dialect(self) -> None:
         prepared = Prepared()
-        payload = payload_of(prepared, page_size=10)
-        payload.prerender(4)
-        body = payload.body
-        connection: Any = SimpleNamespace(dialect=4, version=4)
-        assert payload.render(connection) == (EXECUTE, 0, body)
-        assert payload.render(connection)[2] is body
-        assert payload.size == len(body or b"")
+        request_body = body_of(prepared, page_size=10)
+        request_body.prerender(4)
+        body = request_body.body
+        connection: Any = SimpleNamespace(wire_format=4, version=4)
+        assert request_body.render(connection) == (EXECUTE, 0, body)
+        assert request_body.render(connection)[2] is body
+        assert request_body.size == len(body or b"")
 
     def test_another_id_or_other_columns_render_it_anew(self) -> None:
         prepared = Prepared()
-        payload = payload_of(prepared)
-        connection: Any = SimpleNamespace(dialect=4, version=4)
-        first = payload.render(connection)[2]
+        request_body = body_of(prepared)
+        connection: Any = SimpleNamespace(wire_format=4, version=4)
+        first = request_body.render(connection)[2]
         prepared.query_id = b"other"
-        second = payload.render(connection)[2]
+        second = request_body.render(connection)[2]
         assert first != second
         metadata = object()
         prepared.result_metadata_and_id = (metadata, None)
-        payload.render(connection)
-        assert payload.cached_metadata() is metadata
+        request_body.render(connection)
+        assert request_body.cached_metadata() is metadata
 
     def test_another_consistency_level_renders_it_anew(self) -> None:
-        payload = payload_of(Prepared())
-        connection: Any = SimpleNamespace(dialect=4, version=4)
-        first = payload.render(connection)[2]
-        payload.set_consistency(1)
-        assert payload.render(connection)[2] is first
-        payload.set_consistency(6)
-        assert payload.render(connection)[2] != first
+        request_body = body_of(Prepared())
+        connection: Any = SimpleNamespace(wire_format=4, version=4)
+        first = request_body.render(connection)[2]
+        request_body.set_consistency(1)
+        assert request_body.render(connection)[2] is first
+        request_body.set_consistency(6)
+        assert request_body.render(connection)[2] != first
 
     def test_metadata_is_left_out_where_its_id_travels(self) -> None:
         prepared = Prepared()
         prepared.result_metadata_and_id = ((1, 2), b"metadata id")
-        payload = payload_of(prepared)
-        v5: Any = SimpleNamespace(dialect=5 | 0x100, version=5)
-        assert b"metadata id" in payload.render(v5)[2]
-        assert payload.skip_metadata
-        v4: Any = SimpleNamespace(dialect=4, version=4)
-        assert b"metadata id" not in payload.render(v4)[2]
-        assert not payload.skip_metadata
+        request_body = body_of(prepared)
+        v5: Any = SimpleNamespace(wire_format=5 | 0x100, version=5)
+        assert b"metadata id" in request_body.render(v5)[2]
+        assert request_body.skip_metadata
+        v4: Any = SimpleNamespace(wire_format=4, version=4)
+        assert b"metadata id" not in request_body.render(v4)[2]
+        assert not request_body.skip_metadata
 
 
-@pytest.mark.parametrize("dialect", [3, 4, 5 | 0x100])
+@pytest.mark.parametrize("wire_format", [3, 4, 5 | 0x100])
 @pytest.mark.parametrize("page_size", [None, 0, 5000])
 @pytest.mark.parametrize("timestamp", [None, -1, 2**62])
 @pytest.mark.parametrize("paging_state", [None, b"state"])
 def test_both_bases_render_the_same(
-    dialect: int,
+    wire_format: int,
     page_size: int | None,
     timestamp: int | None,
     paging_state: bytes | None,
@@ -623,14 +623,14 @@ def test_both_bases_render_the_same(
 ) -> None:
     bodies = []
     for implementation in ("python", "c"):
-        base: Any = _impl.twin("exchange", implementation).ExecuteBase
+        base: Any = _impl.twin("flight", implementation).ExecuteBodyBase
         prepared = Prepared()
         prepared.result_metadata_and_id = ((1,), b"m" * 16)
-        payload = base(
+        request_body = base(
             prepared, False, None, 10, [b"value", None], page_size, paging_state, 8, timestamp
         )
-        payload.prerender(dialect)
-        bodies.append((payload.body, bool(payload.skip_metadata)))
+        request_body.prerender(wire_format)
+        bodies.append((request_body.body, bool(request_body.skip_metadata)))
     assert bodies[0] == bodies[1]
 
 
@@ -660,22 +660,22 @@ class TestBoundRequest:
             **changes,
         }
         vars(session).update(given.pop("session", {}))
-        payload_class: Any = type("Payload", (twins.exchange.ExecuteBase,), {"decodes": False})
-        return twins.exchange.bound_request(
-            twins.exchange.RequestBase, payload_class, session, Session(twins), statement, statement, given["profile"], False,
+        body_class: Any = type("RequestBody", (twins.flight.ExecuteBodyBase,), {"decodes": False})
+        return twins.flight.bound_request(
+            twins.flight.RequestBase, body_class, session, Session(twins), statement, statement, given["profile"], False,
             given["custom_payload"], given["timeout"], given["paging_state"], print, given["host"],
         )  # fmt: skip
 
     def test_what_nobody_sets_is_the_profile_s_and_the_session_s(self, twins: Twins) -> None:
         statement = Statement()
-        statement.fetch_size = _impl.twin("exchange", "python").FETCH_SIZE_UNSET
+        statement.fetch_size = _impl.twin("flight", "python").FETCH_SIZE_UNSET
         request = self.made(twins, statement)
-        payload = request.payload
+        request_body = request.request_body
         assert (
-            payload.consistency,
-            payload.serial_consistency,
-            payload.page_size,
-            payload.timestamp,
+            request_body.consistency,
+            request_body.serial_consistency,
+            request_body.page_size,
+            request_body.timestamp,
         ) == (10, 8, 5, 77)
         assert (request.policy, request.retry_policy, request.speculative_policy) == (
             "policy",
@@ -694,7 +694,7 @@ class TestBoundRequest:
             False,
             0,
         )
-        assert payload.body is not None
+        assert request_body.body is not None
 
     def test_what_the_statement_sets_comes_first(self, twins: Twins) -> None:
         statement: Any = Statement()
@@ -705,20 +705,28 @@ class TestBoundRequest:
         )
         statement.vector_type, statement.custom_payload = "array", {"k": b"v"}
         request = self.made(twins, statement, paging_state=b"p", host="host", timeout=None)
-        payload = request.payload
-        assert (payload.consistency, payload.serial_consistency, payload.page_size) == (1, 9, 100)
-        assert (payload.custom_payload, payload.paging_state) == ({"k": b"v"}, b"p")
+        request_body = request.request_body
+        assert (
+            request_body.consistency,
+            request_body.serial_consistency,
+            request_body.page_size,
+        ) == (1, 9, 100)
+        assert (request_body.custom_payload, request_body.paging_state) == ({"k": b"v"}, b"p")
         assert (request.retry_policy, request.vector_type, request.target_host, request.timeout) == (
             "own", "array", "host", None,
         )  # fmt: skip
 
     def test_no_timestamp_where_none_is_wanted(self, twins: Twins) -> None:
         assert (
-            self.made(twins, Statement(), session={"use_client_timestamp": False}).payload.timestamp
+            self.made(
+                twins, Statement(), session={"use_client_timestamp": False}
+            ).request_body.timestamp
             is None
         )
         assert (
-            self.made(twins, Statement(), session={"timestamp_generator": None}).payload.timestamp
+            self.made(
+                twins, Statement(), session={"timestamp_generator": None}
+            ).request_body.timestamp
             is None
         )
 
