@@ -9,6 +9,7 @@ from cassandra._accel.slots cimport slot_in, slot_value
 
 from cassandra.query.bound import BoundStatement as _BoundStatementClass
 from cassandra.query.bound import name_statement as _name_statement
+from cassandra.query.settings import SETTINGS as _statement_settings
 
 cdef extern from "objects.h":
     void turbocql_slot_set(object, Py_ssize_t, object) noexcept
@@ -19,12 +20,10 @@ cdef enum:
 
 cdef type _BoundStatement = _BoundStatementClass
 cdef object _new = object.__new__
-cdef tuple _from = (
-    "retry_policy", "consistency_level", "fetch_size", "table_keyspace", "custom_payload", "is_idempotent", "table", "vector_type",
-)
-cdef tuple _to = (
-    "retry_policy", "consistency_level", "fetch_size", "keyspace", "custom_payload", "is_idempotent", "table", "vector_type",
-)
+cdef tuple _from = (*_statement_settings, "table_keyspace", "table")
+cdef tuple _to = (*_statement_settings, "keyspace", "table")
+if len(_to) != SETTINGS:
+    raise ImportError(f"binding.pyx has places for {SETTINGS} settings of a statement, which has {len(_to)}")
 cdef Py_ssize_t _TO[SETTINGS]
 cdef Py_ssize_t _PREPARED = slot_in(_BoundStatement, "prepared_statement")
 cdef Py_ssize_t _BLOCK = slot_in(_BoundStatement, "block")

@@ -29,9 +29,9 @@ from cassandra.protocol.extras import check_payload as _check_payload
 from cassandra.protocol.messages.results import VOID_RESULT as _VOID_RESULT, ResultMessage as _ResultMessage_class
 from cassandra.query.bound import BoundStatement as _BoundStatement_class
 from cassandra.query.prepared import PreparedStatement as _PreparedStatement_class
-from cassandra.query.statement import FETCH_SIZE_UNSET as _FETCH_SIZE_UNSET
+from cassandra.query.settings import FETCH_SIZE_UNSET as _FETCH_SIZE_UNSET, NOT_SET as _NOT_SET
 
-__all__ = ["METADATA_IDS", "WRITE_HIGH_WATER", "Attempt", "StreamTable", "ExecuteBodyBase", "RequestBase", "TimerWheel", "bound_request", "first_with_room"]
+__all__ = ["METADATA_IDS", "WRITE_HIGH_WATER", "Attempt", "StreamTable", "ExecuteBodyBase", "RequestBase", "TimerWheel", "bound_request", "first_with_room", "request_for", "resolve"]
 
 log = logging.getLogger("cassandra.connection")
 
@@ -39,6 +39,7 @@ WRITE_HIGH_WATER = 1 << 20
 METADATA_IDS = 0x100
 
 cdef object _fetch_size_unset = _FETCH_SIZE_UNSET
+cdef object _not_set = _NOT_SET
 cdef object _NoSpeculation = _NoSpeculativeExecutionPolicy
 cdef object _monotonic = _monotonic_clock
 cdef object _ResultMessage = _ResultMessage_class
@@ -178,29 +179,11 @@ cdef class ExecuteBodyBase:
     cdef readonly tuple result
     cdef object _query_id
 
-    def __init__(
-        self,
-        prepared,
-        tracing,
-        custom_payload,
-        consistency,
-        values,
-        page_size,
-        paging_state,
-        serial_consistency,
-        timestamp,
-    ):
+    def __init__(self, prepared, values):
         self.prepared = prepared
-        if custom_payload is not None:
-            _check_payload(custom_payload)
-        self.tracing = tracing
-        self.custom_payload = custom_payload
-        self.consistency = consistency
         self.values = values
-        self.page_size = page_size
-        self.paging_state = paging_state
-        self.serial_consistency = serial_consistency
-        self.timestamp = timestamp
+        self.tracing = False
+        self.consistency = 0
         self.result = exact_pair(prepared.result_metadata_and_id, "result_metadata_and_id")
 
     def prerender(self, wire_format):
@@ -293,32 +276,30 @@ cdef class RequestBase:
     cdef public object _timer_slot
     cdef public Py_ssize_t _waits
 
-    def __init__(
-        self,
-        session,
-        statement,
-        request_body,
-        policy,
-        retry_policy,
-        speculative_policy,
-        timeout,
-        on_done,
-        target_host=None,
-        vector_type="list",
-    ):
+    def __init__(self, session, statement, request_body, on_done):
         self.session = session
         self.statement = statement
         self.request_body = request_body
-        self.policy = policy
-        self.retry_policy = retry_policy
-        self.speculative_policy = speculative_policy
-        self.timeout = timeout
         self.on_done = on_done
-        self.target_host = target_host
-        self.vector_type = vector_type
+        self.vector_type = "list"
         self.attempts = []
         self.errors = {}
         self._timer_slot = -1
+
+    def again(self, request_class, on_done):
+        """Make a request that asks for the same once more, for another page say."""
+        cdef RequestBase request = <RequestBase?> request_class(self.session, self.statement, self.request_body, on_done)
+        request.policy = self.policy
+        request.retry_policy = self.retry_policy
+        request.speculative_policy = self.speculative_policy
+        request.timeout = self.timeout
+        request.target_host = self.target_host
+        request.vector_type = self.vector_type
+        return request
+
+    def columns_as_wanted(self, metadata):
+        """Return the result metadata that reads vectors as the request wants them."""
+        return metadata.with_vectors(self.vector_type) if self.vector_type != "list" else metadata
 
     # -- of the subclass ----------------------------------------------------------------------------------------------
 
@@ -526,66 +507,104 @@ cdef class RequestBase:
         return message
 
 
-def bound_request(
-    request_class,
-    body_class,
-    session,
-    engine,
-    statement,
-    target,
-    profile,
-    trace,
-    custom_payload,
-    timeout,
-    paging_state,
-    on_done,
-    host,
-):
-    """The request for the bound statement `statement`, rendered in the calling thread (see the Python twin)."""
-    cdef RequestBase request
-    cdef ExecuteBodyBase request_body
-    cdef type body_type = body_class
-    cdef type request_type = request_class
-    # Of a bound statement that is no subclass's, what stands in its slots.
-    cdef bint plain = type(statement) is _BoundStatement
-    request_body = <ExecuteBodyBase?> body_type.__new__(body_type)
-    request_body.prepared = _setting(statement, plain, _PREPARED, "prepared_statement")
-    request_body.tracing = trace
-    request_body.custom_payload = custom_payload or _setting(statement, plain, _CUSTOM_PAYLOAD, "custom_payload")
-    if request_body.custom_payload is not None:
-        _check_payload(request_body.custom_payload)
-    request_body.consistency = _setting(statement, plain, _CONSISTENCY, "consistency_level")
-    if request_body.consistency is None:
-        request_body.consistency = profile.consistency_level
-    request_body.values = _setting(statement, plain, _BLOCK, "block")
-    request_body.page_size = _setting(statement, plain, _FETCH_SIZE, "fetch_size")
-    if request_body.page_size is _fetch_size_unset:
-        request_body.page_size = session.default_fetch_size
-    request_body.paging_state = paging_state
-    request_body.serial_consistency = _setting(statement, plain, _SERIAL, "serial_consistency_level")
-    if request_body.serial_consistency is None:
-        request_body.serial_consistency = profile.serial_consistency_level
+cdef object _level(statement, bint plain, profile):
+    level = _setting(statement, plain, _CONSISTENCY, "consistency_level")
+    return profile.consistency_level if level is None else level
+
+
+cdef object _serial_level(statement, bint plain, profile):
+    # Of a statement that is no bound one, the property: its slot is that of another class.
+    level = slot_value(statement, _SERIAL, "serial_consistency_level") if plain else statement.serial_consistency_level
+    return profile.serial_consistency_level if level is None else level
+
+
+cdef object _page_size(statement, bint plain, session):
+    size = _setting(statement, plain, _FETCH_SIZE, "fetch_size")
+    return session.default_fetch_size if size is _fetch_size_unset else size
+
+
+cdef object _timestamp(session):
     generator = session.timestamp_generator
-    if generator is not None and session.use_client_timestamp:
-        request_body.timestamp = generator()
-    request_body._prerender(engine.core.wire_format)
+    return generator() if generator is not None and session.use_client_timestamp else None
+
+
+cdef object _payload(statement, bint plain, options):
+    payload = options.custom_payload or _setting(statement, plain, _CUSTOM_PAYLOAD, "custom_payload")
+    if payload is not None:
+        _check_payload(payload)
+    return payload
+
+
+def resolve(body, session, statement, options):
+    """Give a request body the parameters that call, statement, profile and session say (see the Python twin)."""
+    _resolve(body, session, statement, options)
+
+
+cdef int _resolve(body, session, statement, options) except -1:
+    cdef ExecuteBodyBase execute
+    cdef bint plain = type(statement) is _BoundStatement
+    profile = options.profile
+    if isinstance(body, ExecuteBodyBase):
+        execute = <ExecuteBodyBase> body
+        execute.consistency = _level(statement, plain, profile)
+        execute.serial_consistency = _serial_level(statement, plain, profile)
+        execute.page_size = _page_size(statement, plain, session)
+        execute.paging_state = options.paging_state
+        execute.timestamp = _timestamp(session)
+        execute.tracing = options.trace
+        execute.custom_payload = _payload(statement, plain, options)
+        return 0
+    body.consistency = _level(statement, plain, profile)
+    body.serial_consistency = _serial_level(statement, plain, profile)
+    body.page_size = _page_size(statement, plain, session)
+    body.paging_state = options.paging_state
+    body.timestamp = _timestamp(session)
+    body.tracing = options.trace
+    body.custom_payload = _payload(statement, plain, options)
+    return 0
+
+
+def request_for(request_class, body, session, statement, target, options, on_done):
+    """Make the request that sends `body`, with the policies and the timeout that count for it (see the Python twin)."""
+    return _request_for(request_class, body, session, statement, target, options, on_done)
+
+
+cdef RequestBase _request_for(request_class, body, session, statement, target, options, on_done):
+    cdef RequestBase request
+    cdef type request_type = <type?> request_class
+    cdef bint plain = type(statement) is _BoundStatement
+    profile = options.profile
     request = <RequestBase?> request_type.__new__(request_type)
-    request.session = engine
+    request.session = session._engine
     request.statement = target
-    request.request_body = request_body
+    request.request_body = body
     request.policy = profile.load_balancing_policy
     request.retry_policy = _setting(statement, plain, _RETRY, "retry_policy") or profile.retry_policy
     speculation = profile.speculative_execution_policy
     if type(speculation) is not _NoSpeculation:
         request.speculative_policy = speculation
-    request.timeout = timeout
+    timeout = options.timeout
+    request.timeout = profile.request_timeout if timeout is _not_set else timeout
     request.on_done = on_done
-    request.target_host = host
+    request.target_host = options.host
     request.vector_type = _setting(statement, plain, _VECTOR_TYPE, "vector_type") or session.default_vector_type
     request.attempts = []
     request.errors = {}
     request._timer_slot = -1
     return request
+
+
+def bound_request(request_class, body_class, session, statement, target, options, on_done):
+    """Make the request for a bound statement, rendered in the calling thread (see the Python twin)."""
+    cdef ExecuteBodyBase body
+    cdef type body_type = <type?> body_class
+    cdef bint plain = type(statement) is _BoundStatement
+    body = <ExecuteBodyBase?> body_type.__new__(body_type)
+    body.prepared = _setting(statement, plain, _PREPARED, "prepared_statement")
+    body.values = _setting(statement, plain, _BLOCK, "block")
+    _resolve(body, session, statement, options)
+    body._prerender(session._engine.core.wire_format)
+    return _request_for(request_class, body, session, statement, target, options, on_done)
 
 
 cdef bint _is_void(bytes body) noexcept:

@@ -7,13 +7,14 @@ from collections.abc import Awaitable
 from typing import Any
 
 from cassandra.aio.session import Session
-from cassandra.client.configuration import NOT_SET, ClusterBase
-from cassandra.client.execution import check_keyspace
+from cassandra.client.checks import check_keyspace
+from cassandra.client.configuration import ClusterBase
 from cassandra.client.schema_calls import SchemaCalls
 from cassandra.engine.core import Core
 from cassandra.engine.schema.targets import Target
 from cassandra.engine.waiting import outcome_of
 from cassandra.errors import ConnectionException, ConnectionShutdown
+from cassandra.query.settings import NOT_SET
 
 __all__ = ["Cluster"]
 

@@ -10,18 +10,14 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from cassandra.aio.concurrent import execute_concurrent
 from cassandra.aio.result import ResultSet
-from cassandra.client.configuration import NOT_SET
-from cassandra.client.execution import (
-    Parameters,
-    SessionBase,
-    check_keyspace,
-    list_of_queries,
-    typed_factory,
-)
+from cassandra.client.checks import check_keyspace, list_of_queries, typed_factory
+from cassandra.client.requests import Parameters
+from cassandra.client.session import SessionBase
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.engine.request import Request
 from cassandra.engine.schema.agreement import SchemaAgreementScope
 from cassandra.query.prepared import PreparedStatement
+from cassandra.query.settings import NOT_SET
 
 if TYPE_CHECKING:
     from cassandra.aio.cluster import Cluster
@@ -145,19 +141,12 @@ class Session(SessionBase):
         """
         factory = None if row_type is None else typed_factory(row_type)
         future = ResultFuture(loop=self._loop)
-        request, profile = self._request(
-            query,
-            parameters,
-            trace,
-            custom_payload,
-            timeout,
-            execution_profile,
-            paging_state,
-            host,
-            future.complete,
+        options = self._options(
+            timeout, trace, custom_payload, execution_profile, paging_state, host
         )
+        request = self._request(query, parameters, options, future.complete)
         future.request = request
-        future.row_factory = profile.row_factory if factory is None else factory
+        future.row_factory = options.profile.row_factory if factory is None else factory
         future.session = self
         if self._request_init_listeners:
             for listener, args, kwargs in self._request_init_listeners:

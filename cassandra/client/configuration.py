@@ -26,14 +26,13 @@ from cassandra.policies.reconnection import ExponentialReconnectionPolicy
 from cassandra.policies.retry import RetryPolicy
 from cassandra.policies.translation import IdentityTranslator
 from cassandra.protocol.compression import available_compressions
+from cassandra.query.settings import NOT_SET
 from cassandra.timestamps import MonotonicTimestampGenerator
 from cassandra.versions import ProtocolVersion
 
 if TYPE_CHECKING:
     from cassandra.engine.core import Core
     from cassandra.metrics import Metrics
-
-NOT_SET: Any = object()
 
 
 class ConfigMode(enum.Enum):

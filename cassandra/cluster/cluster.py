@@ -11,8 +11,8 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from cassandra._forks import renew_in_child
-from cassandra.client.configuration import NOT_SET, ClusterBase
-from cassandra.client.execution import check_keyspace
+from cassandra.client.checks import check_keyspace
+from cassandra.client.configuration import ClusterBase
 from cassandra.client.schema_calls import SchemaCalls
 from cassandra.cluster.session import Session
 from cassandra.engine.core import Core
@@ -20,6 +20,7 @@ from cassandra.engine.loop import Inbox, LoopThread
 from cassandra.engine.patched import refuse_green_threads
 from cassandra.engine.schema.targets import Target
 from cassandra.errors import ConnectionException, ConnectionShutdown
+from cassandra.query.settings import NOT_SET
 
 __all__ = ["Cluster"]
 

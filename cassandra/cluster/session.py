@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from cassandra.client.configuration import NOT_SET
-from cassandra.client.execution import (
-    Parameters,
-    SessionBase,
-    check_keyspace,
-    list_of_queries,
-    message_of,
-    typed_factory,
-)
+from cassandra.client.checks import check_keyspace, list_of_queries, typed_factory
+from cassandra.client.messages import message_of
+from cassandra.client.requests import Parameters
+from cassandra.client.session import SessionBase
 from cassandra.cluster.response_future import ResponseFuture
 from cassandra.cluster.result_set import ResultSet
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
@@ -21,6 +16,7 @@ from cassandra.engine.request import Request
 from cassandra.engine.request_bodies import MessageBody
 from cassandra.engine.schema.agreement import SchemaAgreementScope
 from cassandra.query.prepared import PreparedStatement
+from cassandra.query.settings import NOT_SET, CallOptions
 
 if TYPE_CHECKING:
     from cassandra.cluster.cluster import Cluster
@@ -141,18 +137,11 @@ class Session(SessionBase):
             raise NotImplementedError(
                 "execute_as is DataStax Enterprise's proxy execution, which is not supported"
             )
-        return self._submit(
-            ResponseFuture(self, query, self._default_profile.row_factory),
-            query,
-            parameters,
-            trace,
-            custom_payload,
-            timeout,
-            execution_profile,
-            paging_state,
-            host,
-            row_type,
+        options = self._options(
+            timeout, trace, custom_payload, execution_profile, paging_state, host
         )
+        future = ResponseFuture(self, query, options.profile.row_factory)
+        return self._submit(future, query, parameters, options, row_type)
 
     def submit_watched(
         self,
@@ -166,36 +155,25 @@ class Session(SessionBase):
         """`execute_async` for who wants no future until it is over: ``watcher(future, argument)``
         is called then, in the engine's thread.
         """
-        future = ResponseFuture(self, query, self._default_profile.row_factory, (watcher, argument))
-        profile = EXEC_PROFILE_DEFAULT if execution_profile is None else execution_profile
-        self._submit(future, query, parameters, False, None, NOT_SET, profile, None, None, row_type)
+        options = (
+            self._default_options
+            if execution_profile is None
+            else self._options(NOT_SET, False, None, execution_profile, None, None)
+        )
+        future = ResponseFuture(self, query, options.profile.row_factory, (watcher, argument))
+        self._submit(future, query, parameters, options, row_type)
 
     def _submit(
         self,
         future: ResponseFuture,
         query: Any,
         parameters: Parameters,
-        trace: bool,
-        custom_payload: Mapping[str, bytes | None] | None,
-        timeout: Any,
-        execution_profile: Any,
-        paging_state: bytes | None,
-        host: Any,
+        options: CallOptions,
         row_type: Any,
     ) -> ResponseFuture:
-        factory = None if row_type is None else typed_factory(row_type)
-        request, profile = self._request(
-            query,
-            parameters,
-            trace,
-            custom_payload,
-            timeout,
-            execution_profile,
-            paging_state,
-            host,
-            future.complete,
-        )
-        future.row_factory = profile.row_factory if factory is None else factory
+        if row_type is not None:
+            future.row_factory = typed_factory(row_type)
+        request = self._request(query, parameters, options, future.complete)
         future.query = request.statement
         future.watch(request)
         if self._request_init_listeners:

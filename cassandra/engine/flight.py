@@ -29,7 +29,7 @@ from cassandra.protocol.messages.results import VOID_BODY, VOID_RESULT, rows_res
 from cassandra.protocol.opcodes import EXECUTE, RESULT
 from cassandra.protocol.params import QueryParams
 from cassandra.protocol.streams import MAX_STREAMS, StreamIds
-from cassandra.query.statement import FETCH_SIZE_UNSET
+from cassandra.query.settings import FETCH_SIZE_UNSET, NOT_SET, CallOptions
 
 __all__ = [
     "METADATA_IDS",
@@ -41,6 +41,8 @@ __all__ = [
     "TimerWheel",
     "bound_request",
     "first_with_room",
+    "request_for",
+    "resolve",
 ]
 
 log = logging.getLogger("cassandra.connection")
@@ -351,30 +353,17 @@ class ExecuteBodyBase(QueryParams):
         "tracing",
     )
 
-    def __init__(
-        self,
-        prepared: Any,
-        tracing: bool,
-        custom_payload: Mapping[str, bytes | None] | None,
-        consistency: int,
-        values: Any,
-        page_size: int | None,
-        paging_state: bytes | None,
-        serial_consistency: int | None,
-        timestamp: int | None,
-    ) -> None:
-        # Not through QueryParams.__init__: a request's parameters are written once.
+    def __init__(self, prepared: Any, values: Any) -> None:
+        # Not through QueryParams.__init__: `resolve` writes the rest of a request's parameters.
         self.prepared = prepared
-        if custom_payload is not None:
-            check_payload(custom_payload)
-        self.tracing = tracing
-        self.custom_payload = custom_payload
-        self.consistency = consistency
         self.values = values
-        self.page_size = page_size
-        self.paging_state = paging_state
-        self.serial_consistency = serial_consistency
-        self.timestamp = timestamp
+        self.tracing = False
+        self.custom_payload: Mapping[str, bytes | None] | None = None
+        self.consistency = 0
+        self.page_size = None
+        self.paging_state = None
+        self.serial_consistency = None
+        self.timestamp = None
         self.keyspace = None
         self.value_names = None
         self.skip_metadata = False
@@ -473,28 +462,18 @@ class RequestBase:
     )
 
     def __init__(
-        self,
-        session: Any,
-        statement: Any,
-        request_body: Any,
-        policy: Any,
-        retry_policy: Any,
-        speculative_policy: Any,
-        timeout: float | None,
-        on_done: Callable[[Any], None],
-        target_host: Any = None,
-        vector_type: str = "list",
+        self, session: Any, statement: Any, request_body: Any, on_done: Callable[[Any], None]
     ) -> None:
         self.session = session
         self.statement = statement
         self.request_body = request_body
-        self.policy = policy
-        self.retry_policy = retry_policy
-        self.speculative_policy = speculative_policy
-        self.timeout = timeout
         self.on_done = on_done
-        self.target_host = target_host
-        self.vector_type = vector_type
+        self.policy: Any = None
+        self.retry_policy: Any = None
+        self.speculative_policy: Any = None
+        self.timeout: float | None = None
+        self.target_host: Any = None
+        self.vector_type = "list"
         self.attempts: list[Attempt] = []
         self.errors: dict[Any, Any] = {}
         self.retries = 0
@@ -510,6 +489,21 @@ class RequestBase:
         # preparing again, delayed retries, waiting for room: of what comes back without an attempt
         # under way
         self._waits = 0
+
+    def again(self, request_class: type[RequestBase], on_done: Callable[[Any], None]) -> Any:
+        """Make a request that asks for the same once more, for another page say."""
+        request = request_class(self.session, self.statement, self.request_body, on_done)
+        request.policy = self.policy
+        request.retry_policy = self.retry_policy
+        request.speculative_policy = self.speculative_policy
+        request.timeout = self.timeout
+        request.target_host = self.target_host
+        request.vector_type = self.vector_type
+        return request
+
+    def columns_as_wanted(self, metadata: Any) -> Any:
+        """Return the result metadata that reads vectors as the request wants them."""
+        return metadata.with_vectors(self.vector_type) if self.vector_type != "list" else metadata
 
     # -- of the subclass ---------------------------------------------------------------------------
 
@@ -669,63 +663,82 @@ class RequestBase:
         return rows_result(metadata.with_vectors(self.vector_type), body, pos)
 
 
+def resolve(body: Any, session: Any, statement: Any, options: CallOptions) -> None:
+    """Give a request body the parameters that call, statement, profile and session say.
+
+    Here and in `request_for` is decided which of these four counts, and nowhere else.
+
+    :param body: an `ExecuteBodyBase`, or another request body.
+    :param session: the face's session, not the engine's.
+    """
+    profile = options.profile
+    level = statement.consistency_level
+    body.consistency = profile.consistency_level if level is None else level
+    serial_level = statement.serial_consistency_level
+    body.serial_consistency = (
+        profile.serial_consistency_level if serial_level is None else serial_level
+    )
+    fetch_size = statement.fetch_size
+    body.page_size = session.default_fetch_size if fetch_size is FETCH_SIZE_UNSET else fetch_size
+    body.paging_state = options.paging_state
+    # Drawn once for the request, never for each attempt: a retry is the same write.
+    generator = session.timestamp_generator
+    body.timestamp = generator() if generator is not None and session.use_client_timestamp else None
+    body.tracing = options.trace
+    payload = options.custom_payload or statement.custom_payload
+    if payload is not None:
+        check_payload(payload)
+    body.custom_payload = payload
+
+
+def request_for(
+    request_class: type[RequestBase],
+    body: Any,
+    session: Any,
+    statement: Any,
+    target: Any,
+    options: CallOptions,
+    on_done: Callable[[Any], None],
+) -> Any:
+    """Make the request that sends `body`, with the policies and the timeout that count for it.
+
+    :param statement: what is sent.
+    :param target: the statement as policies see it.
+    """
+    profile = options.profile
+    request = request_class(session._engine, target, body, on_done)
+    request.policy = profile.load_balancing_policy
+    request.retry_policy = statement.retry_policy or profile.retry_policy
+    speculation = profile.speculative_execution_policy
+    if type(speculation) is not NoSpeculativeExecutionPolicy:
+        request.speculative_policy = speculation
+    timeout = options.timeout
+    request.timeout = profile.request_timeout if timeout is NOT_SET else timeout
+    request.target_host = options.host
+    request.vector_type = statement.vector_type or session.default_vector_type
+    return request
+
+
 def bound_request(
     request_class: type[RequestBase],
     body_class: type[ExecuteBodyBase],
     session: Any,
-    engine: Any,
     statement: Any,
     target: Any,
-    profile: Any,
-    trace: bool,
-    custom_payload: Mapping[str, bytes | None] | None,
-    timeout: float | None,
-    paging_state: bytes | None,
+    options: CallOptions,
     on_done: Callable[[Any], None],
-    host: Any,
 ) -> Any:
-    """The request for the bound statement `statement`, rendered in the calling thread.
+    """Make the request for a bound statement, rendered in the calling thread.
 
-    session: whose settings count where neither the statement nor the `profile` has one. target:
-    what policies see of the statement. The classes are those of the request and of its request_body,
-    which must not have an ``__init__`` of their own.
+    The usual way through `resolve` and `request_for`, in one call.
+
+    :param body_class: must not have an ``__init__`` of its own, nor must `request_class`: the
+        compiled twin does not call it.
     """
-    generator = session.timestamp_generator
-    timestamp = generator() if generator is not None and session.use_client_timestamp else None
-    level = statement.consistency_level
-    if level is None:
-        level = profile.consistency_level
-    serial_level = statement.serial_consistency_level
-    if serial_level is None:
-        serial_level = profile.serial_consistency_level
-    fetch_size = statement.fetch_size
-    if fetch_size is FETCH_SIZE_UNSET:
-        fetch_size = session.default_fetch_size
-    request_body = body_class(
-        statement.prepared_statement,
-        trace,
-        custom_payload or statement.custom_payload,
-        level,
-        statement.block,
-        fetch_size,
-        paging_state,
-        serial_level,
-        timestamp,
-    )
-    request_body.prerender(engine.core.wire_format)
-    speculation = profile.speculative_execution_policy
-    return request_class(
-        engine,
-        target,
-        request_body,
-        profile.load_balancing_policy,
-        statement.retry_policy or profile.retry_policy,
-        None if type(speculation) is NoSpeculativeExecutionPolicy else speculation,
-        timeout,
-        on_done,
-        host,
-        statement.vector_type or session.default_vector_type,
-    )
+    body = body_class(statement.prepared_statement, statement.block)
+    resolve(body, session, statement, options)
+    body.prerender(session._engine.core.wire_format)
+    return request_for(request_class, body, session, statement, target, options, on_done)
 
 
 def _over(request: Any) -> None:

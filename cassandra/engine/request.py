@@ -66,18 +66,8 @@ class Request(RequestBase):
     def for_page(self, paging_state: bytes, on_done: Callable[[Request], None]) -> Request:
         """A request for another page of the same execution."""
         self.request_body.set_paging_state(paging_state)
-        return Request(
-            self.session,
-            self.statement,
-            self.request_body,
-            self.policy,
-            self.retry_policy,
-            self.speculative_policy,
-            self.timeout,
-            on_done,
-            self.target_host,
-            self.vector_type,
-        )
+        following: Request = self.again(Request, on_done)
+        return following
 
     def on_timeout(self) -> None:
         """The deadline of the whole request has passed."""

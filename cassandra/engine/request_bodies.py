@@ -121,18 +121,10 @@ class RequestBody(BodyMethods, QueryParams):
 
     __slots__ = ("_wire_format", "body", "custom_payload", "tracing")
 
-    def __init__(
-        self,
-        tracing: bool,
-        custom_payload: Mapping[str, bytes | None] | None,
-        consistency: int = 0,
-        **params: Any,
-    ) -> None:
-        QueryParams.__init__(self, consistency, **params)
-        if custom_payload is not None:
-            check_payload(custom_payload)
-        self.tracing = tracing
-        self.custom_payload = custom_payload
+    def __init__(self, keyspace: str | None = None) -> None:
+        QueryParams.__init__(self, 0, keyspace=keyspace)  # `flight.resolve` gives it the rest
+        self.tracing = False
+        self.custom_payload: Mapping[str, bytes | None] | None = None
         self.body: bytes | None = None
         self._wire_format = 0  # that body is rendered in; 0 for none
 
@@ -167,8 +159,8 @@ class QueryBody(RequestBody):
     __slots__ = ("query",)
     opcode = QUERY
 
-    def __init__(self, query: str, tracing: bool, custom_payload: Any, **params: Any) -> None:
-        super().__init__(tracing, custom_payload, **params)
+    def __init__(self, query: str, keyspace: str | None = None) -> None:
+        super().__init__(keyspace)
         self.query = query
 
     def _render(self, version: int) -> bytes:
@@ -233,11 +225,9 @@ class BatchBody(RequestBody):
         self,
         batch_type: int,
         statements: Sequence[tuple[PreparedStatement | None, Any]],
-        tracing: bool,
-        custom_payload: Any,
-        **params: Any,
+        keyspace: str | None = None,
     ) -> None:
-        super().__init__(tracing, custom_payload, **params)
+        super().__init__(keyspace)
         self.batch_type = batch_type
         self.statements = statements
         self._ids: list[bytes] = []
@@ -306,7 +296,10 @@ class PrepareBody(RequestBody):
     def __init__(
         self, query: str, keyspace: str | None, custom_payload: Mapping[str, bytes | None] | None
     ) -> None:
-        super().__init__(False, custom_payload, keyspace=keyspace)
+        super().__init__(keyspace)
+        if custom_payload is not None:
+            check_payload(custom_payload)
+        self.custom_payload = custom_payload
         self.query = query
 
     def _render(self, version: int) -> bytes:
@@ -328,7 +321,10 @@ class MessageBody(RequestBody):
     def __init__(
         self, message: Any, handler: Any, inner: RequestBody | ExecuteBody, decodes: bool
     ) -> None:
-        super().__init__(inner.tracing, inner.custom_payload, inner.consistency)
+        super().__init__()
+        self.tracing = inner.tracing
+        self.custom_payload = inner.custom_payload
+        self.consistency = inner.consistency
         self.message = message
         self.handler = handler
         self.inner = inner

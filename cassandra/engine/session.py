@@ -288,8 +288,8 @@ class EngineSession:
         )
         if cached is not None and opcode == RESULT and response.kind == RESULT_KIND_ROWS:
             self._remember_columns(request, connection, response, cached)
-        if request.vector_type != "list" and opcode == RESULT and response.kind == RESULT_KIND_ROWS:
-            response.metadata = response.metadata.with_vectors(request.vector_type)
+        if opcode == RESULT and response.kind == RESULT_KIND_ROWS:
+            response.metadata = request.columns_as_wanted(response.metadata)
         return response
 
     def _remember_columns(

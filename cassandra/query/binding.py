@@ -26,17 +26,12 @@ def bind(prepared: PreparedStatement, values: Any) -> BoundStatement:
     bound.prepared_statement = prepared
     bound.block = None
     bound._routing_key = None
-    bound.retry_policy = prepared.retry_policy
-    bound.consistency_level = prepared.consistency_level
+    bound.take_settings(prepared)
     bound._serial_consistency_level = None
     if prepared.serial_consistency_level is not None:
         bound.serial_consistency_level = prepared.serial_consistency_level
-    bound.fetch_size = prepared.fetch_size
     bound.keyspace = prepared.table_keyspace
-    bound.custom_payload = prepared.custom_payload
-    bound.is_idempotent = prepared.is_idempotent
     bound.table = prepared.table
-    bound.vector_type = prepared.vector_type
     kind = type(values)
     if (kind is tuple or kind is list) and len(values) >= prepared.needed_values:
         try:

@@ -38,24 +38,23 @@ class BoundStatement(Statement):
         # passed: this is a hot path.
         prepared = self.prepared_statement = prepared_statement
         self.block = None
-        self.retry_policy = retry_policy if retry_policy is not None else prepared.retry_policy
-        self.consistency_level = (
-            consistency_level if consistency_level is not None else prepared.consistency_level
-        )
+        self.take_settings(prepared)
+        if retry_policy is not None:
+            self.retry_policy = retry_policy
+        if consistency_level is not None:
+            self.consistency_level = consistency_level
         self._routing_key = routing_key
         self._serial_consistency_level = None
         if serial_consistency_level is None:
             serial_consistency_level = prepared.serial_consistency_level
         if serial_consistency_level is not None:
             self.serial_consistency_level = serial_consistency_level
-        self.fetch_size = fetch_size if fetch_size is not FETCH_SIZE_UNSET else prepared.fetch_size
+        if fetch_size is not FETCH_SIZE_UNSET:
+            self.fetch_size = fetch_size
         self.keyspace = keyspace if keyspace is not None else prepared.table_keyspace
-        self.custom_payload = (
-            custom_payload if custom_payload is not None else prepared.custom_payload
-        )
-        self.is_idempotent = prepared.is_idempotent
+        if custom_payload is not None:
+            self.custom_payload = custom_payload
         self.table = prepared.table
-        self.vector_type = prepared.vector_type
 
     def bind(self, values: Any) -> BoundStatement:
         """Serialize `values` and keep them; returns self.

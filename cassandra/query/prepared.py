@@ -8,12 +8,12 @@ from typing import Any
 from cassandra._impl import bind as bind_plans
 from cassandra._impl import binding
 from cassandra.consistency import ConsistencyLevel
-from cassandra.query.statement import FETCH_SIZE_UNSET
+from cassandra.query.settings import StatementSettings
 
 __all__ = ["PreparedStatement"]
 
 
-class PreparedStatement:
+class PreparedStatement(StatementSettings):
     """A statement that the servers know by its id. Made by `Session.prepare`; bind it with `bind`
     or by executing it.
 
@@ -28,10 +28,6 @@ class PreparedStatement:
         "changes_counters",
         "column_encryption_policy",
         "column_metadata",
-        "consistency_level",
-        "custom_payload",
-        "fetch_size",
-        "is_idempotent",
         "keyspace",
         "needed_values",
         "plan",
@@ -39,12 +35,10 @@ class PreparedStatement:
         "query_id",
         "query_string",
         "result_metadata_and_id",
-        "retry_policy",
         "routing_key_indexes",
         "serial_consistency_level",
         "table",
         "table_keyspace",
-        "vector_type",
     )
 
     def __init__(
@@ -68,13 +62,8 @@ class PreparedStatement:
         self.protocol_version = protocol_version
         self.column_encryption_policy = column_encryption_policy
         # What a program may set.
-        self.consistency_level: int | None = None
+        self.reset_settings()
         self.serial_consistency_level: int | None = None
-        self.retry_policy: Any = None
-        self.fetch_size: Any = FETCH_SIZE_UNSET
-        self.custom_payload: Mapping[str, bytes | None] | None = None
-        self.is_idempotent = False
-        self.vector_type: str | None = None
         self._is_lwt = is_lwt
         # One attribute for both, so that a reader never sees the id of one version with the columns
         # of another.

@@ -8,6 +8,7 @@ from typing import Any
 from cassandra._impl import bind
 from cassandra.consistency import ConsistencyLevel
 from cassandra.encoder import Encoder
+from cassandra.query.settings import FETCH_SIZE_UNSET, StatementSettings
 
 __all__ = [
     "FETCH_SIZE_UNSET",
@@ -18,26 +19,13 @@ __all__ = [
 ]
 
 
-class _FetchSizeUnset:
-    """The session's `default_fetch_size` decides."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "FETCH_SIZE_UNSET"
-
-
-FETCH_SIZE_UNSET: Any = _FetchSizeUnset()
-
-
-class Statement:
+class Statement(StatementSettings):
     """Base of all statements.
 
     `consistency_level`, `serial_consistency_level`, `retry_policy` and `fetch_size` (rows a page,
     None for no paging) override what the execution profile and the session say. `is_idempotent`
     says that executing it twice does no harm; only then is it retried after it may have been
-    executed, or speculated on. `vector_type` overrides the session's `default_vector_type`.
-    `keyspace` serves routing, and on protocol v5 it is the keyspace that unqualified names belong
+    executed, or speculated on. `StatementSettings` has all of these. `keyspace` serves routing, and on protocol v5 it is the keyspace that unqualified names belong
     to.
     """
 
@@ -46,14 +34,8 @@ class Statement:
         "__weakref__",
         "_routing_key",
         "_serial_consistency_level",
-        "consistency_level",
-        "custom_payload",
-        "fetch_size",
-        "is_idempotent",
         "keyspace",
-        "retry_policy",
         "table",
-        "vector_type",
     )
 
     def __init__(
@@ -70,6 +52,7 @@ class Statement:
     ) -> None:
         if retry_policy is not None and not hasattr(retry_policy, "on_read_timeout"):
             raise ValueError(f"retry_policy must implement RetryPolicy, but is {retry_policy!r}")
+        self.reset_settings()
         self.retry_policy = retry_policy
         self.consistency_level = consistency_level
         self._routing_key = routing_key
@@ -81,7 +64,6 @@ class Statement:
         self.custom_payload = custom_payload
         self.is_idempotent = is_idempotent
         self.table = table
-        self.vector_type: str | None = None
 
     @property
     def routing_key(self) -> bytes | None:

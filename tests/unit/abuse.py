@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 from cassandra import _impl
 from cassandra import cqltypes as t
@@ -24,6 +24,7 @@ from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
 from cassandra.protocol.columnar.layouts import layout_of
 from cassandra.protocol.messages.results import VOID_BODY
 from cassandra.query import BoundStatement, PreparedStatement
+from cassandra.query.settings import CallOptions
 
 ROW = bytes.fromhex("00000004000000070000000178")  # an int and a text
 
@@ -82,18 +83,23 @@ def execute(statement: Any) -> None:
         retry_policy=None,
         speculative_execution_policy=None,
     )
-    session = SimpleNamespace(
+    session: Any = SimpleNamespace(
         default_fetch_size=100,
         timestamp_generator=None,
         use_client_timestamp=True,
         default_vector_type="list",
     )
     for wire_format in (4, 0x105):
-        engine = SimpleNamespace(core=SimpleNamespace(wire_format=wire_format))
+        session._engine = SimpleNamespace(core=SimpleNamespace(wire_format=wire_format))
         request = _impl.flight.bound_request(
-            _impl.flight.RequestBase, ExecuteBody, session, engine, bound, bound, profile, False, None, 1.0,
-            None, lambda done: None, None,
-        )  # fmt: skip
+            _impl.flight.RequestBase,
+            ExecuteBody,
+            session,
+            bound,
+            bound,
+            CallOptions(cast(Any, profile), 1.0),
+            lambda done: None,
+        )
         request.request_body.render(
             SimpleNamespace(wire_format=wire_format, version=wire_format & 0xFF)
         )
@@ -142,16 +148,15 @@ def statements() -> None:
 
 def requests() -> None:
     def make() -> Any:
-        request = _impl.flight.RequestBase(
-            session(), None, request_body(), None, None, None, None, lambda done: None
-        )
+        request = _impl.flight.RequestBase(session(), None, request_body(), lambda done: None)
         request._plan = iter(["host"])
         return request
 
     def request_body() -> Any:
-        return ExecuteBody(
-            prepared(), False, None, 1, prepared().bind((1, "x")).block, 100, None, None, None
-        )
+        body = ExecuteBody(prepared(), prepared().bind((1, "x")).block)
+        body.consistency = 1
+        body.page_size = 100
+        return body
 
     def session() -> Any:
         streams = _impl.flight.StreamTable(

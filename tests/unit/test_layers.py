@@ -64,7 +64,7 @@ DEFERRED = {
     ("cassandra._foreign", "importlib"),
     ("cassandra.client.display", "html"),
     ("cassandra.metadata.schema.elements", "json"),
-    ("cassandra.client.execution", "cassandra.query.typed_rows"),
+    ("cassandra.client.checks", "cassandra.query.typed_rows"),
     ("cassandra.concurrent", "cassandra.query.typed_rows"),
     ("cassandra.client.columnar", "cassandra.protocol.columnar.pages"),
     ("cassandra.protocol.handler", "cassandra.protocol.columnar.pages"),

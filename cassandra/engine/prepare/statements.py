@@ -175,9 +175,10 @@ class Preparer:
             if not done.done():
                 done.set_result(request)
 
-        request = Request(
-            session, _PREPARE, request_body, policy, retry_policy, None, timeout, on_done
-        )
+        request = Request(session, _PREPARE, request_body, on_done)
+        request.policy = policy
+        request.retry_policy = retry_policy
+        request.timeout = timeout
         request.start()
         try:
             await done

@@ -14,12 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cassandra import _impl
-from cassandra.engine.request_bodies import ExecuteBody
+from cassandra.engine.request_bodies import ExecuteBody, QueryBody
 from cassandra.errors import ConnectionException, ConnectionShutdown
 from cassandra.policies import ConstantSpeculativeExecutionPolicy, NoSpeculativeExecutionPolicy
 from cassandra.protocol.messages.results import VOID_BODY
 from cassandra.protocol.opcodes import ERROR, EXECUTE, RESULT
 from cassandra.protocol.streams import MAX_STREAMS
+from cassandra.query.settings import FETCH_SIZE_UNSET, NOT_SET, CallOptions
+from cassandra.query.statement import SimpleStatement
 from tests.conftest import LANE, Twins
 
 IMPLEMENTATIONS = ["python", "c"] if LANE == "c" else ["python"]
@@ -324,11 +326,11 @@ class Statement:
 
 
 def body_of(prepared: Prepared, **changes: Any) -> ExecuteBody:
-    settings = {
-        "tracing": False, "custom_payload": None, "consistency": 1, "values": None, "page_size": None, "paging_state": None,
-        "serial_consistency": None, "timestamp": None, **changes,
-    }  # fmt: skip
-    return ExecuteBody(prepared, **settings)
+    body = ExecuteBody(prepared, None)
+    body.consistency = 1
+    for name, value in changes.items():
+        setattr(body, name, value)
+    return body
 
 
 class Life:
@@ -375,10 +377,10 @@ class Life:
 
     def request(self, **settings: Any) -> Any:
         given = {"timeout": 5.0, "speculative_policy": None, "request_body": MESSAGE, **settings}
-        request = self.kind(
-            self.session, Statement(), given["request_body"], self, None, given["speculative_policy"], given["timeout"],
-            self.done.append, given.get("target_host"),
-        )  # fmt: skip
+        request = self.kind(self.session, Statement(), given.pop("request_body"), self.done.append)
+        request.policy = self
+        for name, value in given.items():
+            setattr(request, name, value)
         request.calls = []
         return request
 
@@ -626,9 +628,12 @@ def test_both_bases_render_the_same(
         base: Any = _impl.twin("flight", implementation).ExecuteBodyBase
         prepared = Prepared()
         prepared.result_metadata_and_id = ((1,), b"m" * 16)
-        request_body = base(
-            prepared, False, None, 10, [b"value", None], page_size, paging_state, 8, timestamp
-        )
+        request_body = base(prepared, [b"value", None])
+        request_body.consistency = 10
+        request_body.serial_consistency = 8
+        request_body.page_size = page_size
+        request_body.paging_state = paging_state
+        request_body.timestamp = timestamp
         request_body.prerender(wire_format)
         bodies.append((request_body.body, bool(request_body.skip_metadata)))
     assert bodies[0] == bodies[1]
@@ -638,7 +643,7 @@ def profile(**changes: Any) -> Any:
     return SimpleNamespace(
         **{
             "consistency_level": 10, "serial_consistency_level": 8, "load_balancing_policy": "policy", "retry_policy": "retry",
-            "speculative_execution_policy": NoSpeculativeExecutionPolicy(), **changes,
+            "speculative_execution_policy": NoSpeculativeExecutionPolicy(), "request_timeout": 12.5, **changes,
         }
     )  # fmt: skip
 
@@ -660,15 +665,21 @@ class TestBoundRequest:
             **changes,
         }
         vars(session).update(given.pop("session", {}))
+        session._engine = Session(twins)
         body_class: Any = type("RequestBody", (twins.flight.ExecuteBodyBase,), {"decodes": False})
         return twins.flight.bound_request(
-            twins.flight.RequestBase, body_class, session, Session(twins), statement, statement, given["profile"], False,
-            given["custom_payload"], given["timeout"], given["paging_state"], print, given["host"],
-        )  # fmt: skip
+            twins.flight.RequestBase,
+            body_class,
+            session,
+            statement,
+            statement,
+            CallOptions(**given),
+            print,
+        )
 
     def test_what_nobody_sets_is_the_profile_s_and_the_session_s(self, twins: Twins) -> None:
         statement = Statement()
-        statement.fetch_size = _impl.twin("flight", "python").FETCH_SIZE_UNSET
+        statement.fetch_size = FETCH_SIZE_UNSET
         request = self.made(twins, statement)
         request_body = request.request_body
         assert (
@@ -715,6 +726,39 @@ class TestBoundRequest:
         assert (request.retry_policy, request.vector_type, request.target_host, request.timeout) == (
             "own", "array", "host", None,
         )  # fmt: skip
+
+    def test_the_profile_s_timeout_counts_if_the_call_has_none(self, twins: Twins) -> None:
+        assert self.made(twins, Statement(), timeout=NOT_SET).timeout == 12.5
+        assert self.made(twins, Statement(), timeout=None).timeout is None
+
+    def test_other_bodies_and_requests_are_resolved_alike(self, twins: Twins) -> None:
+        """What a text sends takes its settings from the same places."""
+        statement: Any = SimpleStatement("SELECT 1", fetch_size=7, custom_payload={"k": b"v"})
+        statement.vector_type = "array"
+        session: Any = SimpleNamespace(
+            timestamp_generator=lambda: 77, use_client_timestamp=True, default_fetch_size=5,
+            default_vector_type="list", _engine=Session(twins),
+        )  # fmt: skip
+        options = CallOptions(profile(), trace=True, paging_state=b"p")
+        body = QueryBody("SELECT 1")
+        twins.flight.resolve(body, session, statement, options)
+        assert (body.consistency, body.serial_consistency, body.page_size) == (10, 8, 7)
+        assert (body.timestamp, body.tracing, body.paging_state) == (77, True, b"p")
+        assert body.custom_payload == {"k": b"v"}
+        base = twins.flight.RequestBase
+        request = twins.flight.request_for(base, body, session, statement, "seen", options, print)
+        assert (request.statement, request.vector_type, request.timeout) == ("seen", "array", 12.5)
+        following = request.again(base, repr)
+        for name in (
+            "policy",
+            "retry_policy",
+            "timeout",
+            "target_host",
+            "vector_type",
+            "statement",
+        ):
+            assert getattr(following, name) == getattr(request, name)
+        assert (following.request_body, following.on_done) == (body, repr)
 
     def test_no_timestamp_where_none_is_wanted(self, twins: Twins) -> None:
         assert (

@@ -218,9 +218,8 @@ class TestCounters:
 
 class TestPayload:
     def request_body(self, batch: BatchStatement) -> BatchBody:
-        request_body = BatchBody(
-            batch.batch_type.value, statements(batch), False, None, consistency=1
-        )
+        request_body = BatchBody(batch.batch_type.value, statements(batch))
+        request_body.consistency = 1
         request_body.prerender(4)
         return request_body
 

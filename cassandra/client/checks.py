@@ -1,0 +1,106 @@
+"""Checks of what a program passes, so that a mistake is an error of the call that makes it."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cassandra.errors import DependencyException
+from cassandra.protocol.records import is_record
+
+if TYPE_CHECKING:
+    from cassandra.engine.flight import RequestBase
+
+__all__ = [
+    "check_host",
+    "check_keyspace",
+    "check_parameters",
+    "check_timeout",
+    "check_vector_type",
+    "list_of_queries",
+    "typed_factory",
+]
+
+VECTOR_TYPES = ("list", "array", "numpy")
+
+
+def check_parameters(parameters: Any, named: bool = True) -> None:
+    """TypeError for what is neither a sequence nor a mapping; nor, unless `named` is false, an
+    object with attributes.
+    """
+    if isinstance(parameters, (str, bytes)) or not (
+        hasattr(parameters, "__len__") or (named and is_record(parameters))
+    ):
+        raise TypeError(
+            f"parameters must be a sequence or a mapping, but are {type(parameters).__name__}: {parameters!r}; "
+            "a single one is written (value,)"
+        )
+
+
+def check_timeout(timeout: Any) -> None:
+    """TypeError or ValueError for what is no time in seconds."""
+    if timeout is None:
+        return
+    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
+        raise TypeError(f"timeout must be seconds or None, but is {timeout!r}")
+    if not timeout > 0:
+        raise ValueError(f"timeout must be greater than 0, but is {timeout!r}")
+    if timeout == math.inf:
+        raise ValueError("timeout must be finite, but is inf: None is for no limit")
+
+
+def typed_factory(row_type: Any) -> Callable[..., Any]:
+    """The row factory that makes instances of the class `row_type`; TypeError for a class that rows
+    cannot be made of.
+    """
+    from cassandra.query.typed_rows import typed_rows  # for those who use it
+
+    return typed_rows(row_type)
+
+
+def check_keyspace(keyspace: Any) -> None:
+    """TypeError or ValueError for what is no keyspace's name."""
+    if not isinstance(keyspace, str):
+        raise TypeError(f"a keyspace is a str, not {type(keyspace).__name__}: {keyspace!r}")
+    if not keyspace:
+        raise ValueError("a keyspace's name must not be empty")
+
+
+def check_vector_type(request: RequestBase) -> None:
+    """Check how a request wants vectors to be read.
+
+    :raises ValueError: if there is no such way.
+    :raises DependencyException: if the package that it needs is not installed.
+    """
+    wanted = request.vector_type
+    if wanted == "list":
+        return
+    if wanted not in VECTOR_TYPES:
+        raise ValueError(
+            f"vectors are read as one of {', '.join(map(repr, VECTOR_TYPES))}, not as {wanted!r}"
+        )
+    if wanted == "numpy" and importlib.util.find_spec("numpy") is None:
+        raise DependencyException(
+            "vectors as NumPy arrays need the package 'numpy': pip install turbocql[numpy]"
+        )
+
+
+def list_of_queries(queries: Sequence[str]) -> list[str]:
+    """`queries` as a list of texts; TypeError for a single text, and for what is no text."""
+    if isinstance(queries, str):
+        raise TypeError(f"queries must be a list of texts, not a single text: {queries!r}")
+    found = list(queries)
+    for query in found:
+        if not isinstance(query, str):
+            raise TypeError(f"a query to prepare is a str, not {type(query).__name__}: {query!r}")
+    return found
+
+
+def check_host(host: object) -> None:
+    """Raise TypeError unless `host` is a `Host`, or something with an end point like one."""
+    if not hasattr(host, "endpoint"):
+        raise TypeError(
+            f"host must be a Host, as Cluster.metadata.all_hosts() gives them, but is {host!r}"
+        )

@@ -1,0 +1,313 @@
+"""From what a program passes to `execute` to the engine's request.
+
+One way, for both faces and every kind of statement: the call's options are checked and joined into a
+`CallOptions`, a statement is made of what was passed, a request body of the statement, and
+`flight.resolve` and `flight.request_for` give both the settings that count. The usual execution of a
+bound statement goes through all of this in one call, `flight.bound_request`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from cassandra._impl import flight
+from cassandra.client.batches import batch_statements, texts_of, warn_of_size
+from cassandra.client.checks import (
+    check_host,
+    check_parameters,
+    check_timeout,
+    check_vector_type,
+)
+from cassandra.client.messages import message_of
+from cassandra.engine.prepare.first_execution import PreparingRequest
+from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, ExecutionProfile
+from cassandra.engine.request import Request
+from cassandra.engine.request_bodies import (
+    AnyBody,
+    BatchBody,
+    ExecuteBody,
+    MessageBody,
+    QueryBody,
+    UseBody,
+)
+from cassandra.protocol.handler import ProtocolHandler
+from cassandra.query.batch import BatchStatement
+from cassandra.query.bound import BoundStatement
+from cassandra.query.markers import Parameters as MarkerKind
+from cassandra.query.markers import parameters_of
+from cassandra.query.prepared import PreparedStatement
+from cassandra.query.settings import NOT_SET, CallOptions
+from cassandra.query.statement import (
+    HostTargetingStatement,
+    SimpleStatement,
+    Statement,
+    bind_params,
+)
+
+if TYPE_CHECKING:
+    from cassandra.encoder import Encoder
+    from cassandra.engine.prepare.statements import PreparedTexts
+    from cassandra.engine.session import EngineSession
+    from cassandra.metadata.host import Host
+    from cassandra.util.intervals import OncePerInterval
+
+__all__ = ["Parameters", "Query", "RequestMaker"]
+
+R = TypeVar("R", bound=Request)
+
+Query = str | Statement | PreparedStatement | HostTargetingStatement
+"""What may be executed."""
+
+Parameters = Sequence[Any] | Mapping[str, Any] | object | None
+"""Values by position or by name, or an object with attributes."""
+
+Done = Callable[[Request], None]
+
+_TEXTS = (str, SimpleStatement)
+_USUAL_PARAMETERS = frozenset({tuple, list, dict})
+_USE = ("USE ", "use ")
+
+
+class RequestMaker:
+    """Makes the requests of a session. A base of the sessions of both faces."""
+
+    encoder: Encoder
+    client_protocol_handler: Any
+    batch_size_warn_threshold: int | None
+    _engine: EngineSession
+    _default_options: CallOptions
+    _prepared_texts: PreparedTexts
+    _batch_warnings: OncePerInterval
+    _request_init_listeners: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]]
+
+    @property
+    def keyspace(self) -> str | None:
+        """The keyspace that unqualified names belong to."""
+        return self._engine.keyspace
+
+    def get_execution_profile(self, name: Any) -> ExecutionProfile:
+        """Return the profile of this name."""
+        raise NotImplementedError
+
+    # -- options of a call -------------------------------------------------------------------------
+
+    def _options(
+        self,
+        timeout: Any,
+        trace: bool,
+        custom_payload: Mapping[str, bytes | None] | None,
+        execution_profile: Any,
+        paging_state: bytes | None,
+        host: Host | None,
+    ) -> CallOptions:
+        """Check the options of one call, and join them."""
+        if (
+            timeout is NOT_SET
+            and execution_profile is EXEC_PROFILE_DEFAULT
+            and not trace
+            and custom_payload is None
+            and paging_state is None
+            and host is None
+        ):
+            return self._default_options  # as most calls have them
+        if timeout is not NOT_SET:
+            check_timeout(timeout)
+        if host is not None:
+            check_host(host)
+        profile = (
+            self._default_options.profile
+            if execution_profile is EXEC_PROFILE_DEFAULT
+            else self.get_execution_profile(execution_profile)
+        )
+        return CallOptions(profile, timeout, trace, custom_payload, paging_state, host)
+
+    # -- statements --------------------------------------------------------------------------------
+
+    def _statement(self, query: Query, parameters: Parameters) -> tuple[Any, Any]:
+        """Return the statement as policies see it, and the one to send: prepared statements are
+        bound, texts are made statements.
+        """
+        target: Any = query
+        statement: Any = query
+        if isinstance(statement, HostTargetingStatement):
+            statement = statement.inner_statement
+        if isinstance(statement, PreparedStatement):
+            statement = target = statement.bind(parameters)
+        elif isinstance(statement, BoundStatement):
+            if parameters is not None:
+                statement.bind(parameters)
+        elif isinstance(statement, str):
+            statement = target = SimpleStatement(statement)
+        elif isinstance(statement, BatchStatement):
+            if parameters:
+                raise ValueError(
+                    "a batch takes no parameters: they are given to BatchStatement.add"
+                )
+        elif not isinstance(statement, Statement):
+            raise TypeError(
+                f"a query is a str or a statement, not {type(statement).__name__}: {statement!r}"
+            )
+        return target, statement
+
+    def _wants_preparing(self, query: str | SimpleStatement) -> bool:
+        """Return True if the text has bind markers, so that it is prepared before it is executed."""
+        text = query if isinstance(query, str) else query.query_string
+        return parameters_of(text) is MarkerKind.MARKERS
+
+    def _prepared_for(self, query: str | SimpleStatement) -> PreparedStatement | None:
+        """Return what an earlier execution of the same text has prepared."""
+        if isinstance(query, str):
+            return self._prepared_texts.get((self.keyspace, query))
+        return self._prepared_texts.get((query.keyspace or self.keyspace, query.query_string))
+
+    def _bind_text(
+        self, query: str | SimpleStatement, prepared: PreparedStatement, parameters: Parameters
+    ) -> BoundStatement:
+        """Bind what a text was prepared as, with the settings of the statement that was executed."""
+        bound: BoundStatement = prepared.bind(parameters)
+        if isinstance(query, SimpleStatement):
+            bound.take_settings(query)
+            bound.serial_consistency_level = query.serial_consistency_level
+        return bound
+
+    # -- request bodies ----------------------------------------------------------------------------
+
+    def _keyspace_to_send(self, keyspace: str | None) -> str | None:
+        """Return the keyspace that travels with a request, from version 5 on."""
+        return keyspace if self._engine.core.protocol_version >= 5 else None
+
+    def _body_of(self, statement: Any, parameters: Parameters) -> AnyBody:
+        """Make the body for a statement that is no batch."""
+        if isinstance(statement, BoundStatement):
+            return ExecuteBody(statement.prepared_statement, statement.block)
+        text = statement.query_string
+        if parameters is not None:
+            if type(parameters) not in _USUAL_PARAMETERS:
+                check_parameters(parameters, named=False)
+            text = bind_params(text, parameters, self.encoder)  # type: ignore[arg-type]  # checked
+        kind = UseBody if text[:4] in _USE else QueryBody
+        return kind(text, self._keyspace_to_send(statement.keyspace))
+
+    def _rendered(self, body: AnyBody, statement: Any, options: CallOptions) -> AnyBody:
+        """Resolve the settings of `body` and render it, for the wire format to expect.
+
+        If a listener or a handler of the program may change it, it becomes a message instead, which
+        is encoded at each attempt.
+        """
+        flight.resolve(body, self, statement, options)
+        handler = self.client_protocol_handler
+        if handler is not ProtocolHandler or self._request_init_listeners:
+            return MessageBody(message_of(body), handler, body, handler is not ProtocolHandler)
+        body.prerender(self._engine.core.wire_format)
+        return body
+
+    # -- requests ----------------------------------------------------------------------------------
+
+    def _request(
+        self, query: Query, parameters: Parameters, options: CallOptions, on_done: Done
+    ) -> Request:
+        """Make the request, encoded in the calling thread; the caller starts it on the loop."""
+        if parameters is not None and type(parameters) not in _USUAL_PARAMETERS:
+            check_parameters(parameters)
+        if type(query) is PreparedStatement:  # what most requests are
+            target = statement = query.bind(parameters)
+        else:
+            if (
+                parameters is not None
+                and isinstance(query, _TEXTS)
+                and self._wants_preparing(query)
+            ):
+                prepared = self._prepared_for(query)
+                if prepared is None:
+                    return self._first_execution(query, parameters, options, on_done)
+                query, parameters = self._bind_text(query, prepared, parameters), None
+            target, statement = self._statement(query, parameters)
+        if (
+            type(statement) is BoundStatement
+            and self.client_protocol_handler is ProtocolHandler
+            and not self._request_init_listeners
+        ):
+            request: Request = flight.bound_request(
+                Request, ExecuteBody, self, statement, target, options, on_done
+            )
+            check_vector_type(request)
+            return request
+        if isinstance(statement, BatchStatement):
+            return self._batch_request(target, statement, options, on_done)
+        body = self._rendered(self._body_of(statement, parameters), statement, options)
+        return self._request_for(Request, body, statement, target, options, on_done)
+
+    def _request_for(
+        self,
+        kind: type[R],
+        body: AnyBody,
+        statement: Any,
+        target: Any,
+        options: CallOptions,
+        on_done: Done,
+    ) -> R:
+        request: R = flight.request_for(kind, body, self, statement, target, options, on_done)
+        check_vector_type(request)
+        return request
+
+    def _first_execution(
+        self,
+        query: str | SimpleStatement,
+        parameters: Parameters,
+        options: CallOptions,
+        on_done: Done,
+    ) -> Request:
+        """Make the request for a text with bind markers that nobody has prepared yet."""
+        statement = SimpleStatement(query) if isinstance(query, str) else query
+
+        def bind_to(prepared: list[PreparedStatement]) -> tuple[BoundStatement, AnyBody]:
+            bound = self._bind_text(statement, prepared[0], parameters)
+            return bound, self._rendered(self._body_of(bound, None), bound, options)
+
+        # Until it is prepared, the text itself stands for what is sent.
+        unprepared = self._body_of(statement, None)
+        flight.resolve(unprepared, self, statement, options)
+        request = self._request_for(
+            PreparingRequest, unprepared, statement, statement, options, on_done
+        )
+        request.texts = [(statement.keyspace, statement.query_string)]
+        request.known = self._prepared_texts
+        request.bind_to = bind_to
+        return request
+
+    def _batch_request(
+        self, target: Any, batch: BatchStatement, options: CallOptions, on_done: Done
+    ) -> Request:
+        """Make the request for a batch. Its texts with bind markers are prepared first, unless
+        they are already.
+        """
+        entries = batch.sealed_entries()
+        texts = texts_of(entries)
+        found = [
+            self._prepared_texts.get((keyspace or self.keyspace, text)) for keyspace, text in texts
+        ]
+        keyspace = self._keyspace_to_send(batch.own_keyspace)
+
+        def body_of(known: Sequence[PreparedStatement | None]) -> AnyBody:
+            statements = batch_statements(batch, entries, dict(zip(texts, known, strict=True)))
+            body = BatchBody(batch.batch_type.value, statements, keyspace)
+            return self._checked(self._rendered(body, batch, options), batch)
+
+        if None not in found:
+            return self._request_for(Request, body_of(found), batch, target, options, on_done)
+        # Until they are prepared, what is known already stands for what is sent.
+        unprepared = BatchBody(batch.batch_type.value, (), keyspace)
+        flight.resolve(unprepared, self, batch, options)
+        request = self._request_for(PreparingRequest, unprepared, batch, target, options, on_done)
+        request.texts = texts
+        request.known = self._prepared_texts
+        request.bind_to = lambda prepared: (target, body_of(prepared))
+        return request
+
+    def _checked(self, body: AnyBody, batch: BatchStatement) -> AnyBody:
+        """Return `body`, after a warning if the server is likely to refuse it for its size."""
+        limit = self.batch_size_warn_threshold
+        if limit is not None and body.size > limit and self._batch_warnings.is_due():
+            warn_of_size(body, batch, limit)
+        return body

@@ -1,0 +1,118 @@
+"""The settings of a statement and the options of a call: each is named here, and nowhere copied by name.
+
+A request takes its settings from three places, in this order: the options of the call, the statement
+itself, the execution profile and the session. `cassandra.engine.flight.resolve` is where they meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cassandra.engine.profile import ExecutionProfile
+    from cassandra.metadata.host import Host
+    from cassandra.policies.retry import RetryPolicy
+
+__all__ = ["FETCH_SIZE_UNSET", "NOT_SET", "SETTINGS", "CallOptions", "StatementSettings"]
+
+
+class _Sentinel:
+    """A value that stands for "not given", where None means something."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __repr__(self) -> str:
+        return self._name
+
+    def __reduce__(self) -> str:
+        return self._name
+
+
+FETCH_SIZE_UNSET: Any = _Sentinel("FETCH_SIZE_UNSET")
+"""The session's `default_fetch_size` decides."""
+
+NOT_SET: Any = _Sentinel("NOT_SET")
+"""The default of parameters for which None means "none"."""
+
+
+class StatementSettings:
+    """What a program may set of a statement, and a prepared statement hands on to those bound of it.
+
+    None leaves a setting to the execution profile or the session, except where it says otherwise.
+    """
+
+    __slots__ = (
+        "consistency_level",
+        "custom_payload",
+        "fetch_size",
+        "is_idempotent",
+        "retry_policy",
+        "vector_type",
+    )
+
+    consistency_level: int | None
+    """The consistency level, a value of `ConsistencyLevel`."""
+
+    custom_payload: Mapping[str, bytes | None] | None
+    """What to send beside the statement, for custom query handlers of the server."""
+
+    fetch_size: Any
+    """Rows a page; None turns paging off, FETCH_SIZE_UNSET leaves it to the session."""
+
+    is_idempotent: bool
+    """Executing it twice does no harm: only then is it retried after it may have been executed."""
+
+    retry_policy: RetryPolicy | None
+    """Decides about retries in place of the profile's policy."""
+
+    vector_type: str | None
+    """How vectors of numbers are read: "list", "array" or "numpy"."""
+
+    def reset_settings(self) -> None:
+        """Leave all settings to the profile and the session."""
+        for name in SETTINGS:
+            setattr(self, name, None)
+        self.fetch_size = FETCH_SIZE_UNSET
+        self.is_idempotent = False
+
+    def take_settings(self, other: StatementSettings) -> None:
+        """Take over all settings of `other`."""
+        for name in SETTINGS:
+            setattr(self, name, getattr(other, name))
+
+
+SETTINGS = StatementSettings.__slots__
+
+
+class CallOptions:
+    """What one call of `execute` says beside the statement and its parameters.
+
+    :param profile: the execution profile, found by its name already.
+    :param timeout: seconds, None for no limit, or NOT_SET for the profile's.
+    :param trace: if the servers trace the request.
+    :param custom_payload: in place of the statement's.
+    :param paging_state: the page to begin with, or None for the first one.
+    :param host: the one host to send it to, or None to follow the query plan.
+    """
+
+    __slots__ = ("custom_payload", "host", "paging_state", "profile", "timeout", "trace")
+
+    def __init__(
+        self,
+        profile: ExecutionProfile,
+        timeout: Any = NOT_SET,
+        trace: bool = False,
+        custom_payload: Mapping[str, bytes | None] | None = None,
+        paging_state: bytes | None = None,
+        host: Host | None = None,
+    ) -> None:
+        self.profile = profile
+        self.timeout = timeout
+        self.trace = trace
+        self.custom_payload = custom_payload
+        self.paging_state = paging_state
+        self.host = host
