@@ -29,7 +29,7 @@ from cassandra.protocol.extras import check_payload as _check_payload
 from cassandra.protocol.messages.results import VOID_RESULT as _VOID_RESULT, ResultMessage as _ResultMessage_class
 from cassandra.query.bound import BoundStatement as _BoundStatement_class
 from cassandra.query.prepared import PreparedStatement as _PreparedStatement_class
-from cassandra.query.settings import FETCH_SIZE_UNSET as _FETCH_SIZE_UNSET, NOT_SET as _NOT_SET
+from cassandra.query.settings import FETCH_SIZE_UNSET as _FETCH_SIZE_UNSET, NOT_SET as _NOT_SET, CallOptions as _CallOptions_class
 
 __all__ = ["METADATA_IDS", "WRITE_HIGH_WATER", "Attempt", "StreamTable", "ExecuteBodyBase", "RequestBase", "TimerWheel", "bound_request", "first_with_room", "request_for", "resolve"]
 
@@ -60,6 +60,13 @@ cdef Py_ssize_t _VECTOR_TYPE = slot_in(_BoundStatement, "vector_type")
 cdef type _PreparedStatement = _PreparedStatement_class
 cdef Py_ssize_t _RESULT = slot_in(_PreparedStatement, "result_metadata_and_id")
 cdef Py_ssize_t _QUERY_ID = slot_in(_PreparedStatement, "query_id")
+cdef type _CallOptions = _CallOptions_class
+cdef Py_ssize_t _PROFILE = slot_in(_CallOptions, "profile")
+cdef Py_ssize_t _TIMEOUT = slot_in(_CallOptions, "timeout")
+cdef Py_ssize_t _TRACE = slot_in(_CallOptions, "trace")
+cdef Py_ssize_t _PAYLOAD_OF_CALL = slot_in(_CallOptions, "custom_payload")
+cdef Py_ssize_t _PAGING_STATE = slot_in(_CallOptions, "paging_state")
+cdef Py_ssize_t _HOST = slot_in(_CallOptions, "host")
 
 cdef object _EXECUTE_OPCODE = 10
 
@@ -101,6 +108,11 @@ cdef extern from *:
 cdef inline object _setting(statement, bint plain, Py_ssize_t place, str name):
     """`statement.name`; `plain`: it is of the very class that has the slot at `place`."""
     return slot_value(statement, place, name) if plain else getattr(statement, name)
+
+
+cdef inline object _option(options, Py_ssize_t place, str name):
+    """`options.name`, of a `CallOptions`."""
+    return slot_value(options, place, name) if type(options) is _CallOptions else getattr(options, name)
 
 
 include "flight_streams.pxi"
@@ -529,7 +541,7 @@ cdef object _timestamp(session):
 
 
 cdef object _payload(statement, bint plain, options):
-    payload = options.custom_payload or _setting(statement, plain, _CUSTOM_PAYLOAD, "custom_payload")
+    payload = _option(options, _PAYLOAD_OF_CALL, "custom_payload") or _setting(statement, plain, _CUSTOM_PAYLOAD, "custom_payload")
     if payload is not None:
         _check_payload(payload)
     return payload
@@ -543,39 +555,39 @@ def resolve(body, session, statement, options):
 cdef int _resolve(body, session, statement, options) except -1:
     cdef ExecuteBodyBase execute
     cdef bint plain = type(statement) is _BoundStatement
-    profile = options.profile
+    profile = _option(options, _PROFILE, "profile")
     if isinstance(body, ExecuteBodyBase):
         execute = <ExecuteBodyBase> body
         execute.consistency = _level(statement, plain, profile)
         execute.serial_consistency = _serial_level(statement, plain, profile)
         execute.page_size = _page_size(statement, plain, session)
-        execute.paging_state = options.paging_state
+        execute.paging_state = _option(options, _PAGING_STATE, "paging_state")
         execute.timestamp = _timestamp(session)
-        execute.tracing = options.trace
+        execute.tracing = _option(options, _TRACE, "trace")
         execute.custom_payload = _payload(statement, plain, options)
         return 0
     body.consistency = _level(statement, plain, profile)
     body.serial_consistency = _serial_level(statement, plain, profile)
     body.page_size = _page_size(statement, plain, session)
-    body.paging_state = options.paging_state
+    body.paging_state = _option(options, _PAGING_STATE, "paging_state")
     body.timestamp = _timestamp(session)
-    body.tracing = options.trace
+    body.tracing = _option(options, _TRACE, "trace")
     body.custom_payload = _payload(statement, plain, options)
     return 0
 
 
 def request_for(request_class, body, session, statement, target, options, on_done):
     """Make the request that sends `body`, with the policies and the timeout that count for it (see the Python twin)."""
-    return _request_for(request_class, body, session, statement, target, options, on_done)
+    return _request_for(request_class, body, session, session._engine, statement, target, options, on_done)
 
 
-cdef RequestBase _request_for(request_class, body, session, statement, target, options, on_done):
+cdef RequestBase _request_for(request_class, body, session, engine, statement, target, options, on_done):
     cdef RequestBase request
     cdef type request_type = <type?> request_class
     cdef bint plain = type(statement) is _BoundStatement
-    profile = options.profile
+    profile = _option(options, _PROFILE, "profile")
     request = <RequestBase?> request_type.__new__(request_type)
-    request.session = session._engine
+    request.session = engine
     request.statement = target
     request.request_body = body
     request.policy = profile.load_balancing_policy
@@ -583,10 +595,10 @@ cdef RequestBase _request_for(request_class, body, session, statement, target, o
     speculation = profile.speculative_execution_policy
     if type(speculation) is not _NoSpeculation:
         request.speculative_policy = speculation
-    timeout = options.timeout
+    timeout = _option(options, _TIMEOUT, "timeout")
     request.timeout = profile.request_timeout if timeout is _not_set else timeout
     request.on_done = on_done
-    request.target_host = options.host
+    request.target_host = _option(options, _HOST, "host")
     request.vector_type = _setting(statement, plain, _VECTOR_TYPE, "vector_type") or session.default_vector_type
     request.attempts = []
     request.errors = {}
@@ -603,8 +615,9 @@ def bound_request(request_class, body_class, session, statement, target, options
     body.prepared = _setting(statement, plain, _PREPARED, "prepared_statement")
     body.values = _setting(statement, plain, _BLOCK, "block")
     _resolve(body, session, statement, options)
-    body._prerender(session._engine.core.wire_format)
-    return _request_for(request_class, body, session, statement, target, options, on_done)
+    engine = session._engine
+    body._prerender(engine.core.wire_format)
+    return _request_for(request_class, body, session, engine, statement, target, options, on_done)
 
 
 cdef bint _is_void(bytes body) noexcept:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from cassandra.aio.concurrent import execute_concurrent
 from cassandra.aio.result import ResultSet
 from cassandra.client.checks import check_keyspace, list_of_queries, typed_factory
-from cassandra.client.requests import Parameters
+from cassandra.client.requests import USUAL_OPTIONS, Parameters
 from cassandra.client.session import SessionBase
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.engine.request import Request
@@ -141,9 +141,8 @@ class Session(SessionBase):
         """
         factory = None if row_type is None else typed_factory(row_type)
         future = ResultFuture(loop=self._loop)
-        options = self._options(
-            timeout, trace, custom_payload, execution_profile, paging_state, host
-        )
+        given = (timeout, trace, custom_payload, execution_profile, paging_state, host)
+        options = self._default_options if given == USUAL_OPTIONS else self._options(*given)
         request = self._request(query, parameters, options, future.complete)
         future.request = request
         future.row_factory = options.profile.row_factory if factory is None else factory

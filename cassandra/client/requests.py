@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from cassandra.metadata.host import Host
     from cassandra.util.intervals import OncePerInterval
 
-__all__ = ["Parameters", "Query", "RequestMaker"]
+__all__ = ["USUAL_OPTIONS", "Parameters", "Query", "RequestMaker"]
 
 R = TypeVar("R", bound=Request)
 
@@ -63,6 +63,9 @@ Parameters = Sequence[Any] | Mapping[str, Any] | object | None
 """Values by position or by name, or an object with attributes."""
 
 Done = Callable[[Request], None]
+
+# timeout, trace, custom_payload, execution_profile, paging_state and host of a call that gives none.
+USUAL_OPTIONS = (NOT_SET, False, None, EXEC_PROFILE_DEFAULT, None, None)
 
 _TEXTS = (str, SimpleStatement)
 _USUAL_PARAMETERS = frozenset({tuple, list, dict})
@@ -101,16 +104,10 @@ class RequestMaker:
         paging_state: bytes | None,
         host: Host | None,
     ) -> CallOptions:
-        """Check the options of one call, and join them."""
-        if (
-            timeout is NOT_SET
-            and execution_profile is EXEC_PROFILE_DEFAULT
-            and not trace
-            and custom_payload is None
-            and paging_state is None
-            and host is None
-        ):
-            return self._default_options  # as most calls have them
+        """Check the options of one call, and join them.
+
+        Callers compare them with `USUAL_OPTIONS` first, which most calls have.
+        """
         if timeout is not NOT_SET:
             check_timeout(timeout)
         if host is not None:
@@ -231,7 +228,8 @@ class RequestMaker:
             request: Request = flight.bound_request(
                 Request, ExecuteBody, self, statement, target, options, on_done
             )
-            check_vector_type(request)
+            if request.vector_type != "list":
+                check_vector_type(request)
             return request
         if isinstance(statement, BatchStatement):
             return self._batch_request(target, statement, options, on_done)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from cassandra.client.checks import check_keyspace, list_of_queries, typed_factory
 from cassandra.client.messages import message_of
-from cassandra.client.requests import Parameters
+from cassandra.client.requests import USUAL_OPTIONS, Parameters
 from cassandra.client.session import SessionBase
 from cassandra.cluster.response_future import ResponseFuture
 from cassandra.cluster.result_set import ResultSet
@@ -137,9 +137,8 @@ class Session(SessionBase):
             raise NotImplementedError(
                 "execute_as is DataStax Enterprise's proxy execution, which is not supported"
             )
-        options = self._options(
-            timeout, trace, custom_payload, execution_profile, paging_state, host
-        )
+        given = (timeout, trace, custom_payload, execution_profile, paging_state, host)
+        options = self._default_options if given == USUAL_OPTIONS else self._options(*given)
         future = ResponseFuture(self, query, options.profile.row_factory)
         return self._submit(future, query, parameters, options, row_type)
 
