@@ -576,9 +576,9 @@ cdef int _resolve(body, session, statement, options) except -1:
     return 0
 
 
-def request_for(request_class, body, session, statement, target, options, on_done):
+def request_for(request_class, body, session, engine, statement, target, options, on_done):
     """Make the request that sends `body`, with the policies and the timeout that count for it (see the Python twin)."""
-    return _request_for(request_class, body, session, session._engine, statement, target, options, on_done)
+    return _request_for(request_class, body, session, engine, statement, target, options, on_done)
 
 
 cdef RequestBase _request_for(request_class, body, session, engine, statement, target, options, on_done):
@@ -606,7 +606,7 @@ cdef RequestBase _request_for(request_class, body, session, engine, statement, t
     return request
 
 
-def bound_request(request_class, body_class, session, statement, target, options, on_done):
+def bound_request(request_class, body_class, session, engine, statement, target, options, on_done):
     """Make the request for a bound statement, rendered in the calling thread (see the Python twin)."""
     cdef ExecuteBodyBase body
     cdef type body_type = <type?> body_class
@@ -615,7 +615,6 @@ def bound_request(request_class, body_class, session, statement, target, options
     body.prepared = _setting(statement, plain, _PREPARED, "prepared_statement")
     body.values = _setting(statement, plain, _BLOCK, "block")
     _resolve(body, session, statement, options)
-    engine = session._engine
     body._prerender(engine.core.wire_format)
     return _request_for(request_class, body, session, engine, statement, target, options, on_done)
 

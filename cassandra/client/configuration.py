@@ -455,7 +455,7 @@ class ClusterBase(PoolSizes):
 
     def _populate(self, core: Core) -> None:
         """Tell policies and metrics of the engine, once it is connected; on its loop."""
-        core.program_listeners = self._listeners
+        core.listeners.program = self._listeners
         for policy in self.profile_manager.policies():
             core.populate_policy(policy, self)
         for speculation in self.profile_manager.speculation_policies():

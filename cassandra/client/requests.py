@@ -226,7 +226,7 @@ class RequestMaker:
             and not self._request_init_listeners
         ):
             request: Request = flight.bound_request(
-                Request, ExecuteBody, self, statement, target, options, on_done
+                Request, ExecuteBody, self, self._engine, statement, target, options, on_done
             )
             if request.vector_type != "list":
                 check_vector_type(request)
@@ -245,7 +245,9 @@ class RequestMaker:
         options: CallOptions,
         on_done: Done,
     ) -> R:
-        request: R = flight.request_for(kind, body, self, statement, target, options, on_done)
+        request: R = flight.request_for(
+            kind, body, self, self._engine, statement, target, options, on_done
+        )
         check_vector_type(request)
         return request
 

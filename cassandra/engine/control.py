@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra.engine.connection import Connection
 from cassandra.engine.endpoint import EndPoint
-from cassandra.engine.topology import (
+from cassandra.engine.hosts.topology import (
     LOCAL_QUERY,
     PEERS_QUERY,
     PEERS_V2_QUERY,
@@ -32,12 +32,12 @@ from cassandra.errors import (
     InvalidRequest,
     NoHostAvailable,
 )
+from cassandra.metadata.host import Host
 from cassandra.protocol.messages.control import RegisterMessage
 from cassandra.protocol.messages.decode import decode_response
 
 if TYPE_CHECKING:
     from cassandra.engine.core import Core
-    from cassandra.metadata.host import Host
 
 log = logging.getLogger("cassandra.cluster")
 
@@ -139,10 +139,10 @@ class ControlConnection:
         if previous is not None:
             previous.on_closed = None
             previous.close()
-        self._core.take_node_list(node_list)
+        self._core.hosts.take_node_list(node_list)
         if has_moved:
             self._core.schema.on_moved(node_list.local)
-            self._core.look_again()
+            self._core.hosts.look_again()
         if self._refresh_missed:
             # Told of after REGISTER, and perhaps after the rows were read.
             self._refresh_missed = False
@@ -152,13 +152,13 @@ class ControlConnection:
 
     async def _register(self, connection: Connection) -> None:
         message = RegisterMessage(list(EVENT_TYPES))
-        await self._core.ask(
+        await self._core.asker.ask(
             connection, message.opcode, message.body(connection.version), "REGISTER"
         )
 
     async def _read_nodes(self, connection: Connection, endpoint: EndPoint) -> NodeList:
         local_rows, peer_rows = await asyncio.gather(
-            self._core.query_rows(connection, LOCAL_QUERY), self._read_peers(connection)
+            self._core.asker.rows(connection, LOCAL_QUERY), self._read_peers(connection)
         )
         if not local_rows:
             raise ConnectionException(
@@ -170,19 +170,20 @@ class ControlConnection:
         metadata.partitioner = local.get("partitioner")
         peers = [row for row in peer_rows if is_complete(row)]
         endpoints = [
-            await self._core.endpoint_of_local(endpoint, local),
-            *await self._core.endpoints_of(peers),
+            await self._core.places.of_local(endpoint, local),
+            *await self._core.places.of_rows(peers),
         ]
         rows = zip(endpoints, [local, *peers], strict=True)
-        return NodeList(rows, metadata.all_hosts(), self._core.make_host)
+        conviction = self._core.settings.conviction_policy_factory
+        return NodeList(rows, metadata.all_hosts(), lambda endpoint: Host(endpoint, conviction))
 
     async def _read_peers(self, connection: Connection) -> list[dict[str, Any]]:
         if self._has_peers_v2:
             try:
-                return await self._core.query_rows(connection, PEERS_V2_QUERY)
+                return await self._core.asker.rows(connection, PEERS_V2_QUERY)
             except InvalidRequest:
                 self._has_peers_v2 = False  # Cassandra before 4.0, ScyllaDB
-        return await self._core.query_rows(connection, PEERS_QUERY)
+        return await self._core.asker.rows(connection, PEERS_QUERY)
 
     async def refresh_nodes(self) -> None:
         """Read the node list again, now."""
@@ -191,7 +192,7 @@ class ControlConnection:
         node_list = await self._read_nodes(connection, host.endpoint)
         if connection is self.connection:
             self.host = node_list.local
-        self._core.take_node_list(node_list)
+        self._core.hosts.take_node_list(node_list)
 
     # -- events ------------------------------------------------------------------------------------
 
@@ -223,14 +224,18 @@ class ControlConnection:
         earlier = self._rumours.pop(host, None)
         if earlier is not None:
             earlier.cancel()
-        act = self._core.on_up_event if args["change_type"] == "UP" else self._core.on_down_event
+        act = (
+            self._core.hosts.on_said_up
+            if args["change_type"] == "UP"
+            else self._core.hosts.on_said_down
+        )
         self._rumours[host] = self._core.loop.call_later(
             _spread(window), self._act_on_rumour, host, act
         )
 
     def _act_on_rumour(self, host: Host, act: Callable[[Host], None]) -> None:
         self._rumours.pop(host, None)
-        if not self._closed and self._core.knows(host):
+        if not self._closed and self._core.hosts.knows(host):
             act(host)
 
     def _on_topology_change(self, args: Any) -> None:
@@ -285,7 +290,7 @@ class ControlConnection:
         )
         self.connection = None
         if self.host is not None and error is not None:
-            self._core.on_connection_failure(self.host, error)
+            self._core.hosts.on_connection_failure(self.host, error)
         if self._reconnecting is None or self._reconnecting.done():
             self._reconnecting = self._core.spawn(self._reconnect())
 
@@ -331,7 +336,9 @@ class ControlConnection:
 
     def _candidates(self) -> list[EndPoint]:
         hosts = [
-            host for host in self._core.metadata.all_hosts() if not self._core.is_ignored(host)
+            host
+            for host in self._core.metadata.all_hosts()
+            if not self._core.hosts.is_ignored(host)
         ]
         random.shuffle(hosts)
         hosts.sort(key=lambda host: host.is_up is not True)

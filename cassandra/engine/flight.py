@@ -695,6 +695,7 @@ def request_for(
     request_class: type[RequestBase],
     body: Any,
     session: Any,
+    engine: Any,
     statement: Any,
     target: Any,
     options: CallOptions,
@@ -702,11 +703,13 @@ def request_for(
 ) -> Any:
     """Make the request that sends `body`, with the policies and the timeout that count for it.
 
+    :param session: the face's session.
+    :param engine: the engine's session.
     :param statement: what is sent.
     :param target: the statement as policies see it.
     """
     profile = options.profile
-    request = request_class(session._engine, target, body, on_done)
+    request = request_class(engine, target, body, on_done)
     request.policy = profile.load_balancing_policy
     request.retry_policy = statement.retry_policy or profile.retry_policy
     speculation = profile.speculative_execution_policy
@@ -723,6 +726,7 @@ def bound_request(
     request_class: type[RequestBase],
     body_class: type[ExecuteBodyBase],
     session: Any,
+    engine: Any,
     statement: Any,
     target: Any,
     options: CallOptions,
@@ -737,8 +741,8 @@ def bound_request(
     """
     body = body_class(statement.prepared_statement, statement.block)
     resolve(body, session, statement, options)
-    body.prerender(session._engine.core.wire_format)
-    return request_for(request_class, body, session, statement, target, options, on_done)
+    body.prerender(engine.core.wire_format)
+    return request_for(request_class, body, session, engine, statement, target, options, on_done)
 
 
 def _over(request: Any) -> None:

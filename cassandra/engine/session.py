@@ -146,7 +146,7 @@ class EngineSession:
         except Exception as error:
             pool.close(error)
             self._pool_errors[host] = error
-            self.core.on_connection_failure(host, error)
+            self.core.hosts.on_connection_failure(host, error)
             return
         except BaseException:  # cancelled: nobody else knows this pool
             pool.close()
@@ -158,7 +158,7 @@ class EngineSession:
         self.pools[host] = pool
         self.pools_by_id[id(host)] = pool
         self._resize(pool)  # the settings may have changed while it was opened
-        self.core.on_pool_ready(host)
+        self.core.hosts.on_answer(host)
 
     def resize_pools(self) -> None:
         """Have all pools follow the settings."""
@@ -214,7 +214,7 @@ class EngineSession:
         """The last connection of a pool is gone, and could not be opened again."""
         self._pool_errors[pool.host] = error
         self.remove_pool(pool.host, error)
-        self.core.on_connection_failure(pool.host, error)
+        self.core.hosts.on_connection_failure(pool.host, error)
 
     def remove_pool(self, host: Any, error: Exception | None = None) -> None:
         """Close the pool of `host`, where there is one."""
@@ -343,7 +343,9 @@ class EngineSession:
 
     async def _use(self, connection: Connection, keyspace: str) -> None:
         quoted = '"' + keyspace.replace('"', '""') + '"'
-        await self.core.query(connection, f"USE {quoted}")  # answered by SET_KEYSPACE, or an error
+        await self.core.asker.query(
+            connection, f"USE {quoted}"
+        )  # answered by SET_KEYSPACE, or an error
         connection.keyspace = keyspace
 
     def on_schema_change(
@@ -404,7 +406,7 @@ class EngineSession:
         if not connections:
             raise ConnectionException(f"no host in the scope {scope.value!r} is connected")
         answers = await asyncio.gather(
-            *(self.core.query_rows(connection, LOCAL_VERSION_QUERY) for connection in connections),
+            *(self.core.asker.rows(connection, LOCAL_VERSION_QUERY) for connection in connections),
             return_exceptions=True,
         )
         versions: set[Any] = set()

@@ -83,18 +83,19 @@ def execute(statement: Any) -> None:
         retry_policy=None,
         speculative_execution_policy=None,
     )
-    session: Any = SimpleNamespace(
+    session = SimpleNamespace(
         default_fetch_size=100,
         timestamp_generator=None,
         use_client_timestamp=True,
         default_vector_type="list",
     )
     for wire_format in (4, 0x105):
-        session._engine = SimpleNamespace(core=SimpleNamespace(wire_format=wire_format))
+        engine = SimpleNamespace(core=SimpleNamespace(wire_format=wire_format))
         request = _impl.flight.bound_request(
             _impl.flight.RequestBase,
             ExecuteBody,
             session,
+            engine,
             bound,
             bound,
             CallOptions(cast(Any, profile), 1.0),

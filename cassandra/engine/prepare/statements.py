@@ -214,7 +214,7 @@ class Preparer:
         keyspace = prepared.keyspace if connection.version >= 5 else None
         body = bodies.prepare_body(prepared.query_string, keyspace, connection.version)
         try:
-            await self._core.ask(connection, PREPARE, body, "a PREPARE")
+            await self._core.asker.ask(connection, PREPARE, body, "a PREPARE")
         except (DriverException, OSError, asyncio.TimeoutError) as error:
             log.debug("%s was not prepared on %s: %s", prepared, connection.endpoint, error)
 

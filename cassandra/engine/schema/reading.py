@@ -291,7 +291,7 @@ class SchemaRefresher:
         if connection is None or connection.closed:
             connection = self._core.control.required()
         if target.kind == "ALL":
-            rows = await self._core.query_rows(connection, VERSION_QUERY)
+            rows = await self._core.asker.rows(connection, VERSION_QUERY)
             version = (rows[0]["schema_version"], rows[0]["release_version"]) if rows else None
             await self._read_all(connection, version, target.forced or self._reads_schema)
         else:
@@ -424,7 +424,7 @@ class SchemaRefresher:
             query = f"SELECT {part.columns} FROM {part.table}" + (
                 f" WHERE {condition}" if condition else ""
             )
-            async for page in self._core.query_pages(connection, query):
+            async for page in self._core.asker.pages(connection, query):
                 grouping.add(name, page, connection.version)
 
         async def read_optional(name: str, part: Part) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from cassandra import aio
 from cassandra.cluster import Cluster
-from cassandra.engine.topology import LOCAL_QUERY
+from cassandra.engine.hosts.topology import LOCAL_QUERY
 from cassandra.errors import NoHostAvailable
 from cassandra.testing.fake import FakeCluster, FakeNode, garbage, rows
 

@@ -85,7 +85,7 @@ def test_blocking_and_futures(node: FakeNode, kind: str) -> None:
 async def test_a_listener_that_adds_one(node: FakeNode) -> None:
     async with connected(node) as (_, session):
         session.add_request_init_listener(
-            lambda future: future.request.payload.message.update_custom_payload(PAYLOAD)
+            lambda future: future.request.request_body.message.update_custom_payload(PAYLOAD)
         )
         await session.execute("SELECT 1")
         assert node.queries()[-1].custom_payload == PAYLOAD

@@ -665,12 +665,12 @@ class TestBoundRequest:
             **changes,
         }
         vars(session).update(given.pop("session", {}))
-        session._engine = Session(twins)
         body_class: Any = type("RequestBody", (twins.flight.ExecuteBodyBase,), {"decodes": False})
         return twins.flight.bound_request(
             twins.flight.RequestBase,
             body_class,
             session,
+            Session(twins),
             statement,
             statement,
             CallOptions(**given),
@@ -737,7 +737,7 @@ class TestBoundRequest:
         statement.vector_type = "array"
         session: Any = SimpleNamespace(
             timestamp_generator=lambda: 77, use_client_timestamp=True, default_fetch_size=5,
-            default_vector_type="list", _engine=Session(twins),
+            default_vector_type="list",
         )  # fmt: skip
         options = CallOptions(profile(), trace=True, paging_state=b"p")
         body = QueryBody("SELECT 1")
@@ -746,7 +746,9 @@ class TestBoundRequest:
         assert (body.timestamp, body.tracing, body.paging_state) == (77, True, b"p")
         assert body.custom_payload == {"k": b"v"}
         base = twins.flight.RequestBase
-        request = twins.flight.request_for(base, body, session, statement, "seen", options, print)
+        request = twins.flight.request_for(
+            base, body, session, Session(twins), statement, "seen", options, print
+        )
         assert (request.statement, request.vector_type, request.timeout) == ("seen", "array", 12.5)
         following = request.again(base, repr)
         for name in (

@@ -84,7 +84,7 @@ async def test_hosts_that_are_not_used_follow_events_without_a_connection(
         opened = victim.count(Opcode.STARTUP)
         await thread(nodes.tell, "STATUS_CHANGE", "DOWN", victim)
         await events.expect("down", victim.address)
-        assert core._reconnectors == {}
+        assert core.hosts._tries == {}
         await thread(nodes.tell, "STATUS_CHANGE", "UP", victim)
         await events.expect("up", victim.address)
         assert victim.count(Opcode.STARTUP) == opened
@@ -317,7 +317,7 @@ async def test_a_host_that_is_not_convicted_is_connected_to_again() -> None:
             assert core is not None
             # One failure: not convicted, but without connections for the moment.
             session._engine.remove_pool(host)
-            core.on_connection_failure(host, OSError("broken"))
+            core.hosts.on_connection_failure(host, OSError("broken"))
             await until(lambda: victim.address in pooled(session))
             assert events.seen == []
             assert host.conviction_policy.failures == 0
@@ -495,7 +495,7 @@ async def test_a_node_that_is_reached_by_another_of_its_names_stays_the_same_hos
             (known,) = cluster.metadata.all_hosts()
             connection = core.control.connection
             assert connection is not None
-            core.take_node_list(
+            core.hosts.take_node_list(
                 await core.control._read_nodes(connection, DefaultEndPoint("127.0.0.77", node.port))
             )
             assert cluster.metadata.all_hosts() == [known]

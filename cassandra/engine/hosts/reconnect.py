@@ -1,43 +1,47 @@
-"""Reconnection to a host that is down, by the back-off schedule, until it is up again or gone."""
+"""Tries to reach a host that is down, by the schedule of the reconnection policy."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cassandra.errors import AuthenticationFailed, DriverException
 
 if TYPE_CHECKING:
-    from cassandra.engine.core import Core
+    from cassandra.engine.hosts.watch import HostWatch
+    from cassandra.metadata.host import Host
+    from cassandra.policies.reconnection import ReconnectionPolicy
+
+__all__ = ["Reconnector"]
 
 log = logging.getLogger("cassandra.pool")
 
 
 class Reconnector:
-    """Tries one host until it answers. `hurry` makes the next try come at once (the cluster says
-    that it is up).
-    """
+    """Tries one host until it answers, has left, or the schedule is at its end."""
 
-    __slots__ = ("_core", "_hurry", "_task", "host")
+    __slots__ = ("_hurry", "_policy", "_task", "_watch", "host")
 
-    def __init__(self, core: Core, host: Any) -> None:
-        self._core = core
+    def __init__(self, watch: HostWatch, host: Host, policy: ReconnectionPolicy) -> None:
+        self._watch = watch
+        self._policy = policy
         self.host = host
         self._hurry = asyncio.Event()
-        self._task = core.spawn(self._run())
+        self._task = watch.spawn_tries(self)
 
     def hurry(self) -> None:
-        """Do not wait for the delay's end."""
+        """Make the next try now: the cluster says that the host is up."""
         self._hurry.set()
 
     def stop(self) -> None:
-        """Give up."""
+        """Make no further try."""
         self._task.cancel()
 
-    async def _run(self) -> None:
+    async def run(self) -> None:
+        """Make the tries."""
         try:
-            for delay in self._core.settings.reconnection_policy.new_schedule():
+            for delay in self._policy.new_schedule():
                 try:
                     await asyncio.wait_for(self._hurry.wait(), delay)
                 except asyncio.TimeoutError:
@@ -48,29 +52,27 @@ class Reconnector:
             log.warning(
                 "host %s is given up: the reconnection policy's schedule is at its end", self.host
             )
-            self._core.give_up(self.host)
+            self._watch.on_tries_ended(self.host)
         except asyncio.CancelledError:
             raise
         except Exception:
             log.exception("reconnecting to %s failed", self.host)
         finally:
-            self._core.forget_reconnector(self)
+            self._watch.forget_tries(self)
 
     async def _try(self) -> bool:
-        """Whether this was the last try."""
+        """Return True if this was the last try."""
         try:
-            connection = await self._core.open_connection(self.host.endpoint)
+            return await self._watch.try_once(self.host)
         except AuthenticationFailed as error:
             log.error(
                 "host %s does not accept the credentials, it is not tried again: %s",
                 self.host,
                 error,
             )
-            self._core.give_up(self.host)
+            self._watch.on_tries_ended(self.host)
             return True
         except (DriverException, OSError, asyncio.TimeoutError) as error:
             log.debug("host %s is still down: %s", self.host, error)
-            self._core.on_reconnection_failure(self.host, error)
+            self._watch.on_try_failed(self.host, error)
             return False
-        connection.close()
-        return await self._core.bring_up(self.host)

@@ -1,0 +1,102 @@
+"""Small requests of the engine's own: on one connection, awaited, within the time for control queries."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any
+
+from cassandra.consistency import ConsistencyLevel
+from cassandra.engine.connection import read_answer
+from cassandra.errors import OperationTimedOut, ProtocolError
+from cassandra.protocol.messages.errors import ErrorMessage
+from cassandra.protocol.opcodes import QUERY
+from cassandra.protocol.params import QueryParams
+from cassandra.query.row_factories import dict_factory
+from cassandra.util.misc import maybe_add_timeout_to_query
+
+from cassandra._impl import bodies  # isort: skip
+
+if TYPE_CHECKING:
+    from cassandra.engine.connection import Connection
+    from cassandra.engine.settings import Settings
+
+__all__ = ["Asker"]
+
+
+class Asker:
+    """Sends requests of the engine's own, and reads their answers."""
+
+    __slots__ = ("_settings",)
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    async def ask(
+        self, connection: Connection, opcode: int, body: bytes, what: str, text: str | None = None
+    ) -> Any:
+        """Send one request, and return the message that answers it.
+
+        :param what: names what is asked, for messages.
+        :param text: of the statement, if it is one: it decides what may answer.
+        :raises ProtocolError: if what comes is malformed, or no answer to the request; the
+            connection is closed.
+        :raises OperationTimedOut: after `Settings.control_connection_timeout`.
+        :raises DriverException: the server's refusal.
+        """
+        timeout = self._settings.control_connection_timeout
+        try:
+            answer_opcode, flags, answer = await connection.request(opcode, body, timeout)
+        except asyncio.TimeoutError:
+            raise OperationTimedOut(
+                f"{connection.endpoint} did not answer {what} within {timeout} seconds",
+                connection.endpoint,
+                timeout,
+            ) from None
+        response = read_answer(connection, opcode, text, answer_opcode, flags, answer)
+        if isinstance(response, ErrorMessage):
+            raise response.to_exception()
+        return response
+
+    async def query(self, connection: Connection, query: str) -> Any:
+        """Execute a text without parameters at consistency ONE; raises what `ask` raises."""
+        params = QueryParams(consistency=ConsistencyLevel.ONE)
+        body = bodies.query_body(query, params, connection.version)
+        return await self.ask(connection, QUERY, body, repr(query), query)
+
+    async def rows(self, connection: Connection, query: str) -> list[dict[str, Any]]:
+        """Return the rows of `query`, as dicts."""
+        rows: list[dict[str, Any]] = (await self.query(connection, query)).decode(dict_factory)
+        return rows
+
+    async def pages(self, connection: Connection, query: str) -> AsyncIterator[Any]:
+        """Give the result of `query` page by page, as ROWS messages.
+
+        A page has `Settings.schema_metadata_page_size` rows.
+
+        :raises ProtocolError: if the server gives a page that it has given before.
+        """
+        timeout = self._settings.metadata_request_timeout
+        features = connection.features
+        if timeout is not None and features is not None and features.sharding_info is not None:
+            query = maybe_add_timeout_to_query(query, timeout)
+        paging_state: bytes | None = None
+        states: set[bytes] = set()
+        while True:
+            params = QueryParams(
+                consistency=ConsistencyLevel.ONE,
+                page_size=self._settings.schema_metadata_page_size,
+                paging_state=paging_state,
+            )
+            body = bodies.query_body(query, params, connection.version)
+            page = await self.ask(connection, QUERY, body, repr(query), query)
+            yield page
+            paging_state = page.paging_state
+            if paging_state is None:
+                return
+            if paging_state in states:
+                raise ProtocolError(
+                    f"{connection.endpoint} gives the same page again and again: "
+                    f"{query!r} has no end"
+                )
+            states.add(paging_state)

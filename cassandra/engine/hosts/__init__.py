@@ -1,0 +1,1 @@
+"""Hosts: the table of their states, what follows from each event, and the tries to reach them again."""

@@ -1,0 +1,78 @@
+"""Where nodes are reached: from rows of the system tables to end points."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cassandra.engine.endpoint import EndPoint, is_ip_address
+
+if TYPE_CHECKING:
+    from cassandra.engine.endpoint import EndPointFactory
+    from cassandra.engine.handshake import Connector
+    from cassandra.metadata.host import Host
+
+__all__ = ["Places"]
+
+
+class Places:
+    """Finds the end points of nodes.
+
+    :param factory: makes an end point of a row.
+    :param connector: has threads for factories that may block.
+    :param by_host_id: finds a known host.
+    """
+
+    __slots__ = ("_by_host_id", "_connector", "_factory")
+
+    def __init__(
+        self,
+        factory: EndPointFactory,
+        connector: Connector,
+        by_host_id: Callable[[uuid.UUID], Host | None],
+    ) -> None:
+        self._factory = factory
+        self._connector = connector
+        self._by_host_id = by_host_id
+
+    async def of_local(self, endpoint: EndPoint, row: Mapping[str, Any]) -> EndPoint:
+        """Return the end point of the node that the control connection is at.
+
+        It is the one that was just connected to, unless that is a name for several nodes: then it
+        is the node's own address. A node that still says of itself what is known of it was only
+        reached by another of its names.
+        """
+        host_id = row.get("host_id")
+        known = self._by_host_id(host_id) if host_id is not None else None
+        own_name = await _is_of_one_node(endpoint)
+        if own_name and (known is None or known.endpoint == endpoint):
+            return endpoint
+        (advertised,) = await self.of_rows([row])
+        if own_name and known is not None and known.endpoint != advertised:
+            return endpoint
+        return advertised
+
+    async def of_rows(self, rows: Sequence[Mapping[str, Any]]) -> list[EndPoint]:
+        """Return the end points that rows of the system tables tell of.
+
+        A program's own factory or translator may block: it runs in a thread.
+        """
+
+        def create() -> list[EndPoint]:
+            return [self._factory.create(row) for row in rows]
+
+        if not getattr(self._factory, "may_block", True):
+            return create()
+        created: list[EndPoint] = await self._connector.in_thread(create)
+        return created
+
+
+async def _is_of_one_node(endpoint: EndPoint) -> bool:
+    if not endpoint.port or is_ip_address(endpoint.address) or endpoint.ssl_options:
+        return True
+    resolved = await asyncio.get_running_loop().getaddrinfo(
+        endpoint.address, endpoint.port, family=endpoint.socket_family
+    )
+    return len({info[4][0] for info in resolved}) == 1

@@ -1,0 +1,55 @@
+"""Those who are told of hosts: load balancing policies, and listeners of the program."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cassandra.engine.mishaps import let_out
+
+if TYPE_CHECKING:
+    from cassandra.metadata.host import Host
+
+__all__ = ["Listeners"]
+
+log = logging.getLogger("cassandra.cluster")
+
+
+class Listeners:
+    """Tells of events of hosts, whatever the ones who are told do about it.
+
+    :param after: called after each event, which may have changed what policies think of hosts.
+    """
+
+    __slots__ = ("_after", "policies", "program")
+
+    def __init__(self, after: Callable[[], None]) -> None:
+        self.policies: list[Any] = []
+        self.program: Sequence[Any] = ()
+        self._after = after
+
+    def tell(self, event: str, host: Host) -> None:
+        """Tell everybody: `event` is the name of a method of `HostStateListener`."""
+        self._tell((*self.policies, *self.program), event, host)
+
+    def tell_policies(self, event: str, host: Host) -> None:
+        """Tell the load balancing policies alone."""
+        self._tell(tuple(self.policies), event, host)
+
+    def populate(self, policy: Any, cluster: Any, hosts: Sequence[Host]) -> None:
+        """Tell a load balancing policy of the hosts, now and from now on."""
+        policy.populate(cluster, hosts)
+        for host in hosts:
+            if host.is_up is False:
+                self._tell((policy,), "on_down", host)
+        self.policies.append(policy)
+
+    def _tell(self, listeners: Sequence[Any], event: str, host: Host) -> None:
+        for listener in listeners:
+            try:
+                getattr(listener, event)(host)
+            except BaseException as error:  # its own fault: the others are told all the same
+                log.exception("%s.%s(%s) failed", type(listener).__name__, event, host)
+                let_out(error)
+        self._after()

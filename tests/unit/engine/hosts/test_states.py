@@ -1,0 +1,104 @@
+"""The table of host states, without a host: what each event does in each state."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from cassandra.engine.hosts.states import TABLE, Action, Event, Facts, State, Up, transition
+
+STATES = [State(up, tried) for up, tried in itertools.product(Up, (False, True))]
+FACTS = [Facts(*bits) for bits in itertools.product((False, True), repeat=4)]
+
+LOST = Facts(convicted=True)
+CONNECTED = Facts(has_pool=True, is_served=True)
+HALF_SERVED = Facts(convicted=True, has_pool=True, is_served=False)
+IGNORED = Facts(is_ignored=True)
+
+
+@pytest.mark.parametrize(
+    ("state", "event", "facts", "after", "actions"),
+    [
+        # A pool is ready.
+        (State(), Event.ANSWERS, CONNECTED, State(Up.UP), [Action.MARK_UP]),
+        (State(Up.UP), Event.ANSWERS, CONNECTED, State(Up.UP), [Action.RESET]),
+        (State(Up.DOWN, True), Event.ANSWERS, CONNECTED, State(Up.UP, True), [Action.MARK_UP]),
+        (State(Up.GIVEN_UP), Event.ANSWERS, CONNECTED, State(Up.UP), [Action.MARK_UP]),
+        # A connection broke.
+        (State(Up.UP), Event.CONNECTION_FAILED, LOST, State(Up.DOWN, True), [Action.MARK_DOWN, Action.START_TRIES]),
+        (State(Up.DOWN, True), Event.CONNECTION_FAILED, LOST, State(Up.DOWN, True), []),
+        (State(Up.UP), Event.CONNECTION_FAILED, Facts(), State(Up.UP, True), [Action.START_TRIES]),
+        (State(Up.UP), Event.CONNECTION_FAILED, CONNECTED, State(Up.UP), []),
+        (State(Up.UP), Event.CONNECTION_FAILED, HALF_SERVED, State(Up.UP, True), [Action.START_TRIES]),
+        # Tries.
+        (State(Up.UP, True), Event.TRY_FAILED, LOST, State(Up.DOWN, True), [Action.MARK_DOWN]),
+        (State(Up.UP, True), Event.TRY_FAILED, HALF_SERVED, State(Up.UP, True), []),
+        (State(Up.UP, True), Event.TRIES_ENDED, Facts(), State(Up.GIVEN_UP, True), [Action.MARK_DOWN, Action.GIVE_UP]),
+        (State(Up.DOWN, True), Event.TRIES_ENDED, Facts(), State(Up.GIVEN_UP, True), [Action.GIVE_UP]),
+        (State(Up.UP, True), Event.TRIES_ENDED, CONNECTED, State(Up.UP, True), []),
+        # What the cluster says.
+        (State(Up.DOWN, True), Event.SAID_UP, Facts(), State(Up.DOWN, True), [Action.HURRY]),
+        (State(Up.DOWN), Event.SAID_UP, Facts(), State(Up.DOWN), [Action.BRING_UP]),
+        (State(Up.GIVEN_UP), Event.SAID_UP, Facts(), State(Up.GIVEN_UP), [Action.BRING_UP]),
+        (State(Up.UP), Event.SAID_UP, CONNECTED, State(Up.UP), []),
+        (State(Up.UP), Event.SAID_DOWN, CONNECTED, State(Up.UP), []),
+        (State(Up.UP), Event.SAID_DOWN, IGNORED, State(Up.DOWN), [Action.MARK_DOWN]),
+        (State(Up.UP), Event.SAID_DOWN, LOST, State(Up.DOWN, True), [Action.MARK_DOWN, Action.START_TRIES]),
+        (State(Up.UP), Event.SAID_DOWN, Facts(), State(Up.UP, True), [Action.START_TRIES]),
+        # After the control connection has moved.
+        (State(Up.GIVEN_UP), Event.LOOK_AGAIN, Facts(), State(Up.GIVEN_UP, True), [Action.START_TRIES, Action.HURRY]),
+        (State(Up.DOWN, True), Event.LOOK_AGAIN, Facts(), State(Up.DOWN, True), [Action.HURRY]),
+        (State(Up.DOWN), Event.LOOK_AGAIN, Facts(), State(Up.DOWN), [Action.BRING_UP]),
+        (State(Up.UP), Event.LOOK_AGAIN, CONNECTED, State(Up.UP), []),
+        # The node list.
+        (State(Up.UP), Event.RELOCATED, CONNECTED, State(Up.UP), [Action.PLACE_ANEW]),
+        (State(Up.DOWN), Event.RELOCATED, IGNORED, State(Up.DOWN), []),
+        (State(Up.DOWN), Event.RELOCATED, Facts(), State(Up.DOWN), [Action.BRING_UP]),
+        (State(Up.DOWN, True), Event.RELOCATED, Facts(), State(Up.DOWN, True), [Action.HURRY]),
+        (State(Up.UP), Event.LEFT, CONNECTED, State(Up.DOWN), [Action.FORGET]),
+        (State(Up.DOWN, True), Event.LEFT, Facts(), State(Up.DOWN), [Action.STOP_TRIES, Action.FORGET]),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_transition(
+    state: State, event: Event, facts: Facts, after: State, actions: list[Action]
+) -> None:
+    assert transition(state, event, facts) == (after, actions)
+
+
+def every_transition() -> list[tuple[State, Event, Facts, State, list[Action]]]:
+    return [
+        (state, event, facts, *transition(state, event, facts))
+        for state, event, facts in itertools.product(STATES, Event, FACTS)
+    ]
+
+
+def test_every_event_is_in_the_table() -> None:
+    assert set(TABLE) == set(Event)
+
+
+def test_what_holds_in_every_state() -> None:
+    for state, event, facts, after, actions in every_transition():
+        told = (state, event, facts, actions)
+        assert len(set(actions)) == len(actions), told
+        # Nobody is told twice, and nobody is told what was known.
+        assert (Action.MARK_UP in actions) <= (state.up is not Up.UP), told
+        assert (Action.MARK_DOWN in actions) <= (not state.up.is_down), told
+        assert not {Action.MARK_UP, Action.MARK_DOWN} <= set(actions), told
+        # One task tries a host, and only one that runs is hurried or stopped.
+        assert (Action.START_TRIES in actions) <= (not state.tried), told
+        assert (Action.HURRY in actions) <= (state.tried or Action.START_TRIES in actions), told
+        assert (Action.STOP_TRIES in actions) <= state.tried, told
+        # A host with an open connection goes down only by leaving.
+        if facts.has_pool and event is not Event.LEFT:
+            assert after.up is state.up or after.up is Up.UP, told
+
+
+def test_a_host_that_is_lost_comes_back_or_waits_for_the_cluster() -> None:
+    """From wherever connections fail, something will try the host again."""
+    for state, event, facts, after, actions in every_transition():
+        if event is Event.CONNECTION_FAILED and not (facts.has_pool and facts.is_served):
+            assert after.tried, (state, facts, actions)
+        if event is Event.SAID_UP and state.up is not Up.UP:
+            assert actions in ([Action.HURRY], [Action.BRING_UP]), (state, facts)
