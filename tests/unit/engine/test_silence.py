@@ -29,7 +29,7 @@ from cassandra.testing.fake.script import Prime
 from .faults import InOrder
 from .loops import Loops
 
-LIMIT = 0.1  # seconds, of everything that has a limit
+LIMIT = 0.2  # seconds, of everything that has a limit
 PATIENCE = 15.0  # seconds; what has not ended by then never does
 PAGED = SimpleStatement("SELECT pages", fetch_size=1)
 MARKERS = "SELECT k FROM t WHERE k = ?"
