@@ -440,7 +440,10 @@ class BatchStatement(Statement):
         return True
 
     def __str__(self) -> str:
-        level = ConsistencyLevel.value_to_name.get(self.consistency_level, "Not Set")  # type: ignore[arg-type]
+        level = ConsistencyLevel.value_to_name.get(
+            self.consistency_level,  # type: ignore[arg-type]
+            "Not Set",
+        )
         return (
             f"<BatchStatement type={self.batch_type}, statements={len(self)}, consistency={level}>"
         )
