@@ -1,5 +1,6 @@
-"""Numbers of the native protocol (native_protocol_v5.spec, sections 2.4.1, 4.1.4 and 4.2.5): one
-place for both directions.
+"""Numbers of the native protocol (native_protocol_v5.spec, sections 2.4.1, 4.1.4 and 4.2.5).
+
+This is the one place for both directions.
 """
 
 from __future__ import annotations

@@ -188,7 +188,8 @@ def bad_position(name: str, cell: bytes | None) -> Exception:
     if cell is None:
         return ValueError(f"the position of column {name!r} is None")
     return DecodeError(
-        f"the position of column {name!r} cannot be decoded: an int has 4 bytes, and this {len(cell)}"
+        f"the position of column {name!r} cannot be decoded: an int has 4 bytes, "
+        f"and this {len(cell)}"
     )
 
 

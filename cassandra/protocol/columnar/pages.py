@@ -102,7 +102,8 @@ def check_same(first: Layout, now: Layout) -> None:
     """`DecodeError` where the columns of a further page are not those of the first."""
     if now != first:
         raise DecodeError(
-            f"the columns changed between pages, from {_described(first)} to {_described(now)}: execute the statement again"
+            f"the columns changed between pages, from {_described(first)} to {_described(now)}: "
+            "execute the statement again"
         )
 
 
@@ -360,7 +361,8 @@ def check_names(names: Sequence[str]) -> None:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(
-            f"more than one column has the name {', '.join(twice)}: give each a name of its own with AS"
+            f"more than one column has the name {', '.join(twice)}: "
+            "give each a name of its own with AS"
         )
 
 

@@ -143,7 +143,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
     [
         "protocol",
         "protocol.handler",
-        "protocol.columns",
+        "protocol.column_specs",
         "protocol.frame",
         "cqltypes",
         "_impl",
