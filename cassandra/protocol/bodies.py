@@ -344,7 +344,7 @@ def batch_body(
     kind: Any = UNSET_VALUE
     head = b""
     for prepared, statement, values in statements:
-        # Many statements of a batch are the same one: what stands before its values is made once.
+        # Many statements of a batch are the same one: the bytes before its values are made once.
         if statement is not last or prepared is not kind:
             known = heads.get(statement) if prepared and type(statement) is bytes else None
             head = known or _statement_head(heads, prepared, statement)

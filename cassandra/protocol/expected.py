@@ -44,7 +44,7 @@ _SCHEMA_CHANGE: Answer = (RESULT, RESULT_KIND_SCHEMA_CHANGE)
 _DATA = frozenset({_VOID, _ROWS})
 _SCHEMA = _DATA | {_SCHEMA_CHANGE}
 
-# What a statement does, by its first word. Words that are not here may change the schema, and never
+# Answers by the statement's first word. Other words may change the schema, and never
 # the keyspace.
 _STATEMENTS: dict[str, frozenset[Answer]] = {
     "USE": frozenset({_SET_KEYSPACE}),

@@ -45,7 +45,7 @@ ENVELOPE_HEADER_SIZE = 9
 BLOCK_SIZE = 64 * 1024
 # Room for a segment of the largest size, behind the bytes that were received with its head.
 _LARGE_BLOCK_SIZE = MAX_PAYLOAD + LZ4_HEADER_SIZE + TRAILER_SIZE + BLOCK_SIZE
-# What is missing of a body is received in place from this size on; below it, one more copy is
+# The rest of a body is received in place from this size on; below it, one more copy is
 # cheaper than one more read.
 _IN_PLACE_FROM = 32 * 1024
 
@@ -99,7 +99,7 @@ class FrameReader:
         self._body: bytearray | None = None
         self._filled = 0
         self._opened = (0, 0, 0, 0)  # stream, opcode, flags, version of `_body`
-        # The lower layer: what is received and not consumed lies in _block[_start:_end]; the
+        # The lower layer: bytes that are received and not consumed lie in _block[_start:_end]; the
         # segment there has `_need` bytes.
         self._block: bytearray | None = None
         self._start = 0

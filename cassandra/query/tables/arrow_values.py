@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cassandra.cqltypes.coerce import DATE_OFFSET
 from cassandra.cqltypes.containers import ListType, MapType, SetType, TupleType, VectorType
 from cassandra.cqltypes.udt import UserType
 from cassandra.protocol.columnar.arrow_cells import bounds, with_nulls
 from cassandra.protocol.columnar.layouts import layout_of
-from cassandra.query.tables.shapes import ArrowArray
 from cassandra.query.tables.types import (
     DURATION_PARTS,
     NANOS,
@@ -35,9 +34,12 @@ from cassandra.query.tables.types import (
 )
 from cassandra.util.temporal import Duration
 
+if TYPE_CHECKING:
+    import pyarrow
+
 __all__ = ["arrow_values"]
 
-_Reader = Callable[[ArrowArray, CqlType], "list[Any] | None"]
+_Reader: TypeAlias = "Callable[[pyarrow.Array, CqlType], list[Any] | None]"
 
 _DAY_MILLIS = 86_400_000
 # The letters of `struct` for the layouts of plain numbers, and the Arrow arrays with the same
@@ -57,7 +59,7 @@ _BINARIES = frozenset(
 )
 
 
-def arrow_values(array: ArrowArray, cqltype: CqlType) -> list[Any]:
+def arrow_values(array: pyarrow.Array, cqltype: CqlType) -> list[Any]:
     """Return the values of `array` for bind markers of `cqltype`; None for nulls.
 
     :param array: an array or a chunked array of pyarrow.
@@ -69,13 +71,13 @@ def arrow_values(array: ArrowArray, cqltype: CqlType) -> list[Any]:
     return [value for chunk in chunks for value in _values(chunk, cqltype)]
 
 
-def _values(array: ArrowArray, cqltype: CqlType) -> list[Any]:
+def _values(array: pyarrow.Array, cqltype: CqlType) -> list[Any]:
     array, found = _converted(array, bare(cqltype))
     values: list[Any] = array.to_pylist() if found is None else found
     return values
 
 
-def _converted(array: ArrowArray, cqltype: CqlType) -> tuple[ArrowArray, list[Any] | None]:
+def _converted(array: pyarrow.Array, cqltype: CqlType) -> tuple[pyarrow.Array, list[Any] | None]:
     """Return the plain array, without dictionary and extension type, and its values for `cqltype`.
 
     The values are None if the objects that pyarrow makes will do.
@@ -93,11 +95,11 @@ def _mapped(values: Iterable[Any], convert: Convert) -> list[Any]:
     return [None if value is None else convert(value) for value in values]
 
 
-def _sliced(array: ArrowArray, items: Any, ends: Sequence[int]) -> list[Any]:
+def _sliced(array: pyarrow.Array, items: Any, ends: Sequence[int]) -> list[Any]:
     return with_nulls(array, [items[start:end] for start, end in itertools.pairwise(ends)])
 
 
-def _lists(array: ArrowArray, cqltype: CqlType) -> list[Any] | None:
+def _lists(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
     if type(array).__name__ not in _LISTS:
         return None
     first, ends = bounds(array)
@@ -113,7 +115,7 @@ def _lists(array: ArrowArray, cqltype: CqlType) -> list[Any] | None:
     return _sliced(array, inner.to_pylist() if items is None else items, ends)
 
 
-def _memory(array: ArrowArray, cqltype: CqlType) -> memoryview | None:
+def _memory(array: pyarrow.Array, cqltype: CqlType) -> memoryview | None:
     """Return the memory of plain numbers, which codecs read directly; None for anything else."""
     code = _NUMBER_ARRAYS.get(type(array).__name__)
     if code is None or array.null_count or not len(array):
@@ -128,7 +130,7 @@ def _memory(array: ArrowArray, cqltype: CqlType) -> memoryview | None:
     return part.cast("B").cast(code)  # type: ignore[call-overload, no-any-return]
 
 
-def _maps(array: ArrowArray, cqltype: CqlType) -> list[Any] | None:
+def _maps(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
     if type(array).__name__ == "MapArray":
         keys, items = array.keys, array.items
     elif type(array).__name__ in _LISTS and array.type.value_type.num_fields == 2:
@@ -146,7 +148,7 @@ def _maps(array: ArrowArray, cqltype: CqlType) -> list[Any] | None:
     return _mapped(_sliced(array, list(pairs), ends), map_maker(key))
 
 
-def _tuples(array: ArrowArray, cqltype: CqlType) -> list[Any] | None:
+def _tuples(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
     kinds = cqltype.subtypes
     if type(array).__name__ != "StructArray" or array.type.num_fields > len(kinds):
         return None
@@ -154,7 +156,7 @@ def _tuples(array: ArrowArray, cqltype: CqlType) -> list[Any] | None:
     return with_nulls(array, list(zip(*fields, strict=True)))
 
 
-def _user_types(array: ArrowArray, cqltype: CqlType) -> list[Any] | None:
+def _user_types(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
     if type(array).__name__ != "StructArray":
         return None
     names = [field.name for field in array.type]
@@ -178,7 +180,7 @@ _ARROW_CONTAINERS: dict[CqlType, _Reader] = {
 }
 
 
-def _dates(array: ArrowArray, cqltype: CqlType) -> list[Any] | None:
+def _dates(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
     """Return days as the unsigned numbers of the wire."""
     name = type(array).__name__
     if name == "Date32Array":
@@ -189,19 +191,19 @@ def _dates(array: ArrowArray, cqltype: CqlType) -> list[Any] | None:
     return None
 
 
-def _times(array: ArrowArray, cqltype: CqlType) -> list[Any] | None:
+def _times(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
     if type(array).__name__ not in ("Time64Array", "Time32Array", "DurationArray"):
         return None
     return _nanos(array)
 
 
-def _nanos(array: ArrowArray) -> list[Any]:
+def _nanos(array: pyarrow.Array) -> list[Any]:
     numbers = array.cast("int32" if type(array).__name__ == "Time32Array" else "int64").to_pylist()
     each = NANOS[array.type.unit]
     return numbers if each == 1 else _mapped(numbers, lambda value: value * each)
 
 
-def _timestamps(array: ArrowArray, cqltype: CqlType) -> list[Any] | None:
+def _timestamps(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
     """Return milliseconds, rounded down."""
     name = type(array).__name__
     if name == "Date32Array":
@@ -218,7 +220,7 @@ def _timestamps(array: ArrowArray, cqltype: CqlType) -> list[Any] | None:
     return _mapped(numbers, lambda value: value // each)
 
 
-def _durations(array: ArrowArray, cqltype: CqlType) -> list[Any] | None:
+def _durations(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
     name = type(array).__name__
     if name == "MonthDayNanoIntervalArray":
         return _mapped(array.to_pylist(), lambda value: Duration(*value))
@@ -230,12 +232,12 @@ def _durations(array: ArrowArray, cqltype: CqlType) -> list[Any] | None:
     return None
 
 
-def _varints(array: ArrowArray, cqltype: CqlType) -> list[Any] | None:
+def _varints(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
     name = type(array).__name__
     return _mapped(array.to_pylist(), whole_number) if name in _TEXTS else _whole(array, cqltype)
 
 
-def _whole(array: ArrowArray, cqltype: CqlType) -> list[Any] | None:
+def _whole(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
     return (
         _mapped(array.to_pylist(), whole_number)
         if type(array).__name__.startswith("Decimal")
@@ -243,11 +245,11 @@ def _whole(array: ArrowArray, cqltype: CqlType) -> list[Any] | None:
     )
 
 
-def _uuids(array: ArrowArray, cqltype: CqlType) -> list[Any] | None:
+def _uuids(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
     return _mapped(array.to_pylist(), uuid_of) if type(array).__name__ in _BINARIES else None
 
 
-def _opaque(array: ArrowArray, cqltype: CqlType) -> list[Any] | None:
+def _opaque(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
     return (
         _mapped(array.to_pylist(), reader_of(cqltype))
         if type(array).__name__ in _BINARIES

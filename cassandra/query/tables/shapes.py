@@ -5,10 +5,10 @@ None of these libraries is imported for it: an object that has the attributes wi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
-__all__ = ["Array", "ArrowArray", "Column", "Frame", "Series"]
+__all__ = ["Array", "Column", "Frame", "Series"]
 
 
 class Column(Protocol):
@@ -92,65 +92,3 @@ class Frame(Protocol):
 
     def copy(self) -> Any:
         """Return a copy that the program does not hold."""
-
-
-class ArrowArray(Protocol):
-    """An array of pyarrow, of any class; each class has only some of these attributes."""
-
-    @property
-    def type(self) -> Any:
-        """The Arrow type."""
-
-    @property
-    def null_count(self) -> int:
-        """Number of nulls."""
-
-    @property
-    def offset(self) -> int:
-        """Elements of the buffers before the first one of this array."""
-
-    @property
-    def keys(self) -> ArrowArray:
-        """Keys of an array of maps, for all of them."""
-
-    @property
-    def items(self) -> ArrowArray:
-        """Values of an array of maps, for all of them."""
-
-    @property
-    def values(self) -> ArrowArray:
-        """Elements of an array of lists, for all of them."""
-
-    @property
-    def offsets(self) -> ArrowArray:
-        """The first element of each list or map."""
-
-    @property
-    def storage(self) -> ArrowArray:
-        """The array under an extension type."""
-
-    def __len__(self) -> int: ...
-
-    def buffers(self) -> Sequence[Any]:
-        """Return the memory of the array."""
-
-    def cast(self, kind: str, /) -> ArrowArray:
-        """Return the same values as another Arrow type."""
-
-    def dictionary_decode(self) -> ArrowArray:
-        """Return the values that a dictionary array refers to."""
-
-    def field(self, key: int | str, /) -> ArrowArray:
-        """Return one field of an array of structs."""
-
-    def is_valid(self) -> ArrowArray:
-        """Return a mask of the values that are not null."""
-
-    def slice(self, start: int, size: int, /) -> ArrowArray:
-        """Return a part that shares the memory."""
-
-    def to_pandas(self, **options: Any) -> Any:
-        """Return a column of pandas."""
-
-    def to_pylist(self) -> list[Any]:
-        """Return the values as Python objects."""

@@ -12,13 +12,13 @@ import datetime
 import decimal
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cassandra.cqltypes.coerce import DATE_OFFSET
 from cassandra.cqltypes.containers import ListType, MapType, SetType, TupleType, VectorType
 from cassandra.cqltypes.udt import UserType
 from cassandra.query.tables import arrow_values as arrow
-from cassandra.query.tables.shapes import Array, ArrowArray, Series
+from cassandra.query.tables.shapes import Array, Series
 from cassandra.query.tables.types import (
     DURATION_PARTS,
     NANOS,
@@ -34,6 +34,9 @@ from cassandra.query.tables.types import (
     whole_number,
 )
 from cassandra.util.temporal import Duration
+
+if TYPE_CHECKING:
+    import pyarrow
 
 __all__ = ["array_values", "arrow_values", "series_values"]
 
@@ -94,7 +97,7 @@ def _numbers(array: Array, unit: str, convert: Convert | None) -> list[Any]:
     return [None if number is None or number == _NAT else convert(number) for number in numbers]
 
 
-def arrow_values(array: ArrowArray, cqltype: CqlType) -> list[Any]:
+def arrow_values(array: pyarrow.Array, cqltype: CqlType) -> list[Any]:
     """Return the values of a plain or chunked array of pyarrow for bind markers of `cqltype`."""
     values = arrow.arrow_values(array, cqltype)
     name = bare(cqltype).codec().cql_name
