@@ -98,7 +98,7 @@ def decodes(body: bytes, metadata: Any = None, handler: Any = ProtocolHandler) -
 
 
 def prepared() -> Any:
-    columns = [Column("ks", "t", name, getattr(cqltypes, kind)) for name, kind, _ in KINDS]
+    columns: Any = [Column("ks", "t", name, getattr(cqltypes, kind)) for name, kind, _ in KINDS]
     return PreparedStatement(columns, b"i" * 16, [0], "INSERT", "ks", VERSION, None, None)
 
 

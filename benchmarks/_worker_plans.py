@@ -92,7 +92,7 @@ def plans() -> dict[str, float]:
     cluster = SimpleNamespace(
         metadata=metadata, endpoints_resolved=[], get_control_connection_host=lambda: hosts[0]
     )
-    columns = [Column("ks", "t", "id", Int32Type), Column("ks", "t", "v", UTF8Type)]
+    columns: Any = [Column("ks", "t", "id", Int32Type), Column("ks", "t", "v", UTF8Type)]
     prepared = PreparedStatement(
         columns, b"id", [0], "INSERT INTO ks.t (id, v) VALUES (?, ?)", "ks", 4, None, None
     )

@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from cassandra import clock, murmur3
+    from cassandra import clock
     from cassandra.cqltypes import codecs
     from cassandra.engine import flight
     from cassandra.metadata.placement import ring
     from cassandra.metadata.schema import column_rows
     from cassandra.policies import plans
-    from cassandra.protocol import bind, bodies, frame, rows, segment
+    from cassandra.protocol import bind, bodies, frame, rows
     from cassandra.protocol.columnar import arrow_capsules, column_buffers
     from cassandra.query import binding
 
@@ -45,18 +45,15 @@ __all__ = [
     "flight",
     "frame",
     "implementation",
-    "murmur3",
     "plans",
     "ring",
     "rows",
-    "segment",
     "twin",
 ]
 
 TWINS: dict[str, str] = {
     "codecs": "cassandra.cqltypes.codecs",
     "clock": "cassandra.clock",
-    "murmur3": "cassandra.murmur3",
     "arrow_capsules": "cassandra.protocol.columnar.arrow_capsules",
     "bind": "cassandra.protocol.bind",
     "binding": "cassandra.query.binding",
@@ -67,7 +64,6 @@ TWINS: dict[str, str] = {
     "ring": "cassandra.metadata.placement.ring",
     "plans": "cassandra.policies.plans",
     "rows": "cassandra.protocol.rows",
-    "segment": "cassandra.protocol.segment",
     "flight": "cassandra.engine.flight",
 }
 
@@ -76,8 +72,11 @@ fallback_reason: str | None = None
 
 
 def twin(name: str, impl: str) -> ModuleType:
-    """The module that implements `name` (a key of `TWINS`) in `impl`, "python" or "c"; ImportError
-    where that fails.
+    """Return the module that implements a twin.
+
+    :param name: a key of `TWINS`.
+    :param impl: "python" or "c".
+    :raises ImportError: if the compiled module cannot be loaded.
     """
     if name not in TWINS:
         raise AttributeError(

@@ -1,14 +1,17 @@
-"""The hash of Cassandra's default partitioner, in Python: the reference of
-`cassandra._accel.murmur3`.
+"""The hash of Cassandra's default partitioner.
 
-It is the first half of MurmurHash3 x64 128, seed 0, with one deviation that the server has and so
-must its clients: the bytes of the tail are sign-extended before they are shifted into place.
+It is the first half of MurmurHash3 x64 128, seed 0, with one deviation that servers and clients
+share: the bytes of the tail are sign-extended before they are shifted into place.
+
+`murmur3` is the ring's compiled hash if the compiled modules are in use. The Python function stays
+as `python_murmur3`: it is the reference, and the ring's Python twin hashes with it.
 """
 
 from __future__ import annotations
 
 from struct import unpack_from
 
+from cassandra import _impl
 from cassandra._lazy import lazy_names
 
 __all__ = [
@@ -34,18 +37,18 @@ _C2 = 0x4CF5AD432745937F
 
 
 def truncate_int64(x: int) -> int:
-    """The low 64 bits of `x` as a signed integer."""
+    """Return the low 64 bits of `x` as a signed integer."""
     return ((x + INT64_OVF_OFFSET) & _MASK) - INT64_OVF_OFFSET
 
 
 def rotl64(x: int, r: int) -> int:
-    """`x`, 64 bits signed or not, rotated left by 0 < `r` < 64 bits; signed."""
+    """Return `x`, 64 bits signed or not, rotated left by 0 < `r` < 64 bits; signed."""
     x &= _MASK
     return truncate_int64((x << r) | (x >> (64 - r)))
 
 
 def fmix(k: int) -> int:
-    """The final mixing of 64 bits; signed."""
+    """Mix 64 bits for the last time; signed."""
     return truncate_int64(_mix(k & _MASK))
 
 
@@ -56,8 +59,10 @@ def _mix(k: int) -> int:
 
 
 def body_and_tail(data: bytes) -> tuple[tuple[int, ...], tuple[int, ...], int]:
-    """(signed 64-bit words of the whole 16-byte blocks, signed bytes of the rest, length of
-    `data`).
+    """Split `data` for hashing.
+
+    :returns: the signed 64-bit words of the whole 16-byte blocks, the signed bytes of the rest, and
+        the length of `data`.
     """
     length = len(data)
     words = length // 16 * 2
@@ -69,8 +74,9 @@ def body_and_tail(data: bytes) -> tuple[tuple[int, ...], tuple[int, ...], int]:
 
 
 def murmur3(data: bytes | bytearray | memoryview) -> int:
-    """The signed 64-bit hash of `data`. (A token is this, save that the least value is taken as the
-    greatest.)
+    """Return the signed 64-bit hash of `data`.
+
+    A token is this hash, but servers replace the least value by the greatest.
     """
     body, tail, length = body_and_tail(bytes(memoryview(data)))
     h1 = h2 = 0
@@ -104,5 +110,9 @@ def murmur3(data: bytes | bytearray | memoryview) -> int:
     h2 = (h2 + h1) & _MASK
     return truncate_int64(_mix(h1) + _mix(h2))
 
+
+python_murmur3 = murmur3
+if _impl.implementation == "c":
+    murmur3 = _impl.ring._murmur3  # type: ignore[attr-defined]
 
 __getattr__ = lazy_names(__name__)

@@ -197,6 +197,10 @@ cdef class Texts:
     def __cinit__(self):
         self._known = {}
 
+    # A `__cinit__` of nothing but self lets any arguments pass: this refuses them.
+    def __init__(self):
+        pass
+
     cdef str _text(self, Cell* cell, str name):
         """The text of a name, or of the type of the column `name`."""
         cdef PyObject** met

@@ -14,7 +14,6 @@ from libc.stdint cimport int16_t, int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memmove
 
 from cassandra._accel.checks cimport exact_bytes
-from cassandra._accel.segment cimport crc24_of, crc32_of, get_le, segment_of
 from cassandra._accel.wbuf cimport get_be16, get_be32, put_be16, put_be32
 
 from cassandra.errors import CrcException, ProtocolError
@@ -38,6 +37,8 @@ cdef enum:
     OP_OPTIONS = 5
 
 cdef Py_ssize_t _worth_compressing = _WORTH_COMPRESSING
+
+include "frame_segments.pxi"
 
 
 cdef class _Window:

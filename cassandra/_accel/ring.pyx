@@ -6,6 +6,7 @@ Here replicas are found by walking along the ring from each token, as the server
 one keyspace on a thousand nodes of 256 tokens takes a few megabytes.
 """
 
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_Check, PyBytes_GET_SIZE
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
@@ -49,6 +50,16 @@ cdef int64_t token_at(const uint8_t* key, Py_ssize_t size) noexcept nogil:
 
 cdef inline int64_t _token_of(bytes key) noexcept:
     return token_at(<const uint8_t*> PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key))
+
+
+def _murmur3(data):
+    """The signed 64-bit hash of `data`: `cassandra.murmur3` hands it on if the compiled modules are in use."""
+    cdef Py_buffer view
+    PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+    try:
+        return murmur3_of(<const uint8_t*> view.buf, view.len)
+    finally:
+        PyBuffer_Release(&view)
 
 
 def token_of(key):

@@ -1,9 +1,9 @@
-"""Messages, frames and rows of the native protocol, without a socket, loop or clock; the public
-names.
+"""Messages, frames and rows of the native protocol; the public names.
 
-A name is imported from the module that defines it when it is first asked for (PEP 562). The
-compiled modules import parts of this package while `cassandra._impl` still chooses between the
-implementations: were all of it imported here, they would meet it half made.
+Nothing here has a socket, a loop or a clock. A name is imported from the module that defines it
+when it is first used (PEP 562). The compiled modules import parts of this package while
+`cassandra._impl` still chooses between the implementations: if all of it were imported here, they
+would meet it half made.
 """
 
 from __future__ import annotations
@@ -364,7 +364,7 @@ if TYPE_CHECKING:
         v3_header_pack as v3_header_pack,
     )
 
-# Where each name is defined; the imports above tell type checkers the same.
+# The module that defines each name; the imports above tell type checkers the same.
 _HOMES = {
     "cassandra.errors": ["ProtocolError"],
     "cassandra.protocol.column_specs": ["ColumnMetadata", "ResultMetadata"],

@@ -1,17 +1,16 @@
-"""Binding: Python values to the [value]s of an EXECUTE or BATCH, in one pass and in the caller's
-thread.
+"""Binding: turns Python values into the [value]s of an EXECUTE or BATCH, in the caller's thread.
 
-A `BindPlan` is made once for a prepared statement: it holds a codec for each column. `bind` gives a
-`ValuesBlock`, the bytes of all values behind each other, which never changes and goes as it is into
-a body of any protocol version from 4 on. The values of many rows stand in a `RowsBlock`, which a
-batch's body is made of in one go. The compiled twin is ``cassandra._accel.bind``.
+A `BindPlan` is made once for a prepared statement and holds a codec for each column. `bind` gives a
+`ValuesBlock`: the bytes of all values in one piece. It never changes, and goes unchanged into a
+body of any protocol version from 4 on. The values of many rows form a `RowsBlock`, from which a
+batch's body is made in one step. The compiled twin is ``cassandra._accel.bind``.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cassandra.cqltypes.failures import locate
 from cassandra.cqltypes.missing import USUAL, is_missing
@@ -20,16 +19,20 @@ from cassandra.protocol.primitives import NULL_VALUE, UNSET_MARK
 from cassandra.protocol.records import locate_row, refuse_missing, values_of
 from cassandra.sentinels import UNSET_VALUE
 
+if TYPE_CHECKING:
+    from cassandra.protocol.column_specs import ColumnMetadata
+
 _int32 = struct.Struct(">i")
 _pack = _int32.pack
 _unpack = _int32.unpack_from
 
 
 class ValuesBlock:
-    """Bound values in the form in which they travel; immutable.
+    """Bound values in the form of the wire; immutable.
 
-    count: how many. data: [value]s (length and body each) without the [short] count before them.
-    has_unset: whether one of them is not set, which protocol version 3 cannot say.
+    :param count: number of values.
+    :param data: the [value]s, length and body each, without the [short] count before them.
+    :param has_unset: True if a value is not set, which protocol version 3 cannot say.
     """
 
     __slots__ = ("count", "data", "has_unset")
@@ -58,8 +61,9 @@ class ValuesBlock:
         return f"<ValuesBlock of {self.count} values, {len(self.data)} bytes>"
 
     def _spans(self) -> list[tuple[int, int]]:
-        """(offset of the body, its size or -1 or -2) of each value; ValueError where count and data
-        do not go together.
+        """Return (offset of the body, its size or -1 or -2) of each value.
+
+        Raises ValueError if count and data do not fit each other.
         """
         pos = 0
         data = self.data
@@ -77,7 +81,7 @@ class ValuesBlock:
         return spans
 
     def values(self) -> list[Any]:
-        """The body of each value as bytes, None for null, UNSET_VALUE for one that is not set."""
+        """Return each value's body as bytes, None for null, or UNSET_VALUE if it is not set."""
         data = self.data
         return [
             data[pos : pos + size] if size >= 0 else (None if size == -1 else UNSET_VALUE)
@@ -85,11 +89,12 @@ class ValuesBlock:
         ]
 
     def routing_key(self, indexes: Sequence[int]) -> bytes | None:
-        """The partition key's bytes from the values at `indexes`, in key order; None where one of
-        them is null or not set.
+        """Return the partition key's bytes, or None if one of its columns is null or not set.
 
-        A key of one column is its value; one of several is, for each, a [short] length, the value
-        and a zero byte.
+        A key of one column is its value. A key of several columns has, for each, a [short] length,
+        the value and a zero byte.
+
+        :param indexes: positions of the key columns among the values, in key order.
         """
         spans = self._spans()
         data = self.data
@@ -109,8 +114,11 @@ class ValuesBlock:
 class RowsBlock:
     """The bound values of many rows of one statement.
 
-    width: values a row. count: how many rows. has_unset: whether a value is not set. size: bytes of
-    all values. rows: the values of rows that are there already, in the form in which they travel.
+    The attribute `count` is the number of rows, and `size` the bytes of all values.
+
+    :param width: number of values in a row.
+    :param rows: values of rows that are there already, in the form of the wire.
+    :param has_unset: True if a value is not set.
     """
 
     __slots__ = ("_rows", "count", "has_unset", "size", "width")
@@ -137,22 +145,20 @@ class RowsBlock:
         return RowsBlock, (self.width, self._rows, self.has_unset)
 
     def reserve(self, rows: int) -> None:
-        """That so many rows are expected in all: room is made for them with the first one. Without
-        effect in Python.
-        """
+        """Announce the total number of rows: room is made for them at once. No effect in Python."""
 
     def row(self, index: int) -> ValuesBlock:
-        """The values of one row; IndexError where there is none."""
+        """Return the values of one row; raises IndexError if it does not exist."""
         if not 0 <= index < self.count:
             raise IndexError(f"row {index} of {self.count}")
         return ValuesBlock(self.width, self._rows[index], self.has_unset)
 
     def rows(self) -> list[ValuesBlock]:
-        """The values of all rows, one by one."""
+        """Return the values of all rows, one by one."""
         return [ValuesBlock(self.width, data, self.has_unset) for data in self._rows]
 
     def append(self, values: ValuesBlock) -> None:
-        """Another row; ValueError where it has another number of values."""
+        """Append a row; raises ValueError if it has another number of values."""
         if values.count != self.width:
             raise ValueError(f"a row of {values.count} values, where the others have {self.width}")
         self._rows.append(values.data)
@@ -163,8 +169,9 @@ class RowsBlock:
 
 
 def composite_key(parts: Sequence[bytes]) -> bytes | None:
-    """The routing key of the partition key columns `parts`; None for none, ValueError for one of 64
-    KiB or more among several.
+    """Return the routing key of the partition key columns `parts`, or None if there are none.
+
+    Raises ValueError if one of several columns has more than 65,535 bytes.
     """
     if len(parts) <= 1:
         return parts[0] if parts else None
@@ -179,17 +186,16 @@ def composite_key(parts: Sequence[bytes]) -> bytes | None:
 
 
 class BindPlan:
-    """How values are bound to the markers of one prepared statement; immutable, and shared by
-    threads.
+    """Binds values to the markers of one prepared statement; immutable and shared by threads.
 
-    columns: `ColumnMetadata` of each bind marker. routing_key_indexes: the markers that make up the
-    partition key, in its order.
+    :param columns: the `ColumnMetadata` of each bind marker.
+    :param routing_key_indexes: positions of the markers of the partition key, in key order.
     """
 
     __slots__ = ("_encoders", "_kinds", "_names", "_positions", "columns", "routing_key_indexes")
 
     def __init__(
-        self, columns: Sequence[Any], routing_key_indexes: Sequence[int] | None = None
+        self, columns: Sequence[ColumnMetadata], routing_key_indexes: Sequence[int] | None = None
     ) -> None:
         self.columns = tuple(columns)
         self.routing_key_indexes = tuple(routing_key_indexes) if routing_key_indexes else None
@@ -214,15 +220,19 @@ class BindPlan:
     def bind(self, values: Sequence[object], version: int) -> ValuesBlock:
         """Encode `values`, one for each marker in order.
 
-        On version 4 and later, markers past the end of a shorter sequence are not set. Raises
-        ValueError for too many values (and, on version 3, for too few), `UnsupportedOperation` for
-        UNSET_VALUE on version 3, and TypeError or ValueError, with the column's name and type, for
-        a value that its type does not take.
+        On version 4 and later, markers past the end of a shorter sequence are not set.
+
+        :param values: the values by position.
+        :param version: protocol version of the connection.
+        :raises ValueError: for too many values, and on version 3 for too few; or if a value is out
+            of range.
+        :raises TypeError: if a value does not fit its type. The message has the column's name and
+            type.
+        :raises UnsupportedOperation: for UNSET_VALUE on version 3.
         """
         encoders = self._encoders
         if type(values) is not tuple:
-            # A snapshot: what a value's own code does to the list while it is encoded changes
-            # nothing.
+            # A snapshot: a value's own code may change the list while it is encoded.
             values = as_values(values)
         given = len(values)
         missing = len(encoders) - given
@@ -249,36 +259,41 @@ class BindPlan:
         if has_unset:
             if version < 4:
                 raise UnsupportedOperation(
-                    f"UNSET_VALUE needs protocol version 4 or higher; the connection speaks version {version}"
+                    "UNSET_VALUE needs protocol version 4 or higher; "
+                    f"the connection speaks version {version}"
                 )
             parts.append(UNSET_MARK * missing)
         return ValuesBlock(len(encoders), b"".join(parts), has_unset)
 
     def bind_mapping(self, values: Mapping[str, object], version: int) -> ValuesBlock:
-        """Encode the values of `values` by the names of the markers.
+        """Encode `values` by the names of the markers.
 
-        A marker that `values` does not name is not set on version 4 and later and a KeyError
-        before. A name that no marker has is a ValueError. A name that stands for several markers is
-        bound to each of them.
+        A name that stands for several markers is bound to each of them. A marker without a value is
+        not set on version 4 and later.
+
+        :raises KeyError: if a marker has no value on version 3.
+        :raises ValueError: for a name without a marker.
         """
         unknown = [name for name in values if name not in self._positions]
         if unknown:
             raise ValueError(
-                f"values for {', '.join(map(repr, unknown))}, but the bind markers are {', '.join(self._names) or 'none'}"
+                f"values for {', '.join(map(repr, unknown))}, "
+                f"but the bind markers are {', '.join(self._names) or 'none'}"
             )
         if version < 4:
             absent = [name for name in self._names if name not in values]
             if absent:
                 raise KeyError(
-                    f"no value for column {absent[0]!r}, which protocol version {version} cannot leave unset"
+                    f"no value for column {absent[0]!r}, which protocol version {version} cannot "
+                    "leave unset"
                 )
         return self.bind([values.get(name, UNSET_VALUE) for name in self._names], version)
 
     def bind_row(self, row: Any, version: int) -> ValuesBlock:
-        """Encode one row: a sequence as `bind` takes it, a mapping or an object (see
-        `cassandra.protocol.records.values_of`).
+        """Encode one row: a sequence, a mapping or an object.
 
-        Unlike `bind`, it refuses a row without the whole partition key.
+        See `cassandra.protocol.records.values_of`. Unlike `bind`, it refuses a row without the
+        whole partition key.
         """
         key = self.routing_key_indexes
         kind = type(row)
@@ -290,12 +305,12 @@ class BindPlan:
             )
         return self.bind(row, version)
 
-    def bind_into(self, block: RowsBlock, row: Any, version: int) -> None:
-        """`bind_row`, to the end of `block`, which stays as it is where that fails."""
+    def bind_into(self, block: RowsBlock, row: object, version: int) -> None:
+        """Bind `row` and append it to `block`, which stays as it is if that fails."""
         block.append(self.bind_row(row, version))
 
     def bind_many(self, rows: Iterable[Any], version: int) -> RowsBlock:
-        """`bind_row` of each of `rows`. Errors begin with the number of their row, counted from 0."""
+        """Bind each of `rows`. Errors begin with the number of their row, counted from 0."""
         block = RowsBlock(len(self._encoders))
         for index, row in enumerate(rows):
             try:
@@ -309,19 +324,21 @@ class BindPlan:
         wanted = len(self._encoders)
         few_or_many = "Too many" if given > wanted else "Too few"
         return ValueError(
-            f"{few_or_many} values for the statement's bind markers: {given} given, {wanted} wanted ({', '.join(self._names)})"
+            f"{few_or_many} values for the statement's bind markers: {given} given, "
+            f"{wanted} wanted ({', '.join(self._names)})"
         )
 
 
-def as_values(values: Any) -> tuple[Any, ...]:
-    """A snapshot of the sequence `values`; TypeError for what is no sequence of values."""
+def as_values(values: Iterable[Any]) -> tuple[Any, ...]:
+    """Return a snapshot of the sequence `values`; TypeError if it is not a sequence."""
     if isinstance(values, (str, bytes, bytearray, Mapping)):
         raise TypeError(
-            f"values are {values!r} ({type(values).__name__}); they have to be a sequence, one for each bind marker"
+            f"values are {values!r} ({type(values).__name__}); they have to be a sequence, "
+            "one for each bind marker"
         )
     return tuple(values)
 
 
-def column_place(column: Any) -> str:
-    """What stands in front of an error about a value for `column`: its name and CQL type."""
+def column_place(column: ColumnMetadata) -> str:
+    """Return the beginning of an error about a value for `column`: its name and CQL type."""
     return f'column "{column.name}" ({column.type.codec().cql_name})'

@@ -1,17 +1,16 @@
-"""Bodies of QUERY, EXECUTE, BATCH and PREPARE (native_protocol_v5.spec, sections 4.1.4 to 4.1.7),
-each joined in one go.
+"""Bodies of QUERY, EXECUTE, BATCH and PREPARE (native_protocol_v5.spec, sections 4.1.4 to 4.1.7).
 
-A body is what follows the envelope's header, tracing and payload. Values come as a `ValuesBlock`
-(bound once, its bytes are taken as they are) or as a sequence of bytes, None (null) and UNSET_VALUE
-(not set). What a protocol version cannot carry is `UnsupportedOperation`; what does not fit its
-field is ValueError. The compiled twin is ``cassandra._accel.bodies``.
+A body follows the envelope's header, tracing and custom payload. Values are a `ValuesBlock`, whose
+bytes are taken as they are, or a sequence of bytes, None (null) and UNSET_VALUE (not set). A
+feature that the protocol version lacks raises `UnsupportedOperation`. A value that does not fit its
+field raises ValueError. The compiled twin is ``cassandra._accel.bodies``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import index
-from typing import Any
+from typing import Any, SupportsIndex
 
 from cassandra.errors import UnsupportedOperation
 from cassandra.protocol.bind import RowsBlock
@@ -41,22 +40,22 @@ from cassandra.sentinels import UNSET_VALUE
 
 MAX_SHORT = 0xFFFF
 
-# The [int] of the lengths that most values have: looking one up is cheaper than packing it.
+# The [int] of the most usual lengths: looking one up is cheaper than packing it.
 _KEPT_SHORTS = 256
 _SHORTS = tuple(uint16_pack(count) for count in range(_KEPT_SHORTS))
 _LENGTHS = tuple(int32_pack(size) for size in range(1024))
 
 
-def _whole(number: Any, said: str) -> int:
-    """`number` as an int; a float is none, not even a whole one."""
+def _whole(number: SupportsIndex, said: str) -> int:
+    """Return `number` as an int; a float is refused, even a whole one."""
     try:
         return index(number)
     except TypeError:
         raise TypeError(f"{said}; it has to be an integer") from None
 
 
-def _bytes_of(value: Any, what: str) -> bytes:
-    """`value`, a bytes object of whatever class, or the bytes of another buffer."""
+def _bytes_of(value: object, what: str) -> bytes:
+    """Return `value`, a bytes object of any class, or the bytes of another buffer."""
     if isinstance(value, bytes):
         return value
     if isinstance(value, (bytearray, memoryview)):
@@ -108,7 +107,7 @@ def _string(text: str, what: str) -> bytes:
 
 
 def long_string(text: str | bytes) -> bytes:
-    """A [long string]."""
+    """Return a [long string]."""
     data = text.encode() if isinstance(text, str) else _bytes_of(text, "a query")
     return int32_pack(len(data)) + data
 
@@ -119,7 +118,7 @@ def _unset_unsupported(version: int) -> UnsupportedOperation:
     )
 
 
-def _add_value(parts: list[bytes], value: Any, version: int) -> None:
+def _add_value(parts: list[bytes], value: object, version: int) -> None:
     if value is None:
         parts.append(NULL_VALUE)
     elif value is UNSET_VALUE:
@@ -133,7 +132,8 @@ def _add_value(parts: list[bytes], value: Any, version: int) -> None:
         _add_value(parts, bytes(value), version)
     else:
         raise TypeError(
-            f"a value is {value!r} ({type(value).__name__}); it has to be bytes, None or UNSET_VALUE"
+            f"a value is {value!r} ({type(value).__name__}); it has to be bytes, "
+            "None or UNSET_VALUE"
         )
 
 
@@ -141,9 +141,8 @@ def _add_values(parts: list[bytes], values: Any, names: Sequence[str] | None, ve
     """Append <n>[name_1]<value_1>... of a block or sequence of values."""
     kind = type(values)
     if kind is not list and kind is not tuple:
-        has_unset: bool | None = getattr(
-            values, "has_unset", None
-        )  # a block of either implementation has it
+        # A block of either implementation has it.
+        has_unset: bool | None = getattr(values, "has_unset", None)
         if has_unset is None:
             values = tuple(values)
         elif names is None:
@@ -193,7 +192,7 @@ def _add_flags(parts: list[bytes], flags: int, version: int) -> None:
 
 
 def _tail(params: QueryParams, version: int, tail: list[bytes]) -> int:
-    """Append what QUERY and BATCH both end with; its flags."""
+    """Append the common end of QUERY and BATCH; returns its flags."""
     flags = 0
     if params.serial_consistency is not None:
         flags |= FLAG_SERIAL_CONSISTENCY
@@ -204,14 +203,16 @@ def _tail(params: QueryParams, version: int, tail: list[bytes]) -> int:
     if params.keyspace is not None:
         if version < 5:
             raise UnsupportedOperation(
-                f"a keyspace for one request needs protocol version 5 or higher; the connection speaks version {version}"
+                "a keyspace for one request needs protocol version 5 or higher; "
+                f"the connection speaks version {version}"
             )
         flags |= FLAG_KEYSPACE
         tail.append(_string(params.keyspace, "a keyspace name"))
     if params.now_in_seconds is not None:
         if version < 5:
             raise UnsupportedOperation(
-                f"now_in_seconds needs protocol version 5 or higher; the connection speaks version {version}"
+                "now_in_seconds needs protocol version 5 or higher; "
+                f"the connection speaks version {version}"
             )
         flags |= FLAG_NOW_IN_SECONDS
         tail.append(_int32(params.now_in_seconds, "now_in_seconds"))
@@ -222,7 +223,7 @@ def _add_query_params(parts: list[bytes], params: QueryParams, version: int) -> 
     """Append <query_parameters>."""
     parts.append(_short(params.consistency, "is no consistency level"))
     place = len(parts)
-    parts.append(b"")  # the flags, when they are known
+    parts.append(b"")  # room for the flags, which are known only at the end
     flags = 0
     # No values and an empty block are the same: without the flag, zero values need no count.
     if params.values is not None and (len(params.values) or params.value_names):
@@ -248,21 +249,21 @@ def _add_query_params(parts: list[bytes], params: QueryParams, version: int) -> 
 
 
 def query_body(query: str | bytes, params: QueryParams, version: int) -> bytes:
-    """The body of a QUERY."""
+    """Return the body of a QUERY."""
     parts = [long_string(query)]
     _add_query_params(parts, params, version)
     return b"".join(parts)
 
 
 def query_params_body(params: QueryParams, version: int) -> bytes:
-    """<query_parameters> alone."""
+    """Return <query_parameters> alone."""
     parts: list[bytes] = []
     _add_query_params(parts, params, version)
     return b"".join(parts)
 
 
 def execute_head(query_id: bytes, result_metadata_id: bytes | None) -> bytes:
-    """What stands before the <query_parameters> of an EXECUTE."""
+    """Return the bytes before the <query_parameters> of an EXECUTE."""
     query_id = _bytes_of(query_id, "the id of a prepared statement")
     head = _short(len(query_id), "bytes of a statement's id") + query_id
     if result_metadata_id is not None:
@@ -280,12 +281,16 @@ def execute_body(
     version: int,
     tablet_version_block: int | None = None,
 ) -> bytes:
-    """The body of an EXECUTE.
+    """Return the body of an EXECUTE.
 
-    result_metadata_id is written where it is given, and on version 5 in any case: an empty one
-    makes the server send its metadata. On version 4 it may be given only where ScyllaDB's
-    SCYLLA_USE_METADATA_ID was agreed on. tablet_version_block is the byte that ends the body where
-    TABLETS_ROUTING_V2 was.
+    :param query_id: the id of the prepared statement.
+    :param result_metadata_id: written if it is given, and on version 5 in any case: an empty id
+        makes the server send its metadata. On version 4, give it only if both sides agreed on
+        ScyllaDB's SCYLLA_USE_METADATA_ID.
+    :param params: values and settings of the execution.
+    :param version: protocol version of the connection.
+    :param tablet_version_block: the last byte of the body, if both sides agreed on
+        TABLETS_ROUTING_V2.
     """
     if result_metadata_id is None and version >= 5:
         result_metadata_id = b""
@@ -296,8 +301,8 @@ def execute_body(
     return b"".join(parts)
 
 
-def _statement_head(heads: dict[Any, bytes], prepared: bool | int, statement: Any) -> bytes:
-    """<kind><string_or_id>; that of a prepared statement is kept in `heads`."""
+def _statement_head(heads: dict[Any, bytes], prepared: bool | int, statement: bytes | str) -> bytes:
+    """Return <kind><string_or_id>; that of a prepared statement is kept in `heads`."""
     if not prepared:
         return b"\x00" + long_string(statement)
     statement = _bytes_of(statement, "the id of a prepared statement")
@@ -322,23 +327,24 @@ def batch_body(
     params: QueryParams,
     version: int,
 ) -> bytes:
-    """The body of a BATCH.
+    """Return the body of a BATCH.
 
-    batch_type: 0 logged, 1 unlogged, 2 counter. statements: (is prepared, id or query, values)
-    each; where the values are a `RowsBlock`, one statement for each of its rows. params:
-    consistency, serial consistency, timestamp, keyspace and now_in_seconds; the rest of it has no
-    place in a batch and is not looked at.
+    :param batch_type: 0 logged, 1 unlogged, 2 counter.
+    :param statements: (is prepared, id or query, values) each. A `RowsBlock` as values stands for
+        one statement per row.
+    :param params: consistency, serial consistency, timestamp, keyspace and now_in_seconds. A batch
+        has no place for the others, which are ignored.
     """
     parts = [_byte(batch_type, "a batch's type"), b""]  # the count, when it is known
     count = len(statements)
     heads: dict[Any, bytes] = {}
     lengths = _LENGTHS
     last: Any = None
-    # which nothing is marked with, so the first statement is never taken for the one before
+    # No statement is marked with this, so the first one never passes for a repetition.
     kind: Any = UNSET_VALUE
     head = b""
     for prepared, statement, values in statements:
-        # Many statements of a batch are the same one: what stands before its values is made once.
+        # Many statements of a batch are the same one: the bytes before its values are made once.
         if statement is not last or prepared is not kind:
             known = heads.get(statement) if prepared and type(statement) is bytes else None
             head = known or _statement_head(heads, prepared, statement)
@@ -379,7 +385,7 @@ def batch_body(
 
 
 def prepare_body(query: str | bytes, keyspace: str | None, version: int) -> bytes:
-    """The body of a PREPARE; `keyspace` needs version 5."""
+    """Return the body of a PREPARE; `keyspace` needs version 5."""
     parts = [long_string(query)]
     if version >= 5:
         parts.append(uint32_pack(0 if keyspace is None else PREPARE_FLAG_KEYSPACE))
@@ -387,6 +393,7 @@ def prepare_body(query: str | bytes, keyspace: str | None, version: int) -> byte
             parts.append(_string(keyspace, "a keyspace name"))
     elif keyspace is not None:
         raise UnsupportedOperation(
-            f"a keyspace for one request needs protocol version 5 or higher; the connection speaks version {version}"
+            "a keyspace for one request needs protocol version 5 or higher; "
+            f"the connection speaks version {version}"
         )
     return b"".join(parts)

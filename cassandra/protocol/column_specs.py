@@ -1,16 +1,15 @@
-"""Column specifications: what PREPARED and ROWS say of their columns (native_protocol_v5.spec,
-section 4.2.5.2).
+"""Column specifications in PREPARED and ROWS (native_protocol_v5.spec, section 4.2.5.2).
 
 A `ResultMetadata` is made of one block of column specs and is immutable. It keeps the bytes that it
-was read from: where the next result of the same statement brings the same bytes, the metadata and
-its row plan are used again without parsing (protocol 4 sends them with every result).
+was read from. If the next result of the statement brings the same bytes, the metadata and its row
+plan are used again without parsing: protocol 4 sends the specs with every result.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import cassandra._impl as implementations
 from cassandra.cqltypes.containers import VectorType
@@ -22,16 +21,18 @@ from cassandra.protocol.opcodes import RESULT_KIND_ROWS, ROWS_GLOBAL_TABLES_SPEC
 from cassandra.protocol.primitives import Cursor
 
 if TYPE_CHECKING:
+    from cassandra.cqltypes.base import CassandraType
     from cassandra.protocol.rows import RowPlan
 
+CqlType: TypeAlias = "type[CassandraType]"
 UserTypes = Mapping[str, Mapping[str, Any]]
 
 _KIND_FLAGS_AND_COUNT = struct.Struct(">iii")
 
-# Of a type's name in an error.
+# Characters of a type's name in an error.
 _SHOWN_NAME = 200
 
-# Type nesting is as deep as people write it; a hostile server's is not.
+# People nest types a few levels deep. A hostile server must not exhaust the stack.
 _MAX_DEPTH = 64
 
 
@@ -75,7 +76,7 @@ _simple: dict[int, Any] = {}
 
 
 class TypeReader:
-    """Reads [option]s that describe types; `has_user_types` says whether one was a UDT."""
+    """Reads [option]s that describe types; `has_user_types` is True if one was a UDT."""
 
     __slots__ = ("_depth", "_fields", "_user_types", "cursor", "has_user_types")
 
@@ -87,7 +88,7 @@ class TypeReader:
         self.has_user_types = False
 
     def read(self) -> Any:
-        """The `cassandra.cqltypes` class of the type that follows."""
+        """Read a type and return its `cassandra.cqltypes` class."""
         code = self.cursor.short()
         found = _simple.get(code)
         if found is not None:
@@ -112,8 +113,8 @@ class TypeReader:
                 # A vector is a custom type, and its element may be a UDT.
                 self.has_user_types = True
                 made = self._with_classes(made)
-            # which a type without its parameters does not have: that is an error of the metadata,
-            # not of some row
+            # A type without its parameters has no codec. That is an error of the metadata, so it
+            # must not wait for some row.
             made.codec()
         except (ValueError, TypeError, LookupError, OverflowError) as error:
             shown = name if len(name) <= _SHOWN_NAME else f"{name[:_SHOWN_NAME]}..."
@@ -123,10 +124,8 @@ class TypeReader:
             ) from None
         return made
 
-    def _with_classes(self, kind: Any) -> Any:
-        """`kind`, which a class name was parsed to, with the classes that are registered for the
-        UDTs in it.
-        """
+    def _with_classes(self, kind: CqlType) -> Any:
+        """Return `kind`, parsed from a class name, with the classes registered for its UDTs."""
         subtypes = tuple(self._with_classes(subtype) for subtype in kind.subtypes)
         if issubclass(kind, UserType):
             return UserType.make_udt_class(
@@ -140,7 +139,8 @@ class TypeReader:
             return kind
         if issubclass(kind, VectorType):
             return VectorType.apply_parameters((*subtypes, kind.vector_size))
-        return kind.__base__.apply_parameters(subtypes, kind.fieldnames)
+        base: Any = kind.__base__
+        return base.apply_parameters(subtypes, kind.fieldnames)
 
     def _registered(self, keyspace: str, name: str) -> Any:
         return self._user_types.get(keyspace, {}).get(name)
@@ -180,7 +180,8 @@ class TypeReader:
         self._fields += count
         if self._fields > limits.columns:
             raise ProtocolError(
-                f"types of more fields than limits.columns ({limits.columns}) allows (see cassandra.limits)"
+                f"types of more fields than limits.columns ({limits.columns}) allows (see "
+                "cassandra.limits)"
             )
         if count * 2 > len(self.cursor.data) - self.cursor.pos:
             raise ProtocolError(f"a type of {count} fields is longer than the message")
@@ -200,10 +201,16 @@ _COMPOSED: dict[int, Callable[[TypeReader], Any]] = {
 class ResultMetadata:
     """The columns of a result; immutable.
 
-    columns: `ColumnMetadata` each. names: of them. raw: the bytes of the specs, from the global
-    table spec on. metadata_id: the server's id of this metadata (version 5, or ScyllaDB's
-    extension), None elsewhere. column_plans: decoders to columns that were made of it, by what they
-    were made for (see `cassandra.protocol.columnar.pages`).
+    `names` are the columns' names. `column_plans` holds the decoders to columns that were made of
+    it (see `cassandra.protocol.columnar.pages`).
+
+    :param columns: a `ColumnMetadata` for each column.
+    :param raw: the bytes of the specs, from the global table spec on.
+    :param is_global: True if one table spec stands before all columns.
+    :param metadata_id: the server's id of this metadata (version 5, or ScyllaDB's extension), or
+        None.
+    :param user_types: the classes registered for UDTs when the specs were read.
+    :param has_user_types: True if a column's type has a UDT in it.
     """
 
     __slots__ = (
@@ -240,7 +247,7 @@ class ResultMetadata:
         self.metadata_id = metadata_id
         self.has_user_types = has_user_types
         self._global = is_global
-        # What a RESULT that is a last page begins with: <kind><metadata>, as `raw` ends it, and
+        # The beginning of a RESULT that is a last page: <kind><metadata> with all of `raw`, and
         # with the No_metadata flag.
         flags = ROWS_GLOBAL_TABLES_SPEC if is_global else 0
         self._skipped_head = _KIND_FLAGS_AND_COUNT.pack(
@@ -283,13 +290,12 @@ class ResultMetadata:
         return [column.type.codec(vectors=self._vectors) for column in self.columns]
 
     def rows_at(self, body: bytes, pos: int, user_types: UserTypes | None) -> int:
-        """Where the row count stands if the RESULT at `pos` of `body` is rows with this metadata,
-        byte for byte, or without any; else 0.
+        """Return the offset of the row count if the RESULT at `pos` is rows of this, else 0.
 
-        Specs delimit themselves, so equal bytes at the front are equal specs. Classes registered
-        for UDTs count as well: the mapping of them has to be the same object (it is replaced, not
-        changed, when a class is registered). Another page to come, or a changed id, makes other
-        flags, and so no match.
+        The RESULT must have the same metadata byte for byte, or none. Specs delimit themselves, so
+        equal bytes at the front mean equal specs. The mapping of classes registered for UDTs has to
+        be the same object: it is replaced, not changed, when a class is registered. Another page to
+        come or a changed id makes other flags, and so does not match.
         """
         if self.has_user_types and user_types is not self._user_types:
             return 0
@@ -301,9 +307,7 @@ class ResultMetadata:
     def same_specs(
         self, body: bytes, pos: int, is_global: bool, count: int, user_types: UserTypes | None
     ) -> bool:
-        """Whether the specs at `pos`, whatever flags stood before them, are those that this was
-        read from.
-        """
+        """Return True if the specs at `pos` are those that this was read from; flags may differ."""
         return (
             bool(self.raw)
             and body.startswith(self.raw, pos)
@@ -313,9 +317,7 @@ class ResultMetadata:
         )
 
     def for_user_types(self, user_types: UserTypes | None) -> ResultMetadata:
-        """This, or, where it has UDTs and `user_types` is another mapping, the same columns with
-        the classes of that one.
-        """
+        """Return the same columns with the UDT classes of `user_types`; self if nothing changes."""
         if not self.has_user_types or user_types is self._user_types or not self.raw:
             return self
         return read_columns(
@@ -323,7 +325,7 @@ class ResultMetadata:
         )
 
     def with_id(self, metadata_id: bytes | None) -> ResultMetadata:
-        """The same columns and plan under another id."""
+        """Return the same columns and plan under another id."""
         if metadata_id == self.metadata_id:
             return self
         other = ResultMetadata(
@@ -335,8 +337,9 @@ class ResultMetadata:
         return other
 
     def with_vectors(self, vectors: str) -> ResultMetadata:
-        """The same columns, whose vectors of numbers are read as "list", "array" (array.array) or
-        "numpy"; made once for each.
+        """Return the same columns with another class for vectors of numbers, made once for each.
+
+        :param vectors: "list", "array" (array.array) or "numpy".
         """
         if vectors == "list":
             return self
@@ -369,7 +372,10 @@ def read_columns(
     user_types: UserTypes | None,
     metadata_id: bytes | None = None,
 ) -> ResultMetadata:
-    """`count` column specs, with one table spec before them (`is_global`) or one in each."""
+    """Read `count` column specs.
+
+    :param is_global: True if one table spec stands before all columns, False if each has its own.
+    """
     start = cursor.pos
     data = cursor.data
     # A spec takes four bytes at least (name and type), so a claimed count is bounded before
@@ -380,7 +386,8 @@ def read_columns(
         )
     if count > limits.columns:
         raise ProtocolError(
-            f"{count} columns, more than limits.columns ({limits.columns}) allows (see cassandra.limits)"
+            f"{count} columns, more than limits.columns ({limits.columns}) allows (see "
+            "cassandra.limits)"
         )
     keyspace = table = ""
     if is_global:

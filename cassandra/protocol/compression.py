@@ -1,8 +1,8 @@
-"""Compression of bodies (protocol 3 and 4) and of segments (5): LZ4 and Snappy, each from an
-optional package.
+"""Compression of bodies (protocol 3 and 4) and of segments (5): LZ4 and Snappy.
 
-Sizes are checked before anything is inflated: against the limit, and against what the algorithm can
-make of that many bytes at most, so that a forged length makes no large allocation.
+Each comes from an optional package. Sizes are checked before anything is inflated: against the
+limit, and against the most that the algorithm can make of that many bytes. So a forged length
+cannot cause a large allocation.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from cassandra.errors import DependencyException, ProtocolError
 
 _uint32 = struct.Struct(">I")
 
-# Smaller bodies are sent as they are: the header of a compressed one eats what little there is to
-# gain.
+# Smaller bodies are sent as they are: the header of a compressed one costs more than is gained.
 WORTH_COMPRESSING = 512
 
 # A length byte of an LZ4 match adds 255 bytes of output at most.
@@ -26,8 +25,10 @@ _SNAPPY_RATIO = 64
 
 
 class BodyCompression(NamedTuple):
-    """What one algorithm offers. `decompress_body(data, limit)` and the segment functions raise
-    `ProtocolError` on bad data.
+    """The functions of one algorithm.
+
+    `decompress_body(data, limit)` and the segment functions raise `ProtocolError` for bad data. The
+    segment functions are None if the protocol has no such segments.
     """
 
     name: str
@@ -90,7 +91,7 @@ def _make_lz4() -> BodyCompression:
 
 
 def _snappy_size(data: bytes) -> int:
-    """The length that a Snappy block begins with: an unsigned LEB128 of 32 bits at most."""
+    """Return the length at the head of a Snappy block: an unsigned LEB128 of 32 bits at most."""
     size = 0
     for index, byte in enumerate(data[:5]):
         size |= (byte & 0x7F) << (7 * index)
@@ -131,8 +132,10 @@ _made: dict[str, BodyCompression] = {}
 
 
 def compression(algorithm: str) -> BodyCompression:
-    """The functions of "lz4" or "snappy"; ValueError for another name, `DependencyException` where
-    the package is absent.
+    """Return the functions of "lz4" or "snappy".
+
+    :raises ValueError: for another name.
+    :raises DependencyException: if the package is not installed.
     """
     found = _made.get(algorithm)
     if found is not None:
@@ -146,7 +149,8 @@ def compression(algorithm: str) -> BodyCompression:
         found = factory()
     except ImportError as error:
         raise DependencyException(
-            f"compression {algorithm!r} was asked for, but the package {package} cannot be imported ({error}); "
+            f"compression {algorithm!r} was asked for, "
+            f"but the package {package} cannot be imported ({error}); "
             f"install it with: pip install turbocql[{algorithm}]",
             [error],
         ) from None
@@ -156,7 +160,7 @@ def compression(algorithm: str) -> BodyCompression:
 
 
 def is_available(name: str) -> bool:
-    """Whether the package of an algorithm can be imported."""
+    """Return True if the package of an algorithm can be imported."""
     try:
         compression(name)
     except DependencyException:
@@ -165,12 +169,13 @@ def is_available(name: str) -> bool:
 
 
 def first_available(offered: Container[str]) -> str | None:
-    """The preferred algorithm among `offered` whose package can be imported; packages that it does
-    not come to are not imported.
+    """Return the preferred algorithm among `offered` whose package can be imported, or None.
+
+    Packages of less preferred algorithms are not imported.
     """
     return next((name for name in _FACTORIES if name in offered and is_available(name)), None)
 
 
 def available_compressions() -> tuple[str, ...]:
-    """The algorithms whose packages can be imported, the preferred one first."""
+    """Return the algorithms whose packages can be imported, the preferred one first."""
     return tuple(filter(is_available, _FACTORIES))

@@ -1,20 +1,20 @@
 """The handshake and the streams of one connection, without a socket, loop or clock.
 
-Theory of operation. A `ProtocolConnection` is told to `start()` and then what was received, and
-answers with actions: what to send, what to switch, whom to ask. The handshake is a table: state and
-opcode lead to a method, and what the table does not have is an error of the peer. Authentication is
-the caller's: an action says what the server wants, `respond` takes the token (an authenticator may
-block, so it may run anywhere).
+Theory of operation. A `ProtocolConnection` is told to `start()`, and then each message that was
+received. It answers with actions: send this, switch that, ask the caller. The handshake is a table:
+state and opcode lead to a method, and anything else is an error of the peer. Authentication is the
+caller's part: an action carries the server's request, and `respond` takes the token. An
+authenticator may block, so it may run in any thread.
 
     OPTIONS -> SUPPORTED -> STARTUP -> READY                                            done
                                     -> AUTHENTICATE -> AUTH_RESPONSE -> AUTH_CHALLENGE  ->
                                     AUTH_RESPONSE ...
                                                                      -> AUTH_SUCCESS    done
 
-Two errors end it before that: the server does not speak the version (`VersionRefused`: try a lower
-one over a new connection), or it refuses us (`Failed`). With protocol 5, segments begin after READY
-or AUTHENTICATE, in both directions (native_protocol_v5.spec, 2.3.1); compressed bodies of earlier
-versions may begin with STARTUP's answer, so compression is set as STARTUP goes out.
+Two errors end it early. If the server does not speak the version (`VersionRefused`), try a lower
+one over a new connection. Or the server refuses us (`Failed`). With protocol 5, segments begin
+after READY or AUTHENTICATE, in both directions (native_protocol_v5.spec, 2.3.1). In earlier
+versions the answer to STARTUP may already be compressed, so compression is set as STARTUP is sent.
 """
 
 from __future__ import annotations
@@ -36,8 +36,13 @@ from cassandra.protocol.extras import standing_flags
 from cassandra.protocol.features import ProtocolFeatures
 from cassandra.protocol.messages.control import (
     DEFAULT_CQL_VERSION,
+    AuthChallengeMessage,
+    AuthenticateMessage,
     AuthResponseMessage,
+    AuthSuccessMessage,
+    ReadyMessage,
     StartupMessage,
+    SupportedMessage,
 )
 from cassandra.protocol.messages.decode import decode_response
 from cassandra.protocol.messages.errors import BadCredentials, ErrorMessage, ProtocolException
@@ -55,18 +60,19 @@ class Send(NamedTuple):
 
 
 class SetCompression(NamedTuple):
-    """From the next envelope on, compress what is sent and expect the same of what comes."""
+    """From the next envelope on, compress requests and expect compressed responses."""
 
     algorithm: str
 
 
 class EnableSegments(NamedTuple):
-    """From the next byte on, segments in both directions."""
+    """From the next byte on, use segments in both directions."""
 
 
 class AuthenticationWanted(NamedTuple):
-    """The server wants a login by this authenticator (a Java class name): `respond` with the first
-    token.
+    """The server wants a login by this authenticator (a Java class name).
+
+    `respond` with the first token.
     """
 
     authenticator: str
@@ -79,14 +85,16 @@ class Challenge(NamedTuple):
 
 
 class Authenticated(NamedTuple):
-    """Logged in; the server's last token. `Ready` follows at once."""
+    """The login succeeded; this is the server's last token. `Ready` follows at once."""
 
     token: bytes | None
 
 
 class Ready(NamedTuple):
-    """The handshake is done. compression: what was agreed on. supported: the options of SUPPORTED,
-    with CQL_VERSION.
+    """The handshake is done.
+
+    `compression` is the algorithm that both sides agreed on. `supported` holds the options of
+    SUPPORTED, with CQL_VERSION.
     """
 
     features: ProtocolFeatures
@@ -95,8 +103,10 @@ class Ready(NamedTuple):
 
 
 class VersionRefused(NamedTuple):
-    """The server does not speak the version. server_version: of its answer. offered: versions that
-    it names, highest first, betas left out.
+    """The server does not speak the version.
+
+    `server_version` is the version of its answer. `offered` are the versions that it names, highest
+    first, without betas.
     """
 
     server_version: int
@@ -124,7 +134,7 @@ Action = (
 
 
 class State(enum.Enum):
-    """Where the handshake stands."""
+    """The state of the handshake."""
 
     NEW = "new"
     OPTIONS_SENT = "waits for SUPPORTED"
@@ -144,8 +154,9 @@ _VERSION_OFFERED = re.compile(r"(\d+)/v\d+(-beta)?")
 
 
 def offered_versions(options: Mapping[str, Sequence[str]] | str) -> tuple[int, ...]:
-    """The versions in PROTOCOL_VERSIONS of SUPPORTED, or in an error's text, that are no betas;
-    highest first.
+    """Return the versions named in PROTOCOL_VERSIONS or in an error's text, highest first.
+
+    Betas are left out.
     """
     text = options if isinstance(options, str) else " ".join(options.get("PROTOCOL_VERSIONS", ()))
     return tuple(
@@ -156,13 +167,17 @@ def offered_versions(options: Mapping[str, Sequence[str]] | str) -> tuple[int, .
 class ProtocolConnection:
     """The client's side of a handshake, and the accounting of its streams.
 
-    version: of the protocol. compression: True for the first algorithm that both sides have, a name
-    for that one (an error where the server or this machine does not have it), False or None for
-    none. startup_options: more options for STARTUP (DRIVER_NAME and the like). tablets_routing_v2:
-    agree on that extension where the server has it; who does so gives every EXECUTE its byte.
-    use_metadata_id: the same for SCYLLA_USE_METADATA_ID; who does so gives every EXECUTE of version
-    4 a result metadata id, as version 5 has it. cql_version: a version to insist on. allow_beta:
-    opt in to a version that the server calls a beta. max_streams: requests under way at once.
+    :param version: protocol version to speak.
+    :param compression: True for the first algorithm that both sides have. A name insists on that
+        one. None or False turns compression off.
+    :param startup_options: further options for STARTUP, such as DRIVER_NAME.
+    :param cql_version: CQL version to insist on.
+    :param allow_beta: opt in to a version that the server calls a beta.
+    :param tablets_routing_v2: agree on that extension if the server has it. Every EXECUTE must then
+        end with its byte.
+    :param use_metadata_id: agree on SCYLLA_USE_METADATA_ID if the server has it. Every EXECUTE of
+        version 4 must then have a result metadata id, as in version 5.
+    :param max_streams: most requests in flight.
     """
 
     def __init__(
@@ -192,14 +207,14 @@ class ProtocolConnection:
         self._stream = 0
 
     def start(self) -> list[Action]:
-        """Begin; call once."""
+        """Begin the handshake; call this once."""
         if self.state is not State.NEW:
             raise RuntimeError(f"the handshake has begun already: it {self.state.value}")
         self.state = State.OPTIONS_SENT
         return [self._send(opcodes.OPTIONS, b"")]
 
     def respond(self, token: bytes | None) -> list[Action]:
-        """The caller's token for `AuthenticationWanted` or `Challenge`."""
+        """Take the caller's token for `AuthenticationWanted` or `Challenge`."""
         if self.state is not State.AUTH_WANTED:
             raise RuntimeError(f"no token was asked for: the handshake {self.state.value}")
         self.state = State.AUTH_SENT
@@ -208,8 +223,9 @@ class ProtocolConnection:
     def receive(
         self, stream: int, opcode: int, flags: int, body: bytes, version: int | None = None
     ) -> list[Action]:
-        """What came in one envelope, during the handshake. The connection is of no more use after
-        `VersionRefused` or `Failed`.
+        """Take one envelope during the handshake.
+
+        The connection cannot be used after `VersionRefused` or `Failed`.
         """
         if self.state in (State.NEW, State.READY, State.CLOSED):
             raise RuntimeError(
@@ -240,7 +256,7 @@ class ProtocolConnection:
 
     # -- one method for each entry of the table ----------------------------------------------------
 
-    def _on_supported(self, message: Any) -> list[Action]:
+    def _on_supported(self, message: SupportedMessage) -> list[Action]:
         self.supported = {**message.options, "CQL_VERSION": message.cql_versions}
         self.features = ProtocolFeatures.parse_from_supported(self.supported)
         # These two change the form of EXECUTE: agreed on with a server, and not written, they make
@@ -287,31 +303,32 @@ class ProtocolConnection:
         compression(wanted)  # DependencyException where the package is absent
         if wanted not in usable:
             raise ConnectionException(
-                f"compression {wanted!r} was asked for; the server offers {', '.join(usable) or 'none'} "
+                f"compression {wanted!r} was asked for; the server offers "
+                f"{', '.join(usable) or 'none'} "
                 f"for protocol version {self.version}"
             )
         return wanted
 
     def _switch(self) -> list[Action]:
-        """What changes with the answer to STARTUP."""
+        """Return the actions that the answer to STARTUP causes."""
         return [EnableSegments()] if ProtocolVersion.uses_segments(self.version) else []
 
-    def _on_ready(self, message: Any) -> list[Action]:
+    def _on_ready(self, message: ReadyMessage) -> list[Action]:
         return [*self._switch(), self._ready()]
 
     def _ready(self) -> Ready:
         self.state = State.READY
         return Ready(self.features, self.compression, self.supported)
 
-    def _on_authenticate(self, message: Any) -> list[Action]:
+    def _on_authenticate(self, message: AuthenticateMessage) -> list[Action]:
         self.state = State.AUTH_WANTED
         return [*self._switch(), AuthenticationWanted(message.authenticator)]
 
-    def _on_challenge(self, message: Any) -> list[Action]:
+    def _on_challenge(self, message: AuthChallengeMessage) -> list[Action]:
         self.state = State.AUTH_WANTED
         return [Challenge(message.challenge)]
 
-    def _on_auth_success(self, message: Any) -> list[Action]:
+    def _on_auth_success(self, message: AuthSuccessMessage) -> list[Action]:
         return [Authenticated(message.token), self._ready()]
 
     def _error(self, message: ErrorMessage, version: int) -> list[Action]:
@@ -329,10 +346,10 @@ class ProtocolConnection:
 
 
 def _refuses_version(message: ErrorMessage, version: int, asked: int) -> bool:
-    """Whether an ERROR says that the server does not speak the version that it was asked in.
+    """Return True if an ERROR says that the server does not speak the version that was used.
 
-    It comes in a version of the server's own, as a protocol error (Cassandra 4: code 0x000A) or a
-    server error (some others).
+    It comes in one of the server's own versions, as a protocol error (Cassandra 4: code 0x000A) or
+    as a server error (some others).
     """
     if version != asked:
         return True

@@ -1,10 +1,9 @@
-"""What may answer which request: one table for the handshake, for programs' requests and for the
-engine's own.
+"""The answers that each request may get: one table for all requests.
 
-A well-formed message that the protocol does not allow as an answer (native_protocol_v5.spec,
-sections 4.1.1 to 4.1.8) says that the two sides no longer agree on what is asked and answered on
-the connection: it is a `ProtocolError`, which closes it. ERROR answers every request, and is not in
-the table.
+The handshake, programs' requests and the engine's own requests use it. A well-formed message that
+the protocol does not allow as an answer (native_protocol_v5.spec, sections 4.1.1 to 4.1.8) means
+that the two sides disagree on the state of the connection. That is a `ProtocolError`, which closes
+it. ERROR answers every request, and is not in the table.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ _SCHEMA_CHANGE: Answer = (RESULT, RESULT_KIND_SCHEMA_CHANGE)
 _DATA = frozenset({_VOID, _ROWS})
 _SCHEMA = _DATA | {_SCHEMA_CHANGE}
 
-# What a statement does, by its first word. Words that are not here may change the schema, and never
+# Answers by the statement's first word. Other words may change the schema, and never
 # the keyspace.
 _STATEMENTS: dict[str, frozenset[Answer]] = {
     "USE": frozenset({_SET_KEYSPACE}),
@@ -77,17 +76,18 @@ _FIRST_WORD = re.compile(
 
 
 def first_word(text: str) -> str:
-    """What a statement begins with, in capitals: "SELECT". Empty if it does not begin with a word."""
+    """Return a statement's first word in capitals, such as "SELECT"; empty if there is none."""
     found = _FIRST_WORD.match(text)
     return found[1].upper() if found is not None else ""
 
 
 def is_allowed(request: int, text: str | None, opcode: int, kind: int | None) -> bool:
-    """Whether a message may answer a request.
+    """Return True if a message may answer a request.
 
     :param request: the request's opcode.
-    :param text: of the statement, if it is a QUERY or an EXECUTE and the text is known.
-    :param opcode: of the message.
+    :param text: the statement's text, if the request is a QUERY or an EXECUTE and the text is
+        known.
+    :param opcode: the message's opcode.
     :param kind: the RESULT_KIND_ of a RESULT.
     """
     if opcode == ERROR:
@@ -103,11 +103,11 @@ def is_allowed(request: int, text: str | None, opcode: int, kind: int | None) ->
 def check_answer(
     request: int, text: str | None, opcode: int, kind: int | None, endpoint: object
 ) -> None:
-    """Check an answer by the parameters of `is_allowed`.
+    """Check an answer; the parameters are those of `is_allowed`.
 
-    :param endpoint: of the node that gave it.
-    :raises ProtocolError: if it may not answer the request. Names both and the node, but not the
-        text, which may hold secrets.
+    :param endpoint: the node that answered.
+    :raises ProtocolError: if it may not answer the request. The message names both and the node,
+        but not the text, which may hold secrets.
     """
     if is_allowed(request, text, opcode, kind):
         return

@@ -1,7 +1,7 @@
-"""An envelope's flags, and what stands in front of a request's body for them: the one place that
-writes either.
+"""The flags of an envelope, and the bytes before a request's body that they announce.
 
-native_protocol_v5.spec, sections 2.4.1.2 (flags) and 3 ([bytes map], [bytes]).
+This is the one place that writes either (native_protocol_v5.spec, sections 2.4.1.2 for flags, and 3
+for [bytes map] and [bytes]).
 """
 
 from __future__ import annotations
@@ -22,17 +22,19 @@ Payload = Mapping[str, bytes | bytearray | memoryview | None]
 
 
 def standing_flags(version: int) -> int:
-    """The flags of each request of a connection: servers refuse a beta version to who has not opted
-    in by each envelope.
+    """Return the flags of every request on a connection of this version.
+
+    Servers refuse a beta version unless each envelope opts in to it.
     """
     return USE_BETA_FLAG if version in ProtocolVersion.BETA_VERSIONS else 0
 
 
 def bytes_map(payload: Payload) -> bytes:
-    """`payload` as a [bytes map]: the form of a custom payload. None is null, a [bytes] of length
-    -1.
+    """Return `payload` as a [bytes map], the form of a custom payload.
 
-    :raises TypeError: for what is no mapping of str to bytes or None.
+    None becomes null, a [bytes] of length -1.
+
+    :raises TypeError: if it is not a mapping of str to bytes or None.
     :raises ValueError: for more than 65,535 entries, a key of more than 65,535 bytes or a value of
         more than 2 GiB.
     """
@@ -50,7 +52,7 @@ def bytes_map(payload: Payload) -> bytes:
 
 
 def check_payload(payload: Payload) -> None:
-    """Raise what `bytes_map` would raise: in the call that is given `payload`."""
+    """Raise the errors of `bytes_map`, but in the call that `payload` is given to."""
     _check_size(payload)
     for key, value in payload.items():
         _key(key)
@@ -61,8 +63,11 @@ def check_payload(payload: Payload) -> None:
 def request_extras(
     version: int, tracing: bool, payload: Payload | None, allow_beta: bool
 ) -> tuple[int, bytes]:
-    """(flags, what stands in front of a request's body) for tracing and a custom payload.
+    """Return the flags of a request, and the bytes that stand before its body.
 
+    :param tracing: ask the server to trace the request.
+    :param payload: the custom payload, if any.
+    :param allow_beta: opt in to a beta version.
     :raises UnsupportedOperation: for a payload before version 4.
     """
     flags = TRACING_FLAG if tracing else 0
@@ -72,7 +77,8 @@ def request_extras(
         return flags, b""
     if version < 4:
         raise UnsupportedOperation(
-            f"a custom payload needs protocol version 4 or higher; the connection speaks version {version}"
+            "a custom payload needs protocol version 4 or higher; "
+            f"the connection speaks version {version}"
         )
     return flags | CUSTOM_PAYLOAD_FLAG, bytes_map(payload)
 
@@ -94,7 +100,8 @@ def _key(key: object) -> bytes:
     name = key.encode()
     if len(name) > MOST:
         raise ValueError(
-            f"a custom payload key of {len(name)} bytes; the protocol has room for {MOST}: {key[:40]!r}..."
+            f"a custom payload key of {len(name)} bytes; the protocol has room for {MOST}: "
+            f"{key[:40]!r}..."
         )
     return name
 
@@ -102,11 +109,13 @@ def _key(key: object) -> bytes:
 def _value_size(key: str, value: object) -> int:
     if not isinstance(value, (bytes, bytearray, memoryview)):
         raise TypeError(
-            f"custom payload {key[:40]!r} has a value of type {type(value).__name__}; it has to be bytes or None"
+            f"custom payload {key[:40]!r} has a value of type {type(value).__name__}; "
+            "it has to be bytes or None"
         )
     size = value.nbytes if isinstance(value, memoryview) else len(value)
     if size > LONGEST_VALUE:
         raise ValueError(
-            f"custom payload {key[:40]!r} has {size} bytes; the protocol has room for {LONGEST_VALUE}"
+            f"custom payload {key[:40]!r} has {size} bytes; "
+            f"the protocol has room for {LONGEST_VALUE}"
         )
     return size

@@ -1,7 +1,7 @@
-"""What a ScyllaDB node can do beyond the specification, parsed from its SUPPORTED options.
+"""A ScyllaDB node's extensions of the protocol, parsed from its SUPPORTED options.
 
-The names are those of ScyllaDB's protocol-extensions document. An option that is there but cannot
-be read is taken as absent.
+The names are those of ScyllaDB's protocol-extensions document. An option that cannot be read is
+taken as absent.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Options = Mapping[str, Sequence[str]]
 
 
 class ShardingInfo(NamedTuple):
-    """How a node spreads tokens over its shards; ports are None where it has no shard-aware one."""
+    """How a node spreads tokens over its shards; a port is None if the node does not have it."""
 
     shards_count: int
     partitioner: str
@@ -44,17 +44,20 @@ class LwtInfo(NamedTuple):
     meta_bit_mask: int
 
     def get_lwt_flag(self, flags: int) -> bool:
-        """Whether PREPARED metadata with these flags belongs to a lightweight transaction."""
+        """Return True if PREPARED metadata with these flags is of a lightweight transaction."""
         return (flags & self.meta_bit_mask) == self.meta_bit_mask
 
 
 class ProtocolFeatures:
     """The extensions that both sides of one connection have agreed on.
 
-    rate_limit_error: the code of that ERROR, None where the server has none. shard_id: the shard of
-    this connection. sharding_info: `ShardingInfo`. tablets_routing_v1, use_metadata_id: bool.
-    tablets_routing_v2: bool; every EXECUTE then ends with a byte of the tablet's version. lwt_info:
-    `LwtInfo`.
+    :param rate_limit_error: the code of that ERROR, or None if the server does not have it.
+    :param shard_id: the shard that serves this connection.
+    :param sharding_info: how the node spreads tokens over its shards.
+    :param tablets_routing_v1: the server sends tablet routing with responses.
+    :param tablets_routing_v2: every EXECUTE ends with a byte of the tablet's version.
+    :param lwt_info: how prepared lightweight transactions are marked.
+    :param use_metadata_id: result metadata ids are used before version 5 too.
     """
 
     __slots__ = (
@@ -93,7 +96,7 @@ class ProtocolFeatures:
 
     @staticmethod
     def parse_from_supported(supported: Options) -> ProtocolFeatures:
-        """The features that a SUPPORTED message's options offer."""
+        """Return the features that a SUPPORTED message's options offer."""
         shard_id, sharding_info = _sharding(supported)
         return ProtocolFeatures(
             rate_limit_error=_number(
@@ -108,7 +111,7 @@ class ProtocolFeatures:
         )
 
     def add_startup_options(self, options: dict[str, str]) -> None:
-        """Add to a STARTUP's options what tells the server that the client takes these extensions."""
+        """Add the options to STARTUP that tell the server which extensions the client takes."""
         if self.rate_limit_error is not None:
             options[RATE_LIMIT_ERROR_EXTENSION] = ""
         if self.tablets_routing_v1:
@@ -137,7 +140,7 @@ def _number(text: str | None) -> int | None:
 
 
 def _settings(supported: Options, name: str) -> dict[str, str]:
-    """The NAME=value items of an option that has some."""
+    """Return the NAME=value items of an option."""
     return dict(item.split("=", 1) for item in supported.get(name, ()) if "=" in item)
 
 

@@ -1,7 +1,7 @@
-"""`read_*` and `write_*` over file-like objects: the notations of native_protocol_v5.spec, section
-3, for programs that build messages.
+"""`read_*` and `write_*` over file-like objects, for programs that build messages.
 
-Reading past the end raises `ProtocolError`; writing what does not fit its field raises ValueError.
+The notations are those of native_protocol_v5.spec, section 3. Reading past the end raises
+`ProtocolError`; writing a value that does not fit its field raises ValueError.
 """
 
 from __future__ import annotations

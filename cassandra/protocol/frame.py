@@ -1,17 +1,16 @@
-"""Frames: a byte stream cut into envelopes, and envelopes joined into bytes
-(native_protocol_v5.spec, section 2).
+"""Frames: cuts a byte stream into envelopes, and joins envelopes into bytes.
 
-Theory of operation. `FrameReader` has two layers. The upper one, `_envelopes`, takes any run of
-bytes and consumes all of it: complete envelopes go out, a header or a body that is only begun is
-kept. With protocol 3 and 4 (and 5 before the handshake is done) the bytes from the network go
-straight there. With segments, the lower layer `_segments` first cuts the stream into segments,
-checks both checksums, inflates, and hands each payload up; a segment that is only begun stays in
-the block it was received in. A body is copied once, out of the block into the bytes object that is
-handed on. A large body that has begun is received in place: `get_buffer` offers the room that is
-left in it.
+See native_protocol_v5.spec, section 2. Theory of operation. `FrameReader` has two layers. The upper
+one, `_envelopes`, takes any run of bytes and consumes all of it: complete envelopes go out, and an
+incomplete header or body is kept. With protocol 3 and 4 (and 5 until the handshake is done) the
+bytes from the network go straight there. With segments, the lower layer `_segments` first cuts the
+stream into segments, checks both checksums, inflates, and hands each payload up. An incomplete
+segment stays in the block that received it. A body is copied once, from the block into the bytes
+object that is handed on. A large body that has begun is received in place: `get_buffer` offers the
+room that is left in it.
 
-Lengths are checked before room is made for them. Every error is final: the stream has lost its
-place, so the reader raises the same error again for whatever comes later. The compiled twin is
+Lengths are checked before memory is reserved for them. Every error is final: the stream has lost
+its place, so the reader raises the same error again for all later bytes. The compiled twin is
 ``cassandra._accel.frame``.
 """
 
@@ -44,9 +43,9 @@ Envelope = tuple[int, int, int, bytes, int]
 
 ENVELOPE_HEADER_SIZE = 9
 BLOCK_SIZE = 64 * 1024
-# Room for a segment of the largest size behind whatever was received with its head.
+# Room for a segment of the largest size, behind the bytes that were received with its head.
 _LARGE_BLOCK_SIZE = MAX_PAYLOAD + LZ4_HEADER_SIZE + TRAILER_SIZE + BLOCK_SIZE
-# What is missing of a body is received in place from this size on; below it, one more copy is
+# The rest of a body is received in place from this size on; below it, one more copy is
 # cheaper than one more read.
 _IN_PLACE_FROM = 32 * 1024
 
@@ -56,13 +55,15 @@ _pack = envelope_header.pack
 
 
 class FrameReader:
-    """Takes the bytes of one connection, in any slicing, and gives the envelopes that are complete.
+    """Takes the bytes of one connection, in pieces of any size, and returns complete envelopes.
 
-    version: of the envelopes to come; 0 accepts each that the driver can read. max_body: the
-    largest body in bytes, compressed or not. requests: read the direction that a server reads.
-
-    Everything that takes bytes raises `ProtocolError` (`CrcException` for a checksum) and goes on
+    All methods that take bytes raise `ProtocolError` (`CrcException` for a checksum), and go on
     raising it.
+
+    :param version: version of the envelopes to come; 0 accepts every version that the driver can
+        read.
+    :param max_body: the largest body in bytes, compressed or not.
+    :param requests: read requests, as a server does.
     """
 
     __slots__ = (
@@ -98,7 +99,7 @@ class FrameReader:
         self._body: bytearray | None = None
         self._filled = 0
         self._opened = (0, 0, 0, 0)  # stream, opcode, flags, version of `_body`
-        # The lower layer: what is received and not consumed lies in _block[_start:_end]; the
+        # The lower layer: bytes that are received and not consumed lie in _block[_start:_end]; the
         # segment there has `_need` bytes.
         self._block: bytearray | None = None
         self._start = 0
@@ -107,8 +108,9 @@ class FrameReader:
         self._in_place = False
 
     def set_compression(self, algorithm: str | None) -> None:
-        """Expect bodies (version 3 and 4) or segments (5) compressed with "lz4" or "snappy";
-        `DependencyException` without it.
+        """Expect bodies (version 3 and 4) or segments (5) compressed with "lz4" or "snappy".
+
+        :raises DependencyException: if the package is not installed.
         """
         self._compression = compression(algorithm) if algorithm is not None else None
         if self._segmented:
@@ -119,20 +121,24 @@ class FrameReader:
         self._max_body = max_body
 
     def enable_segments(self) -> None:
-        """Take the stream as segments from the next byte on (section 2.3.1)."""
+        """Read the stream as segments from the next byte on (section 2.3.1)."""
         self._segmented = True
         self._use_segment_compression()
 
     def _use_segment_compression(self) -> None:
         if self._compression is not None and self._compression.decompress_segment is None:
             raise ValueError(
-                f"segments cannot be compressed with {self._compression.name}; protocol 5 has lz4 only"
+                f"segments cannot be compressed with {self._compression.name}; "
+                "protocol 5 has lz4 only"
             )
         self._lz4 = self._compression is not None
         self._need = 0
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[Envelope]:
-        """Take `data`; the envelopes that it completes, as (stream, opcode, flags, body, version)."""
+        """Take `data` and return the envelopes that it completes.
+
+        :returns: (stream, opcode, flags, body, version) each.
+        """
         out: list[Envelope] = []
         view = memoryview(data)
         try:
@@ -151,7 +157,7 @@ class FrameReader:
         return out
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Where the transport may write next; `buffer_updated` tells how much it wrote."""
+        """Return the memory that the transport may write to; then call `buffer_updated`."""
         body = self._body
         if not self._segmented:
             if body is not None and len(body) - self._filled >= _IN_PLACE_FROM:
@@ -163,7 +169,7 @@ class FrameReader:
         return memoryview(self._room(1))[self._end :]
 
     def buffer_updated(self, nbytes: int) -> list[Envelope]:
-        """`nbytes` bytes were written to what `get_buffer` gave; the envelopes that they complete."""
+        """Take `nbytes` bytes in the memory of `get_buffer`; returns the complete envelopes."""
         out: list[Envelope] = []
         try:
             self._raise_if_dead()
@@ -184,7 +190,7 @@ class FrameReader:
         return out
 
     def _offered(self) -> int:
-        """Bytes of room in what `get_buffer` gave last."""
+        """Return the room in the memory that `get_buffer` returned last, in bytes."""
         if self._in_place and self._body is not None:
             return len(self._body) - self._filled
         return len(self._block) - self._end if self._block is not None else 0
@@ -196,9 +202,7 @@ class FrameReader:
     # -- segments ----------------------------------------------------------------------------------
 
     def _room(self, size: int) -> bytearray:
-        """The block, with room for `size` bytes behind `_end` and for the whole of the segment that
-        is begun.
-        """
+        """Return the block with room for `size` more bytes and for the segment that is begun."""
         block = self._block
         if block is None:
             block = self._block = bytearray(BLOCK_SIZE)
@@ -233,7 +237,7 @@ class FrameReader:
                 self._block = None
 
     def _segments(self, view: memoryview, out: list[Envelope]) -> int:
-        """Hand up the payloads of the complete segments in `view`; how many bytes they took."""
+        """Hand up the payloads of complete segments in `view`; returns how many bytes they took."""
         lz4 = self._lz4
         header_size = LZ4_HEADER_SIZE if lz4 else HEADER_SIZE
         pos, end = 0, len(view)
@@ -295,7 +299,7 @@ class FrameReader:
             self._head = bytes(view[pos:])
 
     def _continue(self, view: memoryview, out: list[Envelope]) -> memoryview:
-        """Put what belongs to the header or body under way there; the rest of `view`."""
+        """Complete the header or body in progress; returns the rest of `view`."""
         if self._head:
             missing = ENVELOPE_HEADER_SIZE - len(self._head)
             self._head += view[:missing]
@@ -335,7 +339,7 @@ class FrameReader:
         return self._compression.decompress_body(body, self._max_body)
 
     def _check_header(self, head: bytes) -> None:
-        """Raise what is wrong with an envelope's header, if anything is."""
+        """Raise if an envelope's header is wrong."""
         first, _flags, _stream, opcode, length = _unpack(head)
         version = first & 0x7F
         if (
@@ -343,13 +347,15 @@ class FrameReader:
             or version not in _READABLE_VERSIONS
         ):
             raise ProtocolError(
-                f"the peer does not speak the native protocol, or not a version that is known here: its message begins {head!r}"
+                "the peer does not speak the native protocol, "
+                f"or not a version that is known here: its message begins {head!r}"
             )
         # A server that does not know the version of a STARTUP answers with an ERROR of its own
         # version.
         if self._version not in (0, version) and (opcode != ERROR or self._segmented):
             raise ProtocolError(
-                f"a message of protocol version {version} came over a connection of version {self._version} "
+                f"a message of protocol version {version} came over a connection of version "
+                f"{self._version} "
                 f"({OPCODE_NAMES.get(opcode, opcode)})"
             )
         if not 0 <= length <= self._max_body:
@@ -361,12 +367,14 @@ class FrameReader:
 class FrameWriter:
     """Joins envelopes into one bytes object for each write to the network.
 
-    version: of the envelopes; requests of a beta version have the flag that opts in to it.
-    max_body: the largest body in bytes. responses: write the direction that a server writes.
+    :param version: version of the envelopes. Requests of a beta version get the flag that opts in.
+    :param max_body: the largest body in bytes.
+    :param responses: write responses, as a server does.
     """
 
     __slots__ = (
-        "_compression", "_direction", "_done", "_max_body", "_parts", "_segmented", "_standing", "_version", "pending",
+        "_compression", "_direction", "_done", "_max_body", "_parts", "_segmented", "_standing",
+        "_version", "pending",
     )  # fmt: skip
 
     pending: int
@@ -383,15 +391,16 @@ class FrameWriter:
         self.pending = 0
 
     def set_compression(self, algorithm: str | None) -> None:
-        """Compress bodies (version 3 and 4) or segments (5) with "lz4" or "snappy";
-        `DependencyException` without it.
+        """Compress bodies (version 3 and 4) or segments (5) with "lz4" or "snappy".
+
+        :raises DependencyException: if the package is not installed.
         """
         self._compression = compression(algorithm) if algorithm is not None else None
         if self._segmented:
             self._check_compression()
 
     def enable_segments(self) -> None:
-        """Write segments for all that is added from now on."""
+        """Write segments for all envelopes that are added from now on."""
         self._segmented = True
         self._check_compression()
         self._done.extend(self._parts)
@@ -400,19 +409,23 @@ class FrameWriter:
     def _check_compression(self) -> None:
         if self._compression is not None and self._compression.compress_segment is None:
             raise ValueError(
-                f"segments cannot be compressed with {self._compression.name}; protocol 5 has lz4 only"
+                f"segments cannot be compressed with {self._compression.name}; "
+                "protocol 5 has lz4 only"
             )
 
     def add(self, stream: int, opcode: int, flags: int, body: bytes) -> None:
-        """Queue one envelope; ValueError, with nothing queued, for a body above the limit or a
-        stream that is no signed 16 bits.
+        """Queue one envelope.
+
+        :raises ValueError: for a body above the limit, or if stream, opcode or flags do not fit
+            their fields. Nothing is queued then.
         """
         if not isinstance(body, bytes):
             raise TypeError(f"a body is {body!r} ({type(body).__name__}); it has to be bytes")
         size = len(body)
         if size > self._max_body:
             raise ValueError(
-                f"the body of a {OPCODE_NAMES.get(opcode, opcode)} message has {size} bytes; the limit is {self._max_body}"
+                f"the body of a {OPCODE_NAMES.get(opcode, opcode)} message has {size} bytes; "
+                f"the limit is {self._max_body}"
             )
         if not -0x8000 <= stream <= 0x7FFF:
             raise ValueError(f"stream {stream} is not a signed number of 16 bits")
@@ -439,7 +452,7 @@ class FrameWriter:
         self.pending += ENVELOPE_HEADER_SIZE + size
 
     def take(self) -> bytes:
-        """Everything since the last `take`, ready for the network; b"" where nothing waits."""
+        """Return all bytes since the last `take`, ready for the network; b"" if there are none."""
         parts, self._parts = self._parts, []
         self.pending = 0
         if not self._segmented:

@@ -1,19 +1,19 @@
-"""Protocol handlers: the public place to change how messages become bytes and bytes become
-messages.
+"""Protocol handlers: the public place to change how messages become bytes and bytes messages.
 
 A program subclasses `_ProtocolHandler` (or `ProtocolHandler`), overrides `encode_message` or
-`decode_message` as class methods, or gives it another `message_types_by_opcode`, and sets it as
-`Session.client_protocol_handler`. A session with the stock handler never comes through here: the
+`decode_message` as class methods, or gives it another `message_types_by_opcode`. It sets the class
+as `Session.client_protocol_handler`. A session with the stock handler does not use this module: the
 engine builds bodies and decodes messages directly, to the same bytes and objects.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from cassandra.errors import ProtocolError
-from cassandra.protocol.column_specs import ResultMetadata
+from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
+from cassandra.protocol.features import ProtocolFeatures
 from cassandra.protocol.messages.base import MessageType, message_types_by_opcode
 from cassandra.protocol.messages.decode import decode_response
 from cassandra.protocol.messages.encode import encode_request
@@ -31,17 +31,18 @@ class ProtocolHandlerBase:
     @classmethod
     def encode_message(
         cls,
-        msg: Any,
+        msg: MessageType,
         stream_id: int,
         protocol_version: int,
         compressor: Callable[[bytes], bytes] | None = None,
         allow_beta_protocol_version: bool = False,
-        protocol_features: Any = None,
+        protocol_features: ProtocolFeatures | None = None,
     ) -> bytes:
-        """The envelope of `msg`: header and body.
+        """Return the envelope of `msg`: header and body.
 
-        compressor: applied to the body before version 5, where segments compress. Raises
-        `UnsupportedOperation` for what the version cannot carry.
+        :param compressor: applied to the body before version 5; from then on segments compress.
+        :param protocol_features: the extensions of the connection.
+        :raises UnsupportedOperation: for features that the version lacks.
         """
         opcode, flags, body = encode_request(
             msg, protocol_version, protocol_features, allow_beta_protocol_version
@@ -55,20 +56,22 @@ class ProtocolHandlerBase:
     def decode_message(
         cls,
         protocol_version: int,
-        protocol_features: Any,
+        protocol_features: ProtocolFeatures | None,
         user_type_map: Mapping[str, Mapping[str, Any]] | None,
         stream_id: int,
         flags: int,
         opcode: int,
         body: bytes,
         decompressor: Callable[[bytes], bytes] | None,
-        result_metadata: Any,
+        result_metadata: ResultMetadata | Sequence[ColumnMetadata] | None,
     ) -> Any:
-        """The message in `body`.
+        """Return the message in `body`.
 
-        decompressor: applied before version 5 where the flag is set. result_metadata: the
-        `ResultMetadata` (or a list of column metadata) remembered for the prepared statement that
-        this answers. Raises `ProtocolError` for malformed bytes.
+        :param user_type_map: classes registered for UDTs, by keyspace and name.
+        :param decompressor: applied before version 5 if the flag is set.
+        :param result_metadata: the `ResultMetadata` (or a list of column metadata) kept for the
+            prepared statement that this answers.
+        :raises ProtocolError: for malformed bytes.
         """
         if flags & COMPRESSED_FLAG and not ProtocolVersion.uses_segments(protocol_version):
             if decompressor is None:
@@ -87,8 +90,8 @@ class ProtocolHandlerBase:
         return cls._adapt(message)
 
     @classmethod
-    def _adapt(cls, message: Any) -> Any:
-        """Make `message` what this handler's results look like."""
+    def _adapt(cls, message: MessageType) -> MessageType:
+        """Give `message` the form of this handler's results."""
         custom = cls.message_types_by_opcode.get(message.opcode)
         if custom is not None and custom is not message_types_by_opcode.get(message.opcode):
             # A program's own class for this opcode: the same attributes under that class.
@@ -100,28 +103,29 @@ ProtocolHandlerBase.__name__ = ProtocolHandlerBase.__qualname__ = "_ProtocolHand
 
 
 class ProtocolHandler(ProtocolHandlerBase):
-    """The handler of every session that names no other: ``parsed_rows`` is a list of tuples."""
+    """The handler of every session without another one: ``parsed_rows`` is a list of tuples."""
 
 
 class LazyProtocolHandler(ProtocolHandlerBase):
-    """Rows are decoded while they are walked; ``parsed_rows`` is an iterator from the first row at
-    each access.
+    """Decodes rows while they are walked.
+
+    ``parsed_rows`` is an iterator from the first row, at each access.
     """
 
     @classmethod
-    def _adapt(cls, message: Any) -> Any:
+    def _adapt(cls, message: MessageType) -> MessageType:
         return _as_rows_class(super()._adapt(message), LazyResultMessage)
 
 
 class NumpyProtocolHandler(ProtocolHandlerBase):
-    """Rows as columns: ``parsed_rows`` is a list with one dict for the page, of a NumPy array for
-    each column (see `columnar`).
+    """Reads rows as columns: ``parsed_rows`` is a list with one dict of NumPy arrays for the page.
 
-    Use it with `cassandra.query.tuple_factory`. Raises `DependencyException` where NumPy is absent.
+    Use it with `cassandra.query.tuple_factory`. Raises `DependencyException` if NumPy is not
+    installed.
     """
 
     @classmethod
-    def _adapt(cls, message: Any) -> Any:
+    def _adapt(cls, message: MessageType) -> MessageType:
         return _as_rows_class(super()._adapt(message), NumpyResultMessage)
 
 
@@ -156,23 +160,22 @@ class NumpyResultMessage(ResultMessage):
 
     @property
     def parsed_rows(self) -> Any:
-        from cassandra.protocol.columnar.pages import (
-            page_arrays,
-        )  # most programs never read results by columns
+        # Imported at the first use: most programs never read results by columns.
+        from cassandra.protocol.columnar.pages import page_arrays
 
         return (
             [page_arrays(self.metadata, *self.rows_body)] if self.kind == RESULT_KIND_ROWS else None
         )
 
 
-def _as_rows_class(message: Any, kind: type[ResultMessage]) -> Any:
+def _as_rows_class(message: MessageType, kind: type[ResultMessage]) -> MessageType:
     if type(message) is ResultMessage and message.kind == RESULT_KIND_ROWS:
         message.__class__ = kind
     return message
 
 
 def cython_protocol_handler(colparser: Callable[[ResultMessage], Any]) -> type[ProtocolHandlerBase]:
-    """A handler class whose ``parsed_rows`` is ``colparser(result_message)``."""
+    """Return a handler class whose ``parsed_rows`` is ``colparser(result_message)``."""
 
     class ParsingResult(ResultMessage):
         def decode(self, row_factory: Callable[..., Any]) -> Any:
@@ -188,7 +191,7 @@ def cython_protocol_handler(colparser: Callable[[ResultMessage], Any]) -> type[P
 
     class ParsingProtocolHandler(ProtocolHandlerBase):
         @classmethod
-        def _adapt(cls, message: Any) -> Any:
+        def _adapt(cls, message: MessageType) -> MessageType:
             return _as_rows_class(super()._adapt(message), ParsingResult)
 
     return ParsingProtocolHandler

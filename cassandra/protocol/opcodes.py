@@ -1,5 +1,6 @@
-"""Numbers of the native protocol (native_protocol_v5.spec, sections 2.4.1, 4.1.4 and 4.2.5): one
-place for both directions.
+"""Numbers of the native protocol (native_protocol_v5.spec, sections 2.4.1, 4.1.4 and 4.2.5).
+
+This is the one place for both directions.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ USE_BETA_MASK = ~USE_BETA_FLAG
 HEADER_DIRECTION_TO_CLIENT = 0x80
 HEADER_DIRECTION_MASK = 0x80
 
-# Flags of QUERY, EXECUTE and (where it says so) BATCH, section 4.1.4.
+# Flags of QUERY and EXECUTE, and some of BATCH, section 4.1.4.
 FLAG_VALUES = 0x01
 FLAG_SKIP_METADATA = 0x02
 FLAG_PAGE_SIZE = 0x04

@@ -1,21 +1,30 @@
-"""What QUERY, EXECUTE and BATCH have in common besides their statement (native_protocol_v5.spec,
-section 4.1.4).
-"""
+"""The common part of QUERY, EXECUTE and BATCH (native_protocol_v5.spec, section 4.1.4)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from cassandra.protocol.bind import ValuesBlock
+
+Values: TypeAlias = "ValuesBlock | Sequence[object] | None"
 
 
 class QueryParams:
     """The <query_parameters> of one request.
 
-    consistency: level of the operation. values: a `ValuesBlock`, or a sequence of bytes, None
-    (null) and UNSET_VALUE; None for no values at all. value_names: a name for each value, QUERY
-    only. page_size: rows; None for no paging. paging_state: as the previous page gave it.
-    timestamp: microseconds since the epoch. keyspace, now_in_seconds (seconds since the epoch):
-    version 5.
+    :param consistency: consistency level of the operation.
+    :param values: a `ValuesBlock`, or a sequence of bytes, None (null) and UNSET_VALUE. None means
+        that there are no values.
+    :param value_names: a name for each value, for QUERY only.
+    :param skip_metadata: ask for rows without result metadata.
+    :param page_size: rows per page; None for no paging.
+    :param paging_state: the state that came with the previous page.
+    :param serial_consistency: level of a lightweight transaction's first phase.
+    :param timestamp: microseconds since the epoch.
+    :param keyspace: keyspace for unqualified names, from version 5.
+    :param now_in_seconds: the time of the request in seconds since the epoch, from version 5.
     """
 
     __slots__ = (
@@ -34,7 +43,7 @@ class QueryParams:
     def __init__(
         self,
         consistency: int,
-        values: Any = None,
+        values: Values = None,
         value_names: Sequence[str] | None = None,
         skip_metadata: bool = False,
         page_size: int | None = None,
@@ -45,7 +54,7 @@ class QueryParams:
         now_in_seconds: int | None = None,
     ) -> None:
         self.consistency = consistency
-        self.values = values
+        self.values: Any = values  # prepared statements always have a block
         self.value_names = value_names
         self.skip_metadata = skip_metadata
         self.page_size = page_size

@@ -1,9 +1,9 @@
 """The notations of the native protocol (native_protocol_v5.spec, section 3), read from bytes.
 
-`Cursor` reads a message body in memory. It never reads past the end: a length that the body does
-not hold raises `ProtocolError`, and so does text that is not UTF-8. The `read_*` and `write_*`
-functions over file-like objects, which other code may use to build messages of its own, are in
-`cassandra.protocol.fileio`.
+`Cursor` reads a message body in memory. It never reads past the end: if the body is shorter than a
+length says, it raises `ProtocolError`, and so it does for text that is not UTF-8.
+`cassandra.protocol.fileio` has `read_*` and `write_*` functions over file-like objects, for
+programs that build messages.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ UNSET_MARK = b"\xff\xff\xff\xfe"
 
 
 def address_text(raw: bytes) -> str:
-    """The text form of the 4 or 16 bytes of an IP address."""
+    """Return the text form of the 4 or 16 bytes of an IP address."""
     if len(raw) == 4:
         return socket.inet_ntoa(raw)
     if len(raw) == 16:
@@ -56,7 +56,7 @@ class Cursor:
         self.pos = pos
 
     def take(self, size: int) -> bytes:
-        """The next `size` bytes; `ProtocolError` where the body is shorter."""
+        """Return the next `size` bytes; raises `ProtocolError` if the body is shorter."""
         pos = self.pos
         end = pos + size
         if size < 0 or end > len(self.data):
@@ -113,7 +113,7 @@ class Cursor:
         return self._text(self.take(self.int32()))
 
     def blob(self) -> bytes | None:
-        """[bytes]: None for a negative length."""
+        """Read [bytes]: None for a negative length."""
         size = self.int32()
         return None if size < 0 else self.take(size)
 
@@ -121,8 +121,7 @@ class Cursor:
         return self.take(self.short())
 
     def _many(self, item: Callable[[], Any]) -> list[Any]:
-        # Each item takes two bytes at least, so a claimed count is bounded by what is there before
-        # anything is made of it.
+        # Each item takes two bytes at least: a forged count is refused before memory is reserved.
         count = self.short()
         if count * 2 > len(self.data) - self.pos:
             raise ProtocolError(

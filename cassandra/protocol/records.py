@@ -1,5 +1,6 @@
-"""Rows by name: what mappings and objects have for the bind markers of a statement. Both twins of
-`bind` use it.
+"""Rows by name: the values that mappings and objects have for the bind markers of a statement.
+
+Both twins of `bind` use it.
 """
 
 from __future__ import annotations
@@ -22,20 +23,21 @@ _ABSENT = object()
 
 
 @lru_cache(maxsize=256)
-def declared_fields(kind: Any) -> tuple[str, ...] | None:
-    """The names of the fields of a dataclass or an attrs class; None for other classes."""
+def declared_fields(kind: type[Any]) -> tuple[str, ...] | None:
+    """Return the field names of a dataclass or an attrs class; None for other classes."""
     fields: Any = getattr(kind, "__dataclass_fields__", None)
     if fields is not None:
-        # As dataclasses.fields() does it, which is there wherever a dataclass is: pseudo-fields
-        # (ClassVar, InitVar) do not count.
+        # dataclasses.fields() leaves pseudo-fields out (ClassVar, InitVar). Its module is loaded if
+        # there is a dataclass, and need not be imported for programs without one.
         return tuple(field.name for field in sys.modules["dataclasses"].fields(kind))
     fields = getattr(kind, "__attrs_attrs__", None)
     return None if fields is None else tuple(field.name for field in fields)
 
 
 def is_record(values: object) -> bool:
-    """Whether `values` may be an object whose attributes are the values, rather than a sequence or
-    a mapping of them.
+    """Return True if `values` may be an object whose attributes are the values.
+
+    False means that it is a sequence or a mapping of them.
     """
     kind: Any = type(values)
     if declared_fields(kind) is not None:
@@ -50,15 +52,19 @@ def is_record(values: object) -> bool:
 def values_of(
     row: Any, names: Sequence[str], version: int, key: Sequence[int] | None = None
 ) -> tuple[Any, ...]:
-    """The values of `row` for the bind markers called `names`, in their order; what it does not
-    have is UNSET_VALUE.
+    """Return the values of `row` for the bind markers, in their order.
 
-    A mapping and an instance of a dataclass or attrs class give values by name, and must have no
-    names that no marker has (ValueError). Any other object that is no sequence gives its
-    attributes; those that no marker has are not looked at. Fields of attrs and pydantic go by their
-    alias as well. A sequence or iterable gives values by position. key: the markers of the
-    partition key, which must not be left out (ValueError); before protocol version 4 no marker may
-    be (KeyError). Raises TypeError for what is none of these.
+    A mapping and an instance of a dataclass or attrs class give values by name, and must not have
+    names without a marker. Of any other object that is not a sequence, the attributes named by
+    markers are read. Fields of attrs and pydantic may go by their alias. A sequence or iterable
+    gives values by position. A value that is missing is UNSET_VALUE.
+
+    :param names: the names of the bind markers.
+    :param version: protocol version; before version 4 no value may be missing.
+    :param key: positions of the partition key's markers, which must not be left out.
+    :raises ValueError: for a name without a marker, or a key column without a value.
+    :raises KeyError: if a value is missing before version 4.
+    :raises TypeError: if `row` is none of these.
     """
     kind: Any = type(row)
     if isinstance(row, (str, bytes, bytearray)):
@@ -95,7 +101,7 @@ def values_of(
 
 
 def check_names(given: Iterable[str], names: Sequence[str], what: str, plural: str) -> None:
-    """ValueError for a name of `given` that no marker has."""
+    """Raise ValueError if a name of `given` has no marker."""
     unknown = [name for name in given if name not in names]
     if unknown:
         refuse_unknown(unknown, names, what + plural * (len(unknown) > 1))
@@ -104,34 +110,35 @@ def check_names(given: Iterable[str], names: Sequence[str], what: str, plural: s
 def refuse_unknown(
     unknown: Sequence[Any], names: Sequence[str], what: str = "values for"
 ) -> NoReturn:
-    """Raise the ValueError for names that no marker has."""
+    """Raise the ValueError for names without a marker."""
     raise ValueError(
-        f"{what} {', '.join(map(repr, unknown))}, but the bind markers are {', '.join(names) or 'none'}"
+        f"{what} {', '.join(map(repr, unknown))}, but the bind markers are "
+        f"{', '.join(names) or 'none'}"
     )
 
 
 def refuse_missing(
     names: Sequence[str], place: int, key: Sequence[int] | None, version: int
 ) -> None:
-    """Raise for the marker at `place` that has no value, where it must not be left out."""
+    """Raise if the marker at `place` has no value and must not be left out."""
     if key and place in key:
         raise ValueError(f"the partition key needs a value for {names[place]!r}")
     if version < 4:
         raise KeyError(
-            f"no value for column {names[place]!r}, which protocol version {version} cannot leave unset"
+            f"no value for column {names[place]!r}, which protocol version {version} cannot leave "
+            "unset"
         )
 
 
-def _refuse(row: Any, why: str = "") -> NoReturn:
+def _refuse(row: object, why: str = "") -> NoReturn:
     raise TypeError(
-        f"values are {row!r} ({type(row).__name__}); they have to be a sequence, one for each bind marker, a mapping or an object{why}"
+        f"values are {row!r} ({type(row).__name__}); they have to be a sequence, "
+        f"one for each bind marker, a mapping or an object{why}"
     )
 
 
 def locate_row(error: Exception, index: int) -> None:
-    """Put the number of the row in front of the message of `error`, which the caller then raises
-    again.
-    """
+    """Put the row's number before the message of `error`, which the caller raises again."""
     if isinstance(error, (EncodeTypeError, EncodeValueError)) or type(error) not in _OUR_OWN:
         locate(error, f"row {index}")
     else:

@@ -1,10 +1,9 @@
-"""Row plans: the decoder of a page of rows, resolved once for a list of columns
-(native_protocol_v5.spec, section 4.2.5.2).
+"""Row plans: the decoder of a page of rows (native_protocol_v5.spec, section 4.2.5.2).
 
-A page is row_count times a [bytes] for each column. A plan reads it in one pass into tuples, named
-tuples, dicts or columns. Every length is checked against what is left of the body; an error names
-the row (from 0) and the column, and leaves the connection alone. The compiled twin is
-``cassandra._accel.rows``.
+A plan is made once for a list of columns. A page holds row_count times a [bytes] for each column. A
+plan reads it in one pass into tuples, named tuples, dicts or columns. Every length is checked
+against the rest of the body. An error names the row (from 0) and the column, and does not affect
+the connection. The compiled twin is ``cassandra._accel.rows``.
 """
 
 from __future__ import annotations
@@ -12,11 +11,14 @@ from __future__ import annotations
 import struct
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cassandra.cqltypes.codecs.base import begin_page
 from cassandra.errors import DecodeError
 from cassandra.protocol.rowclass import row_class
+
+if TYPE_CHECKING:
+    from cassandra.cqltypes.codecs.base import Codec
 
 _int32_at = struct.Struct(">i").unpack_from
 
@@ -24,7 +26,8 @@ _int32_at = struct.Struct(">i").unpack_from
 class RowPlan:
     """Decodes the rows of one list of columns; immutable, and shared by threads.
 
-    names: of the columns. codecs: of their types, as many.
+    :param names: the columns' names.
+    :param codecs: the codecs of their types, as many.
     """
 
     __slots__ = ("_codecs", "_columns", "_row_class", "names")
@@ -36,42 +39,42 @@ class RowPlan:
             raise ValueError(f"{len(names)} names and {len(codecs)} codecs")
         self.names = tuple(names)
         self._codecs = tuple(codecs)
-        # (decode, what zero bytes are where they are no value of the type: see _EMPTY_IS_VALUE)
+        # (decode, the value of zero bytes if they are not a value of the type: see _EMPTY_IS_VALUE)
         self._columns = tuple((codec.decode, _empty_of(codec)) for codec in codecs)
         self._row_class: type[Any] | None = None
 
     def tuples(self, body: bytes, offset: int, row_count: int) -> list[Any]:
-        """The rows at `offset` as tuples; `DecodeError` names row and column."""
+        """Return the rows at `offset` as tuples; a `DecodeError` names row and column."""
         return self._rows(body, offset, row_count, tuple)
 
     def named_tuples(self, body: bytes, offset: int, row_count: int) -> list[Any]:
-        """The rows as instances of the named tuple class of these column names, which is made once."""
+        """Return the rows as named tuples, of the class made once for these names."""
         kind = self._row_class
         if kind is None:
             kind = self._row_class = row_class(self.names)
         return self._rows(body, offset, row_count, kind._make)
 
     def dicts(self, body: bytes, offset: int, row_count: int) -> list[Any]:
-        """The rows as dicts by column name, in column order."""
+        """Return the rows as dicts by column name, in column order."""
         names = self.names
         return self._rows(body, offset, row_count, lambda row: dict(zip(names, row, strict=True)))
 
     def ordered_dicts(self, body: bytes, offset: int, row_count: int) -> list[Any]:
-        """The rows as `OrderedDict`s by column name."""
+        """Return the rows as `OrderedDict`s by column name."""
         names = self.names
         return self._rows(
             body, offset, row_count, lambda row: OrderedDict(zip(names, row, strict=True))
         )
 
     def columns(self, body: bytes, offset: int, row_count: int) -> list[list[Any]]:
-        """The page by columns: a list of values for each."""
+        """Return the page by columns: a list of values for each."""
         rows = self._rows(body, offset, row_count, tuple)
         if not rows:
             return [[] for _ in self.names]
         return [list(column) for column in zip(*rows, strict=True)]
 
     def iterate(self, body: bytes, offset: int, row_count: int) -> Iterator[Any]:
-        """The rows as tuples, each decoded when it is asked for."""
+        """Return an iterator of the rows as tuples, each decoded when it is reached."""
         check_row_count(len(body), offset, row_count, len(self.names))
         return self._iterate(body, offset, row_count)
 
@@ -82,7 +85,7 @@ class RowPlan:
             yield tuple(values)
 
     def _row(self, body: bytes, pos: int, row: int) -> tuple[list[Any], int]:
-        """The values of the row at `pos`, and where the next one begins."""
+        """Return the values of the row at `pos`, and the offset of the next one."""
         values: list[Any] = []
         try:
             for decode, empty in self._columns:
@@ -144,8 +147,9 @@ _EMPTY_IS_VALUE = object()
 
 
 def _field(body: bytes, pos: int) -> tuple[int, bytes, int]:
-    """(size, bytes, where the next one begins) of the [bytes] at `pos`; the size of a null is
-    negative.
+    """Return (size, bytes, offset of the next one) of the [bytes] at `pos`.
+
+    The size of a null is negative.
     """
     size: int = _int32_at(body, pos)[0]
     pos += 4
@@ -160,18 +164,21 @@ def _field(body: bytes, pos: int) -> tuple[int, bytes, int]:
 def shared_columns(
     readers: Sequence[Callable[[bytes], Any]], body: bytes, offset: int, row_count: int
 ) -> list[list[Any]]:
-    """A page by columns, for pages in which most rows say the same: a list of values for each
-    column.
+    """Return a page by columns, sharing the values that rows repeat.
 
-    readers: for each column what makes a value of its bytes. It is not asked for null, which is
-    None, and not for what equals the value of the row before: that is the same object. DecodeError
-    where a value goes past the end of the page; errors of readers are raised as they are.
+    It is for pages in which most rows repeat the values of the row before: each column is a list of
+    values.
+
+    :param readers: for each column a function that makes a value from its bytes. It is not called
+        for null, which is None. It is not called either if the bytes equal those of the row before:
+        the value is then the same object.
+    :raises DecodeError: if a value goes past the end of the page. Errors of readers are raised as
+        they are.
     """
     check_row_count(len(body), offset, row_count, len(readers))
     columns: list[list[Any]] = [[] for _ in readers]
-    before: list[tuple[int, bytes]] = [(-1, b"")] * len(
-        readers
-    )  # before the first row there is null
+    # Before the first row stands a null.
+    before: list[tuple[int, bytes]] = [(-1, b"")] * len(readers)
     values: list[Any] = [None] * len(readers)
     for row in range(row_count):
         for at, read in enumerate(readers):
@@ -191,15 +198,16 @@ def shared_columns(
     return columns
 
 
-def _empty_of(codec: Any) -> Any:
+def _empty_of(codec: Codec) -> object:
     if codec.empty_is_value:
         return _EMPTY_IS_VALUE
     return codec.legacy_empty
 
 
 def check_row_count(size: int, offset: int, row_count: int, column_count: int) -> None:
-    """Refuse a row count that the body cannot hold, before anything is made for it: a column takes
-    four bytes at least.
+    """Refuse a row count that the body cannot hold; a column takes four bytes at least.
+
+    This comes before memory is reserved for the rows.
     """
     if (
         offset < 0
@@ -208,5 +216,6 @@ def check_row_count(size: int, offset: int, row_count: int, column_count: int) -
         or (row_count and not column_count)
     ):
         raise DecodeError(
-            f"{row_count} rows of {column_count} columns are to follow at offset {offset} of a body of {size} bytes"
+            f"{row_count} rows of {column_count} columns are to follow at offset {offset} of a "
+            f"body of {size} bytes"
         )

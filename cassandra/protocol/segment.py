@@ -1,9 +1,8 @@
-"""Segments: the checksummed outer frames of protocol 5 (native_protocol_v5.spec, sections 2.1 and
-2.2).
+"""Segments: the checksummed outer frames of protocol 5 (native_protocol_v5.spec, 2.1 and 2.2).
 
 A segment is a header, the header's CRC24, a payload of at most 131,071 bytes and the payload's
-CRC32. The header's integers are little-endian, the envelopes inside stay big-endian. The compiled
-twin is ``cassandra._accel.segment``.
+CRC32. The header's integers are little-endian; the envelopes inside stay big-endian. The compiled
+frames have the same in C (``cassandra/_accel/frame_segments.pxi``).
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ _CRC24 = _crc24_table()
 
 
 def crc24(value: int, length: int) -> int:
-    """The CRC24 of the low `length` bytes of `value`, least significant byte first."""
+    """Return the CRC24 of the low `length` bytes of `value`, least significant byte first."""
     crc = CRC24_INIT
     table = _CRC24
     for _ in range(length):
@@ -54,12 +53,12 @@ def crc24(value: int, length: int) -> int:
 
 
 def crc32(data: bytes | bytearray | memoryview) -> int:
-    """The CRC32 of a payload, with the seed of section 2.1."""
+    """Return the CRC32 of a payload, with the seed of section 2.1."""
     return zlib.crc32(data, CRC32_INITIAL)
 
 
 def encode_segment(payload: bytes, self_contained: bool) -> bytes:
-    """One uncompressed segment of at most `MAX_PAYLOAD` bytes."""
+    """Return one uncompressed segment of at most `MAX_PAYLOAD` bytes."""
     head = len(payload) | (_SELF_CONTAINED if self_contained else 0)
     return b"".join(
         (
@@ -72,8 +71,9 @@ def encode_segment(payload: bytes, self_contained: bool) -> bytes:
 
 
 def encode_lz4_segment(payload: bytes, self_contained: bool, algorithm: BodyCompression) -> bytes:
-    """One segment of the LZ4 format; a payload that does not shrink is stored as is, with an
-    uncompressed length of 0.
+    """Return one segment of the LZ4 format.
+
+    A payload that does not shrink is stored as it is, with an uncompressed length of 0.
     """
     size = 0
     stored = payload
@@ -95,8 +95,11 @@ def encode_lz4_segment(payload: bytes, self_contained: bool, algorithm: BodyComp
 def decode_header(
     data: bytes | bytearray | memoryview, offset: int, lz4: bool
 ) -> tuple[int, int, bool]:
-    """(payload bytes on the wire, uncompressed bytes or 0 where stored as is, self-contained);
-    `CrcException` on damage.
+    """Return the fields of a segment's header.
+
+    :returns: bytes of the payload on the wire; its uncompressed bytes, or 0 if it is stored as it
+        is; and True if the segment is self-contained.
+    :raises CrcException: if the header is damaged.
     """
     length = 5 if lz4 else 3
     head = int.from_bytes(data[offset : offset + length], "little")
@@ -112,19 +115,20 @@ def decode_header(
 
 
 def check_payload(payload: bytes | bytearray | memoryview, expected: int) -> None:
-    """`CrcException` where the payload's CRC32 is not `expected`."""
+    """Raise `CrcException` if the payload's CRC32 is not `expected`."""
     found = zlib.crc32(payload, CRC32_INITIAL)
     if found != expected:
         raise CrcException(
-            f"the payload of a segment ({len(payload)} bytes) has the CRC32 {found:08x}, its checksum says {expected:08x}"
+            f"the payload of a segment ({len(payload)} bytes) has the CRC32 {found:08x}, "
+            f"its checksum says {expected:08x}"
         )
 
 
 def encode_envelopes(envelopes: Sequence[bytes], algorithm: BodyCompression | None) -> bytes:
-    """All `envelopes`, in order, in as few segments as they fit.
+    """Return all `envelopes`, in order, in as few segments as they fit.
 
     Small ones share a self-contained segment. One that is larger than a payload is cut into
-    segments that are not self-contained, which it shares with no other (section 1).
+    segments that are not self-contained, which it does not share with others (section 1).
     """
     parts: list[bytes] = []
     waiting: list[bytes] = []

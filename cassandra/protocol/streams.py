@@ -1,7 +1,6 @@
 """Stream ids of one connection: lowest free id first, so that the ids in use stay few and small.
 
-Which request a stream belongs to is known to whoever keeps the requests; an answer on a stream that
-has none is found there.
+The caller knows which request a stream belongs to, and notices an answer on a stream without one.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ class StreamIds:
         self._free: list[int] = []
 
     def take(self) -> int:
-        """The lowest free id, -1 where all are in use."""
+        """Return the lowest free id, or -1 if all are in use."""
         if self._free:
             return heappop(self._free)
         if self._next >= self.limit:
@@ -35,10 +34,10 @@ class StreamIds:
         return stream
 
     def give_back(self, stream: int) -> None:
-        """`stream`'s answer has come: it may be used again."""
+        """Free `stream`: its answer has come."""
         heappush(self._free, stream)
 
     @property
     def in_use(self) -> int:
-        """How many ids are taken."""
+        """The number of ids that are taken."""
         return self._next - len(self._free)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from cassandra._impl import bind
 from cassandra.consistency import ConsistencyLevel
@@ -16,18 +16,29 @@ from cassandra.query.statement import SimpleStatement, Statement, bind_params, q
 from cassandra.query.tables.rows import counted, rows_of, snapshot
 
 if TYPE_CHECKING:
+    from cassandra.policies.retry import RetryPolicy
     from cassandra.protocol.bind import RowsBlock
 
 __all__ = ["BatchStatement", "BatchType", "BoundRows", "Entry", "TextRows", "bind_rows"]
 
 MAX_STATEMENTS = 0xFFFF  # the count is a [short] (native_protocol_v5.spec, section 4.1.7)
 
-_routing_key_of: Any = Statement.routing_key.fget  # type: ignore[attr-defined]
+_routing_key_of: Callable[[Statement], bytes | None]
+_routing_key_of = Statement.routing_key.fget  # type: ignore[attr-defined]
+
+
+class WithEncoder(Protocol):
+    """A session, as far as a batch needs it."""
+
+    @property
+    def encoder(self) -> Encoder:
+        """Makes the literals of ``%s`` parameters."""
 
 
 class BatchType:
-    """LOGGED batches are applied whole or not at all, UNLOGGED ones statement by statement; COUNTER
-    is for counters.
+    """How a batch is applied.
+
+    LOGGED: as a whole or not at all. UNLOGGED: statement by statement. COUNTER: for counters.
     """
 
     LOGGED: BatchType
@@ -63,7 +74,7 @@ class BoundRows:
         return self.block.count
 
     def statements(self) -> list[BoundStatement]:
-        """A bound statement for each row."""
+        """Return a bound statement for each row."""
         found = []
         for block in self.block.rows():
             bound = BoundStatement(self.prepared)
@@ -73,35 +84,39 @@ class BoundRows:
 
 
 class TextRows:
-    """Entries of a batch: rows of a text with bind markers, which is prepared when the batch is
-    executed.
+    """Entries of a batch: rows of a text with bind markers.
 
-    keyspace: of the `SimpleStatement`, for names without one. rows: as they were given.
+    The text is prepared when the batch is executed.
+
+    :param text: the query.
+    :param keyspace: keyspace of the `SimpleStatement`, for unqualified names.
+    :param rows: the rows as they were given.
+    :param count: number of rows.
     """
 
     __slots__ = ("count", "keyspace", "rows", "text")
 
     prepared = None  # unlike `BoundRows`
 
-    def __init__(self, text: str, keyspace: str | None, rows: Any, count: int) -> None:
+    def __init__(self, text: str, keyspace: str | None, rows: object, count: int) -> None:
         self.text = text
         self.keyspace = keyspace
-        self.rows = rows
+        self.rows: Any = rows  # a list that may still grow, or a table
         self.count = count
 
     def __len__(self) -> int:
         return self.count
 
     def bind_to(self, prepared: PreparedStatement) -> BoundRows:
-        """The rows bound to `prepared`, which was made of the text."""
+        """Bind the rows to `prepared`, which was made of the text."""
         return BoundRows(prepared, bind_rows(prepared, self.rows))
 
 
 Entry = str | BoundStatement | BoundRows | TextRows
 
 
-def bind_rows(prepared: PreparedStatement, rows: Any) -> RowsBlock:
-    """All of `rows` bound at once; see `BatchStatement.add_many`."""
+def bind_rows(prepared: PreparedStatement, rows: object) -> RowsBlock:
+    """Bind all `rows` at once; see `BatchStatement.add_many`."""
     plan = prepared.plan
     try:
         return plan.bind_many(rows_of(rows, plan.columns), prepared.protocol_version)
@@ -111,12 +126,14 @@ def bind_rows(prepared: PreparedStatement, rows: Any) -> RowsBlock:
 
 
 class BatchStatement(Statement):
-    """A batch of simple and prepared statements; the first one with a routing key decides where it
-    goes.
+    """A batch of simple and prepared statements.
 
-    Rows of prepared statements are bound when they are added, straight into one buffer. Texts with
-    bind markers and parameters are prepared, once each and at the same time, when the batch is
-    executed. It may be executed again, and added to after that; adding is for one thread at a time.
+    The first statement with a routing key decides where the batch is sent. Rows of prepared
+    statements are bound when they are added, straight into one buffer. Texts with bind markers and
+    parameters are prepared when the batch is executed, each text once and all at the same time.
+
+    A batch may be executed again, and statements may be added after that. Only one thread at a time
+    may add.
     """
 
     __slots__ = (
@@ -133,10 +150,10 @@ class BatchStatement(Statement):
     def __init__(
         self,
         batch_type: BatchType = BatchType.LOGGED,
-        retry_policy: Any = None,
+        retry_policy: RetryPolicy | None = None,
         consistency_level: int | None = None,
         serial_consistency_level: int | None = None,
-        session: Any = None,
+        session: WithEncoder | None = None,
         custom_payload: Mapping[str, bytes | None] | None = None,
     ) -> None:
         super().__init__(
@@ -150,19 +167,18 @@ class BatchStatement(Statement):
         self._entries: list[Entry] = []
         self._count = 0
         self._reserved = 0
-        # The last entry, while rows may still be added to it. A request that has been made of it
-        # closes it: its values never change.
+        # The last entry, while rows may still be added to it. Making a request closes it, because
+        # the values of a request must not change any more.
         self._open: BoundRows | TextRows | None = None
         self._routed_by: BoundRows | None = None
-        self._named_by: str | None = (
-            None  # the keyspace that was taken over from a prepared statement, for routing alone
-        )
+        # The keyspace taken over from a prepared statement: for routing only, never sent.
+        self._named_by: str | None = None
 
     @property
     def entries(self) -> Sequence[str | BoundStatement]:
-        """The statements, in the order of `add`: a query's text, or a `BoundStatement`.
+        """The statements in the order of `add`: a query's text, or a `BoundStatement`.
 
-        A statement that is prepared only when the batch is executed is there as its text.
+        A statement that is prepared only when the batch is executed appears as its text.
         """
         found: list[str | BoundStatement] = []
         for entry in self._entries:
@@ -175,8 +191,9 @@ class BatchStatement(Statement):
         return found
 
     def sealed_entries(self) -> tuple[Entry, ...]:
-        """The entries as they are stored, for a request; what is added from now on leaves them as
-        they are.
+        """Return the entries as they are stored, for a request.
+
+        Statements that are added later do not change them.
         """
         self._open = None
         return tuple(self._entries)
@@ -189,8 +206,7 @@ class BatchStatement(Statement):
             self._routing_key = rows.block.row(0).routing_key(
                 rows.prepared.routing_key_indexes or ()
             )
-        key: bytes | None = _routing_key_of(self)
-        return key
+        return _routing_key_of(self)
 
     @routing_key.setter
     def routing_key(self, key: bytes | Sequence[bytes] | None) -> None:
@@ -202,33 +218,36 @@ class BatchStatement(Statement):
 
     @property
     def own_keyspace(self) -> str | None:
-        """The keyspace for names without one, where it was set; not one that a prepared statement's
-        table is in.
+        """The keyspace for unqualified names, or None if the program did not set one.
+
+        The keyspace of a prepared statement's table is for routing only and does not count.
         """
         return None if self.keyspace is self._named_by else self.keyspace
 
     def add(
         self,
         statement: str | Statement | PreparedStatement,
-        parameters: Any = None,
+        parameters: object = None,
     ) -> BatchStatement:
         """Append one statement with its parameters; returns self.
 
-        parameters: a sequence, a mapping or an object with attributes, as for `Session.execute`.
-        Those of a text with ``%s`` are written into it; a text with ``?`` or ``:name`` is prepared
-        when the batch is executed.
+        Parameters of a text with ``%s`` are written into it. A text with ``?`` or ``:name`` is
+        prepared when the batch is executed. If this raises, the batch stays as it was.
 
-        Raises ValueError beyond 65,535 statements and for parameters of a statement that is bound
-        already, TypeError for what is not a statement, and what binding raises; the batch is then
-        as it was.
+        :param statement: a query's text, or any statement but a batch.
+        :param parameters: a sequence, a mapping or an object with attributes, as for
+            `Session.execute`.
+        :raises ValueError: beyond 65,535 statements, for parameters of a bound statement, or for a
+            value out of range.
+        :raises TypeError: if `statement` is not a statement, or a value does not fit its column's
+            type.
         """
         count = self._count
         if count >= MAX_STATEMENTS:
             raise ValueError(f"a batch holds at most {MAX_STATEMENTS} statements")
         rows = self._open
-        if (
-            rows is not None and rows.prepared is statement
-        ):  # the usual case, and a hot path: another row of the same statement
+        # The usual case, and a hot path: another row of the same statement.
+        if rows is not None and rows.prepared is statement:
             try:
                 statement.plan.bind_into(
                     rows.block,
@@ -245,7 +264,7 @@ class BatchStatement(Statement):
         self._count = count + 1
         return self
 
-    def _add_first(self, statement: PreparedStatement, parameters: Any) -> None:
+    def _add_first(self, statement: PreparedStatement, parameters: object) -> None:
         rows = BoundRows(statement, bind.RowsBlock(len(statement.plan.columns)))
         if self._reserved > self._count:
             rows.block.reserve(self._reserved - self._count)
@@ -258,7 +277,7 @@ class BatchStatement(Statement):
             raise
         self._append_rows(rows)
 
-    def _add_other(self, statement: Any, parameters: Any) -> None:
+    def _add_other(self, statement: object, parameters: Any) -> None:
         if isinstance(statement, PreparedStatement):  # of a class that may bind in its own way
             statement = statement.bind(() if parameters is None else parameters)
             parameters = None
@@ -274,9 +293,7 @@ class BatchStatement(Statement):
                 self._add_to_text(statement, text, parameters)
                 return
             if parameters is not None:
-                encoder: Encoder | None = (
-                    self._session.encoder if self._session is not None else None
-                )
+                encoder = self._session.encoder if self._session is not None else None
                 text = bind_params(text, parameters, encoder)
             self._entries.append(text)
         else:
@@ -286,9 +303,8 @@ class BatchStatement(Statement):
         self._open = None
         self._adopt(statement)
 
-    def _add_to_text(self, statement: str | SimpleStatement, text: str, parameters: Any) -> None:
-        # Bound when the batch is executed: what the program does with its list until then changes
-        # nothing.
+    def _add_to_text(self, statement: str | SimpleStatement, text: str, parameters: object) -> None:
+        # Bound only when the batch is executed. The program may change its list until then.
         parameters = snapshot(parameters)
         last = self._open
         keyspace = None if isinstance(statement, str) else statement.keyspace
@@ -300,7 +316,7 @@ class BatchStatement(Statement):
             self._open = self._append_text(statement, text, [parameters], 1)
 
     def _append_rows(self, rows: BoundRows) -> None:
-        """Another entry, which is open for more rows."""
+        """Append an entry, which stays open for more rows."""
         self._entries.append(rows)
         self._open = rows
         if self._routing_key is None and self._routed_by is None:
@@ -309,7 +325,7 @@ class BatchStatement(Statement):
             self.custom_payload = {**(self.custom_payload or {}), **rows.prepared.custom_payload}
 
     def _append_text(
-        self, statement: str | SimpleStatement, text: str, rows: Any, count: int
+        self, statement: str | SimpleStatement, text: str, rows: object, count: int
     ) -> TextRows:
         entry = TextRows(
             text, None if isinstance(statement, str) else statement.keyspace, rows, count
@@ -320,7 +336,7 @@ class BatchStatement(Statement):
         return entry
 
     def route_by(self, rows: BoundRows) -> None:
-        """Let the first of `rows` decide where the batch goes, where nothing else does yet."""
+        """Let the first of `rows` decide the batch's route, unless that is decided already."""
         prepared = rows.prepared
         if (
             self._routing_key is None
@@ -332,29 +348,34 @@ class BatchStatement(Statement):
             self.keyspace = self._named_by = prepared.table_keyspace
             self.table = prepared.table
 
-    def add_all(self, statements: Iterable[Any], parameters: Iterable[Any]) -> BatchStatement:
-        """Append each statement with the parameters that stand at its place; returns self."""
+    def add_all(
+        self,
+        statements: Iterable[str | Statement | PreparedStatement],
+        parameters: Iterable[object],
+    ) -> BatchStatement:
+        """Append each statement with the parameters at the same position; returns self."""
         for statement, values in zip(statements, parameters, strict=False):
             self.add(statement, values)
         return self
 
     def add_many(
-        self, statement: str | SimpleStatement | PreparedStatement, rows: Any
+        self, statement: str | SimpleStatement | PreparedStatement, rows: object
     ) -> BatchStatement:
-        """Append `statement` once for each of `rows`, which are bound all at once into one buffer;
-        returns self.
+        """Append `statement` once for each row; returns self.
 
-        statement: a prepared statement, or a text with bind markers, which is prepared when the
-        batch is executed (errors in the rows are raised then). rows: an iterable of rows, each a
-        sequence, a mapping, a dataclass instance or an object with attributes; or a table with a
-        column for each bind marker, by name: a structured NumPy array, a pandas DataFrame, an Arrow
-        table or record batch, or anything that gives itself as Arrow data; or a NumPy array of two
-        dimensions, by position. What a table lacks is null; NaN is a value for float and double,
-        and null for other types.
+        All rows are bound at once into one buffer. Rows are an iterable of sequences, mappings,
+        dataclass instances or objects with attributes. Or they are a table with a column for each
+        bind marker, found by name: a structured NumPy array, a pandas DataFrame, an Arrow table or
+        record batch, or any object with Arrow's C interface. A NumPy array of two dimensions goes
+        by position. Missing values of a table are null. NaN is a value for float and double, and
+        null for other types. If this raises, the batch stays as it was.
 
-        Raises ValueError beyond 65,535 statements, for unknown and missing columns and for values
-        out of range, TypeError for values of the wrong type and for what is not rows. The message
-        has the number of the row, from 0, and the column; the batch is then as it was.
+        :param statement: a prepared statement, or a text with bind markers. A text is prepared when
+            the batch is executed; errors in the rows are raised then.
+        :param rows: the rows or the table.
+        :raises ValueError: beyond 65,535 statements, for unknown or missing columns, or for values
+            out of range. The message has the row's number, from 0, and the column.
+        :raises TypeError: if `rows` are not rows, or a value does not fit its column's type.
         """
         if isinstance(statement, PreparedStatement):
             bound = BoundRows(statement, bind_rows(statement, rows))
@@ -365,7 +386,8 @@ class BatchStatement(Statement):
             return self
         if not isinstance(statement, (str, SimpleStatement)):
             raise TypeError(
-                f"rows are added for a prepared statement or a text with bind markers, not {type(statement).__name__}"
+                "rows are added for a prepared statement or a text with bind markers, "
+                f"not {type(statement).__name__}"
             )
         text = statement if isinstance(statement, str) else statement.query_string
         if parameters_of(text) is not MarkerKind.MARKERS:
@@ -380,11 +402,12 @@ class BatchStatement(Statement):
         return self
 
     def reserve(self, n: int) -> BatchStatement:
-        """Say that the batch will hold `n` statements, so that room for their values is made at
-        once; returns self.
+        """Reserve room for `n` statements; returns self.
 
-        Worth it before many calls of `add` with one prepared statement; `add_many` knows by itself.
-        ValueError beyond 65,535.
+        This pays off before many calls of `add` with one prepared statement. `add_many` does it by
+        itself.
+
+        :raises ValueError: if `n` is more than 65,535.
         """
         if isinstance(n, bool) or not isinstance(n, int):
             raise TypeError(f"n must be a number of statements, but is {n!r}")
@@ -396,11 +419,12 @@ class BatchStatement(Statement):
     def _check_room(self, count: int) -> None:
         if self._count + count > MAX_STATEMENTS:
             raise ValueError(
-                f"a batch holds at most {MAX_STATEMENTS} statements: it has {self._count}, and {count} do not fit"
+                f"a batch holds at most {MAX_STATEMENTS} statements: "
+                f"it has {self._count}, and {count} do not fit"
             )
 
     def clear(self) -> BatchStatement:
-        """Take all statements out; returns self."""
+        """Remove all statements; returns self."""
         self._entries.clear()
         self._count = 0
         self._open = None
@@ -440,7 +464,10 @@ class BatchStatement(Statement):
         return True
 
     def __str__(self) -> str:
-        level = ConsistencyLevel.value_to_name.get(self.consistency_level, "Not Set")  # type: ignore[arg-type]
+        level = ConsistencyLevel.value_to_name.get(
+            self.consistency_level,  # type: ignore[arg-type]
+            "Not Set",
+        )
         return (
             f"<BatchStatement type={self.batch_type}, statements={len(self)}, consistency={level}>"
         )

@@ -1,7 +1,7 @@
-"""The bound statement of a prepared one, in Python: the reference of `cassandra._accel.binding`.
+"""Makes the bound statement of a prepared one: the Python twin of `cassandra._accel.binding`.
 
-Most requests begin here: the statement is made without the call of its class, whose checks the
-prepared statement's settings have passed.
+Most requests begin here. The statement is made without calling its class, because the prepared
+statement's settings have already passed the checks there.
 """
 
 from __future__ import annotations
@@ -19,8 +19,11 @@ _new = object.__new__
 
 
 def bind(prepared: PreparedStatement, values: Any) -> BoundStatement:
-    """A `BoundStatement` with these values: by position, or by column name (see
-    `BoundStatement.bind`).
+    """Return a `BoundStatement` of `prepared` with `values`; see `BoundStatement.bind`.
+
+    :param values: a sequence by position, a mapping by column name, or an object by its attributes.
+    :raises TypeError: if a value does not fit its column's type.
+    :raises ValueError: if there are too many values, unknown names, or a value out of range.
     """
     bound = _new(BoundStatement)
     bound.prepared_statement = prepared

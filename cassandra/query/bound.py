@@ -1,4 +1,4 @@
-"""Bound statements: prepared ones with the values of one execution."""
+"""Bound statements: prepared statements with the values of one execution."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from cassandra.protocol.records import is_record
 from cassandra.query.statement import FETCH_SIZE_UNSET, Statement, query_head
 
 if TYPE_CHECKING:
+    from cassandra.policies.retry import RetryPolicy
     from cassandra.protocol.bind import ValuesBlock
     from cassandra.query.prepared import PreparedStatement
 
@@ -17,7 +18,7 @@ __all__ = ["BoundStatement"]
 
 
 class BoundStatement(Statement):
-    """A prepared statement with its values, which are serialized when they are bound."""
+    """A prepared statement with its values, which `bind` serializes."""
 
     __slots__ = ("block", "prepared_statement")
 
@@ -26,11 +27,11 @@ class BoundStatement(Statement):
     def __init__(
         self,
         prepared_statement: PreparedStatement,
-        retry_policy: Any = None,
+        retry_policy: RetryPolicy | None = None,
         consistency_level: int | None = None,
         routing_key: bytes | Sequence[bytes] | None = None,
         serial_consistency_level: int | None = None,
-        fetch_size: Any = FETCH_SIZE_UNSET,
+        fetch_size: int | None = FETCH_SIZE_UNSET,
         keyspace: str | None = None,
         custom_payload: Mapping[str, bytes | None] | None = None,
     ) -> None:
@@ -59,12 +60,15 @@ class BoundStatement(Statement):
     def bind(self, values: Any) -> BoundStatement:
         """Serialize `values` and keep them; returns self.
 
-        values: a sequence by position, a mapping by column name, or an object by its attributes. An
-        instance of a dataclass or an attrs class must have no field that is not a bind marker; of
-        any other object, attributes that no marker has are not looked at. A missing value is "not
-        set" on protocol v4 and later and leaves the column as it is; on v3 it is an error. Raises
-        ValueError for values that are too many or not known, TypeError or ValueError that names the
-        column for a value that does not fit its type.
+        An instance of a dataclass or an attrs class must not have a field without a bind marker. Of
+        any other object, only the attributes named by markers are read. On protocol v4 and later a
+        missing value is "not set" and leaves the column as it is; on v3 it is an error.
+
+        :param values: a sequence by position, a mapping by column name, or an object by its
+            attributes.
+        :raises ValueError: if there are too many values, unknown names, or a value out of range.
+            The message names the column.
+        :raises TypeError: if a value does not fit its column's type. The message names the column.
         """
         prepared = self.prepared_statement
         if values is None:
@@ -96,9 +100,7 @@ class BoundStatement(Statement):
 
     @property
     def routing_key(self) -> bytes | None:
-        """The serialized partition key, from the bound values; None where they do not hold all of
-        it.
-        """
+        """The serialized partition key from the bound values, or None if one of them is missing."""
         if self._routing_key is not None:
             return Statement.routing_key.fget(self)  # type: ignore[attr-defined, no-any-return]
         indexes = self.prepared_statement.routing_key_indexes
@@ -115,7 +117,10 @@ class BoundStatement(Statement):
         return self.prepared_statement._is_lwt
 
     def __str__(self) -> str:
-        level = ConsistencyLevel.value_to_name.get(self.consistency_level, "Not Set")  # type: ignore[arg-type]
+        level = ConsistencyLevel.value_to_name.get(
+            self.consistency_level,  # type: ignore[arg-type]
+            "Not Set",
+        )
         query = self.prepared_statement.query_string
         return f'<BoundStatement query="{query}", values={self.values}, consistency={level}>'
 
@@ -123,7 +128,7 @@ class BoundStatement(Statement):
 
 
 def name_statement(error: BaseException, query: str) -> None:
-    """Add the statement's head to an error's message."""
+    """Add the beginning of the statement's text to the message of `error`."""
     if error.args and isinstance(error.args[0], str):
         error.args = (f"{error.args[0]} (in {query_head(query)})", *error.args[1:])
 

@@ -1,10 +1,9 @@
-"""Which kind of parameters a query's text has: bind markers for the server, or placeholders for the
-client.
+"""Finds out whether a query's text has bind markers or placeholders.
 
-``?`` and ``:name`` are bind markers: such a text is prepared. ``%s`` and ``%(name)s`` are
-placeholders that the client writes literals at. The scanner looks at neither strings, quoted names,
-comments nor ``$$`` bodies. A colon between a word or literal and a value inside braces belongs to
-the literal of a map or a user-defined type (CQL, section "Constants").
+``?`` and ``:name`` are bind markers: such a text is prepared, and the server takes the values.
+``%s`` and ``%(name)s`` are placeholders, which the client replaces with literals. The scanner skips
+strings, quoted names, comments and ``$$`` bodies. Inside braces, a colon after a word or literal
+belongs to the literal of a map or a user-defined type (CQL, section "Constants").
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _TOKEN = r"""
 
 @lru_cache(maxsize=1)
 def _scanner() -> re.Pattern[str]:
-    """Compiled at its first use, which many programs never come to."""
+    """Compile the pattern at its first use, which many programs never reach."""
     return re.compile(_TOKEN, re.VERBOSE | re.DOTALL)
 
 
@@ -39,22 +38,23 @@ _ENDS_A_KEY = frozenset({"string", "word", "close", "question", "marker", "place
 
 
 class Parameters(enum.Enum):
-    """What a text has where its parameters belong."""
+    """The kind of parameters that a text has."""
 
     NONE = "none"
     MARKERS = "bind markers"
     PLACEHOLDERS = "placeholders"
 
 
-# Texts that are remembered: many that people write, few that programs do.
+# Characters of texts whose answer is kept: for many texts that people write, and for a few long
+# ones that programs generate. Beyond that, the cache would hold too much memory.
 _SHORT = 1 << 13
 _LONG = 1 << 20
 
 
 def parameters_of(query: str) -> Parameters:
-    """The kind of `query`'s parameters.
+    """Return the kind of `query`'s parameters.
 
-    :raises ValueError: it has both kinds.
+    :raises ValueError: if it has both kinds.
     """
     size = len(query)
     return (
@@ -93,7 +93,8 @@ def _scanned(query: str) -> Parameters:
     if markers and placeholders:
         shown = " ".join(query.split())
         raise ValueError(
-            f"the query has bind markers (? or :name) and placeholders (%s) at once; use one kind: {shown[:80]!r}"
+            "the query has bind markers (? or :name) and placeholders (%s) at once; "
+            f"use one kind: {shown[:80]!r}"
         )
     if markers:
         return Parameters.MARKERS

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cassandra._impl import bind as bind_plans
 from cassandra._impl import binding
 from cassandra.consistency import ConsistencyLevel
 from cassandra.query.settings import StatementSettings
 
+if TYPE_CHECKING:
+    from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
+
 __all__ = ["PreparedStatement"]
 
 
 class PreparedStatement(StatementSettings):
-    """A statement that the servers know by its id. Made by `Session.prepare`; bind it with `bind`
-    or by executing it.
+    """A statement that the servers know by its id.
 
-    Safe to share between threads. The settings given here are taken over by each statement bound
-    from it.
+    `Session.prepare` makes it. Bind values with `bind`, or by executing it with parameters. It is
+    safe to share between threads. Statements bound from it take over the settings that are set on
+    it.
     """
 
     __slots__ = (
@@ -43,16 +46,16 @@ class PreparedStatement(StatementSettings):
 
     def __init__(
         self,
-        column_metadata: Sequence[Any],
+        column_metadata: Sequence[ColumnMetadata],
         query_id: bytes,
         routing_key_indexes: Sequence[int] | None,
         query: str,
         keyspace: str | None,
         protocol_version: int,
-        result_metadata: Any,
+        result_metadata: ResultMetadata | None,
         result_metadata_id: bytes | None,
         is_lwt: bool = False,
-        column_encryption_policy: Any = None,
+        column_encryption_policy: object | None = None,
     ) -> None:
         self.column_metadata = column_metadata
         self.query_id = query_id
@@ -61,7 +64,7 @@ class PreparedStatement(StatementSettings):
         self.keyspace = keyspace
         self.protocol_version = protocol_version
         self.column_encryption_policy = column_encryption_policy
-        # What a program may set.
+        # The settings that a program may change.
         self.reset_settings()
         self.serial_consistency_level: int | None = None
         self._is_lwt = is_lwt
@@ -71,21 +74,24 @@ class PreparedStatement(StatementSettings):
             result_metadata,
             result_metadata_id,
         )
-        # Where its table is: not always in the keyspace that it was prepared in.
+        # The table's own keyspace, which may differ from the one it was prepared in.
         self.table: str | None = column_metadata[0].table_name if column_metadata else None
         self.table_keyspace: str | None = (
             column_metadata[0].keyspace_name if column_metadata else keyspace
         )
         self.needed_values = max(routing_key_indexes) + 1 if routing_key_indexes else 0
         self.plan = bind_plans.BindPlan(column_metadata, routing_key_indexes)
-        # Whether it is known to change a counter: one of its bind markers is for one.
+        # True if a bind marker is for a counter: then the statement is known to change one.
         self.changes_counters = any(
             column.type.codec().cql_name == "counter" for column in column_metadata
         )
 
-    def require_key(self, named: Mapping[str, Any], listed: Sequence[Any]) -> None:
-        """ValueError that names the columns of the partition key for which neither `named` nor
-        `listed` has a value.
+    def require_key(self, named: Mapping[str, object], listed: Sequence[object]) -> None:
+        """Check that every column of the partition key has a value.
+
+        :param named: values by column name, or an empty mapping.
+        :param listed: values by position, or an empty sequence.
+        :raises ValueError: if a key column has no value. The message names the columns.
         """
         missing = [
             self.column_metadata[i].name
@@ -100,28 +106,31 @@ class PreparedStatement(StatementSettings):
 
     @property
     def result_metadata(self) -> Any:
-        """The columns that executing it gives, as the server last told."""
+        """The columns of its result, as the server last described them."""
         return self.result_metadata_and_id[0]
 
     @property
     def result_metadata_id(self) -> bytes | None:
-        """The id of these columns (protocol v5)."""
+        """The id of the result's columns (protocol v5)."""
         return self.result_metadata_and_id[1]
 
     def update_result_metadata(
-        self, result_metadata: Any, result_metadata_id: bytes | None
+        self, result_metadata: ResultMetadata | None, result_metadata_id: bytes | None
     ) -> None:
-        """Take over what the server says that the result's columns are now."""
+        """Take over the server's latest description of the result's columns."""
         self.result_metadata_and_id = (result_metadata, result_metadata_id)
 
-    bind = binding.bind  # of the pair of modules: most requests begin with it
+    bind = binding.bind  # from the pair of twin modules: most requests begin with it
 
     def is_lwt(self) -> bool:
-        """Whether the server said that this is a lightweight transaction (ScyllaDB)."""
+        """Return True if the server marked this as a lightweight transaction (ScyllaDB)."""
         return self._is_lwt
 
     def __str__(self) -> str:
-        level = ConsistencyLevel.value_to_name.get(self.consistency_level, "Not Set")  # type: ignore[arg-type]
+        level = ConsistencyLevel.value_to_name.get(
+            self.consistency_level,  # type: ignore[arg-type]
+            "Not Set",
+        )
         return f'<PreparedStatement query="{self.query_string}", consistency={level}>'
 
     __repr__ = __str__

@@ -1,4 +1,4 @@
-"""A mapping of bounded size that forgets what was used longest ago."""
+"""A mapping of bounded size that forgets the entries used longest ago."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ V = TypeVar("V")
 
 
 class RecentlyUsed(Generic[K, V]):
-    """At most `size` entries, whose keys' texts have at most `most_bytes` in all; safe to use from
-    any thread.
+    """A bounded mapping, safe to use from any thread.
 
-    The text of a statement stands in its key, in what is kept of it and in what its columns are
-    called: three times, about.
+    It holds at most `size` entries, and at most `most_bytes` of text in their keys. A statement's
+    text is held about three times: in its key, in the prepared statement and in its column names.
     """
 
     __slots__ = ("__weakref__", "_entries", "_lock", "held", "most_bytes", "size")
@@ -37,11 +36,11 @@ class RecentlyUsed(Generic[K, V]):
         renewed(self)
 
     def _renew_locks(self) -> None:
-        """In a forked child."""
+        """Replace the lock in a forked child: the thread that held it is not there."""
         self._lock = threading.Lock()
 
     def get(self, key: K) -> V | None:
-        """The value of `key`, which counts as used now; None where it is not there."""
+        """Return the value of `key` and mark it as used now; None if it is absent."""
         with self._lock:
             value = self._entries.get(key)
             if value is not None:
@@ -49,7 +48,7 @@ class RecentlyUsed(Generic[K, V]):
             return value
 
     def put(self, key: K, value: V) -> None:
-        """Remember `value`; where there is no room, forget what was used longest ago."""
+        """Remember `value`, and forget the entries used longest ago if there is no room."""
         cost = text_size(key)
         with self._lock:
             if key not in self._entries:

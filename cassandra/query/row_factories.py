@@ -1,27 +1,29 @@
-"""Row factories: how the rows of a result look.
+"""Row factories: they decide the form of a result's rows.
 
-A factory is called as ``factory(column_names, rows)`` with a sequence of tuples and gives the rows
-that the caller sees. The four of this module are known to the decoder (`row_plan_method`), which
-then makes their rows straight from the bytes.
+A factory is called as ``factory(column_names, rows)`` with a sequence of tuples, and returns the
+rows that the caller sees. The decoder knows the four factories of this module (`row_plan_method`),
+and makes their rows straight from the bytes.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, SupportsIndex, TypeVar
 
 from cassandra.protocol.rowclass import row_class
 
 Rows = Iterable[Sequence[Any]]
 _Factory = TypeVar("_Factory", bound=Callable[..., Any])
+_Tuples = TypeVar("_Tuples")
 
 
 def _decoded_by(method: str) -> Callable[[_Factory], _Factory]:
-    """Mark a factory as one whose rows the named method of `RowPlan` makes."""
+    """Mark a factory whose rows the named method of `RowPlan` makes."""
 
     def mark(factory: _Factory) -> _Factory:
-        # The function itself is part of the mark: functools.wraps copies attributes on to wrappers.
+        # The function is part of the mark, because functools.wraps copies attributes to wrappers:
+        # a wrapper must not pass for the factory that it wraps.
         factory.row_plan_method = (method, factory)  # type: ignore[attr-defined]
         factory.__module__ = "cassandra.query"
         return factory
@@ -30,18 +32,18 @@ def _decoded_by(method: str) -> Callable[[_Factory], _Factory]:
 
 
 @_decoded_by("tuples")
-def tuple_factory(colnames: Sequence[str], rows: Any) -> Any:
-    """Each row as a tuple."""
+def tuple_factory(colnames: Sequence[str], rows: _Tuples) -> _Tuples:
+    """Return each row as a tuple."""
     return rows
 
 
 @_decoded_by("named_tuples")
 def named_tuple_factory(colnames: Sequence[str], rows: Rows) -> list[Any]:
-    """Each row as a named tuple, the default.
+    """Return each row as a named tuple; this is the default.
 
-    Names that are no attribute names are cleaned (``count(*)`` is ``count``); one that cannot be,
-    and one that comes twice, is ``_N`` by its position. The class is made once for each list of
-    column names.
+    A column name that is not a valid attribute name is cleaned: ``count(*)`` becomes ``count``. If
+    that is not possible, or a name comes twice, the field is ``_N`` by its position. The class is
+    made once for each list of column names.
     """
     make = row_class(tuple(colnames))._make
     return [make(row) for row in rows]
@@ -49,19 +51,20 @@ def named_tuple_factory(colnames: Sequence[str], rows: Rows) -> list[Any]:
 
 @_decoded_by("dicts")
 def dict_factory(colnames: Sequence[str], rows: Rows) -> list[dict[str, Any]]:
-    """Each row as a dict by column name."""
+    """Return each row as a dict by column name."""
     return [dict(zip(colnames, row, strict=True)) for row in rows]
 
 
 @_decoded_by("ordered_dicts")
 def ordered_dict_factory(colnames: Sequence[str], rows: Rows) -> list[OrderedDict[str, Any]]:
-    """Each row as an `OrderedDict` by column name, in column order."""
+    """Return each row as an `OrderedDict` by column name, in column order."""
     return [OrderedDict(zip(colnames, row, strict=True)) for row in rows]
 
 
 class PseudoNamedTupleRow:
-    """A row over an `OrderedDict` with the fields as attributes; for rows of more columns than suit
-    a named tuple.
+    """A row over an `OrderedDict`, with the columns as attributes.
+
+    It is meant for rows with too many columns for a named tuple.
     """
 
     def __init__(self, ordered_dict: OrderedDict[str, Any]) -> None:
@@ -74,10 +77,10 @@ class PseudoNamedTupleRow:
         except KeyError:
             raise AttributeError(f"the row has no column {name!r}") from None
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: SupportsIndex | slice) -> Any:
         return self._tuple[index]
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Any]:
         return iter(self._tuple)
 
     def __len__(self) -> int:
@@ -99,7 +102,7 @@ PseudoNamedTupleRow.__module__ = "cassandra.query"
 
 
 def pseudo_namedtuple_factory(colnames: Sequence[str], rows: Rows) -> list[PseudoNamedTupleRow]:
-    """Each row as a `PseudoNamedTupleRow`."""
+    """Return each row as a `PseudoNamedTupleRow`."""
     return [PseudoNamedTupleRow(row) for row in ordered_dict_factory(colnames, rows)]
 
 

@@ -1,14 +1,18 @@
-"""Statements: what a program executes, with the settings of that one execution."""
+"""Statements: text to execute, with the settings of that one execution."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cassandra._impl import bind
 from cassandra.consistency import ConsistencyLevel
 from cassandra.encoder import Encoder
 from cassandra.query.settings import FETCH_SIZE_UNSET, StatementSettings
+
+if TYPE_CHECKING:
+    from cassandra.metadata.host import Host
+    from cassandra.policies.retry import RetryPolicy
 
 __all__ = [
     "FETCH_SIZE_UNSET",
@@ -22,11 +26,9 @@ __all__ = [
 class Statement(StatementSettings):
     """Base of all statements.
 
-    `consistency_level`, `serial_consistency_level`, `retry_policy` and `fetch_size` (rows a page,
-    None for no paging) override what the execution profile and the session say. `is_idempotent`
-    says that executing it twice does no harm; only then is it retried after it may have been
-    executed, or speculated on. `StatementSettings` has all of these. `keyspace` serves routing, and on protocol v5 it is the keyspace that unqualified names belong
-    to.
+    `StatementSettings` has what a statement overrides of the execution profile and of the session;
+    `serial_consistency_level` is one more. `keyspace` is used for routing. On protocol v5,
+    unqualified names belong to that keyspace too.
     """
 
     __slots__ = (
@@ -40,11 +42,11 @@ class Statement(StatementSettings):
 
     def __init__(
         self,
-        retry_policy: Any = None,
+        retry_policy: RetryPolicy | None = None,
         consistency_level: int | None = None,
         routing_key: bytes | Sequence[bytes] | None = None,
         serial_consistency_level: int | None = None,
-        fetch_size: Any = FETCH_SIZE_UNSET,
+        fetch_size: int | None = FETCH_SIZE_UNSET,
         keyspace: str | None = None,
         custom_payload: Mapping[str, bytes | None] | None = None,
         is_idempotent: bool = False,
@@ -67,11 +69,12 @@ class Statement(StatementSettings):
 
     @property
     def routing_key(self) -> bytes | None:
-        """The serialized partition key; a sequence of components that was set is joined as the
-        server does it.
+        """The serialized partition key, or None if it is not known.
 
-        :raises ValueError: one of several components has more than 65,535 bytes, which no server
-            takes.
+        If the components were set as a sequence, they are joined as the server joins them.
+
+        :raises ValueError: if one of several components has more than 65,535 bytes, which no server
+            accepts.
         """
         key = self._routing_key
         if key is None or isinstance(key, bytes):
@@ -89,8 +92,9 @@ class Statement(StatementSettings):
 
     @property
     def serial_consistency_level(self) -> int | None:
-        """SERIAL or LOCAL_SERIAL: the level of a lightweight transaction's first phase. None leaves
-        it to the server.
+        """The level of a lightweight transaction's first phase: SERIAL or LOCAL_SERIAL.
+
+        None leaves it to the server.
         """
         return self._serial_consistency_level
 
@@ -108,13 +112,14 @@ class Statement(StatementSettings):
         self._serial_consistency_level = None
 
     def is_lwt(self) -> bool:
-        """Whether the server said that this is a lightweight transaction (ScyllaDB)."""
+        """Return True if the server marked this as a lightweight transaction (ScyllaDB)."""
         return False
 
 
 class SimpleStatement(Statement):
-    """A query as text. Its parameters, ``%s`` or ``%(name)s``, are written into the text by the
-    client.
+    """A query as text.
+
+    The client writes the parameters, ``%s`` or ``%(name)s``, into the text.
     """
 
     __slots__ = ("_query_string",)
@@ -122,11 +127,11 @@ class SimpleStatement(Statement):
     def __init__(
         self,
         query_string: str,
-        retry_policy: Any = None,
+        retry_policy: RetryPolicy | None = None,
         consistency_level: int | None = None,
         routing_key: bytes | Sequence[bytes] | None = None,
         serial_consistency_level: int | None = None,
-        fetch_size: Any = FETCH_SIZE_UNSET,
+        fetch_size: int | None = FETCH_SIZE_UNSET,
         keyspace: str | None = None,
         custom_payload: Mapping[str, bytes | None] | None = None,
         is_idempotent: bool = False,
@@ -153,18 +158,22 @@ class SimpleStatement(Statement):
         return self._query_string
 
     def __str__(self) -> str:
-        level = ConsistencyLevel.value_to_name.get(self.consistency_level, "Not Set")  # type: ignore[arg-type]
+        level = ConsistencyLevel.value_to_name.get(
+            self.consistency_level,  # type: ignore[arg-type]
+            "Not Set",
+        )
         return f'<SimpleStatement query="{self.query_string}", consistency={level}>'
 
     __repr__ = __str__
 
 
 class HostTargetingStatement:
-    """Any statement, with the host that `DefaultLoadBalancingPolicy` should try first. All else is
-    the inner statement's.
+    """Any statement, with the host that `DefaultLoadBalancingPolicy` tries first.
+
+    All other attributes are those of the inner statement.
     """
 
-    def __init__(self, inner_statement: Any, target_host: Any) -> None:
+    def __init__(self, inner_statement: Statement, target_host: Host) -> None:
         self.inner_statement = inner_statement
         self.target_host = target_host
 
@@ -176,8 +185,9 @@ _DEFAULT_ENCODER = Encoder()
 
 
 class InterpolatedText(str):
-    """A statement's text with values written into it. `template` is the text without them, for
-    messages and logs.
+    """A statement's text with values written into it.
+
+    `template` is the text without the values, for messages and logs.
     """
 
     __slots__ = ("template",)
@@ -186,21 +196,26 @@ class InterpolatedText(str):
 
     @classmethod
     def of(cls, template: str, values: object) -> InterpolatedText:
-        """Fill the placeholders of `template`; raises what the ``%`` operator of str does."""
+        """Fill the placeholders of `template`; raises whatever the ``%`` operator of str raises."""
         text = cls(template % values)
         text.template = template
         return text
 
 
 def bind_params(
-    query: str, params: Sequence[Any] | Mapping[str, Any], encoder: Encoder | None = None
+    query: str, params: Sequence[object] | Mapping[str, object], encoder: Encoder | None = None
 ) -> str:
-    """`query` with its ``%s`` or ``%(name)s`` replaced by CQL literals of `params`.
+    """Return `query` with ``%s`` or ``%(name)s`` replaced by CQL literals of `params`.
 
-    Raises TypeError or ValueError that names the query's head where the placeholders and the
-    parameters do not match.
+    :param query: the text with placeholders. A literal ``%`` is written ``%%``.
+    :param params: a sequence for ``%s``, or a mapping for ``%(name)s``.
+    :param encoder: makes the literals. None takes the default one.
+    :raises TypeError: if `params` is neither a sequence nor a mapping, or does not fit the
+        placeholders.
+    :raises ValueError: if the placeholders are malformed, or name a parameter that is missing. The
+        message quotes the beginning of the query.
     """
-    encode: Callable[[Any], str] = (encoder or _DEFAULT_ENCODER).cql_encode_all_types
+    encode: Callable[[object], str] = (encoder or _DEFAULT_ENCODER).cql_encode_all_types
     if isinstance(params, (str, bytes)):
         raise TypeError(
             f"parameters are a sequence or a mapping, not {type(params).__name__}: {params!r}"
@@ -227,9 +242,10 @@ def bind_params(
         ) from error
 
 
-def query_head(query: Any, size: int = 60) -> str:
-    """Return the beginning of a statement's text, quoted, for messages: without values that were
-    written into it.
+def query_head(query: object, size: int = 60) -> str:
+    """Return the quoted beginning of a statement's text, for messages.
+
+    Values that were written into the text are left out: they may be secrets.
     """
     if isinstance(query, InterpolatedText):
         query = query.template

@@ -1,4 +1,4 @@
-"""Query traces, as the coordinator wrote them into the keyspace system_traces."""
+"""Query traces, which the coordinator writes into the keyspace system_traces."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import datetime
 import time
 import uuid
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from cassandra.consistency import ConsistencyLevel
 from cassandra.errors import DriverException, OperationTimedOut
@@ -16,20 +16,34 @@ from cassandra.util.timeuuid import datetime_from_uuid1
 __all__ = ["QueryTrace", "TraceEvent", "TraceUnavailable"]
 
 _FIRST_WAIT = 0.003
-_LEAST_TIMEOUT = 0.1  # seconds that a read gets in any case
+_LEAST_TIMEOUT = 0.1  # seconds that each read gets, even close to the deadline
 _SESSION_COLUMNS = "duration, request, started_at, coordinator, parameters, client"
 _EVENT_COLUMNS = "activity, event_id, source, source_elapsed, thread"
 
 
 class TraceUnavailable(DriverException):
-    """The trace was not complete within the time that was given."""
+    """The trace was not complete within the given time."""
+
+
+class _Session(Protocol):
+    """A session, as far as reading a trace needs it."""
+
+    def execute_async(
+        self,
+        query: SimpleStatement,
+        parameters: tuple[uuid.UUID],
+        *,
+        trace: bool,
+        timeout: Any = ...,
+    ) -> Any:
+        """Start the read and return its future."""
 
 
 class QueryTrace:
-    """What the servers did for one request; `populate` reads it.
+    """The steps that the servers took for one request; `populate` reads them.
 
-    `duration` and `started_at` are timedelta and datetime, `coordinator` and `client` addresses,
-    `parameters` the request's own, and `events` a list of `TraceEvent`.
+    `duration` is a timedelta, `started_at` a datetime, `coordinator` and `client` are addresses,
+    `parameters` are those of the request, and `events` is a list of `TraceEvent`.
     """
 
     trace_id: uuid.UUID
@@ -41,7 +55,7 @@ class QueryTrace:
     parameters: Mapping[str, str] | None = None
     events: list[TraceEvent] | None = None
 
-    def __init__(self, trace_id: uuid.UUID, session: Any) -> None:
+    def __init__(self, trace_id: uuid.UUID, session: _Session) -> None:
         self.trace_id = trace_id
         self._session = session
 
@@ -51,11 +65,15 @@ class QueryTrace:
         wait_for_complete: bool = True,
         query_cl: int | None = None,
     ) -> None:
-        """Read the trace; the servers write it in the background, so this asks until it is there.
+        """Read the trace.
 
-        max_wait: seconds for all of it, None for no limit but the session's for each read.
-        wait_for_complete: wait for its duration, which is written last. query_cl: the consistency
-        level to read with. Raises TraceUnavailable.
+        The servers write it in the background, so this asks until it is complete.
+
+        :param max_wait: seconds for the whole. None sets no limit but the session's timeout for
+            each read.
+        :param wait_for_complete: wait until the duration is there, which servers write last.
+        :param query_cl: consistency level to read with. None takes LOCAL_ONE.
+        :raises TraceUnavailable: if the trace is not complete in time.
         """
         deadline = None if max_wait is None else time.monotonic() + max_wait
         level = ConsistencyLevel.LOCAL_ONE if query_cl is None else query_cl
@@ -79,7 +97,7 @@ class QueryTrace:
     def _select(
         self, table: str, columns: str, level: int, deadline: float | None
     ) -> list[tuple[Any, ...]]:
-        limit = (
+        limit: dict[str, Any] = (
             {}
             if deadline is None
             else {"timeout": max(deadline - time.monotonic(), _LEAST_TIMEOUT)}
@@ -116,13 +134,14 @@ class QueryTrace:
 
     def __str__(self) -> str:
         return (
-            f"{self.request_type} [{self.trace_id}] coordinator: {self.coordinator}, started at: {self.started_at}, "
-            f"duration: {self.duration}, parameters: {self.parameters}"
+            f"{self.request_type} [{self.trace_id}] coordinator: {self.coordinator}, "
+            f"started at: {self.started_at}, duration: {self.duration}, "
+            f"parameters: {self.parameters}"
         )
 
 
 class TraceEvent:
-    """One step of a traced request, on one node."""
+    """One step of a traced request on one node."""
 
     def __init__(
         self,

@@ -1,10 +1,9 @@
-"""Rows as instances of a program's own classes: dataclasses, named tuples, typed dicts, attrs,
-msgspec structs and pydantic models.
+"""Rows as instances of a program's own classes.
 
-What a class wants is matched with what a result has once for each list of columns, not for each
-row: names, CQL types and annotations are looked at, and a plan is kept. A row then costs one call
-of the class, and a conversion for those columns alone whose values have another class than the
-annotation says (dates, sets, maps, user-defined types).
+A class may be a dataclass, named tuple, typed dict, attrs class, msgspec struct or pydantic model.
+Names, CQL types and annotations of the class and the result are compared once for each list of
+columns, and the plan is kept. A row then costs one call of the class. Only columns whose values
+have another class than the annotation (dates, sets, maps, user-defined types) are converted.
 """
 
 from __future__ import annotations
@@ -23,20 +22,34 @@ import typing
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard, TypeVar
 
 from cassandra._bounded import Bounded, text_size
 from cassandra.util import Date, Duration, Time
 
 __all__ = ["TypedRows", "typed_rows"]
 
+if TYPE_CHECKING:
+    from cassandra.protocol.column_specs import ResultMetadata
+    from cassandra.query.tables.types import CqlType
+
 Convert = Callable[[Any], Any]
+_T = TypeVar("_T")
+_Args = tuple[Any, ...]
 
 _SHOWN_MEMBERS = 10  # of an enum, in an error
 MOST_PLANS = 64  # column lists that one class keeps plans for
 
 _ATTRIBUTE = "__rows_of_cassandra__"
 _made: dict[type[Any], TypedRows] = {}  # of classes that take no further attribute
+
+
+class _ModelField(Protocol):
+    """A field of a pydantic model."""
+
+    @property
+    def alias(self) -> str | None:
+        """The name that validation takes, unless there is a `validation_alias`."""
 
 
 class Field(NamedTuple):
@@ -48,10 +61,11 @@ class Field(NamedTuple):
 
 
 def typed_rows(row_type: type[Any]) -> TypedRows:
-    """The row factory for `row_type`; TypeError for a class that is none of the kinds that rows can
-    be made of.
+    """Return the row factory for `row_type`, which is made once for each class.
+
+    :raises TypeError: if rows cannot be made of that kind of class.
     """
-    # On the class itself, so that it goes with the class.
+    # Kept on the class itself, so that both are collected together.
     found: TypedRows | None = getattr(row_type, "__dict__", {}).get(_ATTRIBUTE)
     if found is None:
         found = _made.get(row_type) if isinstance(row_type, type) else None
@@ -67,11 +81,11 @@ def typed_rows(row_type: type[Any]) -> TypedRows:
 
 
 class _Misfit(ValueError):
-    """A value that its annotation cannot hold; says in which column."""
+    """A value that its annotation cannot hold; the message names the column."""
 
 
 class TypedRows:
-    """Makes instances of one class of rows; a row factory that also looks at the columns' types."""
+    """Makes instances of one class from rows: a row factory that also knows the columns' types."""
 
     def __init__(self, row_type: type[Any]) -> None:
         self._kind = _kind_of(row_type)
@@ -81,12 +95,12 @@ class TypedRows:
             MOST_PLANS, 1 << 24
         )
 
-    def rows_of(self, metadata: Any, rows: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """`rows`, tuples of the columns of `metadata`, as instances of the class.
+    def rows_of(self, metadata: ResultMetadata, rows: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Return `rows`, tuples of the columns of `metadata`, as instances of the class.
 
-        TypeError that names column and field where they do not fit each other, ValueError that
-        names row and column for a value that has no place in what the annotation says (one that no
-        member of an enum has, say).
+        :raises TypeError: if a column and its field do not fit each other. The message names both.
+        :raises ValueError: if a value does not fit the annotation, such as one that no member of an
+            enum has. The message names row and column.
         """
         key = metadata.raw or tuple((column.name, column.type) for column in metadata.columns)
         plan = self._plans.get(key)
@@ -95,7 +109,7 @@ class TypedRows:
             plan = self._plans.keep(
                 key, plan, 2000 + 500 * len(metadata.columns) + 3 * text_size(key)
             )
-        left = iter(rows)  # taken one by one: where it stands is the row that fails
+        left = iter(rows)  # its position tells which row failed
         try:
             return plan(left)
         except _Misfit as error:
@@ -103,7 +117,7 @@ class TypedRows:
             raise ValueError(f"row {row}, {error}") from error.__cause__
 
     def __call__(self, names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """The same where only the columns' names are known."""
+        """Make the same rows if only the columns' names are known."""
         return self._planned([(name, None) for name in names])(rows)
 
     def _planned(self, columns: Sequence[tuple[str, Any]]) -> Callable[[Iterable[Any]], list[Any]]:
@@ -134,7 +148,8 @@ def _plan(
     missing = [field.name for field in fields if field.required and field.name not in names]
     if missing:
         raise TypeError(
-            f"the result has no column for {', '.join(map(repr, missing))} of {name_of_class}; it has {', '.join(names)}"
+            f"the result has no column for {', '.join(map(repr, missing))} of {name_of_class}; "
+            f"it has {', '.join(names)}"
         )
     converts: list[tuple[int, Convert, str]] = []
     for at, (name, cql_type) in enumerate(columns):
@@ -150,7 +165,7 @@ def _plan(
         except TypeError:
             if kind.maker is not _model_maker:
                 raise
-            continue  # a model has validators of its own
+            continue  # a model's own validators decide
         if convert is not None:
             converts.append((at, convert, f'{what} "{name}"'))
     make = kind.maker(row_type, fields, names)
@@ -180,14 +195,14 @@ def _converted(
 
 
 class Kind(NamedTuple):
-    """How to look at one kind of class, and how to make its instances of rows."""
+    """How to inspect one kind of class, and how to make its instances from rows."""
 
     is_one: Callable[[Any], bool]
     fields: Callable[[Any], list[Field]]
     maker: Callable[[Any, Sequence[Field], Sequence[str]], Callable[[Iterable[Any]], list[Any]]]
 
 
-def _hints(cls: Any) -> dict[str, Any]:
+def _hints(cls: type[Any]) -> dict[str, Any]:
     try:
         if dataclasses.is_dataclass(cls):
             return _hints_of_fields(cls)
@@ -198,9 +213,10 @@ def _hints(cls: Any) -> dict[str, Any]:
         ) from error
 
 
-def _hints_of_fields(cls: Any) -> dict[str, Any]:
-    """What a dataclass says of its fields, and not of its other parameters: Python 3.10 takes no
-    text of an `InitVar` for a type.
+def _hints_of_fields(cls: type[Any]) -> dict[str, Any]:
+    """Return the annotations of a dataclass's fields, without its other parameters.
+
+    Python 3.10 does not take the text of an `InitVar` for a type.
     """
     fields = {field.name for field in dataclasses.fields(cls)}
     hints: dict[str, Any] = {}
@@ -216,10 +232,12 @@ def _hints_of_fields(cls: Any) -> dict[str, Any]:
 
 
 def _by_call(
-    cls: Any, fields: Sequence[Field], names: Sequence[str]
+    cls: type[Any], fields: Sequence[Field], names: Sequence[str]
 ) -> Callable[[Iterable[Any]], list[Any]]:
-    """By position where the columns are the first fields in their order, after a change of order
-    where they are in another; else by name.
+    """Return a maker that calls the class with each row.
+
+    It calls by position if the columns are the first fields in their order, or in another order.
+    Otherwise it calls by name.
     """
     leading = _positional(cls)[: len(names)]
     if list(names) == leading:
@@ -230,8 +248,8 @@ def _by_call(
     return lambda rows: [cls(**dict(zip(names, row, strict=True))) for row in rows]
 
 
-def _positional(cls: Any) -> list[str]:
-    """The parameters of `cls` that may be given by position, in their order."""
+def _positional(cls: type[Any]) -> list[str]:
+    """Return the parameters of `cls` that may be given by position, in order."""
     try:
         parameters = inspect.signature(cls).parameters.values()
     except (TypeError, ValueError):
@@ -243,11 +261,10 @@ def _positional(cls: Any) -> list[str]:
     ]
 
 
-def _dataclass_fields(cls: Any) -> list[Field]:
+def _dataclass_fields(cls: type[Any]) -> list[Field]:
     hints = _hints(cls)
     nothing = dataclasses.MISSING
-    # Those for __init__ alone (InitVar) are parameters as well; `dataclasses.fields` leaves them
-    # out.
+    # `dataclasses.fields` leaves out those for __init__ alone (InitVar), which are parameters too.
     fields = [
         one
         for one in cls.__dataclass_fields__.values()
@@ -263,28 +280,28 @@ def _dataclass_fields(cls: Any) -> list[Field]:
     ]
 
 
-def _is_of_class(hint: Any) -> bool:
+def _is_of_class(hint: object) -> bool:
     return hint is typing.ClassVar or typing.get_origin(hint) is typing.ClassVar
 
 
-def _named_tuple_fields(cls: Any) -> list[Field]:
+def _named_tuple_fields(cls: type[Any]) -> list[Field]:
     hints = _hints(cls)
     return [
         Field(name, hints.get(name, Any), name not in cls._field_defaults) for name in cls._fields
     ]
 
 
-def _typed_dict_fields(cls: Any) -> list[Field]:
+def _typed_dict_fields(cls: type[Any]) -> list[Field]:
     return [Field(name, hint, name in cls.__required_keys__) for name, hint in _hints(cls).items()]
 
 
 def _dict_maker(
-    cls: Any, fields: Sequence[Field], names: Sequence[str]
+    cls: type[Any], fields: Sequence[Field], names: Sequence[str]
 ) -> Callable[[Iterable[Any]], list[Any]]:
     return lambda rows: [dict(zip(names, row, strict=True)) for row in rows]
 
 
-def _attrs_fields(cls: Any) -> list[Field]:
+def _attrs_fields(cls: type[Any]) -> list[Field]:
     hints = _hints(cls)
     return [
         Field(
@@ -297,26 +314,26 @@ def _attrs_fields(cls: Any) -> list[Field]:
     ]
 
 
-def _struct_fields(cls: Any) -> list[Field]:
+def _struct_fields(cls: type[Any]) -> list[Field]:
     import msgspec
 
     return [Field(field.name, field.type, field.required) for field in msgspec.structs.fields(cls)]
 
 
-def _model_fields(cls: Any) -> list[Field]:
+def _model_fields(cls: type[Any]) -> list[Field]:
     return [
         Field(_alias_of(name, field), field.annotation, field.is_required())
         for name, field in cls.model_fields.items()
     ]
 
 
-def _alias_of(name: str, field: Any) -> str:
+def _alias_of(name: str, field: _ModelField) -> str:
     alias = getattr(field, "validation_alias", None) or field.alias
     return alias if isinstance(alias, str) else name
 
 
 def _model_maker(
-    cls: Any, fields: Sequence[Field], names: Sequence[str]
+    cls: type[Any], fields: Sequence[Field], names: Sequence[str]
 ) -> Callable[[Iterable[Any]], list[Any]]:
     validate = cls.model_validate
     return lambda rows: [validate(dict(zip(names, row, strict=True))) for row in rows]
@@ -340,17 +357,18 @@ _KINDS = (
 )
 
 
-def _kind_of(cls: Any) -> Kind:
+def _kind_of(cls: object) -> Kind:
     if isinstance(cls, type) or typing.is_typeddict(cls):
         for kind in _KINDS:
             if kind.is_one(cls):
                 return kind
     raise TypeError(
-        f"row_type must be a dataclass, NamedTuple, TypedDict, attrs class, msgspec struct or pydantic model, but is {cls!r}"
+        "row_type must be a dataclass, NamedTuple, TypedDict, attrs class, msgspec struct or "
+        f"pydantic model, but is {cls!r}"
     )
 
 
-def _is_row_class(cls: Any) -> bool:
+def _is_row_class(cls: object) -> TypeGuard[type[Any]]:
     return (isinstance(cls, type) or typing.is_typeddict(cls)) and any(
         kind.is_one(cls) for kind in _KINDS
     )
@@ -358,7 +376,7 @@ def _is_row_class(cls: Any) -> bool:
 
 # -- CQL types and annotations ---------------------------------------------------------------------
 
-# What values of a type are an instance of; int where float is wanted is as good, as type checkers
+# The classes that fit the values of each type. An int fits an annotation of float, as type checkers
 # have it.
 _SCALARS: dict[str, tuple[type[Any], ...]] = {
     **dict.fromkeys(("ascii", "text", "varchar", "inet"), (str,)),
@@ -373,7 +391,7 @@ _SCALARS: dict[str, tuple[type[Any], ...]] = {
     "time": (Time,),
     "duration": (Duration,),
 }
-# (type, annotation): what makes the one of the other.
+# From (type, annotation) to the conversion.
 _CONVERSIONS: dict[tuple[str, Any], Convert] = {
     ("date", datetime.date): lambda value: value.date(),
     ("time", datetime.time): lambda value: value.time(),
@@ -387,18 +405,20 @@ _MAPS = (dict, _ABCS.Mapping, _ABCS.Collection, _ABCS.Iterable)
 _UNIONS = (typing.Union, types.UnionType)
 
 
-def _mismatch(cql_type: Any, annotation: Any, column: str, field: str) -> TypeError:
+def _mismatch(cql_type: CqlType, annotation: object, column: str, field: str) -> TypeError:
     shown = (
         getattr(annotation, "__qualname__", None) if typing.get_origin(annotation) is None else None
     )
     return TypeError(
-        f"{column} is of type {cql_type.cql_parameterized_type()}, but {field} is annotated {shown or annotation}"
+        f"{column} is of type {cql_type.cql_parameterized_type()}, "
+        f"but {field} is annotated {shown or annotation}"
     )
 
 
-def _fit(cql_type: Any, annotation: Any, column: str, field: str) -> Convert | None:
-    """What makes of a value of `cql_type` what `annotation` says, None where nothing has to be
-    done; TypeError where they do not fit.
+def _fit(cql_type: CqlType, annotation: object, column: str, field: str) -> Convert | None:
+    """Return the conversion from `cql_type` to `annotation`; None if values fit as they are.
+
+    Raises TypeError if the two do not fit each other.
     """
     annotation, optional = _unwrapped(annotation)
     if annotation in (Any, object) or isinstance(annotation, typing.TypeVar):
@@ -418,16 +438,17 @@ def _fit(cql_type: Any, annotation: Any, column: str, field: str) -> Convert | N
 _EMPTY: dict[str, Callable[[], Any]] = {"list": list, "set": set, "map": dict}
 
 
-def _bare(cql_type: Any) -> Any:
-    """Without frozen and reversed."""
+def _bare(cql_type: CqlType) -> CqlType:
+    """Return the type without frozen and reversed."""
     while cql_type.typename in ("frozen", "reversed") and not hasattr(cql_type, "mapped_class"):
         cql_type = cql_type.subtypes[0]
     return cql_type
 
 
 def _unwrapped(annotation: Any) -> tuple[Any, bool]:
-    """Without Annotated, NewType, Required and the None of a union; and whether there was such a
-    None.
+    """Return the annotation without its wrappers, and True if it allows None.
+
+    The wrappers are Annotated, NewType, Required and the None of a union.
     """
     optional = False
     while True:
@@ -455,7 +476,7 @@ def _unwrapped(annotation: Any) -> tuple[Any, bool]:
             return annotation, optional
 
 
-def _fit_any(cql_type: Any, members: Sequence[Any], column: str, field: str) -> Convert | None:
+def _fit_any(cql_type: CqlType, members: Sequence[Any], column: str, field: str) -> Convert | None:
     refused: TypeError | None = None
     for member in members:
         try:
@@ -463,10 +484,11 @@ def _fit_any(cql_type: Any, members: Sequence[Any], column: str, field: str) -> 
         except TypeError as error:
             refused = error
     assert refused is not None
-    raise _mismatch(cql_type, typing.Union[tuple(members)], column, field) from refused  # noqa: UP007
+    union: object = typing.Union[tuple(members)]  # noqa: UP007
+    raise _mismatch(cql_type, union, column, field) from refused
 
 
-def _fit_one(cql_type: Any, annotation: Any, column: str, field: str) -> Convert | None:
+def _fit_one(cql_type: CqlType, annotation: object, column: str, field: str) -> Convert | None:
     if hasattr(cql_type, "mapped_class"):  # a user-defined type, which may have any name
         return _fit_udt(cql_type, annotation, column, field)
     name = cql_type.typename
@@ -495,14 +517,14 @@ def _fit_one(cql_type: Any, annotation: Any, column: str, field: str) -> Convert
     return None
 
 
-def _made_of(convert: Convert, value: Any) -> Any:
+def _made_of(convert: Convert, value: object) -> Any:
     try:
         return convert(value)
     except ValueError as error:
         raise _Misfit(str(error)) from error
 
 
-def _member_of(kind: type[enum.Enum], value: Any) -> enum.Enum:
+def _member_of(kind: type[enum.Enum], value: object) -> enum.Enum:
     try:
         return kind(value)
     except ValueError as error:
@@ -513,12 +535,12 @@ def _member_of(kind: type[enum.Enum], value: Any) -> enum.Enum:
         ) from error
 
 
-def _refuse(cql_type: Any, annotation: Any, column: str, field: str) -> Convert | None:
+def _refuse(cql_type: CqlType, annotation: object, column: str, field: str) -> Convert | None:
     raise _mismatch(cql_type, annotation, column, field)
 
 
 def _fit_list(
-    cql_type: Any, annotation: Any, origin: Any, arguments: Any, column: str, field: str
+    cql_type: CqlType, annotation: object, origin: object, arguments: _Args, column: str, field: str
 ) -> Convert | None:
     if origin is tuple and (not arguments or arguments[-1:] == (...,)):
         element = _fit(cql_type.subtypes[0], arguments[0], column, field) if arguments else None
@@ -530,7 +552,7 @@ def _fit_list(
 
 
 def _fit_set(
-    cql_type: Any, annotation: Any, origin: Any, arguments: Any, column: str, field: str
+    cql_type: CqlType, annotation: object, origin: object, arguments: _Args, column: str, field: str
 ) -> Convert | None:
     if origin not in _SETS:
         return _refuse(cql_type, annotation, column, field)
@@ -542,7 +564,7 @@ def _fit_set(
 
 
 def _fit_map(
-    cql_type: Any, annotation: Any, origin: Any, arguments: Any, column: str, field: str
+    cql_type: CqlType, annotation: object, origin: object, arguments: _Args, column: str, field: str
 ) -> Convert | None:
     if origin not in _MAPS:
         return _refuse(cql_type, annotation, column, field)
@@ -557,7 +579,7 @@ def _fit_map(
 
 
 def _fit_tuple(
-    cql_type: Any, annotation: Any, origin: Any, arguments: Any, column: str, field: str
+    cql_type: CqlType, annotation: object, origin: object, arguments: _Args, column: str, field: str
 ) -> Convert | None:
     if origin is not tuple and origin not in _LISTS[1:]:
         return _refuse(cql_type, annotation, column, field)
@@ -576,9 +598,9 @@ def _fit_tuple(
 
 
 def _fit_vector(
-    cql_type: Any, annotation: Any, origin: Any, arguments: Any, column: str, field: str
+    cql_type: CqlType, annotation: object, origin: object, arguments: _Args, column: str, field: str
 ) -> Convert | None:
-    # As arrays vectors are of a class that the session or the statement chooses.
+    # The session or the statement chooses the class of vectors, so lists and arrays are taken.
     if origin is tuple or origin in _LISTS:
         return (
             _fit_list(cql_type, annotation, origin, arguments, column, field)
@@ -595,7 +617,7 @@ def _fit_vector(
     return _refuse(cql_type, annotation, column, field)
 
 
-def _fit_udt(cql_type: Any, annotation: Any, column: str, field: str) -> Convert | None:
+def _fit_udt(cql_type: CqlType, annotation: object, column: str, field: str) -> Convert | None:
     names = list(cql_type.fieldnames)
     if (
         annotation is dict
@@ -608,7 +630,7 @@ def _fit_udt(cql_type: Any, annotation: Any, column: str, field: str) -> Convert
     if annotation is tuple:
         return None
     if not _is_row_class(annotation):
-        registered = cql_type.mapped_class
+        registered = getattr(cql_type, "mapped_class", None)
         if (
             registered is not None
             and isinstance(annotation, type)
@@ -627,7 +649,7 @@ def _fit_udt(cql_type: Any, annotation: Any, column: str, field: str) -> Convert
 
     is_class = isinstance(annotation, type) and not typing.is_typeddict(annotation)
 
-    def convert(value: Any) -> Any:
+    def convert(value: object) -> Any:
         if is_class and isinstance(value, annotation):  # registered for the type
             return value
         if isinstance(value, Mapping):
@@ -643,7 +665,7 @@ def _mapped(made: Callable[[Any], Any], element: Convert, values: Iterable[Any])
     return made(map(element, values))
 
 
-def _same(value: Any) -> Any:
+def _same(value: _T) -> _T:
     return value
 
 

@@ -22,6 +22,7 @@ from lz4 import block
 
 from cassandra._impl import twin
 from cassandra.errors import DecodeError, ProtocolError
+from cassandra.protocol import segment
 from cassandra.protocol.messages.decode import decode_response
 from cassandra.protocol.messages.results import ResultMessage
 from cassandra.query.row_factories import (
@@ -96,7 +97,6 @@ def resegmented(lz4: bool, source: random.Random) -> bytes:
         for stream, size in enumerate((0, 3, 40, 700, 90))
     )
     plain = mutate(plain, source) if source.random() < 0.8 else plain
-    segment = twin("segment", "python")
     out = []
     pos = 0
     while pos < len(plain):

@@ -13,10 +13,9 @@ from typing import Any
 import numpy
 import pytest
 
-from cassandra import murmur3 as python_murmur3
-from cassandra._impl import murmur3
 from cassandra.cluster import Session
 from cassandra.encoder import Encoder
+from cassandra.murmur3 import murmur3, python_murmur3
 from cassandra.testing import LocalCluster
 from cassandra.util.sortedset import SortedSet
 from cassandra.util.temporal import Date, Duration, Time
@@ -250,8 +249,8 @@ def test_the_servers_tokens_are_our_hashes(session: Session) -> None:
     rows = list(session.execute("SELECT id, token(id) FROM tokens"))
     assert {row[0] for row in rows} == keys
     for key, token in rows:
-        assert python_murmur3.murmur3(key) == token
-        assert murmur3.murmur3(key) == token
+        assert python_murmur3(key) == token
+        assert murmur3(key) == token
 
 
 def test_nulls_and_empty_values(session: Session) -> None:

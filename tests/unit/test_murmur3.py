@@ -1,4 +1,8 @@
-"""The partitioner's hash. The expected values are those that Cassandra's token() gives."""
+"""The partitioner's hash. The expected values are those that Cassandra's token() gives.
+
+The compiled hash has no module of its own: it is reached through the ring's compiled twin, and
+through `cassandra.murmur3` if the compiled modules are in use.
+"""
 
 from __future__ import annotations
 
@@ -8,40 +12,54 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cassandra import murmur3 as reference
+from cassandra import _impl, murmur3
 from tests.conftest import Twins
 
 # MurmurHash3 x64 128, first half; the tokens of text partition keys.
 KNOWN = [(b"", 0), (b"123", -7468325962851647638)]
 
 
+@pytest.mark.parametrize("hash_of", [murmur3.murmur3, murmur3.python_murmur3])
+@pytest.mark.parametrize(("data", "token"), KNOWN)
+def test_known_hashes(hash_of: Any, data: bytes, token: int) -> None:
+    assert hash_of(data) == token
+    assert hash_of(bytearray(data)) == token
+    assert hash_of(memoryview(data)) == token
+
+
 @pytest.mark.parametrize(("data", "token"), KNOWN)
 def test_known_tokens(twins: Twins, data: bytes, token: int) -> None:
-    assert twins.murmur3.murmur3(data) == token
-    assert twins.murmur3.murmur3(bytearray(data)) == token
-    assert twins.murmur3.murmur3(memoryview(data)) == token
+    assert twins.ring.token_of(data) == token
 
 
 @given(st.binary(max_size=200))
 def test_both_hash_alike(compiled: Twins, data: bytes) -> None:
-    assert compiled.murmur3.murmur3(data) == reference.murmur3(data)
+    assert compiled.ring._murmur3(data) == murmur3.python_murmur3(data)
 
 
 def test_every_length_of_the_tail(compiled: Twins) -> None:
     for size in range(64):
         for byte in (b"\x00", b"\x7f", b"\x80", b"\xff"):
-            assert compiled.murmur3.murmur3(byte * size) == reference.murmur3(byte * size)
+            data = byte * size
+            assert compiled.ring._murmur3(data) == murmur3.python_murmur3(data)
+            assert compiled.ring.token_of(data) == _impl.twin("ring", "python").token_of(data)
 
 
-def test_parts(twins: Twins) -> None:
-    assert twins.murmur3.body_and_tail(b"\x01" + bytes(15) + b"\xff") == ((1, 0), (-1,), 17)
-    assert twins.murmur3.rotl64(1, 63) == -(1 << 63)
-    assert twins.murmur3.truncate_int64(1 << 63) == -(1 << 63)
-    assert twins.murmur3.fmix(0) == 0
-    assert twins.murmur3.INT64_MAX == (1 << 63) - 1
+def test_programs_get_the_compiled_hash_if_it_is_in_use() -> None:
+    compiled_hash = getattr(_impl.ring, "_murmur3", None)
+    assert murmur3.murmur3 is (compiled_hash or murmur3.python_murmur3)
 
 
+def test_parts() -> None:
+    assert murmur3.body_and_tail(b"\x01" + bytes(15) + b"\xff") == ((1, 0), (-1,), 17)
+    assert murmur3.rotl64(1, 63) == -(1 << 63)
+    assert murmur3.truncate_int64(1 << 63) == -(1 << 63)
+    assert murmur3.fmix(0) == 0
+    assert murmur3.INT64_MAX == (1 << 63) - 1
+
+
+@pytest.mark.parametrize("hash_of", [murmur3.murmur3, murmur3.python_murmur3])
 @pytest.mark.parametrize("data", ["text", None, 5, [1, 2], 1.5])
-def test_no_buffer(twins: Twins, data: Any) -> None:
+def test_no_buffer(hash_of: Any, data: Any) -> None:
     with pytest.raises(TypeError):
-        twins.murmur3.murmur3(data)
+        hash_of(data)

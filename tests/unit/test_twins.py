@@ -1,19 +1,22 @@
-"""The two implementations: the same names and signatures, and a compiled lane that is really
-compiled.
+"""The two implementations: the same names, signatures, constructors, constants and attributes, and
+a compiled lane that is really compiled.
 """
 
 from __future__ import annotations
 
+import ast
 import importlib.machinery
 import inspect
 import os
+import re
 import subprocess
+from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
-from cassandra import _impl
+from cassandra import _accel, _impl
 from tests.conftest import LANE, Twins
 from tests.processes import run_python
 
@@ -71,6 +74,138 @@ def check_parameters(python: Any, c: Any, where: str) -> None:
     ours, theirs = parameters(python), parameters(c)
     if ours is not None and theirs is not None:
         assert ours == theirs, where
+
+
+def test_every_compiled_module_is_a_twin(compiled: Twins) -> None:
+    built = {path.stem for path in Path(_accel.__file__).parent.glob("*.pyx")}
+    assert built == set(NAMES)
+
+
+# -- constructors ----------------------------------------------------------------------------------
+
+# Compiled classes have no signature to look at. How they take their arguments is found out by
+# calling them: these words are in the message if arguments and parameters do not go together.
+MISMATCH = re.compile(r"keyword argument|positional argument|required .*argument|no arguments")
+
+
+# Functions of the module make codecs, and the compiled class refuses every call.
+NOT_CALLED = {("codecs", "Codec")}
+
+
+class Call(NamedTuple):
+    """Arguments for a constructor; none of them is of a type that it takes."""
+
+    positional: tuple[object, ...]
+    named: dict[str, object]
+
+
+def calls_for(python: type[Any]) -> list[Call]:
+    """Calls that fit the parameters of `python`, and calls that just do not."""
+    parameters = list(inspect.signature(python).parameters.values())
+    by_place = [p for p in parameters if p.kind is not p.KEYWORD_ONLY]
+    named: dict[str, object] = {p.name: object() for p in parameters}
+    needed: dict[str, object] = {p.name: object() for p in parameters if p.default is p.empty}
+    places = tuple(object() for _ in by_place)
+    calls = [Call((), named), Call((), needed), Call(places, {})]
+    calls += [Call((*places, object()), {}), Call((), {**named, "no_such_parameter": object()})]
+    calls += [Call((), {k: v for k, v in needed.items() if k != left}) for left in needed]
+    calls += [Call(places[:count], {}) for count in range(len(places))]
+    return calls
+
+
+def takes(kind: type[Any], call: Call) -> bool:
+    """Whether the arguments go with the parameters of `kind`, whatever becomes of their values."""
+    try:
+        kind(*call.positional, **call.named)
+    except TypeError as error:
+        return MISMATCH.search(str(error)) is None
+    except Exception:
+        return True
+    return True
+
+
+def fits(python: type[Any], call: Call) -> bool:
+    try:
+        inspect.signature(python).bind(*call.positional, **call.named)
+    except TypeError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_same_constructors(name: str, compiled: Twins) -> None:
+    for python, c in classes(name, compiled):
+        if (name, python.__name__) in NOT_CALLED:
+            continue
+        for call in calls_for(python):
+            given = (len(call.positional), sorted(call.named))
+            assert takes(c, call) == fits(python, call), f"{python.__qualname__}: {given}"
+
+
+# -- constants and attributes ----------------------------------------------------------------------
+
+# It says of each twin what that one can do.
+DIFFERENT_CONSTANTS = {("arrow_capsules", "RELEASES_SAFELY")}
+# The Python class has them of `QueryParams`, always None and False: the compiled one has no need.
+PYTHON_ATTRIBUTES = {("exchange", "ExecuteBase"): {"keyspace", "now_in_seconds", "value_names"}}
+
+
+def classes(name: str, compiled: Twins) -> list[tuple[type[Any], type[Any]]]:
+    """The public classes of both twins, in pairs."""
+    python, c = _impl.twin(name, "python"), getattr(compiled, name)
+    return [
+        (getattr(python, public), getattr(c, public))
+        for public in sorted(public_names(python))
+        if inspect.isclass(getattr(python, public))
+    ]
+
+
+def constants(module: ModuleType) -> dict[str, object]:
+    return {
+        name: value
+        for name, value in vars(module).items()
+        if name.isupper() and not name.startswith("_")
+    }
+
+
+def own_constants(module: ModuleType) -> set[str]:
+    """The constants that the Python module defines; it may import others."""
+    targets = [
+        target
+        for node in ast.parse(inspect.getsource(module)).body
+        if isinstance(node, (ast.Assign, ast.AnnAssign))
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+    ]
+    return {target.id for target in targets if isinstance(target, ast.Name)} & set(
+        constants(module)
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_same_constants(name: str, compiled: Twins) -> None:
+    python, c = _impl.twin(name, "python"), getattr(compiled, name)
+    ours, theirs = constants(python), constants(c)
+    assert own_constants(python) <= set(theirs)
+    assert set(theirs) <= set(ours)
+    for constant in theirs:
+        if (name, constant) not in DIFFERENT_CONSTANTS:
+            assert ours[constant] == theirs[constant], constant
+
+
+def attributes(kind: type[Any]) -> set[str]:
+    return {name for name in dir(kind) if not name.startswith("_")}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_same_public_attributes_of_classes(name: str, compiled: Twins) -> None:
+    for python, c in classes(name, compiled):
+        more = PYTHON_ATTRIBUTES.get((name, python.__name__), set())
+        assert attributes(python) - more == attributes(c), python.__qualname__
+        for attribute in attributes(c):
+            ours, theirs = getattr(python, attribute), getattr(c, attribute)
+            assert callable(ours) == callable(theirs), f"{python.__qualname__}.{attribute}"
+            if isinstance(ours, (int, float, str, bytes, tuple, frozenset, type(None))):
+                assert ours == theirs, f"{python.__qualname__}.{attribute}"
 
 
 @pytest.mark.parametrize("name", NAMES)

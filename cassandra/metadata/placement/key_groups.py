@@ -32,7 +32,8 @@ def group_keys_by_replica(
     for key in keys:
         if len(key) != len(types):
             raise ValueError(
-                f"the partition key of {keyspace}.{table} has {len(types)} columns, but a key is {key!r}"
+                f"the partition key of {keyspace}.{table} has {len(types)} columns, "
+                f"but a key is {key!r}"
             )
         parts = [
             kind.serialize(value, cluster.protocol_version or 4)

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, Protocol
 
-from cassandra.murmur3 import INT64_MAX, INT64_MIN, murmur3
+from cassandra.murmur3 import INT64_MAX, INT64_MIN, python_murmur3
 
 __all__ = [
     "ReplicaMap",
@@ -49,7 +49,7 @@ class Ring(Protocol):
 
 def token_of(key: bytes) -> int:
     """The Murmur3Partitioner's token of a serialized partition key."""
-    token = murmur3(key)
+    token = python_murmur3(key)
     return INT64_MAX if token == INT64_MIN else token
 
 

@@ -26,7 +26,7 @@ from cassandra.metadata.schema.tables import TableMetadataV3
 
 __all__ = ["Texts", "columns_of", "note_runs", "usual_table"]
 
-CELLS = 7
+_CELLS = 7
 
 USUAL_FLAGS = frozenset({"compound"})
 
@@ -70,7 +70,7 @@ def note_runs(rows_of: RowsOf, body: bytes, at: int, count: int) -> None:
     known: bytes | None = None
     begin = rows = 0
     names: tuple[str, str] | None = None
-    size_at, others = _int32_at, range(CELLS - 2)
+    size_at, others = _int32_at, range(_CELLS - 2)
     try:
         for _ in range(count):
             start = at
@@ -115,7 +115,7 @@ def _rows(body: bytes, at: int, count: int) -> Iterator[list[bytes | None]]:
     for _ in range(count):
         cells: list[bytes | None] = []
         try:
-            for _ in range(CELLS):
+            for _ in range(_CELLS):
                 size = size_at(body, at)[0]
                 at += 4
                 cells.append(body[at : at + size] if size >= 0 else None)
@@ -188,7 +188,8 @@ def bad_position(name: str, cell: bytes | None) -> Exception:
     if cell is None:
         return ValueError(f"the position of column {name!r} is None")
     return DecodeError(
-        f"the position of column {name!r} cannot be decoded: an int has 4 bytes, and this {len(cell)}"
+        f"the position of column {name!r} cannot be decoded: an int has 4 bytes, "
+        f"and this {len(cell)}"
     )
 
 

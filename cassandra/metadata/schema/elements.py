@@ -201,7 +201,8 @@ class UserType:
     ) -> None:
         if len(field_names) != len(field_types):
             raise ValueError(
-                f"type {keyspace}.{name} has {len(field_names)} field names and {len(field_types)} types"
+                f"type {keyspace}.{name} has {len(field_names)} field names and {len(field_types)} "
+                "types"
             )
         self.keyspace = keyspace
         self.name = name

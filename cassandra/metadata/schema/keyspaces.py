@@ -101,7 +101,8 @@ class KeyspaceMetadata:
             return incomplete(f"Keyspace {self.name}", self._error, text)
         if self.virtual:
             return (
-                f"/*\nWarning: Keyspace {self.name} is a virtual keyspace and cannot be recreated with CQL.\n"
+                f"/*\nWarning: Keyspace {self.name} is a virtual keyspace and cannot be recreated "
+                "with CQL.\n"
                 f"Structure, for reference:\n{_without_comments(text)}\n*/"
             )
         return text

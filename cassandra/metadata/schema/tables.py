@@ -210,13 +210,16 @@ class TableMetadata(_Columnar):
             )
         if not self.is_cql_compatible:
             return (
-                f"/*\nWarning: Table {self.keyspace_name}.{self.name} has constructs that CQL does not know.\n"
-                f"Approximate structure, for reference:\n(this should not be used to reproduce this schema)\n\n"
+                f"/*\nWarning: Table {self.keyspace_name}.{self.name} has constructs that CQL does "
+                "not know.\n"
+                "Approximate structure, for reference:\n(this should not be used to reproduce "
+                "this schema)\n\n"
                 f"{self._all_as_cql()}\n*/"
             )
         if self.virtual:
             return (
-                f"/*\nWarning: Table {self.keyspace_name}.{self.name} is a virtual table and cannot be recreated with CQL.\n"
+                f"/*\nWarning: Table {self.keyspace_name}.{self.name} is a virtual table and "
+                "cannot be recreated with CQL.\n"
                 f"Structure, for reference:\n{self._all_as_cql()}\n*/"
             )
         return self._all_as_cql()

@@ -1,3 +1,1 @@
-"""Pages of rows as columns: Arrow, NumPy, pandas and polars, without a Python object for each
-value.
-"""
+"""Pages of rows as columns: Arrow, NumPy, pandas and polars, without an object for each value."""

@@ -1,16 +1,15 @@
-"""Columns for others to read in place: Arrow's C data interface in PyCapsules (the Arrow PyCapsule
-interface).
+"""Columns for other libraries to read in place: Arrow's C data interface in PyCapsules.
 
-A consumer gets a struct of addresses and, with it, the duty to call its release callback, once,
-from any thread. Each struct, children too, holds what it points to by a number of its own in
-`_held`, so that a struct that was moved (copied, and the original's callback set to NULL) is as
-good as the original. A capsule that nobody has emptied releases its struct when it goes.
+A consumer gets a struct of addresses and the duty to call its release callback, once, from any
+thread. Each struct, children too, keeps its memory alive under a number of its own in `_held`. So a
+struct that was moved (copied, with the original's callback set to NULL) is as good as the original.
+A capsule that was never emptied releases its struct when it is destroyed.
 
-This is the reference, in ctypes; the compiled twin is ``cassandra._accel.arrow_capsules``. One
-thing ctypes cannot do: a callback that comes while an exception is under way (an object dropped by
-a frame that is being left) loses that exception, and may not get to its end. So with these
-functions pyarrow, where it is there, owns what is handed out (see
-`cassandra.protocol.columnar.pages`); `RELEASES_SAFELY` says so.
+This is the reference, in ctypes; the compiled twin is ``cassandra._accel.arrow_capsules``. ctypes
+has one weakness: a callback that runs while an exception is being raised (a frame drops an object
+as it is left) loses that exception, and may not complete. So with these functions pyarrow, if
+installed, owns the data that is handed out (see `cassandra.protocol.columnar.pages`);
+`RELEASES_SAFELY` says so.
 """
 
 from __future__ import annotations
@@ -19,9 +18,14 @@ import ctypes
 import itertools
 import struct
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra.protocol.columnar.layouts import ColumnArray, Layout
+
+if TYPE_CHECKING:
+    from _ctypes import CFuncPtr
+
+_Callback = TypeVar("_Callback", bound="CFuncPtr")
 
 RELEASES_SAFELY = False
 
@@ -121,20 +125,20 @@ def _text(text: bytes) -> Any:
 
 
 def _metadata(layout: Layout) -> bytes:
-    """The extension type in the interface's own form: counts and lengths of 32 bits."""
+    """Return the extension type in the interface's own form: counts and lengths of 32 bits."""
     pairs = (b"ARROW:extension:name", layout.extension.encode(), b"ARROW:extension:metadata", b"")
     return struct.pack("=i", 2) + b"".join(struct.pack("=i", len(item)) + item for item in pairs)
 
 
-def _children(kind: Any, count: int) -> tuple[Any, Any]:
-    """`count` structs and the array of their addresses."""
+def _children(kind: type[ctypes.Structure], count: int) -> tuple[Any, Any]:
+    """Return `count` structs and the array of their addresses."""
     children = (kind * count)()
     size = ctypes.sizeof(kind)
     first = ctypes.addressof(children)
     return children, (_pointer * count)(*[first + index * size for index in range(count)])
 
 
-def _fill_schema(schema: Any, layout: Layout, name: str) -> None:
+def _fill_schema(schema: _Schema, layout: Layout, name: str) -> None:
     children, addresses = _children(_Schema, len(layout.children))
     for child, child_layout, child_name in zip(
         children, layout.children, layout.names, strict=True
@@ -153,7 +157,7 @@ def _fill_schema(schema: Any, layout: Layout, name: str) -> None:
     schema.release = _release_schema_address
 
 
-def _fill_array(array: Any, column: ColumnArray) -> None:
+def _fill_array(array: _Array, column: ColumnArray) -> None:
     children, addresses = _children(_Array, len(column.children))
     # A column of the type null has no buffers at all.
     buffers = () if column.layout.format == "n" else column.buffers
@@ -182,17 +186,17 @@ def _fill_array(array: Any, column: ColumnArray) -> None:
         raise
 
 
-def _view_of(buffer: Any) -> Any:
+def _view_of(buffer: object) -> _View:
     view = _View()
     _get_buffer(buffer, ctypes.addressof(view), 0)
     return view
 
 
-def _releaser(kind: Any) -> Callable[[int], None]:
-    """The release callback of `kind`.
+def _releaser(kind: type[ctypes.Structure]) -> Callable[[int], None]:
+    """Return the release callback of `kind`.
 
-    A consumer's objects may be among the last that the interpreter takes apart, so it has all that
-    it needs in itself: by then there may be nothing left in this module.
+    A consumer's objects may be among the last that the interpreter destroys. By then this module
+    may be empty, so the callback holds everything that it needs.
     """
     held, pointer, prototype, release_buffer, address_of = (
         _held,
@@ -226,7 +230,7 @@ _release_stream = _releaser(_Stream)
 
 
 class _Source:
-    """What a stream is made of."""
+    """The source of a stream's columns."""
 
     def __init__(self, layout: Layout, following: Callable[[], ColumnArray | None]) -> None:
         self.layout = layout
@@ -234,7 +238,7 @@ class _Source:
         self.error = _text(b"")
 
     def failed(self, error: BaseException) -> int:
-        """Keep the text for get_last_error; an errno."""
+        """Keep the text for get_last_error; returns an errno."""
         self.error = _text((str(error) or type(error).__name__).encode("utf-8", "replace"))
         return _EIO
 
@@ -261,7 +265,7 @@ def _get_next(stream: int, out: int) -> int:
             ctypes.memset(out, 0, ctypes.sizeof(_Array))
         else:
             _fill_array(_Array.from_address(out), column)
-    except BaseException as error:  # nothing can go through the C code of who reads
+    except BaseException as error:  # no exception may pass through the consumer's C code
         return source.failed(error)
     return 0
 
@@ -270,16 +274,14 @@ def _get_last_error(stream: int) -> int:
     return ctypes.addressof(_source_of(stream).error)
 
 
-def _address(function: Any) -> int:
+def _address(function: CFuncPtr) -> int:
     address = ctypes.cast(function, _pointer).value
     assert address is not None
     return address
 
 
-def _for_ever(callback: Any) -> Any:
-    """`callback`, with a reference that nobody gives back: it may be called when this module is
-    gone.
-    """
+def _for_ever(callback: _Callback) -> _Callback:
+    """Keep `callback` alive for ever: it may be called after this module is gone."""
     _keep(callback)
     return callback
 
@@ -295,7 +297,7 @@ _release_array_address = _address(_release_array_callback)
 _release_stream_address = _address(_release_stream_callback)
 
 
-def _destructor(name: bytes, kind: Any) -> Any:
+def _destructor(name: bytes, kind: type[ctypes.Structure]) -> Any:
     held, prototype, pointer_of = _held, _Release, _capsule_pointer  # as in _releaser
 
     def destroy(capsule: int) -> None:
@@ -315,9 +317,10 @@ _KINDS: dict[Any, tuple[bytes, Any]] = {
 }
 
 
-def _capsule(content: Any) -> Any:
-    """A capsule that owns the struct `content`; by its address, which no number of `_numbers` ever
-    comes near.
+def _capsule(content: ctypes.Structure) -> Any:
+    """Return a capsule that owns the struct `content`.
+
+    It is held by its address, which no number of `_numbers` ever reaches.
     """
     name, destructor = _KINDS[type(content)]
     address = ctypes.addressof(content)
@@ -326,22 +329,23 @@ def _capsule(content: Any) -> Any:
 
 
 def schema_capsule(layout: Layout) -> Any:
-    """The Arrow schema of `layout`, an ``arrow_schema`` capsule."""
+    """Return the Arrow schema of `layout`, an ``arrow_schema`` capsule."""
     schema = _Schema()
     _fill_schema(schema, layout, "")
     return _capsule(schema)
 
 
 def array_capsule(column: ColumnArray) -> Any:
-    """`column` as an ``arrow_array`` capsule; it is kept alive until the consumer releases it."""
+    """Return `column` as an ``arrow_array`` capsule; the consumer's release frees it."""
     array = _Array()
     _fill_array(array, column)
     return _capsule(array)
 
 
 def stream_capsule(layout: Layout, following: Callable[[], ColumnArray | None]) -> Any:
-    """An ``arrow_array_stream`` of columns of `layout`: `following` gives the next one, None at the
-    end; its errors become the stream's.
+    """Return an ``arrow_array_stream`` of columns of `layout`.
+
+    :param following: returns the next column, None at the end. Its errors become the stream's.
     """
     stream = _Stream()
     stream.get_schema = _address(_get_schema_callback)
@@ -353,7 +357,7 @@ def stream_capsule(layout: Layout, following: Callable[[], ColumnArray | None]) 
 
 
 def held_count() -> int:
-    """How many structs were handed out and not yet released."""
+    """Return the number of structs that were handed out and not yet released."""
     return len(_held)
 
 

@@ -1,11 +1,11 @@
-"""Nested Arrow arrays as the Python objects in the cells of pandas, where pyarrow has none or the
-wrong ones.
+"""Nested Arrow arrays as the Python objects in the cells of pandas.
 
-pyarrow makes no list of UUIDs, bytes of UUIDs in a struct, and `datetime.time`, which has no
-nanoseconds, of times. Here they are `uuid.UUID` and `cassandra.util.Time`. Of days and moments in
-structs and maps it makes `datetime.datetime`, which has the years 1 to 9999 alone; here they are
-`pandas.Timestamp`. The containers are those that pyarrow makes: an array for a list, a list of
-pairs for a map, a dict for a struct. Whatever of a column has none of these is left to pyarrow.
+This is for types that pyarrow converts to the wrong objects, or not at all. It makes no list of
+UUIDs, it makes bytes of UUIDs in a struct, and it makes `datetime.time`, which has no nanoseconds,
+of times. Here they become `uuid.UUID` and `cassandra.util.Time`. It also makes `datetime.datetime`
+of days and moments in structs and maps, which has only the years 1 to 9999; here they become
+`pandas.Timestamp`. The containers are those of pyarrow: an array for a list, a list of pairs for a
+map, a dict for a struct. Columns without such values are left to pyarrow.
 """
 
 from __future__ import annotations
@@ -13,10 +13,13 @@ from __future__ import annotations
 import itertools
 import uuid
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cassandra.protocol.columnar.layouts import Layout
 from cassandra.util.temporal import Time
+
+if TYPE_CHECKING:
+    import pyarrow
 
 __all__ = ["bounds", "cells", "is_ours", "with_nulls"]
 
@@ -25,7 +28,7 @@ _MOMENTS = frozenset({"tdD", "tsm:UTC"})
 
 
 def is_ours(layout: Layout) -> bool:
-    """Whether a column of `layout` has inside of its values what pyarrow has no right object for."""
+    """Return True if values of `layout` contain a type that pyarrow converts wrongly."""
     is_struct = layout.format == "+s"
     return any(
         child.kind in _OURS or (is_struct and child.format in _MOMENTS) or is_ours(child)
@@ -33,9 +36,10 @@ def is_ours(layout: Layout) -> bool:
     )
 
 
-def bounds(array: Any) -> tuple[int, list[int]]:
-    """(where the elements of `array`, of lists or maps, begin among its child's; the ends of each
-    value, counted from there).
+def bounds(array: pyarrow.Array) -> tuple[int, list[int]]:
+    """Return the place of the elements of `array`, of lists or maps, in its child array.
+
+    :returns: the first element, and the end of each value, counted from there.
     """
     if type(array).__name__ == "FixedSizeListArray":
         size = array.type.list_size
@@ -45,8 +49,8 @@ def bounds(array: Any) -> tuple[int, list[int]]:
     return first, [offset - first for offset in offsets]
 
 
-def with_nulls(array: Any, values: Sequence[Any]) -> list[Any]:
-    """`values`, with None where `array` has a null."""
+def with_nulls(array: pyarrow.Array, values: Sequence[Any]) -> list[Any]:
+    """Return `values`, with None for each null of `array`."""
     if not array.null_count:
         return list(values)
     return [
@@ -55,8 +59,8 @@ def with_nulls(array: Any, values: Sequence[Any]) -> list[Any]:
     ]
 
 
-def cells(array: Any, layout: Layout) -> list[Any]:
-    """The objects of `array`, an array of pyarrow of `layout`; None for nulls."""
+def cells(array: pyarrow.Array, layout: Layout) -> list[Any]:
+    """Return the objects of `array`, an array of pyarrow of `layout`; None for nulls."""
     if layout.kind == "bytes":
         return [
             None if value is None else uuid.UUID(bytes=value) for value in array.storage.to_pylist()
@@ -75,15 +79,17 @@ def cells(array: Any, layout: Layout) -> list[Any]:
     first, ends = bounds(array)
     (child,) = layout.children
     if layout.kind == "map":
-        parts = (cells(part.slice(first, ends[-1]), one) for part, one in zip((array.keys, array.items), child.children, strict=True))  # fmt: skip
-        items: Any = list(zip(*parts, strict=True))
+        key, value = child.children
+        keys = cells(array.keys.slice(first, ends[-1]), key)
+        values = cells(array.items.slice(first, ends[-1]), value)
+        items: Any = list(zip(keys, values, strict=True))
     else:
         items = object_array(cells(array.values.slice(first, ends[-1]), child))
     return with_nulls(array, [items[start:end] for start, end in itertools.pairwise(ends)])
 
 
 def object_array(values: Sequence[Any]) -> Any:
-    """A NumPy array of one dimension, whatever the values are."""
+    """Return a NumPy array of one dimension, whatever the values are."""
     import numpy
 
     array = numpy.empty(len(values), dtype=object)

@@ -1,14 +1,13 @@
-"""Column plans: the decoder of a page of rows to columns, resolved once for a list of columns.
+"""Column plans: the decoder of a page of rows to columns, made once for a list of columns.
 
 Theory of operation. A page is rows of [bytes] (native_protocol_v5.spec, section 4.2.5.2). It is
-first cut into cells, column by column; then each column is built from its cells in loops of its
-own, without a Python object for a value. A type with others inside cuts its cells into those of its
-children, and these are built in the same way, at any depth. A null is a cell of None. Zero bytes
-where they are no value of the type are a null too: a column has no third state.
+first cut into cells, column by column. Then each column is built from its cells in a loop of its
+own, without a Python object for each value. A type with inner types cuts its cells into those of
+its children, which are built in the same way, at any depth. A null is a cell of None. Empty bytes
+count as null if they are not a valid value of the type: a column has no third state.
 
-What goes wrong is found out once more by the row plan, which reads the same bytes and names row,
-column and place in the value: so both ways have the same errors. The compiled twin is
-``cassandra._accel.column_buffers``.
+If a column fails, the row plan reads the same bytes and names row, column and place in the value.
+So rows and columns have the same errors. The compiled twin is ``cassandra._accel.column_buffers``.
 """
 
 from __future__ import annotations
@@ -53,7 +52,9 @@ _INT64 = range(-(1 << 63), 1 << 63)
 class ColumnPlan:
     """Decodes pages of one list of columns to columns; immutable, and shared by threads.
 
-    names: of the columns. codecs: of their types. layouts: of the columns to make, as many.
+    :param names: the columns' names.
+    :param codecs: the codecs of their types.
+    :param layouts: the layouts of the columns to make, as many.
     """
 
     __slots__ = ("_codecs", "_rows", "layout")
@@ -70,7 +71,7 @@ class ColumnPlan:
         self.layout = row_layout(names, layouts)
 
     def read(self, body: bytes, offset: int, row_count: int) -> ColumnArray:
-        """The rows at `offset` as a struct of columns; `DecodeError` names row and column."""
+        """Return the rows at `offset` as a struct of columns; errors name row and column."""
         layouts = self.layout.children
         check_row_count(len(body), offset, row_count, len(layouts))
         made: list[ColumnArray] = []
@@ -79,8 +80,9 @@ class ColumnPlan:
         begin_page()
         try:
             columns = _cut(body, offset, row_count, len(layouts))
+            # Not a comprehension: if one fails, the length of `made` tells which.
             for at in range(len(layouts)):
-                made.append(self._build(at, columns[at]))  # noqa: PERF401 - its length says where it failed
+                made.append(self._build(at, columns[at]))  # noqa: PERF401
         except MemoryError:
             raise
         except Exception as error:
@@ -104,7 +106,7 @@ class ColumnPlan:
         column: int,
         error: Exception,
     ) -> Exception:
-        self._rows.tuples(body, offset, row_count)  # raises what rows cannot be made of either
+        self._rows.tuples(body, offset, row_count)  # raises its own error if rows fail as well
         where = f'column "{self.layout.names[column]}" ({self._codecs[column].cql_name})'
         for row, cell in enumerate(columns[column]):
             _nulls.begin()
@@ -116,7 +118,7 @@ class ColumnPlan:
 
 
 def _cut(body: bytes, offset: int, row_count: int, column_count: int) -> list[Cells]:
-    """The cells of each column."""
+    """Return the cells of each column."""
     cells: Cells = []
     append = cells.append
     end = len(body)
@@ -129,14 +131,14 @@ def _cut(body: bytes, offset: int, row_count: int, column_count: int) -> list[Ce
         start = offset
         offset += size
         append(body[start:offset])
-    # Sizes only ever lead forward, so that the last place tells of all.
+    # Sizes only lead forward, so one check of the last offset covers all of them.
     if offset > end:
         raise DecodeError("the rows go past the end of the page")
     return [cells[column::column_count] for column in range(column_count)]
 
 
 def build(layout: Layout, cells: Cells) -> ColumnArray:
-    """The column of `cells`."""
+    """Return the column of `cells`."""
     if not layout.empty_is_value:
         cells = [cell or None for cell in cells]
     null_count = cells.count(None)
@@ -149,13 +151,13 @@ Built = tuple[tuple[Any, ...], tuple[ColumnArray, ...]]
 
 
 def _bits(flags: list[bool]) -> bytes:
-    """A bitmap with the first flag in the lowest bit."""
+    """Return a bitmap with the first flag in the lowest bit."""
     digits = "".join(["1" if flag else "0" for flag in reversed(flags)]) or "0"
     return int(digits, 2).to_bytes((len(flags) + 7) // 8, "little")
 
 
 def _native(data: bytes, width: int) -> Any:
-    """Big-endian integers of `width` bytes in the machine's order."""
+    """Return big-endian integers of `width` bytes in the machine's order."""
     numbers = array(_CODES[width], data)
     if _LITTLE:
         numbers.byteswap()
@@ -163,7 +165,7 @@ def _native(data: bytes, width: int) -> Any:
 
 
 def _fixed(cells: Cells, width: int, null_count: int) -> bytes:
-    """`cells` side by side, zeros for nulls; all have `width` bytes."""
+    """Return `cells` side by side, zeros for nulls; all must have `width` bytes."""
     if null_count:
         zeros = bytes(width)
         cells = [zeros if cell is None else cell for cell in cells]
@@ -198,7 +200,7 @@ def _boolean(layout: Layout, cells: Cells, null_count: int) -> Built:
 
 
 def _variable(cells: Cells, null_count: int) -> tuple[list[bytes], Any, bytes]:
-    """(cells with b"" for nulls, offsets, data)."""
+    """Return (cells with b"" for nulls, offsets, data)."""
     if null_count:
         cells = [cell or b"" for cell in cells]
     return cells, array("i", accumulate(map(len, cells), initial=0)), b"".join(cells)
@@ -219,7 +221,7 @@ def _text(layout: Layout, cells: Cells, null_count: int) -> Built:
 
 
 def _shown(show: Callable[[bytes], bytes]) -> Callable[[Layout, Cells, int], Built]:
-    """A builder of text that `show` makes of each cell."""
+    """Return a builder of text, which `show` makes of each cell."""
 
     def make(layout: Layout, cells: Cells, null_count: int) -> Built:
         return _variable([None if cell is None else show(cell) for cell in cells], null_count)[
@@ -234,12 +236,12 @@ def _show_inet(cell: bytes) -> bytes:
 
 
 def show_varint(cell: bytes) -> bytes:
-    """The digits of a varint, however many (str of an int has a limit, Decimal has none)."""
+    """Return the digits of a varint, however many (str of an int has a limit, Decimal does not)."""
     return str(coerce.shown_number(int.from_bytes(cell, "big", signed=True), "varint")).encode()
 
 
 def show_decimal(cell: bytes) -> bytes:
-    """The text of a decimal's value: that of `decimal.Decimal`."""
+    """Return the text of a decimal's value, as `decimal.Decimal` writes it."""
     if len(cell) < 5:
         raise DecodeError("takes at least 5 bytes")
     made = coerce.decimal_of(int.from_bytes(cell[4:], "big", signed=True), _int32_at(cell)[0])
@@ -295,7 +297,7 @@ def _nothing(layout: Layout, cells: Cells, null_count: int) -> Built:
 
 
 def _items(cell: bytes, offset: int, count: int) -> Cells:
-    """The `count` [bytes] of `cell` from `offset` on, which are all that is in it."""
+    """Return the `count` [bytes] of `cell` from `offset` on, which must fill it."""
     found: Cells = []
     for _ in range(count):
         start, size = take(cell, offset)
@@ -348,9 +350,8 @@ def _struct(layout: Layout, cells: Cells, null_count: int) -> Built:
         end = 0 if cell is None else len(cell)
         for field in fields:
             size = -1
-            if (
-                offset < end
-            ):  # a missing tail is null: the value is older than the type's last fields
+            # A missing tail is null: the value is older than the type's last fields.
+            if offset < end:
                 met += 1
                 start, size = take(cell, offset)
                 offset = start + max(size, 0)

@@ -1,19 +1,18 @@
-"""Layouts: how the values of each CQL type lie in a column.
+"""Layouts: the form of each CQL type's values in a column.
 
-A layout is a tree of the shape of its type. It names the Arrow type that the column has (as a
-format string of Arrow's C data interface), and says what a builder needs to know of the bytes on
-the wire. It depends on the type and the options alone, never on values: all pages of a result have
-one schema. What both twins of `cassandra.protocol.columnar.column_buffers` build is a tree of
-`ColumnArray`.
+A layout is a tree of the shape of its type. It names the Arrow type of the column (as a format
+string of Arrow's C data interface), and how a builder reads the bytes of the wire. It depends on
+the type and the options alone, never on values, so all pages of a result have one schema. Both
+twins of `cassandra.protocol.columnar.column_buffers` build a tree of `ColumnArray`.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
-from cassandra.cqltypes.base import _CassandraType
+from cassandra.cqltypes.base import CassandraType, _CassandraType
 from cassandra.cqltypes.codecs.big_numbers import check_size
 from cassandra.cqltypes.containers import (
     ListType,
@@ -26,13 +25,17 @@ from cassandra.cqltypes.containers import (
 from cassandra.cqltypes.udt import UserType
 from cassandra.errors import DecodeError
 
+CqlType = type[CassandraType]
+
 
 class ColumnOptions(NamedTuple):
-    """What a program may choose of a columnar form.
+    """The choices that a program has for columns.
 
-    decimals: "text", or (precision, scale) for Arrow decimals (128 bits to precision 38, 256 to
-    76); a value that does not fit exactly is a `DecodeError`. varints: "text" or "int64".
-    durations: "interval" (Arrow's month_day_nano) or "struct" of months, days and nanoseconds.
+    :param decimals: "text", or (precision, scale) for Arrow decimals: 128 bits to precision 38, 256
+        to 76. A value that does not fit exactly is a `DecodeError`.
+    :param varints: "text" or "int64".
+    :param durations: "interval" (Arrow's month_day_nano), or "struct" of months, days and
+        nanoseconds.
     """
 
     decimals: Literal["text"] | tuple[int, int] = "text"
@@ -40,7 +43,10 @@ class ColumnOptions(NamedTuple):
     durations: Literal["interval", "struct"] = "interval"
 
     def checked(self) -> ColumnOptions:
-        """This; ValueError for an option that is none."""
+        """Return self with plain numbers.
+
+        :raises ValueError: if an option is unknown.
+        """
         if self.decimals != "text":
             if not isinstance(self.decimals, (tuple, list)) or len(self.decimals) != 2:
                 raise ValueError(f"decimals is 'text' or (precision, scale), not {self.decimals!r}")
@@ -74,10 +80,14 @@ DEFAULT_OPTIONS = ColumnOptions()
 class Layout(NamedTuple):
     """The column of one type.
 
-    kind: how its values are read (see the builders). format: the Arrow type. width: bytes of a
-    value in the column, where that is fixed. wire_size: bytes of a value that a vector packs
-    without a length, or -1. empty_is_value: zero bytes are a value, not a null. dimension: of a
-    vector. names: of the children. decimal: (precision, scale).
+    :param kind: how its values are read (see the builders).
+    :param format: the Arrow type.
+    :param width: bytes of a value in the column, if that is fixed.
+    :param wire_size: bytes of a value that a vector packs without a length, or -1.
+    :param empty_is_value: True if zero bytes are a value, not a null.
+    :param dimension: the dimension of a vector.
+    :param names: the children's names.
+    :param decimal: (precision, scale).
     """
 
     kind: str
@@ -95,12 +105,13 @@ class Layout(NamedTuple):
 
 
 class ColumnArray(NamedTuple):
-    """A column of values: an Arrow array. It never changes: libraries read as much memory as it
-    says.
+    """A column of values: an Arrow array.
 
-    buffers: as Arrow's columnar format has them for the layout, objects with the buffer protocol;
-    None for a validity bitmap that is not needed. A column of the kind "object" has its list of
-    values there.
+    It never changes, because libraries read as much memory as it says.
+
+    :param buffers: objects with the buffer protocol, in the order of Arrow's columnar format for
+        the layout. None stands for a validity bitmap that is not needed. A column of the kind
+        "object" has its list of values there.
     """
 
     layout: Layout
@@ -136,11 +147,11 @@ _DURATION_PARTS = (
 )
 
 
-def layout_of(cqltype: Any, options: ColumnOptions = DEFAULT_OPTIONS) -> Layout:
-    """The layout of columns of `cqltype`, a class of `cassandra.cqltypes`.
+def layout_of(cqltype: CqlType, options: ColumnOptions = DEFAULT_OPTIONS) -> Layout:
+    """Return the layout of columns of `cqltype`, a class of `cassandra.cqltypes`.
 
-    Types whose coding is not known here (custom ones, composites, classes with a serialize of their
-    own) are columns of their bytes.
+    Types with an unknown coding (custom ones, composites, classes with a serialize of their own)
+    are columns of their bytes.
     """
     while issubclass(cqltype, _Wrapper):
         cqltype = cqltype.subtypes[0]
@@ -153,21 +164,21 @@ def layout_of(cqltype: Any, options: ColumnOptions = DEFAULT_OPTIONS) -> Layout:
     if not cqltype._overridden():
         for base, make in _CONTAINERS:
             if issubclass(cqltype, base):
-                made: Layout = make(cqltype, options, common)
-                return made
-        # Those that inherit the way to make a codec of their factory are the scalars.
-        if cqltype._build.__func__ is _CassandraType.__dict__["_build"].__func__:
+                return make(cqltype, options, common)
+        # The scalars are the types that inherit the way to make a codec from their factory.
+        build: Any = cqltype._build
+        if build.__func__ is _CassandraType.__dict__["_build"].__func__:
             return _scalar(cqltype._factory, options, common)
     return Layout("blob", format="z", **common)
 
 
-def object_layout(cqltype: Any) -> Layout:
-    """The layout of a column that holds the values that rows have, as Python objects."""
+def object_layout(cqltype: CqlType) -> Layout:
+    """Return the layout of a column of Python objects: the values that rows have."""
     return Layout("object", cqltype.codec().cql_name, "")
 
 
 def row_layout(names: Sequence[str], layouts: Sequence[Layout]) -> Layout:
-    """The layout of rows: a struct of columns."""
+    """Return the layout of rows: a struct of columns."""
     return Layout(
         "struct", "row", "+s", names=tuple(names), children=tuple(layouts), nullable=False
     )
@@ -206,7 +217,7 @@ def _scalar(factory: str, options: ColumnOptions, common: dict[str, Any]) -> Lay
     return Layout(kind, format=form, width=width, extension=extension, **common)
 
 
-def _list(cqltype: Any, options: ColumnOptions, common: dict[str, Any]) -> Layout:
+def _list(cqltype: CqlType, options: ColumnOptions, common: dict[str, Any]) -> Layout:
     return Layout(
         "list",
         format="+l",
@@ -216,7 +227,7 @@ def _list(cqltype: Any, options: ColumnOptions, common: dict[str, Any]) -> Layou
     )
 
 
-def _map(cqltype: Any, options: ColumnOptions, common: dict[str, Any]) -> Layout:
+def _map(cqltype: CqlType, options: ColumnOptions, common: dict[str, Any]) -> Layout:
     key, value = (layout_of(subtype, options) for subtype in cqltype.subtypes)
     entries = Layout(
         "entries",
@@ -229,14 +240,14 @@ def _map(cqltype: Any, options: ColumnOptions, common: dict[str, Any]) -> Layout
     return Layout("map", format="+m", names=("entries",), children=(entries,), **common)
 
 
-def _struct(cqltype: Any, options: ColumnOptions, common: dict[str, Any]) -> Layout:
+def _struct(cqltype: CqlType, options: ColumnOptions, common: dict[str, Any]) -> Layout:
     fields = tuple(layout_of(subtype, options) for subtype in cqltype.subtypes)
     names = tuple(cqltype.fieldnames or ()) if issubclass(cqltype, UserType) else ()
     names = names or tuple(f"f{index}" for index in range(len(fields)))
     return Layout("struct", format="+s", names=names, children=fields, **common)
 
 
-def _vector(cqltype: Any, options: ColumnOptions, common: dict[str, Any]) -> Layout:
+def _vector(cqltype: type[VectorType], options: ColumnOptions, common: dict[str, Any]) -> Layout:
     dimension = cqltype.vector_size
     return Layout(
         "vector",
@@ -248,7 +259,7 @@ def _vector(cqltype: Any, options: ColumnOptions, common: dict[str, Any]) -> Lay
     )
 
 
-_CONTAINERS: tuple[tuple[type[Any], Any], ...] = (
+_CONTAINERS: tuple[tuple[type[Any], Callable[..., Layout]], ...] = (
     (ListType, _list),
     (SetType, _list),
     (MapType, _map),
@@ -262,26 +273,28 @@ COLUMN_LIMIT = (1 << 31) - 1
 
 
 def too_large(layout: Layout) -> DecodeError:
-    """The error of a column whose page does not fit Arrow's 32-bit offsets."""
+    """Return the error for a column whose page does not fit Arrow's 32-bit offsets."""
     return DecodeError(
         f"{layout.cql_name}: the page takes more than {COLUMN_LIMIT} bytes as a column"
     )
 
 
 def fixed_decimal(data: bytes, layout: Layout) -> bytes:
-    """The decimal of the body `data` as a native integer of the layout's width and scale;
-    `DecodeError` where it does not fit exactly.
+    """Return the decimal of the body `data` as a native integer of the layout's width and scale.
+
+    :raises DecodeError: if it does not fit exactly.
     """
     precision, scale = layout.decimal
     unscaled = int.from_bytes(data[4:], "big", signed=True)
     shift = scale - int.from_bytes(data[:4], "big", signed=True)
     rest = 0
     if unscaled and shift > 0:
-        # Beyond the precision anyway, before a power is made whose exponent came over the wire.
+        # The exponent came over the wire: a power of it could fill the memory. Beyond the precision
+        # the value does not fit in any case.
         unscaled *= 10 ** min(shift, precision)
     elif unscaled and shift < 0:
-        # Fewer zeros in binary than it should have in decimal, or a rest that has no digit or too
-        # many: no division tells that.
+        # Refuse without dividing by a huge power: the number has fewer zero bits than decimal
+        # zeros to drop, or the digits that would remain are none or too many.
         bits = unscaled.bit_length()
         if (unscaled & -unscaled).bit_length() <= -shift or not -shift * 3.32 < bits < (
             precision - shift
@@ -302,7 +315,7 @@ def _inexact(layout: Layout) -> DecodeError:
 
 
 def fixed_varint(data: bytes) -> int:
-    """The varint of the body `data`; `DecodeError` where it takes more than 64 bits."""
+    """Return the varint of the body `data`; raises `DecodeError` beyond 64 bits."""
     number = int.from_bytes(data, "big", signed=True)
     if not -(1 << 63) <= number < 1 << 63:
         raise DecodeError("the value does not fit 64 bits")

@@ -1,15 +1,16 @@
-"""Pages of rows as columns, and what libraries make of them: Arrow, NumPy, pandas, polars.
+"""Pages of rows as columns, for libraries: Arrow, NumPy, pandas and polars.
 
 A page goes from its bytes to column buffers in one step
-(`cassandra.protocol.columnar.column_buffers`), and from there to a library through Arrow's
-PyCapsule interface, which copies nothing: what the library holds are the buffers themselves. Values
-that NumPy has no type for are the Python objects that rows have.
+(`cassandra.protocol.columnar.column_buffers`). From there it goes to a library through Arrow's
+PyCapsule interface without a copy: the library holds the buffers themselves. Values that NumPy has
+no type for are the Python objects of rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import cassandra._impl as implementations
 from cassandra.errors import DecodeError, DependencyException
@@ -24,9 +25,12 @@ from cassandra.protocol.columnar.layouts import (
     object_layout,
 )
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 
 class _Numeric(NamedTuple):
-    """How NumPy sees a layout: the type in the buffer, and the type of the array."""
+    """NumPy's view of a layout: the type in the buffer, and the type of the array."""
 
     stored: str
     dtype: str
@@ -52,7 +56,7 @@ def _is_numeric(layout: Layout) -> bool:
 
 
 def _is_matrix(layout: Layout) -> bool:
-    """Whether `layout` is of vectors of plain numbers."""
+    """Return True if `layout` is of vectors of plain numbers."""
     return (
         layout.kind == "vector"
         and layout.children[0].kind == "number"
@@ -64,17 +68,17 @@ def _is_matrix(layout: Layout) -> bool:
 
 
 def column_plan(metadata: ResultMetadata, options: ColumnOptions = DEFAULT_OPTIONS) -> Any:
-    """The `ColumnPlan` of a result's columns in Arrow's types, made once for each choice of
-    options.
-    """
+    """Return the `ColumnPlan` for Arrow; it is made once for each choice of options."""
     return _plan(
         metadata, options, lambda: [layout_of(column.type, options) for column in metadata.columns]
     )
 
 
 def array_plan(metadata: ResultMetadata, matrices: bool = True) -> Any:
-    """The `ColumnPlan` for NumPy: numbers, and vectors of them where `matrices` says so, in
-    buffers, all else as Python objects.
+    """Return the `ColumnPlan` for NumPy.
+
+    Numbers are in buffers, and so are vectors of numbers if `matrices` is True. All other values
+    are Python objects.
     """
 
     def layouts() -> list[Layout]:
@@ -87,7 +91,7 @@ def array_plan(metadata: ResultMetadata, matrices: bool = True) -> Any:
     return _plan(metadata, ("arrays", matrices), layouts)
 
 
-def _plan(metadata: ResultMetadata, key: Any, layouts: Callable[[], Sequence[Layout]]) -> Any:
+def _plan(metadata: ResultMetadata, key: Hashable, layouts: Callable[[], Sequence[Layout]]) -> Any:
     plans = metadata.column_plans
     plan = plans.get(key)
     if plan is None:
@@ -99,10 +103,11 @@ def _plan(metadata: ResultMetadata, key: Any, layouts: Callable[[], Sequence[Lay
 
 
 def check_same(first: Layout, now: Layout) -> None:
-    """`DecodeError` where the columns of a further page are not those of the first."""
+    """Raise `DecodeError` if the columns of a further page are not those of the first."""
     if now != first:
         raise DecodeError(
-            f"the columns changed between pages, from {_described(first)} to {_described(now)}: execute the statement again"
+            f"the columns changed between pages, from {_described(first)} to {_described(now)}: "
+            "execute the statement again"
         )
 
 
@@ -115,39 +120,41 @@ def _described(layout: Layout) -> str:
 
 
 class ArrowSchema:
-    """A schema for whoever reads the Arrow PyCapsule interface."""
+    """A schema for consumers of the Arrow PyCapsule interface."""
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
 
     def __arrow_c_schema__(self) -> object:
-        """The schema, an ``arrow_schema`` capsule."""
+        """Return the schema, an ``arrow_schema`` capsule."""
         return implementations.arrow_capsules.schema_capsule(self.layout)
 
 
 class ArrowPage(ArrowSchema):
-    """One page for whoever reads the Arrow PyCapsule interface: a record batch."""
+    """One page for consumers of the Arrow PyCapsule interface: a record batch."""
 
     def __init__(self, column: ColumnArray) -> None:
         super().__init__(column.layout)
         self.column = column
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
-        """(schema, array) in capsules. `requested_schema` may ask for other types, which the
-        interface lets us leave to the consumer.
+        """Return (schema, array) in capsules.
+
+        `requested_schema` may ask for other types; the interface lets us leave them to the
+        consumer.
         """
         return self.__arrow_c_schema__(), implementations.arrow_capsules.array_capsule(self.column)
 
 
 class ArrowPages(ArrowSchema):
-    """Pages for whoever reads the Arrow PyCapsule interface: a stream of record batches."""
+    """Pages for consumers of the Arrow PyCapsule interface: a stream of record batches."""
 
     def __init__(self, layout: Layout, pages: Iterable[ColumnArray]) -> None:
         super().__init__(layout)
         self._pages = pages
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """An ``arrow_array_stream`` capsule over the pages, from the first one."""
+        """Return an ``arrow_array_stream`` capsule over the pages, from the first one."""
         capsules = implementations.arrow_capsules
         if not capsules.RELEASES_SAFELY:
             try:
@@ -166,7 +173,7 @@ class ArrowPages(ArrowSchema):
 
 
 def pyarrow_module(for_what: str) -> Any:
-    """pyarrow; `DependencyException` where it is absent."""
+    """Import pyarrow; raises `DependencyException` if it is not installed."""
     try:
         import pyarrow
     except ImportError as error:
@@ -176,13 +183,13 @@ def pyarrow_module(for_what: str) -> Any:
     return pyarrow
 
 
-def arrow_schema(pyarrow: Any, layout: Layout) -> Any:
-    """The `pyarrow.Schema` of rows."""
+def arrow_schema(pyarrow: ModuleType, layout: Layout) -> Any:
+    """Return the `pyarrow.Schema` of rows."""
     return pyarrow.schema(ArrowSchema(layout))
 
 
-def arrow_batch(pyarrow: Any, schema: Any, page: ColumnArray) -> Any:
-    """The page as a `pyarrow.RecordBatch` over the same memory."""
+def arrow_batch(pyarrow: ModuleType, schema: pa.Schema, page: ColumnArray) -> Any:
+    """Return the page as a `pyarrow.RecordBatch` over the same memory."""
     if implementations.arrow_capsules.RELEASES_SAFELY:
         return pyarrow.record_batch(ArrowPage(page))
     arrays = [
@@ -192,8 +199,8 @@ def arrow_batch(pyarrow: Any, schema: Any, page: ColumnArray) -> Any:
     return pyarrow.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def arrow_array(pyarrow: Any, kind: Any, column: ColumnArray) -> Any:
-    """`column` as an array of pyarrow's, which holds the buffers by itself."""
+def arrow_array(pyarrow: ModuleType, kind: pa.DataType, column: ColumnArray) -> Any:
+    """Return `column` as an array of pyarrow, which then owns the buffers."""
     if column.layout.format == "n":
         return pyarrow.nulls(column.length)
     if isinstance(kind, pyarrow.BaseExtensionType):
@@ -218,8 +225,8 @@ def arrow_array(pyarrow: Any, kind: Any, column: ColumnArray) -> Any:
     )
 
 
-def arrow_table(pyarrow: Any, layout: Layout, pages: Iterable[ColumnArray]) -> Any:
-    """The pages as a `pyarrow.Table` over the same memory, a chunk for each."""
+def arrow_table(pyarrow: ModuleType, layout: Layout, pages: Iterable[ColumnArray]) -> Any:
+    """Return the pages as a `pyarrow.Table` over the same memory, with a chunk for each."""
     schema = arrow_schema(pyarrow, layout)
     return pyarrow.Table.from_batches(
         [arrow_batch(pyarrow, schema, page) for page in pages], schema
@@ -230,7 +237,7 @@ def arrow_table(pyarrow: Any, layout: Layout, pages: Iterable[ColumnArray]) -> A
 
 
 def polars_module() -> Any:
-    """polars; `DependencyException` where it is absent."""
+    """Import polars; raises `DependencyException` if it is not installed."""
     try:
         import polars
     except ImportError as error:
@@ -240,13 +247,13 @@ def polars_module() -> Any:
     return polars
 
 
-def polars_frame(polars: Any, layout: Layout, pages: Sequence[ColumnArray]) -> Any:
-    """The pages as a `polars.DataFrame`."""
+def polars_frame(polars: ModuleType, layout: Layout, pages: Sequence[ColumnArray]) -> Any:
+    """Return the pages as a `polars.DataFrame`."""
     return polars.DataFrame(ArrowPages(layout, pages))
 
 
 def pandas_module() -> tuple[Any, Any]:
-    """(pandas, pyarrow or None); `DependencyException` where pandas is absent."""
+    """Import (pandas, pyarrow or None); raises `DependencyException` if pandas is not installed."""
     try:
         import pandas
     except ImportError as error:
@@ -261,9 +268,7 @@ def pandas_module() -> tuple[Any, Any]:
 
 
 def check_no_options(options: dict[str, Any]) -> None:
-    """`DependencyException` where pandas is to be reached with options that only the way through
-    pyarrow has.
-    """
+    """Raise `DependencyException` if there are options, which only pyarrow understands."""
     if options:
         raise DependencyException(
             f"to_pandas needs pyarrow for {', '.join(options)}: pip install turbocql[arrow]"
@@ -271,13 +276,13 @@ def check_no_options(options: dict[str, Any]) -> None:
 
 
 def pandas_of_arrow(
-    pyarrow: Any, layout: Layout, pages: Iterable[ColumnArray], options: dict[str, Any]
+    pyarrow: ModuleType, layout: Layout, pages: Iterable[ColumnArray], options: dict[str, Any]
 ) -> Any:
-    """The pages as a `pandas.DataFrame`, through pyarrow.
+    """Return the pages as a `pandas.DataFrame`, through pyarrow.
 
-    Dates become datetime64 and times timedelta64, which hold all that CQL has; `datetime.time`,
-    pyarrow's choice, has no nanoseconds. UUIDs, times and moments inside of other values are as
-    `cassandra.protocol.columnar.arrow_cells` says.
+    Dates become datetime64 and times timedelta64, which hold all CQL values. pyarrow's own choice
+    for times, `datetime.time`, has no nanoseconds. For UUIDs, times and moments inside other values
+    see `cassandra.protocol.columnar.arrow_cells`.
     """
     table = arrow_table(pyarrow, layout, pages)
     own: dict[int, list[Any]] = {}
@@ -286,9 +291,8 @@ def pandas_of_arrow(
             column = table.column(index)
             if child.kind == "time":
                 column = column.cast(pyarrow.int64()).cast(pyarrow.duration("ns"))
-            elif child.kind == "bytes" or is_ours(
-                child
-            ):  # older releases of pyarrow give the bytes of UUIDs
+            elif child.kind == "bytes" or is_ours(child):
+                # Older releases of pyarrow give the bytes of UUIDs.
                 own[index] = [cell for chunk in column.chunks for cell in cells(chunk, child)]
                 column = pyarrow.nulls(table.num_rows)
             else:
@@ -306,16 +310,17 @@ def pandas_of_arrow(
     return frame
 
 
-def _nullable_integer(kind: Any) -> Any:
-    """pandas' type of the same width that has nulls."""
+def _nullable_integer(kind: pa.DataType) -> Any:
+    """Return pandas' type of the same width that has nulls."""
     import pandas
 
     return pandas.api.types.pandas_dtype(f"Int{kind.bit_width}")
 
 
-def pandas_of_arrays(pandas: Any, arrays: dict[str, Any]) -> Any:
-    """Arrays by column name as a `pandas.DataFrame`: nulls are NA in columns of integers and
-    booleans, NaN, NaT or None elsewhere.
+def pandas_of_arrays(pandas: ModuleType, arrays: dict[str, Any]) -> Any:
+    """Return arrays by column name as a `pandas.DataFrame`.
+
+    Nulls are NA in columns of integers and booleans, and NaN, NaT or None elsewhere.
     """
     numpy = numpy_module("to_pandas")
     columns = {}
@@ -345,7 +350,7 @@ def pandas_of_arrays(pandas: Any, arrays: dict[str, Any]) -> Any:
 
 
 def numpy_module(for_what: str) -> Any:
-    """NumPy; `DependencyException` where it is absent."""
+    """Import NumPy; raises `DependencyException` if it is not installed."""
     try:
         import numpy
     except ImportError as error:
@@ -356,38 +361,43 @@ def numpy_module(for_what: str) -> Any:
 
 
 def check_names(names: Sequence[str]) -> None:
-    """ValueError where two columns have one name, which a dict cannot hold."""
+    """Raise ValueError if two columns have the same name, which a dict cannot hold."""
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(
-            f"more than one column has the name {', '.join(twice)}: give each a name of its own with AS"
+            f"more than one column has the name {', '.join(twice)}: "
+            "give each a name of its own with AS"
         )
 
 
 def page_arrays(
     metadata: ResultMetadata, body: bytes, offset: int, row_count: int
 ) -> dict[str, Any]:
-    """The page at `offset` of `body` as arrays by column name; of several columns of one name the
-    last.
+    """Return the page at `offset` of `body` as arrays by column name.
 
-    bigint, counter, int, smallint, tinyint, float, double and boolean become arrays of that width,
-    timestamp datetime64[ms], date datetime64[D], time timedelta64[ns]; other types, vectors too,
-    object arrays. `DecodeError` names row and column; `DependencyException` where NumPy is absent.
+    If several columns have one name, the last one counts. bigint, counter, int, smallint, tinyint,
+    float, double and boolean become arrays of that width; timestamp becomes datetime64[ms], date
+    datetime64[D] and time timedelta64[ns]. Other types, vectors too, become object arrays.
+
+    :raises DecodeError: if a value cannot be decoded. The message names row and column.
+    :raises DependencyException: if NumPy is not installed.
     """
     numpy = numpy_module("NumpyProtocolHandler")
     return arrays_of_page(numpy, array_plan(metadata, matrices=False).read(body, offset, row_count))
 
 
-def arrays_of_page(numpy: Any, page: ColumnArray) -> dict[str, Any]:
-    """The columns of one page as arrays by column name."""
+def arrays_of_page(numpy: ModuleType, page: ColumnArray) -> dict[str, Any]:
+    """Return the columns of one page as arrays by column name."""
     return {
         name: _array(numpy, column)
         for name, column in zip(page.layout.names, page.children, strict=True)
     }
 
 
-def joined_arrays(numpy: Any, layout: Layout, pages: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The arrays of all pages, one behind the other."""
+def joined_arrays(
+    numpy: ModuleType, layout: Layout, pages: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
+    """Return the arrays of all pages, one behind the other."""
     if len(pages) == 1:
         return pages[0]
     joined = {}
@@ -398,7 +408,7 @@ def joined_arrays(numpy: Any, layout: Layout, pages: Sequence[dict[str, Any]]) -
     return joined
 
 
-def _array(numpy: Any, column: ColumnArray) -> Any:
+def _array(numpy: ModuleType, column: ColumnArray) -> Any:
     layout = column.layout
     if layout.kind == "object":
         return object_array(column.buffers[0])
@@ -423,7 +433,7 @@ def _array(numpy: Any, column: ColumnArray) -> Any:
     return numpy.ma.array(values, mask=nulls)
 
 
-def _flags(numpy: Any, bits: Any, count: int) -> Any:
+def _flags(numpy: ModuleType, bits: object, count: int) -> Any:
     packed = numpy.frombuffer(bits, dtype="u1", count=(count + 7) // 8)
     return numpy.unpackbits(packed, count=count, bitorder="little").view("?")
 

@@ -1,14 +1,17 @@
-"""What all messages share, and the registry of their classes by opcode.
+"""The base of all messages, and the registry of their classes by opcode.
 
 Messages are plain mutable objects: programs read and set their attributes, so they have no slots.
-What most messages do not have (a trace id, warnings, a payload) is a class attribute, which costs
-an instance nothing.
+Attributes that most messages lack (a trace id, warnings, a payload) are class attributes, which
+cost an instance nothing.
 """
 
 from __future__ import annotations
 
-from typing import Any, BinaryIO, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, TypeVar
 from uuid import UUID
+
+if TYPE_CHECKING:
+    from cassandra.protocol.features import ProtocolFeatures
 
 _Class = TypeVar("_Class", bound=type)
 
@@ -28,16 +31,15 @@ def register_class(cls: type[MessageType]) -> type[MessageType]:
 
 
 def get_registered_classes() -> dict[int, type[MessageType]]:
-    """A copy of the message classes by opcode."""
+    """Return a copy of the message classes by opcode."""
     return message_types_by_opcode.copy()
 
 
 class MessageType:
     """Base of all messages.
 
-    stream_id, trace_id, warnings and custom_payload are those of a response's envelope; `tracing`
-    and `custom_payload` are set on requests. `allow_beta_protocol_version` marks a request for a
-    version that the server calls a beta.
+    `stream_id`, `trace_id`, `warnings` and `custom_payload` are those of a response's envelope. On
+    requests, `tracing` and `custom_payload` may be set.
     """
 
     opcode: ClassVar[int]
@@ -50,16 +52,20 @@ class MessageType:
     stream_id: int = 0
 
     def update_custom_payload(self, other: dict[str, Any] | None) -> None:
-        """Add `other` to the payload, without changing a mapping that somebody else holds."""
+        """Add `other` to the payload, without changing a mapping that others may hold."""
         if other:
             self.custom_payload = {**(self.custom_payload or {}), **other}
 
-    def body(self, protocol_version: int, protocol_features: Any = None) -> bytes:
-        """The content of this request, without header, tracing and payload."""
+    def body(
+        self, protocol_version: int, protocol_features: ProtocolFeatures | None = None
+    ) -> bytes:
+        """Return the body of this request, without header, tracing and custom payload."""
         raise TypeError(f"{type(self).__name__} is no request; it has no body to send")
 
-    def send_body(self, f: BinaryIO, protocol_version: int, protocol_features: Any = None) -> None:
-        """Write the content of this request to the file-like `f`, in one write."""
+    def send_body(
+        self, f: BinaryIO, protocol_version: int, protocol_features: ProtocolFeatures | None = None
+    ) -> None:
+        """Write the body of this request to the file-like `f`, in one write."""
         f.write(self.body(protocol_version, protocol_features))
 
     def __repr__(self) -> str:

@@ -1,15 +1,16 @@
-"""Messages of the handshake and of events' registration (native_protocol_v5.spec, sections 4.1.1 to
-4.1.3, 4.1.8, 4.2.2 to 4.2.4).
+"""Messages of the handshake, and the registration for events.
+
+See native_protocol_v5.spec, sections 4.1.1 to 4.1.3, 4.1.8 and 4.2.2 to 4.2.4.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from cassandra.auth import Token
 from cassandra.errors import UnsupportedOperation
 from cassandra.protocol import opcodes
+from cassandra.protocol.features import ProtocolFeatures
 from cassandra.protocol.messages.base import MessageType, public, register_class
 from cassandra.protocol.primitives import Cursor, int32_pack, uint16_pack
 
@@ -24,7 +25,7 @@ def _string(text: str) -> bytes:
 
 
 def string_map_body(options: Mapping[str, str]) -> bytes:
-    """A [string map]."""
+    """Return a [string map]."""
     parts = [uint16_pack(len(options))]
     for key, value in options.items():
         parts.append(_string(key))
@@ -35,7 +36,11 @@ def string_map_body(options: Mapping[str, str]) -> bytes:
 @public
 @register_class
 class StartupMessage(MessageType):
-    """STARTUP: begins a connection. options: "COMPRESSION", "DRIVER_NAME" and the like, all text."""
+    """STARTUP: begins a connection.
+
+    :param cqlversion: CQL version to use.
+    :param options: further options as text, such as "COMPRESSION" and "DRIVER_NAME".
+    """
 
     opcode = opcodes.STARTUP
     name = "STARTUP"
@@ -50,14 +55,16 @@ class StartupMessage(MessageType):
         self.cqlversion = cqlversion
         self.options = dict(options or {})
 
-    def body(self, protocol_version: int, protocol_features: Any = None) -> bytes:
+    def body(
+        self, protocol_version: int, protocol_features: ProtocolFeatures | None = None
+    ) -> bytes:
         return string_map_body({**self.options, "CQL_VERSION": self.cqlversion})
 
 
 @public
 @register_class
 class ReadyMessage(MessageType):
-    """READY: the answer to STARTUP where nobody has to log in, and to REGISTER."""
+    """READY: the answer to REGISTER, and to STARTUP if no login is needed."""
 
     opcode = opcodes.READY
     name = "READY"
@@ -86,7 +93,7 @@ class AuthenticateMessage(MessageType):
 @public
 @register_class
 class CredentialsMessage(MessageType):
-    """CREDENTIALS of protocol version 1; later versions have AUTH_RESPONSE in its place."""
+    """CREDENTIALS of protocol version 1; later versions use AUTH_RESPONSE."""
 
     opcode = opcodes.CREDENTIALS
     name = "CREDENTIALS"
@@ -94,10 +101,13 @@ class CredentialsMessage(MessageType):
     def __init__(self, creds: Mapping[str, str]) -> None:
         self.creds = creds
 
-    def body(self, protocol_version: int, protocol_features: Any = None) -> bytes:
+    def body(
+        self, protocol_version: int, protocol_features: ProtocolFeatures | None = None
+    ) -> bytes:
         if protocol_version > 1:
             raise UnsupportedOperation(
-                f"CREDENTIALS is of protocol version 1; version {protocol_version} logs in by AUTH_RESPONSE (an AuthProvider)"
+                f"CREDENTIALS is of protocol version 1; version {protocol_version} logs in by "
+                "AUTH_RESPONSE (an AuthProvider)"
             )
         return string_map_body(self.creds)
 
@@ -129,7 +139,9 @@ class AuthResponseMessage(MessageType):
     def __init__(self, response: bytes | str | None) -> None:
         self.response = response
 
-    def body(self, protocol_version: int, protocol_features: Any = None) -> bytes:
+    def body(
+        self, protocol_version: int, protocol_features: ProtocolFeatures | None = None
+    ) -> bytes:
         token = self.response
         if token is None:
             return b"\xff\xff\xff\xff"
@@ -143,7 +155,7 @@ class AuthResponseMessage(MessageType):
 @public
 @register_class
 class AuthSuccessMessage(MessageType):
-    """AUTH_SUCCESS: logged in; `token` is the server's last word, None where it has none."""
+    """AUTH_SUCCESS: logged in; `token` is the server's last token, or None."""
 
     opcode = opcodes.AUTH_SUCCESS
     name = "AUTH_SUCCESS"
@@ -159,19 +171,21 @@ class AuthSuccessMessage(MessageType):
 @public
 @register_class
 class OptionsMessage(MessageType):
-    """OPTIONS: asks what the server supports."""
+    """OPTIONS: asks which options the server supports."""
 
     opcode = opcodes.OPTIONS
     name = "OPTIONS"
 
-    def body(self, protocol_version: int, protocol_features: Any = None) -> bytes:
+    def body(
+        self, protocol_version: int, protocol_features: ProtocolFeatures | None = None
+    ) -> bytes:
         return b""
 
 
 @public
 @register_class
 class SupportedMessage(MessageType):
-    """SUPPORTED: cql_versions, and every other option with its list of values."""
+    """SUPPORTED: `cql_versions`, and each other option with its list of values."""
 
     opcode = opcodes.SUPPORTED
     name = "SUPPORTED"
@@ -189,7 +203,10 @@ class SupportedMessage(MessageType):
 @public
 @register_class
 class RegisterMessage(MessageType):
-    """REGISTER: asks for events; event_list: names out of `known_event_types`."""
+    """REGISTER: asks for events.
+
+    :param event_list: names out of `known_event_types`.
+    """
 
     opcode = opcodes.REGISTER
     name = "REGISTER"
@@ -197,5 +214,7 @@ class RegisterMessage(MessageType):
     def __init__(self, event_list: Sequence[str]) -> None:
         self.event_list = event_list
 
-    def body(self, protocol_version: int, protocol_features: Any = None) -> bytes:
+    def body(
+        self, protocol_version: int, protocol_features: ProtocolFeatures | None = None
+    ) -> bytes:
         return b"".join([uint16_pack(len(self.event_list)), *map(_string, self.event_list)])

@@ -9,6 +9,7 @@ from typing import Any
 from cassandra.errors import DriverException, ProtocolError
 from cassandra.protocol import opcodes
 from cassandra.protocol.column_specs import ResultMetadata, UserTypes
+from cassandra.protocol.features import ProtocolFeatures
 from cassandra.protocol.messages.base import MessageType
 from cassandra.protocol.messages.control import (
     AuthChallengeMessage,
@@ -46,17 +47,20 @@ def decode_response(
     flags: int,
     body: bytes,
     version: int,
-    features: Any = None,
+    features: ProtocolFeatures | None = None,
     user_types: UserTypes | None = None,
     cached: ResultMetadata | None = None,
 ) -> Any:
-    """The message in one envelope.
+    """Return the message in one envelope.
 
-    body: decompressed. features: `ProtocolFeatures` of the connection. user_types: classes
-    registered for UDTs, by keyspace and name. cached: the result metadata remembered for the
-    prepared statement that was executed. Raises `ProtocolError` for a message that does not follow
-    the specification; bytes after a complete message are ignored (section 2.4). Rows are not looked
-    into.
+    Rows are not decoded. Bytes after a complete message are ignored (section 2.4).
+
+    :param body: the decompressed body.
+    :param version: protocol version of the envelope.
+    :param features: the extensions of the connection.
+    :param user_types: classes registered for UDTs, by keyspace and name.
+    :param cached: the result metadata kept for the prepared statement that was executed.
+    :raises ProtocolError: for a message that does not follow the specification.
     """
     try:
         if opcode == RESULT and not flags & _EXTRAS:
@@ -75,7 +79,8 @@ def decode_response(
         DriverException,
     ) as error:
         raise ProtocolError(
-            f"a malformed {OPCODE_NAMES.get(opcode, opcode)} message: {type(error).__name__}: {error}"
+            f"a malformed {OPCODE_NAMES.get(opcode, opcode)} message: {type(error).__name__}: "
+            f"{error}"
         ) from error
 
 
@@ -84,7 +89,7 @@ def _decode(
     flags: int,
     body: bytes,
     version: int,
-    features: Any,
+    features: ProtocolFeatures | None,
     user_types: UserTypes | None,
     cached: ResultMetadata | None,
 ) -> Any:

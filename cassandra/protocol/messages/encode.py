@@ -1,20 +1,24 @@
-"""From a message object to an envelope's opcode, flags and body: the way of requests that somebody
-may have changed or subclassed.
+"""From a message object to an envelope's opcode, flags and body.
+
+Requests that a program has changed or subclassed go this way.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 from cassandra.protocol.extras import request_extras
+from cassandra.protocol.features import ProtocolFeatures
 from cassandra.protocol.messages.base import MessageType
 
 
 def encode_request(
-    message: MessageType, version: int, features: Any = None, allow_beta: bool = False
+    message: MessageType,
+    version: int,
+    features: ProtocolFeatures | None = None,
+    allow_beta: bool = False,
 ) -> tuple[int, int, bytes]:
-    """(opcode, flags, body) of a request; the body has the custom payload in front, and is neither
-    compressed nor framed.
+    """Return (opcode, flags, body) of a request.
+
+    The custom payload stands in front of the body, which is neither compressed nor framed.
     """
     flags, extras = request_extras(version, message.tracing, message.custom_payload, allow_beta)
     body = message.body(version, features)

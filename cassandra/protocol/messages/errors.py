@@ -1,8 +1,8 @@
-"""ERROR: a class for each code of native_protocol_v5.spec, section 8, with the fields that follow
-the message.
+"""ERROR: a class for each code of native_protocol_v5.spec, section 8.
 
-An error message is an exception as well, so that those which say all there is to say can be raised
-as they are; `to_exception` gives the public class of `cassandra.errors` where there is one.
+The classes hold the fields that follow the message. An error message is also an exception, so it
+can be raised as it is; `to_exception` returns the public class of `cassandra.errors` if there is
+one.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from cassandra import errors
 from cassandra.errors import DriverException, ProtocolError, WriteType
 from cassandra.protocol import opcodes
+from cassandra.protocol.features import ProtocolFeatures
 from cassandra.protocol.messages.base import MessageType, public, register_class
 from cassandra.protocol.primitives import Cursor
 from cassandra.versions import OperationType
@@ -22,8 +23,11 @@ error_classes: dict[int, type[ErrorMessage]] = {}
 @public
 @register_class
 class ErrorMessage(MessageType, DriverException):
-    """An ERROR. code: as sent. message: the server's text. info: the fields of this kind of error
-    as a dict, None without any.
+    """An ERROR.
+
+    :param code: the code as it was sent.
+    :param message: the server's text.
+    :param info: the fields of this kind of error as a dict, or None.
     """
 
     opcode = opcodes.ERROR
@@ -32,16 +36,16 @@ class ErrorMessage(MessageType, DriverException):
     error_code: ClassVar[int | None] = None
 
     where: str = ""
-    """Which server it came from and what was executed, for who reads the error; the engine says it."""
+    """The server and the statement, for readers of the error; the engine fills it in."""
 
-    def __init__(self, code: int, message: str, info: Any = None) -> None:
+    def __init__(self, code: int, message: str, info: object = None) -> None:
         DriverException.__init__(self, code, message, info)
         self.code = code
         self.message = message
-        self.info = info
+        self.info: Any = info  # its form depends on the code
 
     def summary_msg(self) -> str:
-        """One line: code, kind and the server's text."""
+        """Return one line: code, kind and the server's text."""
         return f'Error from server: code={self.code:04x} [{self.summary}] message="{self.message}"'
 
     def __str__(self) -> str:
@@ -50,17 +54,19 @@ class ErrorMessage(MessageType, DriverException):
     __repr__ = __str__
 
     def to_exception(self) -> Exception:
-        """The exception that the caller of the request gets."""
+        """Return the exception for the caller of the request."""
         return self
 
     @classmethod
     def read_info(cls, cursor: Cursor, protocol_version: int) -> Any:
-        """The fields after the message; a class for a code that has some overrides this."""
+        """Read the fields after the message; classes with such fields override this."""
         return None
 
     @classmethod
-    def decode(cls, cursor: Cursor, protocol_version: int, features: Any = None) -> ErrorMessage:
-        """The error at `cursor`, of the class of its code."""
+    def decode(
+        cls, cursor: Cursor, protocol_version: int, features: ProtocolFeatures | None = None
+    ) -> ErrorMessage:
+        """Return the error at `cursor`, as an instance of the class of its code."""
         code = cursor.int32()
         message = cursor.string()
         found: type[ErrorMessage] | None = error_classes.get(code)
@@ -76,7 +82,7 @@ class ErrorMessage(MessageType, DriverException):
 
 
 class ErrorMessageSubclass(type):
-    """Metaclass of the error classes: enters each that has a code of its own into `error_classes`."""
+    """Metaclass of the error classes: registers those with a code in `error_classes`."""
 
     def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> None:
         super().__init__(name, bases, namespace)
@@ -104,16 +110,14 @@ class ServerError(ErrorMessageSub):
 
 
 class ProtocolException(ErrorMessageSub):
-    """The server took a message of ours for a breach of the protocol."""
+    """The server considers one of our messages a breach of the protocol."""
 
     summary = "Protocol error"
     error_code = 0x000A
 
     @property
     def is_beta_protocol_error(self) -> bool:
-        """Whether the protocol version is a beta of the server's, which the client did not opt in
-        to.
-        """
+        """True if the protocol version is a beta that the client did not opt in to."""
         return "USE_BETA flag is unset" in str(self.message)
 
 
@@ -175,8 +179,9 @@ def _read_responses(cursor: Cursor) -> dict[str, Any]:
 
 
 def _read_failures(cursor: Cursor, protocol_version: int) -> dict[str, Any]:
-    """What both failures begin with: a count before version 5, the reason of each replica since
-    (section 9 of v5).
+    """Read the common beginning of both failures.
+
+    It is a count before version 5, and the reason of each replica since (section 9 of v5).
     """
     info = _read_responses(cursor)
     info["failures"] = cursor.int32()
@@ -322,7 +327,7 @@ class UnauthorizedErrorMessage(RequestValidationException):
 
 
 class InvalidRequestException(RequestValidationException):
-    """The statement is well formed and wrong."""
+    """The statement is well formed, but invalid."""
 
     summary = "Invalid query"
     error_code = 0x2200

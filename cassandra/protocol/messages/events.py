@@ -1,4 +1,4 @@
-"""EVENT and what a schema change says (native_protocol_v5.spec, sections 4.2.5.5 and 4.2.6)."""
+"""EVENT, and the content of a schema change (native_protocol_v5.spec, 4.2.5.5 and 4.2.6)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from cassandra.versions import SchemaTargetType, UserAggregateDescriptor, UserFu
 
 
 def read_schema_change(cursor: Cursor) -> dict[str, Any]:
-    """<change_type><target><options> as a dict: change_type, target_type, keyspace, and the object
-    under its target's name.
+    """Read <change_type><target><options> into a dict.
 
-    A table or type is its name, a function or aggregate its descriptor (`UserFunctionDescriptor`,
-    `UserAggregateDescriptor`).
+    Its keys are change_type, target_type, keyspace, and the target's name in small letters for the
+    changed object. A table or type is its name; a function or aggregate is its descriptor
+    (`UserFunctionDescriptor`, `UserAggregateDescriptor`).
     """
     change_type = cursor.string()
     target = cursor.string()
@@ -63,7 +63,11 @@ known_event_types = frozenset(_READERS)
 @public
 @register_class
 class EventMessage(MessageType):
-    """EVENT: event_type out of `known_event_types`, event_args a dict that is particular to it."""
+    """EVENT: a change that the server reports.
+
+    :param event_type: one of `known_event_types`.
+    :param event_args: its details; the keys depend on the type.
+    """
 
     opcode = opcodes.EVENT
     name = "EVENT"

@@ -1,41 +1,50 @@
 """QUERY, PREPARE, EXECUTE and BATCH (native_protocol_v5.spec, sections 4.1.4 to 4.1.7).
 
-The bodies are built by `cassandra.protocol.bodies` or its compiled twin. A subclass that overrides
-`_write_query_params(f, protocol_version)` is honoured: its messages are then written through that
-method.
+`cassandra.protocol.bodies` or its compiled twin builds the bodies. A subclass may override
+`_write_query_params(f, protocol_version)`: its messages are then written through that method.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from io import BytesIO
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 import cassandra._impl as implementations
 from cassandra.errors import UnsupportedOperation
 from cassandra.protocol import opcodes
+from cassandra.protocol.features import ProtocolFeatures
 from cassandra.protocol.messages.base import MessageType, public, register_class
 from cassandra.protocol.params import QueryParams
 
+if TYPE_CHECKING:
+    from cassandra.protocol.params import Values
 
-def _batch_kind(batch_type: Any) -> int:
-    # `BatchType` members carry their number as `value`.
-    return int(getattr(batch_type, "value", batch_type))
+
+class Numbered(Protocol):
+    """A `BatchType`, or another object with its number."""
+
+    value: int
+
+
+def _batch_kind(batch_type: Numbered | int) -> int:
+    number: Any = getattr(batch_type, "value", batch_type)
+    return int(number)
 
 
 class _QueryMessage(MessageType):
-    """What QUERY and EXECUTE share: values and the way they are executed."""
+    """The common part of QUERY and EXECUTE: values, and how they are executed."""
 
     def __init__(
         self,
-        query_params: Any,
+        query_params: Values,
         consistency_level: int,
         serial_consistency_level: int | None = None,
         fetch_size: int | None = None,
         paging_state: bytes | None = None,
         timestamp: int | None = None,
         skip_meta: bool = False,
-        continuous_paging_options: Any = None,
+        continuous_paging_options: object = None,
         keyspace: str | None = None,
     ) -> None:
         self.query_params = query_params
@@ -53,7 +62,8 @@ class _QueryMessage(MessageType):
     def _params(self) -> QueryParams:
         if self.continuous_paging_options is not None:
             raise UnsupportedOperation(
-                "continuous paging belongs to the DSE protocol versions; this driver speaks 3, 4 and 5 and pages by page"
+                "continuous paging belongs to the DSE protocol versions; this driver speaks 3, "
+                "4 and 5 and pages by page"
             )
         return QueryParams(
             self.consistency_level,
@@ -73,7 +83,7 @@ class _QueryMessage(MessageType):
         f.write(implementations.bodies.query_params_body(self._params(), protocol_version))
 
     def _through_override(self, head: bytes, protocol_version: int) -> bytes:
-        """A body whose query parameters an overriding method writes."""
+        """Return a body whose query parameters an overriding method writes."""
         target = BytesIO()
         target.write(head)
         self._write_query_params(target, protocol_version)
@@ -87,7 +97,10 @@ _stock_write_query_params = _QueryMessage._write_query_params
 @public
 @register_class
 class QueryMessage(_QueryMessage):
-    """QUERY: a statement as text. query_params: bytes, None and UNSET_VALUE for the markers in it."""
+    """QUERY: a statement as text.
+
+    `query_params` are bytes, None and UNSET_VALUE for the markers in it.
+    """
 
     opcode = opcodes.QUERY
     name = "QUERY"
@@ -100,9 +113,9 @@ class QueryMessage(_QueryMessage):
         fetch_size: int | None = None,
         paging_state: bytes | None = None,
         timestamp: int | None = None,
-        continuous_paging_options: Any = None,
+        continuous_paging_options: object = None,
         keyspace: str | None = None,
-        query_params: Any = None,
+        query_params: Values = None,
     ) -> None:
         self.query = query
         super().__init__(
@@ -117,7 +130,9 @@ class QueryMessage(_QueryMessage):
             keyspace,
         )
 
-    def body(self, protocol_version: int, protocol_features: Any = None) -> bytes:
+    def body(
+        self, protocol_version: int, protocol_features: ProtocolFeatures | None = None
+    ) -> bytes:
         if type(self)._write_query_params is not _stock_write_query_params:
             return self._through_override(
                 implementations.bodies.long_string(self.query), protocol_version
@@ -128,7 +143,10 @@ class QueryMessage(_QueryMessage):
 @public
 @register_class
 class PrepareMessage(MessageType):
-    """PREPARE; keyspace: where the statement's tables are, version 5 only."""
+    """PREPARE: a statement to prepare.
+
+    `keyspace` is the one for unqualified names (version 5 only).
+    """
 
     opcode = opcodes.PREPARE
     name = "PREPARE"
@@ -137,15 +155,18 @@ class PrepareMessage(MessageType):
         self.query = query
         self.keyspace = keyspace
 
-    def body(self, protocol_version: int, protocol_features: Any = None) -> bytes:
+    def body(
+        self, protocol_version: int, protocol_features: ProtocolFeatures | None = None
+    ) -> bytes:
         return implementations.bodies.prepare_body(self.query, self.keyspace, protocol_version)
 
 
 @public
 @register_class
 class ExecuteMessage(_QueryMessage):
-    """EXECUTE: a prepared statement. query_params: a `ValuesBlock`, or bytes, None and UNSET_VALUE
-    for each marker.
+    """EXECUTE: executes a prepared statement.
+
+    `query_params` are a `ValuesBlock`, or bytes, None and UNSET_VALUE for each marker.
     """
 
     opcode = opcodes.EXECUTE
@@ -154,14 +175,14 @@ class ExecuteMessage(_QueryMessage):
     def __init__(
         self,
         query_id: bytes,
-        query_params: Any,
+        query_params: Values,
         consistency_level: int,
         serial_consistency_level: int | None = None,
         fetch_size: int | None = None,
         paging_state: bytes | None = None,
         timestamp: int | None = None,
         skip_meta: bool = False,
-        continuous_paging_options: Any = None,
+        continuous_paging_options: object = None,
         result_metadata_id: bytes | None = None,
         tablet_version_block: int | None = None,
     ) -> None:
@@ -179,7 +200,9 @@ class ExecuteMessage(_QueryMessage):
             continuous_paging_options,
         )
 
-    def body(self, protocol_version: int, protocol_features: Any = None) -> bytes:
+    def body(
+        self, protocol_version: int, protocol_features: ProtocolFeatures | None = None
+    ) -> bytes:
         metadata_id = block = None
         if protocol_version >= 5 or (
             protocol_features is not None and protocol_features.use_metadata_id
@@ -202,8 +225,10 @@ class ExecuteMessage(_QueryMessage):
 @public
 @register_class
 class BatchMessage(MessageType):
-    """BATCH. batch_type: a `BatchType` or its number. queries: (is prepared, query or id, values)
-    each.
+    """BATCH: executes many statements.
+
+    :param batch_type: a `BatchType` or its number.
+    :param queries: (is prepared, query or id, values) each.
     """
 
     opcode = opcodes.BATCH
@@ -213,7 +238,7 @@ class BatchMessage(MessageType):
 
     def __init__(
         self,
-        batch_type: Any,
+        batch_type: Numbered | int,
         queries: Sequence[tuple[bool, Any, Any]],
         consistency_level: int,
         serial_consistency_level: int | None = None,
@@ -227,7 +252,9 @@ class BatchMessage(MessageType):
         self.timestamp = timestamp
         self.keyspace = keyspace
 
-    def body(self, protocol_version: int, protocol_features: Any = None) -> bytes:
+    def body(
+        self, protocol_version: int, protocol_features: ProtocolFeatures | None = None
+    ) -> bytes:
         params = QueryParams(
             self.consistency_level,
             None,
@@ -254,7 +281,7 @@ class ReviseRequestMessage(MessageType):
     name = "REVISE_REQUEST"
 
     class RevisionType:
-        """What to revise."""
+        """The kinds of revision."""
 
         PAGING_CANCEL = 1
         PAGING_BACKPRESSURE = 2
@@ -264,7 +291,10 @@ class ReviseRequestMessage(MessageType):
         self.op_id = op_id
         self.next_pages = next_pages
 
-    def body(self, protocol_version: int, protocol_features: Any = None) -> bytes:
+    def body(
+        self, protocol_version: int, protocol_features: ProtocolFeatures | None = None
+    ) -> bytes:
         raise UnsupportedOperation(
-            f"REVISE_REQUEST belongs to the DSE protocol versions; it cannot be sent over version {protocol_version}"
+            "REVISE_REQUEST belongs to the DSE protocol versions; "
+            f"it cannot be sent over version {protocol_version}"
         )

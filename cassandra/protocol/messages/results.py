@@ -1,8 +1,7 @@
 """RESULT of all five kinds (native_protocol_v5.spec, section 4.2.5).
 
-Everything in front of a result's rows is parsed when the message arrives; the rows themselves stay
-bytes until somebody wants them, and are decoded once. An error in them is kept and raised at each
-access.
+Everything before a result's rows is parsed when the message arrives. The rows stay bytes until a
+caller reads them, and are decoded once. An error in them is kept and raised at each access.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cassandra._forks import renew_in_child
 from cassandra.errors import DecodeError, ProtocolError
@@ -22,6 +21,7 @@ from cassandra.protocol.column_specs import (
     UserTypes,
     read_columns,
 )
+from cassandra.protocol.features import ProtocolFeatures
 from cassandra.protocol.messages.base import MessageType, public, register_class
 from cassandra.protocol.messages.events import read_schema_change
 from cassandra.protocol.opcodes import (
@@ -37,6 +37,10 @@ from cassandra.protocol.opcodes import (
 )
 from cassandra.protocol.primitives import Cursor
 
+if TYPE_CHECKING:
+    from cassandra.protocol.columnar.column_buffers import ColumnPlan
+    from cassandra.protocol.columnar.layouts import ColumnArray
+
 _one_int = struct.Struct(">i").unpack_from
 VOID_BODY = struct.pack(">i", RESULT_KIND_VOID)
 _new = object.__new__
@@ -45,14 +49,15 @@ _new = object.__new__
 @public
 @register_class
 class ResultMessage(MessageType):
-    """A RESULT; `kind` is one of the RESULT_KIND_ numbers and says which attributes mean something.
+    """A RESULT; `kind`, one of the RESULT_KIND_ numbers, says which attributes apply.
 
-    ROWS: metadata (`ResultMetadata`, which may be that of the prepared statement), row_count,
-    paging_state (None on the last page), result_metadata_id (bytes where the server sent a new
-    one), column_names, column_types, column_metadata, parsed_rows (tuples), `decode`. PREPARED:
-    query_id, bind_metadata (list of `ColumnMetadata`), pk_indexes (None before version 4),
-    result_metadata, result_metadata_id, is_lwt. SET_KEYSPACE: new_keyspace. SCHEMA_CHANGE:
-    schema_change_event, a dict.
+    * ROWS: metadata (`ResultMetadata`, maybe that of the prepared statement), row_count,
+      paging_state (None on the last page), result_metadata_id (bytes if the server sent a new one),
+      column_names, column_types, column_metadata, parsed_rows (tuples), `decode`.
+    * PREPARED: query_id, bind_metadata (list of `ColumnMetadata`), pk_indexes (None before version
+      4), result_metadata, result_metadata_id, is_lwt.
+    * SET_KEYSPACE: new_keyspace.
+    * SCHEMA_CHANGE: schema_change_event, a dict.
     """
 
     opcode = opcodes.RESULT
@@ -74,14 +79,13 @@ class ResultMessage(MessageType):
     continuous_paging_seq: int | None = None
     continuous_paging_last: bool | None = None
 
-    # Of ROWS: the body with the rows from _offset on, and what became of them.
+    # For ROWS: the body, whose rows begin at _offset.
     _body: bytes = b""
     _offset: int = 0
-    _page: tuple[str | None, Any] | None = (
-        None  # the method of the plan, None for an error, and what it gave
-    )
-    # Who decodes a page holds it. A message that came from the wire has its own; one lock serves
-    # those that somebody made by hand.
+    # (method of the plan, or None for an error; the rows or the error), once it is decoded.
+    _page: tuple[str | None, Any] | None = None
+    # Held while a page is decoded, so that two threads never decode it at once. A message from the
+    # wire has its own lock; messages made by hand share this one.
     _guard = Lock()
 
     def __init__(self, kind: int) -> None:
@@ -89,17 +93,17 @@ class ResultMessage(MessageType):
 
     @property
     def column_names(self) -> list[str] | None:
-        """The names of a ROWS result's columns, None for another kind."""
+        """The names of a ROWS result's columns; None for another kind."""
         return list(self.metadata.names) if self.kind == RESULT_KIND_ROWS else None
 
     @property
     def column_types(self) -> list[Any] | None:
-        """The `cassandra.cqltypes` classes of a ROWS result's columns, None for another kind."""
+        """The `cassandra.cqltypes` classes of a ROWS result's columns; None for another kind."""
         return self.metadata.types if self.kind == RESULT_KIND_ROWS else None
 
     @property
     def column_metadata(self) -> list[ColumnMetadata] | None:
-        """Columns of a ROWS result; the result's columns of a PREPARED one."""
+        """The columns of a ROWS result, or the result's columns of a PREPARED one."""
         if self.kind == RESULT_KIND_PREPARED:
             return list(self.result_metadata.columns)
         return list(self.metadata.columns) if self.kind == RESULT_KIND_ROWS else None
@@ -110,8 +114,9 @@ class ResultMessage(MessageType):
 
     @property
     def parsed_rows(self) -> list[tuple[Any, ...]] | None:
-        """The page as tuples, decoded at the first access; None for another kind than ROWS. Raises
-        `DecodeError`, each time.
+        """The page as tuples, decoded at the first access; None for another kind than ROWS.
+
+        :raises DecodeError: at each access, if a value cannot be decoded.
         """
         if self.kind != RESULT_KIND_ROWS:
             return None
@@ -120,21 +125,23 @@ class ResultMessage(MessageType):
 
     @property
     def rows_body(self) -> tuple[bytes, int, int]:
-        """(body, offset of the first row, rows): the page as it came, for who decodes it in a way
-        of their own.
+        """(body, offset of the first row, number of rows): the page as it came.
+
+        It is for callers that decode it in their own way.
         """
         return self._body, self._offset, self.row_count
 
     def decode(self, row_factory: Callable[..., Any]) -> Any:
-        """The rows as `row_factory` makes them; [] for another kind than ROWS.
+        """Return the rows as `row_factory` makes them; [] for another kind than ROWS.
 
-        The four factories of `cassandra.query` take the shortest way from the bytes; another is
+        The four factories of `cassandra.query` make rows straight from the bytes. Another one is
         called as ``row_factory(column_names, rows)`` with a list of tuples.
         """
         if self.kind != RESULT_KIND_ROWS:
             return []
         method = getattr(row_factory, "row_plan_method", None)
-        # functools.wraps copies attributes on to the wrapper, which is another function.
+        # functools.wraps copies attributes to wrappers, which are other functions: their own code
+        # must run.
         if method is not None and method[1] is row_factory:
             return self._decoded(method[0])
         typed = getattr(row_factory, "rows_of", None)
@@ -142,12 +149,13 @@ class ResultMessage(MessageType):
             return typed(self.metadata, self._decoded("tuples"))
         return row_factory(self.column_names, self._decoded("tuples"))
 
-    def columns(self, plan: Any) -> Any:
-        """The page as `plan`, a `ColumnPlan` of this metadata, makes columns of it; made anew at
-        each call, and not kept.
+    def columns(self, plan: ColumnPlan) -> ColumnArray:
+        """Return the page as columns; they are made anew at each call.
 
-        Raises the error of an earlier access to the rows, where there was one: rows and columns
-        refuse the same pages.
+        If an earlier access to the rows failed, this raises the same error: rows and columns refuse
+        the same pages.
+
+        :param plan: a `ColumnPlan` of this metadata.
         """
         page = self._page
         if page is not None and page[0] is None:
@@ -155,9 +163,7 @@ class ResultMessage(MessageType):
         return plan.read(self._body, self._offset, self.row_count)
 
     def _decoded(self, method: str) -> Any:
-        """The page through one method of the row plan: decoded once where the same is asked for
-        again.
-        """
+        """Return the page from one method of the row plan; asking for the same again is free."""
         guard = self._guard
         guard.acquire()  # `with` would cost twice as much, which one row feels
         try:
@@ -166,8 +172,8 @@ class ResultMessage(MessageType):
                 if page[0] == method:
                     return page[1]
                 if page[0] is None:
-                    # Without the frames of the access before: an error that is kept would hold on
-                    # to more of them each time.
+                    # Without the frames of earlier accesses: a kept error would collect more of
+                    # them each time.
                     raise page[1].with_traceback(None)
             plan = self.metadata._plan or self.metadata.row_plan
             rows = getattr(plan, method)(self._body, self._offset, self.row_count)
@@ -185,31 +191,29 @@ def _renew_lock() -> None:
     ResultMessage._guard = Lock()
 
 
-VOID_RESULT = ResultMessage(
-    RESULT_KIND_VOID
-)  # what each write is answered with; nobody writes to it
+# The answer to most writes. All of them share it, so nothing may be set on it.
+VOID_RESULT = ResultMessage(RESULT_KIND_VOID)
 
 
 def read_result(
     body: bytes,
     pos: int,
     version: int,
-    features: Any = None,
+    features: ProtocolFeatures | None = None,
     user_types: UserTypes | None = None,
     cached: ResultMetadata | None = None,
 ) -> ResultMessage:
-    """The RESULT at `pos` of `body`; `cached` is the metadata remembered for the prepared statement
-    that was executed.
+    """Return the RESULT at `pos` of `body`.
+
+    :param cached: the metadata kept for the prepared statement that was executed.
     """
     if cached is not None:
-        # The usual answer to a prepared statement: rows whose metadata is the one at hand, or left
-        # out.
+        # The usual answer to a prepared statement: rows with the known metadata, or without any.
         rows = cached.rows_at(body, pos, user_types)
         if rows:
             return rows_result(cached, body, rows)
-    message = _new(
-        ResultMessage
-    )  # without the call of __init__, which a message for each request would feel
+    # Made without calling __init__, which would cost each request.
+    message = _new(ResultMessage)
     if body == VOID_BODY and not pos:
         message.kind = RESULT_KIND_VOID
         return message
@@ -233,7 +237,7 @@ def read_result(
 
 
 def rows_result(metadata: ResultMetadata, body: bytes, pos: int) -> ResultMessage:
-    """A RESULT of rows with this metadata, whose row count stands at `pos` of `body`."""
+    """Return a RESULT of rows with this metadata, whose row count is at `pos` of `body`."""
     message = _new(ResultMessage)
     message.kind = RESULT_KIND_ROWS
     message.metadata = metadata
@@ -241,7 +245,7 @@ def rows_result(metadata: ResultMetadata, body: bytes, pos: int) -> ResultMessag
 
 
 def _at_rows(message: ResultMessage, body: bytes, pos: int) -> ResultMessage:
-    """`message` with <rows_count><rows_content> at `pos` of `body` (section 4.2.5.2)."""
+    """Return `message` with <rows_count><rows_content> at `pos` of `body` (section 4.2.5.2)."""
     (row_count,) = _one_int(body, pos)
     if row_count < 0:
         raise ProtocolError(f"a result of {row_count} rows")
@@ -258,7 +262,10 @@ def read_result_metadata(
     user_types: UserTypes | None,
     cached: ResultMetadata | None,
 ) -> ResultMetadata:
-    """<metadata> of section 4.2.5.2; sets paging_state and result_metadata_id of `message`."""
+    """Read <metadata> of section 4.2.5.2.
+
+    Sets `paging_state` and `result_metadata_id` of `message`.
+    """
     flags = cursor.int32()
     count = cursor.int32()
     if flags & ROWS_HAS_MORE_PAGES:
@@ -290,7 +297,8 @@ def _skipped_metadata(
         return NO_COLUMNS
     if len(cached) != count:
         raise ProtocolError(
-            f"a result of {count} columns came without metadata, but {len(cached)} columns are remembered for it "
+            f"a result of {count} columns came without metadata, "
+            f"but {len(cached)} columns are remembered for it "
             f"({', '.join(cached.names)})"
         )
     return cached.for_user_types(user_types)
@@ -300,11 +308,12 @@ def _read_prepared(
     message: ResultMessage,
     cursor: Cursor,
     version: int,
-    features: Any,
+    features: ProtocolFeatures | None,
     user_types: UserTypes | None,
 ) -> None:
-    """Section 4.2.5.4; partition key indexes came with version 4, metadata ids with 5 (or
-    ScyllaDB's extension).
+    """Read section 4.2.5.4.
+
+    Partition key indexes came with version 4, metadata ids with 5 (or ScyllaDB's extension).
     """
     message.query_id = cursor.short_bytes()
     metadata_id = None

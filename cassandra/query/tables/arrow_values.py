@@ -1,17 +1,17 @@
 """Arrow arrays of any nesting as values that codecs take.
 
-`arrow_values` goes down an Arrow array and its CQL type together, and makes the values of each
-level in one go, from whole child arrays. What Python's datetime classes cannot hold (nanoseconds,
-days and moments beyond the years 1 to 9999) never becomes one of them: it stays the number that
-goes over the wire. A value that does not suit the CQL type stays as it is: binding refuses it, and
-says where. Arrays are known by the names of their classes, so that pyarrow is not imported for it.
+`arrow_values` walks an Arrow array and its CQL type together, and makes the values of each level in
+one step from whole child arrays. Nanoseconds, and days and moments beyond the years 1 to 9999, do
+not fit Python's datetime classes: they stay the numbers of the wire. A value that does not suit the
+CQL type stays as it is: binding refuses it and names its place. Arrays are recognized by the names
+of their classes, so that pyarrow need not be imported.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cassandra.cqltypes.coerce import DATE_OFFSET
 from cassandra.cqltypes.containers import ListType, MapType, SetType, TupleType, VectorType
@@ -22,6 +22,7 @@ from cassandra.query.tables.types import (
     DURATION_PARTS,
     NANOS,
     Convert,
+    CqlType,
     bare,
     container_of,
     element_of,
@@ -33,17 +34,23 @@ from cassandra.query.tables.types import (
 )
 from cassandra.util.temporal import Duration
 
+if TYPE_CHECKING:
+    import pyarrow
+
 __all__ = ["arrow_values"]
 
+_Reader: TypeAlias = "Callable[[pyarrow.Array, CqlType], list[Any] | None]"
+
 _DAY_MILLIS = 86_400_000
-# The letters of `struct` for the layouts of plain numbers, and the arrays of Arrow that lie in
-# memory like them.
+# The letters of `struct` for the layouts of plain numbers, and the Arrow arrays with the same
+# memory.
 _NUMBERS = {"c": "b", "s": "h", "i": "i", "l": "q", "f": "f", "g": "d"}
 _NUMBER_ARRAYS = {
-    "Int8Array": "b", "Int16Array": "h", "Int32Array": "i", "Int64Array": "q", "FloatArray": "f", "DoubleArray": "d",
+    "Int8Array": "b", "Int16Array": "h", "Int32Array": "i", "Int64Array": "q", "FloatArray": "f",
+    "DoubleArray": "d",
 }  # fmt: skip
-# Lists of as many numbers are taken as slices of the memory: shorter ones are made sooner by
-# pyarrow.
+# Lists from this mean length on are taken as slices of the memory. pyarrow is faster for shorter
+# ones.
 _LONG = 8
 _LISTS = frozenset({"ListArray", "LargeListArray", "FixedSizeListArray"})
 _TEXTS = frozenset({"StringArray", "LargeStringArray", "StringViewArray"})
@@ -52,9 +59,10 @@ _BINARIES = frozenset(
 )
 
 
-def arrow_values(array: Any, cqltype: Any) -> list[Any]:
-    """The values of `array`, an array or a chunked array of pyarrow, for bind markers of `cqltype`;
-    None for nulls.
+def arrow_values(array: pyarrow.Array, cqltype: CqlType) -> list[Any]:
+    """Return the values of `array` for bind markers of `cqltype`; None for nulls.
+
+    :param array: an array or a chunked array of pyarrow.
     """
     cqltype = bare(cqltype)
     chunks = getattr(array, "chunks", None)
@@ -63,15 +71,16 @@ def arrow_values(array: Any, cqltype: Any) -> list[Any]:
     return [value for chunk in chunks for value in _values(chunk, cqltype)]
 
 
-def _values(array: Any, cqltype: Any) -> list[Any]:
+def _values(array: pyarrow.Array, cqltype: CqlType) -> list[Any]:
     array, found = _converted(array, bare(cqltype))
     values: list[Any] = array.to_pylist() if found is None else found
     return values
 
 
-def _converted(array: Any, cqltype: Any) -> tuple[Any, list[Any] | None]:
-    """(the array under dictionaries and extension types, its values for `cqltype`; None where what
-    pyarrow makes of it will do).
+def _converted(array: pyarrow.Array, cqltype: CqlType) -> tuple[pyarrow.Array, list[Any] | None]:
+    """Return the plain array, without dictionary and extension type, and its values for `cqltype`.
+
+    The values are None if the objects that pyarrow makes will do.
     """
     if hasattr(array, "dictionary_decode"):
         array = array.dictionary_decode()
@@ -86,11 +95,11 @@ def _mapped(values: Iterable[Any], convert: Convert) -> list[Any]:
     return [None if value is None else convert(value) for value in values]
 
 
-def _sliced(array: Any, items: Any, ends: Sequence[int]) -> list[Any]:
+def _sliced(array: pyarrow.Array, items: Any, ends: Sequence[int]) -> list[Any]:
     return with_nulls(array, [items[start:end] for start, end in itertools.pairwise(ends)])
 
 
-def _lists(array: Any, cqltype: Any) -> list[Any] | None:
+def _lists(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
     if type(array).__name__ not in _LISTS:
         return None
     first, ends = bounds(array)
@@ -106,8 +115,8 @@ def _lists(array: Any, cqltype: Any) -> list[Any] | None:
     return _sliced(array, inner.to_pylist() if items is None else items, ends)
 
 
-def _memory(array: Any, cqltype: Any) -> memoryview | None:
-    """The memory of plain numbers, which codecs read as it is; None for all else."""
+def _memory(array: pyarrow.Array, cqltype: CqlType) -> memoryview | None:
+    """Return the memory of plain numbers, which codecs read directly; None for anything else."""
     code = _NUMBER_ARRAYS.get(type(array).__name__)
     if code is None or array.null_count or not len(array):
         return None
@@ -116,15 +125,16 @@ def _memory(array: Any, cqltype: Any) -> memoryview | None:
         return None
     width = layout.width
     data = memoryview(array.buffers()[1])
-    return data[array.offset * width : (array.offset + len(array)) * width].cast("B").cast(code)  # type: ignore[call-overload, no-any-return]
+    start = array.offset * width
+    part = data[start : start + len(array) * width]
+    return part.cast("B").cast(code)  # type: ignore[call-overload, no-any-return]
 
 
-def _maps(array: Any, cqltype: Any) -> list[Any] | None:
+def _maps(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
     if type(array).__name__ == "MapArray":
         keys, items = array.keys, array.items
-    elif (
-        type(array).__name__ in _LISTS and array.type.value_type.num_fields == 2
-    ):  # from those that have no maps
+    elif type(array).__name__ in _LISTS and array.type.value_type.num_fields == 2:
+        # Libraries without maps write them as lists of pairs.
         keys, items = (array.values.field(index) for index in range(2))
     else:
         return None
@@ -138,7 +148,7 @@ def _maps(array: Any, cqltype: Any) -> list[Any] | None:
     return _mapped(_sliced(array, list(pairs), ends), map_maker(key))
 
 
-def _tuples(array: Any, cqltype: Any) -> list[Any] | None:
+def _tuples(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
     kinds = cqltype.subtypes
     if type(array).__name__ != "StructArray" or array.type.num_fields > len(kinds):
         return None
@@ -146,7 +156,7 @@ def _tuples(array: Any, cqltype: Any) -> list[Any] | None:
     return with_nulls(array, list(zip(*fields, strict=True)))
 
 
-def _user_types(array: Any, cqltype: Any) -> list[Any] | None:
+def _user_types(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
     if type(array).__name__ != "StructArray":
         return None
     names = [field.name for field in array.type]
@@ -160,7 +170,7 @@ def _user_types(array: Any, cqltype: Any) -> list[Any] | None:
     return with_nulls(array, list(zip(*fields, strict=True)))
 
 
-_ARROW_CONTAINERS: dict[Any, Callable[[Any, Any], list[Any] | None]] = {
+_ARROW_CONTAINERS: dict[CqlType, _Reader] = {
     ListType: _lists,
     SetType: _lists,
     VectorType: _lists,
@@ -170,8 +180,8 @@ _ARROW_CONTAINERS: dict[Any, Callable[[Any, Any], list[Any] | None]] = {
 }
 
 
-def _dates(array: Any, cqltype: Any) -> list[Any] | None:
-    """Days as the unsigned numbers that go over the wire."""
+def _dates(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
+    """Return days as the unsigned numbers of the wire."""
     name = type(array).__name__
     if name == "Date32Array":
         return _mapped(array.cast("int32").to_pylist(), lambda day: day + DATE_OFFSET)
@@ -181,20 +191,20 @@ def _dates(array: Any, cqltype: Any) -> list[Any] | None:
     return None
 
 
-def _times(array: Any, cqltype: Any) -> list[Any] | None:
+def _times(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
     if type(array).__name__ not in ("Time64Array", "Time32Array", "DurationArray"):
         return None
     return _nanos(array)
 
 
-def _nanos(array: Any) -> list[Any]:
+def _nanos(array: pyarrow.Array) -> list[Any]:
     numbers = array.cast("int32" if type(array).__name__ == "Time32Array" else "int64").to_pylist()
     each = NANOS[array.type.unit]
     return numbers if each == 1 else _mapped(numbers, lambda value: value * each)
 
 
-def _timestamps(array: Any, cqltype: Any) -> list[Any] | None:
-    """Milliseconds, rounded down."""
+def _timestamps(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
+    """Return milliseconds, rounded down."""
     name = type(array).__name__
     if name == "Date32Array":
         return _mapped(array.cast("int32").to_pylist(), lambda day: day * _DAY_MILLIS)
@@ -210,7 +220,7 @@ def _timestamps(array: Any, cqltype: Any) -> list[Any] | None:
     return _mapped(numbers, lambda value: value // each)
 
 
-def _durations(array: Any, cqltype: Any) -> list[Any] | None:
+def _durations(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
     name = type(array).__name__
     if name == "MonthDayNanoIntervalArray":
         return _mapped(array.to_pylist(), lambda value: Duration(*value))
@@ -222,12 +232,12 @@ def _durations(array: Any, cqltype: Any) -> list[Any] | None:
     return None
 
 
-def _varints(array: Any, cqltype: Any) -> list[Any] | None:
+def _varints(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
     name = type(array).__name__
     return _mapped(array.to_pylist(), whole_number) if name in _TEXTS else _whole(array, cqltype)
 
 
-def _whole(array: Any, cqltype: Any) -> list[Any] | None:
+def _whole(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
     return (
         _mapped(array.to_pylist(), whole_number)
         if type(array).__name__.startswith("Decimal")
@@ -235,11 +245,11 @@ def _whole(array: Any, cqltype: Any) -> list[Any] | None:
     )
 
 
-def _uuids(array: Any, cqltype: Any) -> list[Any] | None:
+def _uuids(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
     return _mapped(array.to_pylist(), uuid_of) if type(array).__name__ in _BINARIES else None
 
 
-def _opaque(array: Any, cqltype: Any) -> list[Any] | None:
+def _opaque(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
     return (
         _mapped(array.to_pylist(), reader_of(cqltype))
         if type(array).__name__ in _BINARIES
@@ -247,7 +257,7 @@ def _opaque(array: Any, cqltype: Any) -> list[Any] | None:
     )
 
 
-_ARROW_SCALARS: dict[str, Callable[[Any, Any], list[Any] | None]] = {
+_ARROW_SCALARS: dict[str, _Reader] = {
     "date": _dates,
     "time": _times,
     "timestamp": _timestamps,

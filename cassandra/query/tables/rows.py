@@ -1,50 +1,53 @@
-"""Tables as rows to bind: NumPy arrays, pandas and Arrow tables, and all that speak Arrow's C
-interface.
+"""Tables as rows to bind: NumPy arrays, pandas and Arrow tables, and other Arrow data.
 
-The columns of a table are found by the names of the bind markers. Each becomes a list of Python
-values, in which what is missing (Arrow's nulls; NaT, NA and None of pandas) is None, which is bound
-as null. NaN is a value of a float or double, and is missing for any other CQL type.
+The columns of a table are found by the names of the bind markers. Each column becomes a list of
+Python values. Missing values (Arrow's nulls; NaT, NA and None of pandas) become None, which is
+bound as null. NaN is a value for float and double, and missing for every other CQL type.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 from cassandra.errors import DependencyException
 
+if TYPE_CHECKING:
+    from cassandra.query.tables.shapes import Array, Column, Frame
+
 __all__ = ["counted", "rows_of"]
 
-Columns = Sequence[Any]
+Columns: TypeAlias = "Sequence[Column]"
 
 
-def is_array(rows: Any) -> bool:
-    """Whether it is a NumPy array."""
+def is_array(rows: object) -> TypeGuard[Array]:
+    """Return True if `rows` is a NumPy array."""
     return hasattr(rows, "dtype") and hasattr(rows, "ndim") and hasattr(rows, "tolist")
 
 
-def is_frame(rows: Any) -> bool:
-    """Whether it is a pandas DataFrame."""
+def is_frame(rows: object) -> TypeGuard[Frame]:
+    """Return True if `rows` is a pandas DataFrame."""
     return hasattr(rows, "iloc") and hasattr(rows, "columns")
 
 
-def is_arrow(rows: Any) -> bool:
-    """Whether it gives itself as Arrow data."""
+def is_arrow(rows: object) -> bool:
+    """Return True if `rows` offers its data through Arrow's C interface."""
     return hasattr(rows, "__arrow_c_stream__") or hasattr(rows, "__arrow_c_array__")
 
 
-def counted(rows: Any) -> tuple[Any, int]:
-    """`rows` as they are now, and how many there are; TypeError for what is not rows. Programs may
-    go on with what they gave.
+def counted(rows: object) -> tuple[object, int]:
+    """Return a snapshot of `rows`, and the number of rows.
+
+    The program may go on to change its own object. Raises TypeError if `rows` are not rows.
     """
     if isinstance(rows, (str, bytes, bytearray, Mapping)):
         raise TypeError(
             f"rows are a table or an iterable of rows, not {type(rows).__name__}: {rows!r}"
         )
     if not is_array(rows) and not is_frame(rows) and is_arrow(rows):
-        rows = arrow_table(rows)
-        return rows, rows.num_rows
+        table = arrow_table(rows)
+        return table, table.num_rows
     if is_array(rows) or is_frame(rows):
         return rows.copy(), len(rows)
     if not isinstance(rows, Iterable):
@@ -55,23 +58,24 @@ def counted(rows: Any) -> tuple[Any, int]:
     return found, len(found)
 
 
-def snapshot(row: Any) -> Any:
-    """`row` as it is now, where it is a list or a mapping that a program may go on with."""
+def snapshot(row: object) -> object:
+    """Return a copy of `row` if it is a list or a mapping, which the program may still change."""
     if type(row) is list:
         return tuple(row)
     return dict(row) if isinstance(row, Mapping) else row
 
 
-def rows_of(rows: Any, columns: Columns) -> Iterable[Any]:
-    """`rows` as an iterable of rows for the bind markers `columns`: tables by their columns,
-    everything else as it is.
+def rows_of(rows: object, columns: Columns) -> Iterable[Any]:
+    """Return `rows` as an iterable of rows for the bind markers `columns`.
 
-    Raises ValueError where a table lacks the column of a marker or has one that no marker has,
-    TypeError for what is not rows.
+    Tables are read by their columns; everything else is returned as it is.
+
+    :raises ValueError: if a table lacks the column of a marker, or has one without a marker.
+    :raises TypeError: if `rows` are not rows.
     """
     kind = type(rows)
     if kind is list or kind is tuple:
-        return rows  # type: ignore[no-any-return]
+        return rows  # type: ignore[return-value]  # the usual case, before any other look
     if isinstance(rows, (str, bytes, bytearray, Mapping)):
         raise TypeError(f"rows are a table or an iterable of rows, not {kind.__name__}: {rows!r}")
     if is_array(rows):
@@ -93,9 +97,7 @@ def rows_of(rows: Any, columns: Columns) -> Iterable[Any]:
 
 
 def values_module() -> ModuleType:
-    """`cassandra.query.tables.values`, imported when the first table is bound: most programs never
-    do that.
-    """
+    """Import `cassandra.query.tables.values` at the first table; most programs bind none."""
     from cassandra.query.tables import values as table_values
 
     return table_values
@@ -108,7 +110,8 @@ def _zipped(
     missing = [name for name in wanted if name not in names]
     if missing:
         raise ValueError(
-            f"the table has no column {', '.join(map(repr, missing))}; it has {', '.join(map(str, names))}"
+            f"the table has no column {', '.join(map(repr, missing))}; "
+            f"it has {', '.join(map(str, names))}"
         )
     extra = [name for name in names if name not in wanted]
     if extra:
@@ -126,7 +129,7 @@ def _zipped(
 # -- NumPy -----------------------------------------------------------------------------------------
 
 
-def _array_rows(array: Any, columns: Columns) -> Iterable[Any]:
+def _array_rows(array: Array, columns: Columns) -> Iterable[Any]:
     array_values = values_module().array_values
     names = array.dtype.names
     if names is not None:
@@ -135,7 +138,8 @@ def _array_rows(array: Any, columns: Columns) -> Iterable[Any]:
         return _zipped(columns, names, lambda name, kind: array_values(array[name], kind))
     if array.ndim != 2:
         raise ValueError(
-            f"an array of rows is structured, with one dimension, or has two; this one has {array.ndim} and the type {array.dtype}"
+            "an array of rows is structured, with one dimension, or has two; "
+            f"this one has {array.ndim} and the type {array.dtype}"
         )
     if array.shape[1] != len(columns):
         raise ValueError(f"an array of {array.shape[1]} columns for {len(columns)} bind markers")
@@ -150,8 +154,11 @@ def _array_rows(array: Any, columns: Columns) -> Iterable[Any]:
 # -- Arrow -----------------------------------------------------------------------------------------
 
 
-def arrow_table(rows: Any) -> Any:
-    """`rows` as a table or record batch of pyarrow; DependencyException where that is missing."""
+def arrow_table(rows: object) -> Any:
+    """Return `rows` as a table or record batch of pyarrow.
+
+    :raises DependencyException: if pyarrow is not installed.
+    """
     try:
         import pyarrow
     except ImportError as error:

@@ -1,11 +1,11 @@
-"""What a CQL type wants of a table's values, whatever library the table is of."""
+"""Facts about CQL types that the columns of a table need, for any table library."""
 
 from __future__ import annotations
 
 import decimal
 import uuid
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cassandra.cqltypes import coerce
 from cassandra.cqltypes.codecs.base import begin_page
@@ -22,12 +22,16 @@ from cassandra.cqltypes.udt import UserType
 from cassandra.errors import DecodeError
 from cassandra.protocol.columnar.layouts import layout_of
 
+if TYPE_CHECKING:
+    from cassandra.cqltypes.base import CassandraType
+
 __all__ = [
-    "DURATION_PARTS", "NANOS", "Convert", "Pairs", "bare", "container_of", "element_of", "kind_of", "map_maker", "reader_of", "uuid_of",
-    "whole_number",
+    "DURATION_PARTS", "NANOS", "Convert", "CqlType", "Pairs", "bare", "container_of", "element_of",
+    "kind_of", "map_maker", "reader_of", "uuid_of", "whole_number",
 ]  # fmt: skip
 
 Convert = Callable[[Any], Any]
+CqlType: TypeAlias = "type[CassandraType]"
 
 NANOS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1000, "ns": 1}
 _MOST_DIGITS = 1000
@@ -35,27 +39,31 @@ DURATION_PARTS = ("months", "days", "nanoseconds")
 
 
 class Pairs(list[tuple[Any, Any]]):
-    """A map as its pairs, for keys that a dict cannot hold, or takes for equal where CQL does not
-    (0.0 and -0.0).
+    """A map as a list of pairs, for keys that a dict cannot hold.
+
+    A dict also takes keys for equal that CQL tells apart: 0.0 and -0.0.
     """
 
     __slots__ = ()
 
     def items(self) -> list[tuple[Any, Any]]:
-        """The pairs, as of a mapping."""
+        """Return the pairs, as a mapping does."""
         return self
 
 
-def bare(cqltype: Any) -> Any:
-    """`cqltype` without frozen and reversed."""
-    while issubclass(cqltype, _Wrapper):
-        cqltype = cqltype.subtypes[0]
-    return cqltype
+def bare(cqltype: CqlType) -> CqlType:
+    """Return `cqltype` without frozen and reversed."""
+    found = cqltype
+    while issubclass(found, _Wrapper):
+        found = found.subtypes[0]
+    return found
 
 
-def kind_of(cqltype: Any) -> str:
-    """How values of `cqltype`, which is bare, lie in a column (see
-    `cassandra.protocol.columnar.layouts`); "opaque" for bytes that a codec reads.
+def kind_of(cqltype: CqlType) -> str:
+    """Return the kind of layout that a column of `cqltype` has; `cqltype` must be bare.
+
+    The kinds are those of `cassandra.protocol.columnar.layouts`, or "opaque" for bytes that a codec
+    reads.
     """
     layout = layout_of(cqltype)
     if layout.kind == "blob" and cqltype.codec().cql_name != "blob":
@@ -65,8 +73,8 @@ def kind_of(cqltype: Any) -> str:
     return "timestamp" if layout.format.startswith("ts") else layout.kind
 
 
-def container_of(cqltype: Any) -> Any:
-    """Which of the containers `cqltype` is, or None."""
+def container_of(cqltype: CqlType) -> CqlType | None:
+    """Return the container class that `cqltype` derives from, or None if it is not a container."""
     if cqltype._overridden():
         return None
     return next((base for base in _CONTAINERS if issubclass(cqltype, base)), None)
@@ -75,23 +83,24 @@ def container_of(cqltype: Any) -> Any:
 _CONTAINERS = (ListType, SetType, VectorType, MapType, UserType, TupleType)
 
 
-def map_maker(key: Any) -> Callable[[Iterable[Any]], Any]:
-    """What makes a map with keys of the type `key` of pairs."""
+def map_maker(key: CqlType) -> Callable[[Iterable[Any]], Any]:
+    """Return a function that makes a map from pairs whose keys have the type `key`."""
     key = bare(key)
     is_plain = container_of(key) is None and key.codec().cql_name not in ("float", "double")
     return dict if is_plain else Pairs
 
 
-def element_of(cqltype: Any) -> Any:
-    """The element type of a list, set or vector."""
-    return cqltype.subtype if issubclass(cqltype, VectorType) else cqltype.subtypes[0]
+def element_of(cqltype: CqlType) -> CqlType:
+    """Return the element type of a list, set or vector."""
+    found: CqlType = cqltype.subtype if issubclass(cqltype, VectorType) else cqltype.subtypes[0]
+    return found
 
 
-def whole_number(value: Any) -> Any:
-    """The int that a text spells or a decimal is; `value` itself where there is none."""
+def whole_number(value: object) -> object:
+    """Return the int that a text or decimal stands for; `value` itself if it is not an integer."""
     try:
-        number = decimal.Decimal(value)
-        # An exponent of a billion is a short text, and an int of a billion digits.
+        number = decimal.Decimal(value)  # type: ignore[arg-type]
+        # A short text may have an exponent of a billion: as an int it would fill the memory.
         is_near = number.is_finite() and number.adjusted() <= max(
             _MOST_DIGITS, len(value) if isinstance(value, str) else 0
         )
@@ -101,18 +110,20 @@ def whole_number(value: Any) -> Any:
     return coerce.decimal_parts(number.quantize(1, context=WIDE_CONTEXT))[0] if exact else value
 
 
-def uuid_of(value: Any) -> Any:
-    """The UUID of 16 bytes; `value` itself where it is none."""
+def uuid_of(value: object) -> object:
+    """Return the UUID of 16 bytes; `value` itself if it is anything else."""
     return uuid.UUID(bytes=value) if isinstance(value, bytes) and len(value) == 16 else value
 
 
-def reader_of(cqltype: Any) -> Convert:
-    """What reads the bytes of a type whose columns are bytes; those that are no value of it stay as
-    they are.
+def reader_of(cqltype: CqlType) -> Convert:
+    """Return a function that decodes the bytes of a value of `cqltype`.
+
+    Bytes that are not a valid value of the type stay as they are: binding refuses them with a
+    place.
     """
     codec = cqltype.codec()
 
-    def read(value: Any) -> Any:
+    def read(value: object) -> object:
         if not isinstance(value, bytes):
             return value
         begin_page()

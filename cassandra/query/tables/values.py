@@ -1,10 +1,9 @@
-"""Values of tables as what codecs take: NumPy arrays, the columns of pandas and the Python objects
-in their cells.
+"""Values of tables in the form that codecs take: NumPy arrays, columns and cells of pandas.
 
-What is missing (NaT, NA and None of pandas, NaN for any type but float and double) is None. Cells
-are what pyarrow, or a result's ``to_pandas``, makes of nested values: arrays for lists, lists of
-pairs for maps, dicts for tuples and user-defined types. A value that does not suit the CQL type
-stays as it is: binding refuses it, and says where.
+Missing values are None: NaT, NA and None of pandas, and NaN for any type but float and double.
+Cells have the forms that pyarrow, or a result's ``to_pandas``, gives nested values: arrays for
+lists, lists of pairs for maps, dicts for tuples and user-defined types. A value that does not suit
+the CQL type stays as it is: binding refuses it and names its place.
 """
 
 from __future__ import annotations
@@ -13,16 +12,18 @@ import datetime
 import decimal
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cassandra.cqltypes.coerce import DATE_OFFSET
 from cassandra.cqltypes.containers import ListType, MapType, SetType, TupleType, VectorType
 from cassandra.cqltypes.udt import UserType
 from cassandra.query.tables import arrow_values as arrow
+from cassandra.query.tables.shapes import Array, Series
 from cassandra.query.tables.types import (
     DURATION_PARTS,
     NANOS,
     Convert,
+    CqlType,
     bare,
     container_of,
     element_of,
@@ -34,6 +35,9 @@ from cassandra.query.tables.types import (
 )
 from cassandra.util.temporal import Duration
 
+if TYPE_CHECKING:
+    import pyarrow
+
 __all__ = ["array_values", "arrow_values", "series_values"]
 
 _FLOATS = frozenset({"float", "double"})
@@ -42,8 +46,9 @@ _NAT = -(1 << 63)
 
 
 def without_nan(values: Iterable[Any], name: str) -> list[Any]:
-    """Floats for a column of the type `name`, which is another: NaN stands for null there, and a
-    whole number for an integer.
+    """Return floats for a column of another type, whose name is `name`.
+
+    NaN becomes None, and for an integer type a whole number becomes an int.
     """
     whole = name in _WHOLE
     return [
@@ -57,18 +62,19 @@ def without_nan(values: Iterable[Any], name: str) -> list[Any]:
 # -- arrays of NumPy and columns of pandas ---------------------------------------------------------
 
 
-def array_values(array: Any, cqltype: Any) -> list[Any]:
-    """The values of a NumPy array of whatever dimension for bind markers of `cqltype`: what it has
-    of further dimensions is an array.
+def array_values(array: Array, cqltype: CqlType) -> list[Any]:
+    """Return the values of a NumPy array for bind markers of `cqltype`.
+
+    If the array has more than one dimension, each value is an array.
     """
     if array.ndim > 1:
-        # Of arrays, which collections and vectors take; of a masked array also masked ones, which
-        # say by themselves what is null.
+        # Collections and vectors take arrays. The parts of a masked array are masked too, so they
+        # know their nulls.
         return list(array)
     cqltype = bare(cqltype)
     name = cqltype.codec().cql_name
     letter = array.dtype.kind
-    # As numbers: moments and days that Python's datetime cannot hold are values too.
+    # Read as numbers, because CQL has moments and days that Python's datetime cannot hold.
     if letter == "M" and name == "date":
         return _numbers(array, "datetime64[D]", lambda day: day + DATE_OFFSET)
     if letter == "M" and name == "timestamp":
@@ -83,7 +89,7 @@ def array_values(array: Any, cqltype: Any) -> list[Any]:
     return values if letter != "f" or name in _FLOATS else without_nan(values, name)
 
 
-def _numbers(array: Any, unit: str, convert: Convert | None) -> list[Any]:
+def _numbers(array: Array, unit: str, convert: Convert | None) -> list[Any]:
     # Those of a masked array are None already.
     numbers = array.astype(unit).astype("int64").tolist()
     if convert is None:
@@ -91,8 +97,8 @@ def _numbers(array: Any, unit: str, convert: Convert | None) -> list[Any]:
     return [None if number is None or number == _NAT else convert(number) for number in numbers]
 
 
-def arrow_values(array: Any, cqltype: Any) -> list[Any]:
-    """The values of an array or a chunked array of pyarrow for bind markers of `cqltype`."""
+def arrow_values(array: pyarrow.Array, cqltype: CqlType) -> list[Any]:
+    """Return the values of a plain or chunked array of pyarrow for bind markers of `cqltype`."""
     values = arrow.arrow_values(array, cqltype)
     name = bare(cqltype).codec().cql_name
     return (
@@ -102,14 +108,14 @@ def arrow_values(array: Any, cqltype: Any) -> list[Any]:
     )
 
 
-def series_values(series: Any, cqltype: Any) -> list[Any]:
-    """The values of a column of pandas for bind markers of `cqltype`."""
+def series_values(series: Series, cqltype: CqlType) -> list[Any]:
+    """Return the values of a column of pandas for bind markers of `cqltype`."""
     cqltype = bare(cqltype)
     if hasattr(series.dtype, "pyarrow_dtype"):
         return arrow_values(series.array.__arrow_array__(), cqltype)
     if series.dtype.kind in "mM":
         if getattr(series.dtype, "tz", None) is not None:
-            # Days are those of the zone's own clock, moments are in UTC.
+            # A day is that of the zone's own clock, but a moment is counted in UTC.
             is_day = cqltype.codec().cql_name == "date"
             series = series.dt.tz_localize(None) if is_day else series.dt.tz_convert(None)
         return array_values(series.to_numpy(), cqltype)
@@ -133,8 +139,8 @@ def _without_nan_of(values: list[Any], name: str) -> list[Any]:
     return values if name in _FLOATS else without_nan(values, name)
 
 
-def object_values(values: list[Any], cqltype: Any) -> list[Any]:
-    """The Python objects `values` for bind markers of `cqltype`."""
+def object_values(values: list[Any], cqltype: CqlType) -> list[Any]:
+    """Return the Python objects `values` in the form for bind markers of `cqltype`."""
     convert = cell_reader(cqltype)
     name = cqltype.codec().cql_name
     if convert is not None:
@@ -145,9 +151,10 @@ def object_values(values: list[Any], cqltype: Any) -> list[Any]:
 # -- cells -----------------------------------------------------------------------------------------
 
 
-def cell_reader(cqltype: Any) -> Convert | None:
-    """What makes values for `cqltype` of the objects in cells; None where they are such values
-    already.
+def cell_reader(cqltype: CqlType) -> Convert | None:
+    """Return a function that makes values for `cqltype` from the objects in cells.
+
+    None if the objects are such values already.
     """
     cqltype = bare(cqltype)
     base = container_of(cqltype)
@@ -159,20 +166,20 @@ def cell_reader(cqltype: Any) -> Convert | None:
 
 
 def _or_none(convert: Convert | None) -> Convert:
-    """`convert` for items that may be missing."""
+    """Return `convert` for items that may be missing."""
     if convert is None:
         return lambda value: value
     return lambda value: None if value is None else convert(value)
 
 
-def _list_cells(cqltype: Any) -> Convert:
+def _list_cells(cqltype: CqlType) -> Convert:
     element = element_of(cqltype)
     each = cell_reader(element)
-    # Arrays of these kinds are looked into; all others, of floats for floats too, codecs take as
-    # they are.
+    # Only arrays of these kinds are read value by value. Codecs take all others as they are, in
+    # one step, and floats for floats too.
     kinds = "mMO" if bare(element).codec().cql_name in _FLOATS else "mMOf"
 
-    def read(cell: Any) -> Any:
+    def read(cell: Any) -> object:
         letter = getattr(getattr(cell, "dtype", None), "kind", "")
         if letter and letter in kinds:
             return array_values(cell, element)
@@ -183,11 +190,11 @@ def _list_cells(cqltype: Any) -> Convert:
     return read
 
 
-def _map_cells(cqltype: Any) -> Convert:
+def _map_cells(cqltype: CqlType) -> Convert:
     key, item = (_or_none(cell_reader(subtype)) for subtype in cqltype.subtypes)
     made = map_maker(cqltype.subtypes[0])
 
-    def read(cell: Any) -> Any:
+    def read(cell: object) -> object:
         found: Any = cell
         if hasattr(cell, "items"):
             found = cell.items()
@@ -200,10 +207,10 @@ def _map_cells(cqltype: Any) -> Convert:
     return read
 
 
-def _tuple_cells(cqltype: Any) -> Convert:
+def _tuple_cells(cqltype: CqlType) -> Convert:
     each = [_or_none(cell_reader(subtype)) for subtype in cqltype.subtypes]
 
-    def read(cell: Any) -> Any:
+    def read(cell: object) -> object:
         items = tuple(cell.values()) if isinstance(cell, Mapping) else cell
         if not isinstance(items, (tuple, list)) or len(items) > len(each):
             return cell
@@ -212,14 +219,14 @@ def _tuple_cells(cqltype: Any) -> Convert:
     return read
 
 
-def _udt_cells(cqltype: Any) -> Convert:
+def _udt_cells(cqltype: CqlType) -> Convert:
     each = {
         name: _or_none(cell_reader(subtype))
         for name, subtype in zip(cqltype.fieldnames, cqltype.subtypes, strict=True)
     }
     by_position = _tuple_cells(cqltype)
 
-    def read(cell: Any) -> Any:
+    def read(cell: object) -> object:
         if not isinstance(cell, Mapping):
             return by_position(cell) if type(cell) in (tuple, list) else cell
         return {name: each[name](value) if name in each else value for name, value in cell.items()}
@@ -227,7 +234,7 @@ def _udt_cells(cqltype: Any) -> Convert:
     return read
 
 
-_CELLS: dict[Any, Callable[[Any], Convert]] = {
+_CELLS: dict[CqlType, Callable[[Any], Convert]] = {
     ListType: _list_cells,
     SetType: _list_cells,
     VectorType: _list_cells,
@@ -237,8 +244,8 @@ _CELLS: dict[Any, Callable[[Any], Convert]] = {
 }
 
 
-def nanoseconds_of(value: Any) -> Any:
-    """The nanoseconds of a timedelta, also one of pandas; `value` itself where it is none."""
+def nanoseconds_of(value: object) -> Any:
+    """Return the nanoseconds of a timedelta, also one of pandas; other values as they are."""
     if not isinstance(value, datetime.timedelta):
         return value
     nanos = (value.days * 86_400 + value.seconds) * NANOS["s"] + value.microseconds * NANOS["us"]
@@ -246,8 +253,9 @@ def nanoseconds_of(value: Any) -> Any:
 
 
 def moment_of(value: Any) -> Any:
-    """The milliseconds of a Timestamp of pandas, which has more years than `datetime`; `value`
-    itself where it is none.
+    """Return the milliseconds of a pandas Timestamp; other values as they are.
+
+    A Timestamp has more years than `datetime`, so it must not become one.
     """
     if not hasattr(value, "asm8"):
         return value
@@ -256,8 +264,9 @@ def moment_of(value: Any) -> Any:
 
 
 def day_of(value: Any) -> Any:
-    """The day of a Timestamp of pandas, by the clock of its zone, as it goes over the wire; `value`
-    itself where it is none.
+    """Return the day of a pandas Timestamp in the form of the wire; other values as they are.
+
+    The day is that of the clock in the Timestamp's zone.
     """
     if not hasattr(value, "asm8"):
         return value
@@ -267,9 +276,11 @@ def day_of(value: Any) -> Any:
     return day + DATE_OFFSET
 
 
-def duration_of(value: Any) -> Any:
-    """The Duration of an offset of pandas, an interval of pyarrow, a mapping of its parts or a
-    timedelta; `value` itself where it is none.
+def duration_of(value: Any) -> object:
+    """Return a Duration; a value that does not stand for one is returned as it is.
+
+    It is made of an offset of pandas, an interval of pyarrow, a mapping of its parts or a
+    timedelta.
     """
     if isinstance(value, datetime.timedelta):
         return Duration(0, 0, nanoseconds_of(value))
@@ -281,11 +292,11 @@ def duration_of(value: Any) -> Any:
     return Duration(*[parts.get(part, 0) for part in DURATION_PARTS])
 
 
-def _decimal_to_whole(value: Any) -> Any:
+def _decimal_to_whole(value: object) -> object:
     return whole_number(value) if isinstance(value, decimal.Decimal) else value
 
 
-def _varint_of(value: Any) -> Any:
+def _varint_of(value: object) -> object:
     return whole_number(value) if isinstance(value, (str, decimal.Decimal)) else value
 
 

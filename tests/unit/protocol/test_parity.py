@@ -25,7 +25,7 @@ from cassandra.sentinels import UNSET_VALUE
 from tests.conftest import Twins
 from tests.unit.protocol.wire import columns, envelope, int32, value
 
-NAMES = ["bind", "bodies", "frame", "rows", "segment"]
+NAMES = ["bind", "bodies", "frame", "rows"]
 
 
 def public(module: ModuleType) -> dict[str, Any]:

@@ -1,17 +1,25 @@
-"""Segments: native_protocol_v5.spec, sections 2.1 and 2.2."""
+"""Segments: native_protocol_v5.spec, sections 2.1 and 2.2.
+
+The compiled modules have no segments of their own to call: what frames write and read is compared
+with segments by the book, on both implementations.
+"""
 
 from __future__ import annotations
 
+import random
 import zlib
 from io import BytesIO
+from typing import Any
 
 import pytest
 from lz4 import block
 
 from cassandra import segment as public
 from cassandra.errors import CrcException, ProtocolError
+from cassandra.protocol import segment
 from cassandra.protocol.compression import compression
 from tests.conftest import Twins
+from tests.unit.protocol.wire import envelope
 
 
 def crc24_by_the_book(data: bytes) -> int:
@@ -48,25 +56,25 @@ def lz4_by_hand(stored: bytes, plain_size: int, self_contained: bool) -> bytes:
     ("value", "length"),
     [(0, 3), (1, 3), (0x1FFFF, 3), (0x20000, 3), (0x7FFFFFFFF, 5), (0x123456789, 5)],
 )
-def test_crc24(twins: Twins, value: int, length: int) -> None:
-    assert twins.segment.crc24(value, length) == crc24_by_the_book(value.to_bytes(length, "little"))
+def test_crc24(value: int, length: int) -> None:
+    assert segment.crc24(value, length) == crc24_by_the_book(value.to_bytes(length, "little"))
 
 
-def test_crc32(twins: Twins) -> None:
-    assert twins.segment.crc32(b"payload") == crc32_by_the_book(b"payload")
-    assert twins.segment.crc32(b"") == crc32_by_the_book(b"")
+def test_crc32() -> None:
+    assert segment.crc32(b"payload") == crc32_by_the_book(b"payload")
+    assert segment.crc32(b"") == crc32_by_the_book(b"")
 
 
 @pytest.mark.parametrize("payload", [b"", b"x", b"y" * 131071])
 @pytest.mark.parametrize("self_contained", [True, False])
-def test_uncompressed_segment(twins: Twins, payload: bytes, self_contained: bool) -> None:
-    encoded = twins.segment.encode_segment(payload, self_contained)
+def test_uncompressed_segment(payload: bytes, self_contained: bool) -> None:
+    encoded = segment.encode_segment(payload, self_contained)
     assert encoded == by_hand(payload, self_contained)
-    assert twins.segment.decode_header(encoded, 0, False) == (len(payload), 0, self_contained)
+    assert segment.decode_header(encoded, 0, False) == (len(payload), 0, self_contained)
 
 
-def test_lz4_segments(twins: Twins) -> None:
-    segment, lz4 = twins.segment, compression("lz4")
+def test_lz4_segments() -> None:
+    lz4 = compression("lz4")
     small, large = b"small", b"ab" * 5000
     assert segment.encode_lz4_segment(small, True, lz4) == lz4_by_hand(small, 0, True)
     packed = block.compress(large, store_size=False)
@@ -75,8 +83,8 @@ def test_lz4_segments(twins: Twins) -> None:
     assert segment.decode_header(encoded, 0, True) == (len(packed), 10000, False)
 
 
-def test_small_envelopes_share_a_segment_and_large_ones_are_cut(twins: Twins) -> None:
-    encode = twins.segment.encode_envelopes
+def test_small_envelopes_share_a_segment_and_large_ones_are_cut() -> None:
+    encode = segment.encode_envelopes
     assert encode([b"one", b"two", b"three"], None) == by_hand(b"onetwothree", True)
     large = bytes(range(256)) * 1024
     assert encode([b"one", large, b"two"], None) == (
@@ -93,19 +101,119 @@ def test_small_envelopes_share_a_segment_and_large_ones_are_cut(twins: Twins) ->
 
 
 @pytest.mark.parametrize("lz4", [False, True])
-def test_every_flipped_bit_of_a_header_is_found(twins: Twins, lz4: bool) -> None:
+def test_every_flipped_bit_of_a_header_is_found(lz4: bool) -> None:
     whole = lz4_by_hand(b"payload", 0, True) if lz4 else by_hand(b"payload", True)
     for bit in range((8 if lz4 else 6) * 8):
         damaged = bytearray(whole)
         damaged[bit // 8] ^= 1 << (bit % 8)
         with pytest.raises(CrcException, match="header"):
-            twins.segment.decode_header(bytes(damaged), 0, lz4)
+            segment.decode_header(bytes(damaged), 0, lz4)
 
 
-def test_a_damaged_payload_is_found(twins: Twins) -> None:
-    twins.segment.check_payload(b"payload", crc32_by_the_book(b"payload"))
+def test_a_damaged_payload_is_found() -> None:
+    segment.check_payload(b"payload", crc32_by_the_book(b"payload"))
     with pytest.raises(CrcException, match="payload"):
-        twins.segment.check_payload(b"paXload", crc32_by_the_book(b"payload"))
+        segment.check_payload(b"paXload", crc32_by_the_book(b"payload"))
+
+
+# -- as frames write and read them -----------------------------------------------------------------
+
+NOISE = random.Random(7).randbytes(600)
+
+
+def writer_of(twins: Twins, algorithm: str | None) -> Any:
+    writer = twins.frame.FrameWriter(5, responses=True)
+    writer.set_compression(algorithm)
+    writer.enable_segments()
+    return writer
+
+
+def reader_of(twins: Twins, algorithm: str | None) -> Any:
+    reader = twins.frame.FrameReader(5)
+    reader.set_compression(algorithm)
+    reader.enable_segments()
+    return reader
+
+
+def message(size: int) -> bytes:
+    return envelope(0x85, 0, 1, 8, bytes(range(256)) * (size // 256) + b"x" * (size % 256))
+
+
+@pytest.mark.parametrize("size", [0, 1, 5, 255, 256, 511, 512, 65535, 131061, 131062])
+def test_frames_in_one_segment(twins: Twins, size: int) -> None:
+    whole = message(size)
+    for algorithm in (None, "lz4"):
+        writer = writer_of(twins, algorithm)
+        writer.add(1, 8, 0, whole[9:])
+        assert writer.take() == segmented(whole, True, algorithm)
+        reader = reader_of(twins, algorithm)
+        assert reader.feed(segmented(whole, True, algorithm)) == [(1, 8, 0, whole[9:], 5)]
+
+
+@pytest.mark.parametrize("size", [131063, 131064, 262132, 262133, 262134, 400_000])
+@pytest.mark.parametrize("algorithm", [None, "lz4"])
+def test_large_frames_are_cut_and_share_with_no_other(
+    twins: Twins, size: int, algorithm: str | None
+) -> None:
+    whole, small = message(size), message(3)
+    writer = writer_of(twins, algorithm)
+    for one in (small, whole, small, small):
+        writer.add(1, 8, 0, one[9:])
+    cut = [
+        segmented(whole[start : start + 131071], False, algorithm)
+        for start in range(0, len(whole), 131071)
+    ]
+    expected = segmented(small, True, algorithm) + b"".join(cut)
+    expected += segmented(small + small, True, algorithm)
+    assert writer.take() == expected
+    assert [len(one[3]) for one in reader_of(twins, algorithm).feed(expected)] == [3, size, 3, 3]
+
+
+def test_frames_that_just_fill_a_segment_together(twins: Twins) -> None:
+    small, rest = message(100), message(131071 - 109 - 9)
+    writer = writer_of(twins, None)
+    for one in (small, rest, small):
+        writer.add(1, 8, 0, one[9:])
+    assert writer.take() == by_hand(small + rest, True) + by_hand(small, True)
+
+
+def test_frames_that_do_not_shrink_are_stored_as_they_are(twins: Twins) -> None:
+    writer = writer_of(twins, "lz4")
+    writer.add(1, 8, 0, NOISE)
+    assert writer.take() == lz4_by_hand(envelope(0x85, 0, 1, 8, NOISE), 0, True)
+
+
+def segmented(payload: bytes, self_contained: bool, algorithm: str | None) -> bytes:
+    """One segment by the book; a payload is compressed from 512 bytes on, if it shrinks."""
+    if algorithm is None:
+        return by_hand(payload, self_contained)
+    packed = block.compress(payload, store_size=False) if len(payload) >= 512 else payload
+    if len(packed) < len(payload):
+        return lz4_by_hand(packed, len(payload), self_contained)
+    return lz4_by_hand(payload, 0, self_contained)
+
+
+@pytest.mark.parametrize("algorithm", [None, "lz4"])
+def test_every_flipped_bit_of_a_header_is_found_by_the_reader(
+    twins: Twins, algorithm: str | None
+) -> None:
+    whole = segmented(message(4), True, algorithm)
+    for bit in range((8 if algorithm else 6) * 8):
+        damaged = bytearray(whole)
+        damaged[bit // 8] ^= 1 << (bit % 8)
+        with pytest.raises(CrcException, match="header of a segment has the CRC24"):
+            reader_of(twins, algorithm).feed(bytes(damaged))
+
+
+@pytest.mark.parametrize("algorithm", [None, "lz4"])
+def test_a_damaged_payload_is_found_by_the_reader(twins: Twins, algorithm: str | None) -> None:
+    whole = bytearray(segmented(message(4), True, algorithm))
+    whole[-6] ^= 1
+    with pytest.raises(CrcException, match=r"payload of a segment \(13 bytes\) has the CRC32"):
+        reader_of(twins, algorithm).feed(bytes(whole))
+
+
+# -- the public face -------------------------------------------------------------------------------
 
 
 def test_the_public_codec() -> None:
@@ -121,8 +229,8 @@ def test_the_public_codec() -> None:
         header.is_self_contained,
     ) == (7, -1, True)
     assert header.segment_length == len(target.getvalue())
-    segment = codec.decode(target, header)
-    assert (segment.payload, segment.is_self_contained) == (b"message", True)
+    decoded = codec.decode(target, header)
+    assert (decoded.payload, decoded.is_self_contained) == (b"message", True)
     with pytest.raises(ProtocolError, match="has 6 bytes, and 2 are there"):
         codec.decode_header(BytesIO(b"\x00\x00"))
     with pytest.raises(ProtocolError, match="cut short"):

@@ -9,6 +9,8 @@ import pytest
 
 from cassandra import ConsistencyLevel
 from cassandra.cqltypes import Int32Type, ListType, UTF8Type
+from cassandra.engine.endpoint import DefaultEndPoint
+from cassandra.metadata.host import Host
 from cassandra.protocol.column_specs import ColumnMetadata
 from cassandra.query import (
     FETCH_SIZE_UNSET,
@@ -64,7 +66,7 @@ class TestSimpleStatement:
         with pytest.raises(TypeError, match="int: 5"):
             SimpleStatement(5)  # type: ignore[arg-type]
         with pytest.raises(ValueError, match="retry_policy"):
-            SimpleStatement("SELECT 1", retry_policy=object())
+            SimpleStatement("SELECT 1", retry_policy=object())  # type: ignore[arg-type]
 
     def test_programs_may_set_attributes_of_their_own(self) -> None:
         statement = SimpleStatement("SELECT 1")
@@ -72,9 +74,10 @@ class TestSimpleStatement:
         assert statement.note == "mine"  # type: ignore[attr-defined]
 
     def test_a_target_host_stands_beside_all_else(self) -> None:
-        targeted = HostTargetingStatement(SimpleStatement("SELECT 1", fetch_size=7), "10.0.0.1")
+        host = Host(DefaultEndPoint("10.0.0.1"))
+        targeted = HostTargetingStatement(SimpleStatement("SELECT 1", fetch_size=7), host)
         assert (targeted.target_host, targeted.fetch_size, targeted.query_string) == (
-            "10.0.0.1",
+            host,
             7,
             "SELECT 1",
         )

@@ -1,0 +1,90 @@
+# Segments of protocol 5 (native_protocol_v5.spec, sections 2.1 and 2.2), for the reader and the writer of frames. The Python
+# reference is `cassandra.protocol.segment`. The CRC32 is zlib's, which is faster than a table in C would be; the CRC24 of a
+# header's few bytes is computed here.
+
+import zlib as _zlib
+
+cdef enum:
+    C_CRC24_INIT = 0x875060
+    C_CRC24_POLY = 0x1974F0B
+
+cdef object _crc32 = _zlib.crc32
+# The CRC32 of a payload goes on from the checksum of these four bytes (section 2.2).
+cdef object _seed = _zlib.crc32(b"\xfa\x2d\x55\xca")
+
+# Filled once, while the module is imported, and only read afterwards: threads need no lock for it.
+cdef uint32_t _crc24_table[256]
+
+
+cdef void _fill_crc24_table() noexcept:
+    cdef uint32_t crc
+    cdef int value, bit
+    for value in range(256):
+        crc = <uint32_t> value << 16
+        for bit in range(8):
+            crc <<= 1
+            if crc & 0x1000000:
+                crc ^= C_CRC24_POLY
+        _crc24_table[value] = crc & 0xFFFFFF
+
+
+_fill_crc24_table()
+
+
+cdef uint32_t crc24_of(uint64_t value, int length) noexcept:
+    cdef uint32_t crc = C_CRC24_INIT
+    cdef int index
+    for index in range(length):
+        crc = ((crc << 8) & 0xFFFFFF) ^ _crc24_table[((crc >> 16) ^ <uint32_t> value) & 0xFF]
+        value >>= 8
+    return crc
+
+
+cdef uint64_t get_le(const uint8_t* p, int length) noexcept:
+    cdef uint64_t value = 0
+    cdef int index
+    for index in range(length):
+        value |= <uint64_t> p[index] << (8 * index)
+    return value
+
+
+cdef void put_le(uint8_t* p, uint64_t value, int length) noexcept:
+    cdef int index
+    for index in range(length):
+        p[index] = <uint8_t> value
+        value >>= 8
+
+
+cdef object crc32_of(const uint8_t* data, Py_ssize_t size):
+    return _crc32(PyMemoryView_FromMemory(<char*> data, size, PyBUF_READ), _seed)
+
+
+cdef bytes _segment(const uint8_t* payload, Py_ssize_t size, uint64_t head, int length):
+    """Header of `length` bytes, its checksum, payload, its checksum."""
+    cdef uint32_t crc = crc32_of(payload, size)
+    cdef bytes made = PyBytes_FromStringAndSize(NULL, length + 3 + size + 4)
+    cdef uint8_t* p = <uint8_t*> PyBytes_AS_STRING(made)
+    put_le(p, head, length)
+    put_le(p + length, crc24_of(head, length), 3)
+    memcpy(p + length + 3, payload, size)
+    put_le(p + length + 3 + size, crc, 4)
+    return made
+
+
+cdef bytes segment_of(const uint8_t* payload, Py_ssize_t size, bint self_contained, object algorithm):
+    cdef uint64_t head
+    cdef bytes packed
+    cdef Py_ssize_t packed_size
+    if algorithm is None:
+        head = <uint64_t> size | (<uint64_t> self_contained << 17)
+        return _segment(payload, size, head, 3)
+    if size >= _worth_compressing and algorithm.compress_segment is not None:
+        packed = exact_bytes(
+            algorithm.compress_segment(PyMemoryView_FromMemory(<char*> payload, size, PyBUF_READ)), "a compressed segment"
+        )
+        packed_size = PyBytes_GET_SIZE(packed)
+        if packed_size < size:
+            head = <uint64_t> packed_size | (<uint64_t> size << 17) | (<uint64_t> self_contained << 34)
+            return _segment(<const uint8_t*> PyBytes_AS_STRING(packed), packed_size, head, 5)
+    head = <uint64_t> size | (<uint64_t> self_contained << 34)
+    return _segment(payload, size, head, 5)

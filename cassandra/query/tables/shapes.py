@@ -1,0 +1,94 @@
+"""The parts of other libraries' arrays and tables that rows are read from.
+
+None of these libraries is imported for it: an object that has the attributes will do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Protocol
+
+__all__ = ["Array", "Column", "Frame", "Series"]
+
+
+class Column(Protocol):
+    """A bind marker: its name, and the CQL type that values are made for."""
+
+    @property
+    def name(self) -> str:
+        """The column's name."""
+
+    @property
+    def type(self) -> Any:
+        """A class of `cassandra.cqltypes`."""
+
+
+class Array(Protocol):
+    """A NumPy array, also a structured or masked one."""
+
+    @property
+    def dtype(self) -> Any:
+        """The type of its elements."""
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Length in each dimension."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+    def __getitem__(self, key: Any, /) -> Any: ...
+
+    def astype(self, dtype: Any, /) -> Any:
+        """Return the same values as another type."""
+
+    def copy(self) -> Any:
+        """Return a copy that the program does not hold."""
+
+    def tolist(self) -> Any:
+        """Return the elements as Python objects."""
+
+
+class Series(Protocol):
+    """A column of pandas."""
+
+    @property
+    def array(self) -> Any:
+        """The values in pandas' own array class."""
+
+    @property
+    def dt(self) -> Any:
+        """The operations that pandas has for moments."""
+
+    @property
+    def dtype(self) -> Any:
+        """The type of its values."""
+
+    def isna(self) -> Any:
+        """Return a mask of the missing values."""
+
+    def to_numpy(self) -> Any:
+        """Return the values as a NumPy array."""
+
+    def tolist(self) -> list[Any]:
+        """Return the values as Python objects."""
+
+
+class Frame(Protocol):
+    """A pandas DataFrame."""
+
+    @property
+    def columns(self) -> Iterable[Any]:
+        """The names of the columns."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, name: Any, /) -> Any: ...
+
+    def copy(self) -> Any:
+        """Return a copy that the program does not hold."""
