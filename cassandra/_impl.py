@@ -1,14 +1,14 @@
 """The one place that knows that there are two implementations of the hot path.
 
 Each name in `TWINS` stands for a pair of modules with the same public names and signatures: the
-Python reference, and its Cython counterpart in `cassandra._accel`. Consumers write ``from
-cassandra._impl import codecs`` and get the pair's member that is in use; type checkers read the
-Python one.
+Python reference, and its Cython counterpart in `cassandra._accel`. Other modules write ``from
+cassandra._impl import codecs`` and get the member of the pair that is in use. Type checkers read
+the Python one.
 
-Environment: ``CASS_DRIVER_IMPL=python`` takes the Python modules, ``c`` insists on the compiled
-ones (an ImportError names each that is missing). Without it the compiled modules serve when every
-one of them is there, else the Python modules do, and `fallback_reason` says why; the two are never
-mixed. A compiled module that is there and cannot be loaded is an ImportError.
+``CASS_DRIVER_IMPL=python`` in the environment takes the Python modules. ``c`` insists on the
+compiled ones: an ImportError names each that is missing. If it is not set, the compiled modules are
+used if all of them are there. Otherwise the Python modules are, and `fallback_reason` says why. The
+two are never mixed. A compiled module that is there but cannot be loaded is an ImportError.
 """
 
 from __future__ import annotations
@@ -76,8 +76,11 @@ fallback_reason: str | None = None
 
 
 def twin(name: str, impl: str) -> ModuleType:
-    """The module that implements `name` (a key of `TWINS`) in `impl`, "python" or "c"; ImportError
-    where that fails.
+    """Return the module that implements `name`.
+
+    :param name: a key of `TWINS`.
+    :param impl: "python" or "c".
+    :raises ImportError: if it cannot be imported.
     """
     if name not in TWINS:
         raise AttributeError(
@@ -90,12 +93,13 @@ def twin(name: str, impl: str) -> ModuleType:
     except ImportError as error:
         raise ImportError(
             f"the compiled module cassandra._accel.{name} cannot be loaded: {error}. "
-            "Install turbocql again for this interpreter; CASS_DRIVER_IMPL=python goes on without it."
+            "Install turbocql again for this interpreter; CASS_DRIVER_IMPL=python goes on "
+            "without it."
         ) from error
 
 
 def _missing_compiled() -> list[str]:
-    """The compiled modules that are not there.
+    """Return the compiled modules that are not there.
 
     They are looked for, not imported: they import modules that may be in the middle of importing
     this one.
@@ -115,6 +119,7 @@ def _is_there(name: str) -> bool:
 
 
 def _choose() -> Literal["python", "c"]:
+    # All or none: a Python module and a compiled one of two builds may disagree on a plan object.
     global fallback_reason
     wanted = os.environ.get("CASS_DRIVER_IMPL", "").strip().lower()
     if wanted not in ("", "python", "c"):
@@ -128,7 +133,8 @@ def _choose() -> Literal["python", "c"]:
         raise ImportError(
             "CASS_DRIVER_IMPL=c asks for the compiled modules, but these are not there:\n  "
             + "\n  ".join(missing)
-            + "\nInstall a wheel that has them, or build with a C compiler and CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST=1."
+            + "\nInstall a wheel that has them, or build with a C compiler and "
+            + "CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST=1."
         )
     fallback_reason = f"not built: {', '.join(missing)}"
     return "python"
@@ -138,9 +144,7 @@ implementation = _choose()
 
 
 def __getattr__(name: str) -> ModuleType:
-    """Import the chosen twin at its first use (PEP 562), which keeps import cycles out of this
-    module.
-    """
+    """Import the chosen twin at its first use (PEP 562). This keeps import cycles out."""
     if name not in TWINS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = twin(name, implementation)

@@ -1,8 +1,7 @@
-"""The hash of Cassandra's default partitioner, in Python: the reference of
-`cassandra._accel.murmur3`.
+"""The hash of Cassandra's default partitioner: the Python twin of `cassandra._accel.murmur3`.
 
-It is the first half of MurmurHash3 x64 128, seed 0, with one deviation that the server has and so
-must its clients: the bytes of the tail are sign-extended before they are shifted into place.
+It is the first half of MurmurHash3 x64 128 with seed 0, with one deviation of the server, which
+clients must share: the bytes of the tail are sign-extended before they are shifted into place.
 """
 
 from __future__ import annotations
@@ -28,24 +27,25 @@ INT64_MIN = -(1 << 63)
 INT64_OVF_OFFSET = INT64_MAX + 1
 INT64_OVF_DIV = 2 * INT64_OVF_OFFSET
 
+# Python's integers do not overflow: each step is cut to 64 bits.
 _MASK = (1 << 64) - 1
 _C1 = 0x87C37B91114253D5
 _C2 = 0x4CF5AD432745937F
 
 
 def truncate_int64(x: int) -> int:
-    """The low 64 bits of `x` as a signed integer."""
+    """Return the low 64 bits of `x` as a signed integer."""
     return ((x + INT64_OVF_OFFSET) & _MASK) - INT64_OVF_OFFSET
 
 
 def rotl64(x: int, r: int) -> int:
-    """`x`, 64 bits signed or not, rotated left by 0 < `r` < 64 bits; signed."""
+    """Return the 64 bits of `x` rotated left by 0 < `r` < 64 bits, as a signed integer."""
     x &= _MASK
     return truncate_int64((x << r) | (x >> (64 - r)))
 
 
 def fmix(k: int) -> int:
-    """The final mixing of 64 bits; signed."""
+    """Return the final mixing of 64 bits, as a signed integer."""
     return truncate_int64(_mix(k & _MASK))
 
 
@@ -56,8 +56,10 @@ def _mix(k: int) -> int:
 
 
 def body_and_tail(data: bytes) -> tuple[tuple[int, ...], tuple[int, ...], int]:
-    """(signed 64-bit words of the whole 16-byte blocks, signed bytes of the rest, length of
-    `data`).
+    """Return the parts that the hash takes `data` in.
+
+    :returns: signed 64-bit words of the whole 16-byte blocks, signed bytes of the rest, and the
+        length of `data`.
     """
     length = len(data)
     words = length // 16 * 2
@@ -69,8 +71,9 @@ def body_and_tail(data: bytes) -> tuple[tuple[int, ...], tuple[int, ...], int]:
 
 
 def murmur3(data: bytes | bytearray | memoryview) -> int:
-    """The signed 64-bit hash of `data`. (A token is this, save that the least value is taken as the
-    greatest.)
+    """Return the signed 64-bit hash of `data`.
+
+    A token is this hash, but the least value is taken as the greatest.
     """
     body, tail, length = body_and_tail(bytes(memoryview(data)))
     h1 = h2 = 0
@@ -87,7 +90,7 @@ def murmur3(data: bytes | bytearray | memoryview) -> int:
         h2 = (h2 * 5 + 0x38495AB5) & _MASK
     k1 = k2 = 0
     for at, byte in enumerate(tail):
-        # Negative bytes reach into all higher bits: the deviation.
+        # Negative bytes reach into all higher bits: this is the server's deviation.
         if at < 8:
             k1 ^= byte << (at * 8)
         else:

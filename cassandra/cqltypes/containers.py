@@ -164,8 +164,8 @@ class _Wrapper(_SimpleParameterizedType):
         """
         return cls.codec(protocol_version).decode_nullable(byts)
 
-    @classmethod
     # A wrapper's coding is always its parameter's, which may be a program's own.
+    @classmethod
     def _overridden(cls) -> bool:
         return False
 

@@ -34,7 +34,7 @@ class _Wkb:
         self._data = data
         self._name = name
         self._at = 1
-        # 0 is big-endian, 1 little-endian (OGC 06-103r4, 8.2.3).
+        # 0 is big-endian, 1 little-endian (OGC 06-103r4, clause 8).
         if not data or data[0] > 1:
             malformed(name, "the byte order is neither 0 nor 1")
         self._order = "<" if data[0] else ">"

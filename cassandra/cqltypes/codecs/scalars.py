@@ -134,7 +134,7 @@ class Boolean(Leaf):
         """Return False for a zero byte, True for any other."""
         if len(data) != 1:
             wrong_width(self.cql_name, 1, len(data))
-        # native_protocol_v5.spec 5.3: zero is false, anything else is true.
+        # native_protocol_v5.spec 5.4: zero is false, anything else is true.
         return data[0] != 0
 
 
