@@ -5,11 +5,11 @@
         cassandra_session.execute("INSERT INTO t (k) VALUES (1)")
 
 pytest imports this file at every start in each environment that has the driver, whether a test
-wants a node or not. So it is a module of its own, which imports nothing of the driver, and a
-project that has options of the same names keeps them. Nothing looks for Java before a test asks for
-a fixture.
+wants a node or not. So it is a module of its own, which imports nothing of the driver. A project
+that has options of the same names keeps them. Nothing looks for Java before a test asks for a
+fixture.
 
-Options: ``--cassandra-version`` and ``--cassandra-nodes``, or ``cassandra_version`` and
+The options are ``--cassandra-version`` and ``--cassandra-nodes``, or ``cassandra_version`` and
 ``cassandra_nodes`` in an ini file.
 """
 
@@ -29,10 +29,10 @@ __all__ = ["cassandra_cluster", "cassandra_session"]
 
 @pytest.hookimpl(trylast=True)
 def pytest_load_initial_conftests(parser: pytest.Parser) -> None:
-    """Add the options; those on the command line win over those of the ini file.
+    """Add the options. Those on the command line win over those of the ini file.
 
-    Not in pytest_addoption, which comes before that of the project's conftest.py: it would take the
-    names away from it.
+    This is not pytest_addoption, which comes before that of the project's conftest.py: it would
+    take the names away from it.
     """
     group = parser.getgroup("cassandra", "real Cassandra nodes (turbocql)")
     for name, metavar, what in (
@@ -49,15 +49,14 @@ def pytest_load_initial_conftests(parser: pytest.Parser) -> None:
 def _setting(config: pytest.Config, name: str, default: str) -> str:
     try:
         return str(config.getoption(name, None) or config.getini(name) or default)
-    except (
-        ValueError
-    ):  # no such ini option: the plugin was named in a conftest.py, too late for options
+    except ValueError:
+        # No such ini option: the plugin was named in a conftest.py, too late for options.
         return default
 
 
 @pytest.fixture(scope="session")
 def cassandra_cluster(pytestconfig: pytest.Config) -> Iterator[LocalCluster]:
-    """A started :class:`cassandra.testing.LocalCluster`, one for the whole run; stopped at its end."""
+    """A started :class:`cassandra.testing.LocalCluster` for the whole run, stopped at its end."""
     # Here, not above: this file is imported at every start of pytest.
     from cassandra.testing.local import LocalCluster
     from cassandra.testing.versions import DEFAULT_VERSION
@@ -73,8 +72,8 @@ def cassandra_cluster(pytestconfig: pytest.Config) -> Iterator[LocalCluster]:
 
 @pytest.fixture
 def cassandra_session(cassandra_cluster: LocalCluster) -> Iterator[Any]:
-    """A session of the driver in a fresh keyspace, which is dropped afterwards."""
-    # The driver is loaded by the tests that use it alone: pytest imports this file at every start.
+    """A session of the driver in a new keyspace, which is dropped afterwards."""
+    # Imported here, so that only tests that use the driver load it.
     from cassandra.cluster import Cluster
 
     keyspace = f"test_{uuid.uuid4().hex[:12]}"
@@ -83,7 +82,8 @@ def cassandra_session(cassandra_cluster: LocalCluster) -> Iterator[Any]:
     try:
         session = cluster.connect()
         session.execute(
-            f"CREATE KEYSPACE {keyspace} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': {replicas}}}"
+            f"CREATE KEYSPACE {keyspace} WITH replication = "
+            f"{{'class': 'SimpleStrategy', 'replication_factor': {replicas}}}"
         )
         try:
             session.set_keyspace(keyspace)

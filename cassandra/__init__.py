@@ -1,6 +1,4 @@
-"""A driver for Apache Cassandra and ScyllaDB: version, consistency levels, protocol versions and
-exceptions.
-"""
+"""A driver for Apache Cassandra and ScyllaDB: its version, protocol versions, levels, errors."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Caches with a bound on what they hold, in number and in bytes: what stands in them may come from
-a server, or be generated.
+"""Caches with a bound on what they hold, in number and in bytes.
 
-Sizes are estimates: of the texts and bytes in a key, and of what the program that keeps a value
-says that it takes.
+Their contents may come from a server, or be generated. Sizes are estimates: of the texts and bytes
+in a key, and of the memory that the code which keeps a value says that it takes.
 """
 
 from __future__ import annotations
@@ -17,18 +16,18 @@ V = TypeVar("V")
 
 
 def text_size(key: object) -> int:
-    """Bytes of the texts, and of the bytes, in `key` and in the tuples that it is made of."""
+    """Return the size of the texts and bytes in `key`, which may be made of tuples."""
     if isinstance(key, (str, bytes)):
         return len(key)
     return sum(map(text_size, key)) if isinstance(key, tuple) else 0
 
 
 class Bounded(Generic[K, V]):
-    """At most `size` entries of at most `most_bytes` together: where there is no room, all are
-    forgotten.
+    """Holds at most `size` entries, of at most `most_bytes` together.
 
-    What alone would take an eighth of the bytes is not kept. Any thread may use it: two that make
-    the same at the same time both get what the first has kept, unless it was forgotten in between.
+    If there is no room, all entries are forgotten. A value that alone would take an eighth of the
+    bytes is not kept. Any thread may use it: if two make the same value at the same time, both get
+    what the first has kept, unless that was forgotten in between.
     """
 
     __slots__ = ("_entries", "held", "most_bytes", "size")
@@ -40,17 +39,20 @@ class Bounded(Generic[K, V]):
         self._entries: dict[K, V] = {}
 
     def get(self, key: K) -> V | None:
-        """The value of `key`; None if it is not there."""
+        """Return the value of `key`, or None if it is not there."""
         return self._entries.get(key)
 
     def keep(self, key: K, value: V, cost: int) -> V:
-        """Keep `value`, which takes some `cost` bytes with its key; what is there now, or `value`
-        if it is not kept.
+        """Keep `value`, which takes some `cost` bytes with its key.
+
+        :returns: the value that is there already, or `value` if there is none.
         """
         if cost * 8 > self.most_bytes:
             return value
+        # All at once: an order of use would cost something at each look-up.
         if len(self._entries) >= self.size or self.held + cost > self.most_bytes:
             self.clear()
+        # setdefault is atomic: of two threads that made the same, the first one's value stays.
         self.held += cost
         return self._entries.setdefault(key, value)
 
@@ -68,5 +70,5 @@ class Bounded(Generic[K, V]):
         return len(self._entries)
 
     def values(self) -> Iterable[V]:
-        """What is kept, now."""
+        """Return the values that are kept now."""
         return [*self._entries.values()]

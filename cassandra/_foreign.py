@@ -1,18 +1,19 @@
 """Finds the files of another driver beside ours.
 
-Other distributions own the import package `cassandra` too. Installed over or under this one, files
-mix, and foreign compiled modules win over our .py files. Those drivers have plain modules where
-this one has packages, which tells them apart by one directory listing. A package wins over a module
-of the same name, so the check runs also where the other driver came last and replaced
-``cassandra/__init__.py``: our ``cluster`` package makes it again.
+Other distributions own the import package `cassandra` too. If one is installed over or under this
+one, files mix, and foreign compiled modules win over our .py files. Those drivers have plain
+modules for some names that are packages here, so one directory listing tells them apart.
+
+A package wins over a module of the same name. So the check runs even if the other driver came last
+and replaced ``cassandra/__init__.py``: our ``cluster`` package makes the check again.
 """
 
 from __future__ import annotations
 
 import os
 
-# Packages here, single modules (cluster.py, cluster.cpython-311-x86_64-linux-gnu.so) in every other
-# driver.
+# Packages here, but single modules in every other driver (cluster.py,
+# cluster.cpython-311-x86_64-linux-gnu.so).
 _OUR_PACKAGES = frozenset(
     {"cluster", "cqltypes", "metadata", "policies", "protocol", "query", "util"}
 )
@@ -24,7 +25,7 @@ _MODULE_SUFFIXES = (".py", ".so", ".pyd", ".pyx", ".pxd")
 
 
 def foreign_files(directory: str) -> list[str]:
-    """The names in `directory`, a package directory `cassandra`, that belong to another driver."""
+    """Return the names in `directory`, a package directory, that belong to another driver."""
     suspects = _OUR_PACKAGES | _FOREIGN_MODULES
     return sorted(
         name
@@ -34,7 +35,7 @@ def foreign_files(directory: str) -> list[str]:
 
 
 def _owners(names: list[str]) -> list[str]:
-    """The other distributions that installed one of these files, by their own records."""
+    """Return the other distributions that installed one of these files, by their own records."""
     from importlib import metadata  # costs some milliseconds: only on the way to an error
 
     wanted = {f"cassandra/{name}" for name in names}
@@ -46,9 +47,11 @@ def _owners(names: list[str]) -> list[str]:
 
 
 def refuse_foreign_files(directory: str) -> None:
-    """Raise ImportError where another driver's files lie in `directory`; it names the distribution
-    to uninstall.
+    """Check that no files of another driver lie in `directory`.
+
+    :raises ImportError: if some do. The message names the distribution to uninstall.
     """
+    # At every import: one directory listing is all that it may cost.
     names = foreign_files(directory)
     if not names:
         return
@@ -60,7 +63,8 @@ def refuse_foreign_files(directory: str) -> None:
     )
     uninstall = " ".join(owners) if owners else "<that distribution>"
     raise ImportError(
-        f"{who} is installed in the same place as turbocql, and their files are mixed in {directory} "
-        f"({', '.join(names[:4])}{', ...' if len(names) > 4 else ''}). Uninstall both, then install turbocql again: "
+        f"{who} is installed in the same place as turbocql, and their files are mixed in "
+        f"{directory} ({', '.join(names[:4])}{', ...' if len(names) > 4 else ''}). "
+        f"Uninstall both, then install turbocql again: "
         f"pip uninstall -y {uninstall} turbocql && pip install turbocql"
     )

@@ -1,8 +1,8 @@
-"""Locks and forks: what a thread of the parent held at the fork is made anew in the child, where
-nobody would ever let go of it.
+"""Locks and forks: locks that a thread of the parent held at the fork are replaced in the child.
 
-All of the package's locks that live longer than a call are registered here: those of modules and
-classes by a function (`renew_in_child`), those of objects by the object (`renewed`).
+Nobody would ever release them there. All locks of the package that live longer than a call are
+registered here: those of modules and classes by a function (`renew_in_child`), those of objects by
+the object (`renewed`).
 """
 
 from __future__ import annotations
@@ -29,14 +29,15 @@ _objects: weakref.WeakSet[Renewable] = weakref.WeakSet()
 
 
 def renew_in_child(renew: Callable[[], None]) -> Callable[[], None]:
-    """Call `renew` in each forked child, in the order of registration. A decorator, too."""
+    """Call `renew` in each forked child, in the order of registration. Also a decorator."""
     _renewals.append(renew)
     return renew
 
 
 def renewed(holder: R) -> R:
-    """Call ``holder._renew_locks()`` in each forked child for as long as `holder` lives. Returns
-    it.
+    """Call ``holder._renew_locks()`` in each forked child for as long as `holder` lives.
+
+    :returns: `holder`.
     """
     _objects.add(holder)
     return holder

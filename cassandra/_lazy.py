@@ -1,6 +1,4 @@
-"""Modules that give names of other modules, which are imported when somebody asks for them (PEP
-562).
-"""
+"""Modules with names of other modules, which are imported at their first use (PEP 562)."""
 
 from __future__ import annotations
 
@@ -24,19 +22,21 @@ def lazy_names(
 
     :param module: the module's ``__name__``.
     :param homes: for each name, the module that has it. Besides these, the module gives what
-        `cassandra._reexports` lists.
-    :param renamed: what a name is called at home, if that is not the same.
+    :param homes: the module that has each name. Besides these, the module has the names that
+        `cassandra._reexports` lists for it.
+    :param renamed: the name at home, if it is not the same.
     """
 
     def find(name: str) -> Any:
         home = homes.get(name)
-        # Python itself asks for __path__, and for submodules that are not imported yet: no reason
-        # to read the table.
+        # Python itself asks for __path__, and for submodules that are not imported yet: the table
+        # need not be read for these.
         if home is None and not name.startswith("__") and not _is_submodule(module, name):
             home = _reexported(module).get(name)
         if home is None:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         value = getattr(import_module(home), renamed.get(name, name))
+        # Python asks `__getattr__` no more for a name that the module has.
         setattr(sys.modules[module], name, value)
         return value
 
@@ -52,8 +52,6 @@ def _is_submodule(module: str, name: str) -> bool:
 
 
 def _reexported(module: str) -> Mapping[str, str]:
-    """Return the homes of the names that `module` gives for the sake of programs that import them
-    from there.
-    """
+    """Return the homes of names that `module` has only because programs import them from there."""
     table: dict[str, dict[str, str]] = import_module("cassandra._reexports").REEXPORTS
     return {name: home for home, names in table.get(module, {}).items() for name in names.split()}

@@ -1,5 +1,6 @@
-"""Authentication: providers make an authenticator for each connection, which answers the server's
-SASL challenges.
+"""Authentication: providers make an authenticator for each connection.
+
+An authenticator answers the server's SASL challenges.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ __all__ = [
 
 
 class Token(bytes):
-    """Bytes of a login. Their repr does not show them, since tracebacks may show local variables."""
+    """Bytes of a login. Their repr hides them, since tracebacks may show local variables."""
 
     __slots__ = ()
 
@@ -26,8 +27,9 @@ class Token(bytes):
 
     @classmethod
     def of(cls, answer: object) -> Token | None:
-        """Return what an authenticator has answered; TypeError, which does not show it, if that is
-        not bytes.
+        """Return an authenticator's answer as a token.
+
+        :raises TypeError: if it is not bytes. The message does not show the answer.
         """
         if answer is None:
             return None
@@ -36,47 +38,50 @@ class Token(bytes):
         if isinstance(answer, str):
             return cls(_utf8(answer, "an authenticator's token"))
         kind = type(answer).__name__
-        del answer  # not for the traceback
+        del answer  # a traceback with local variables must not show it
         raise TypeError(f"an authenticator must give bytes or None, but gave {kind}")
 
 
 def _utf8(text: str, what: str) -> bytes:
-    """Encode `text`; ValueError, which does not show it as UnicodeEncodeError does, if that cannot
-    be.
+    """Return `text` in UTF-8.
+
+    :raises ValueError: if it cannot be encoded. UnicodeEncodeError would show the text.
     """
     encoded = text.encode(errors="replace")
     if encoded.decode() == text:
         return Token(encoded)
+    # As in Token.of: no local variable may hold the secret when the error is raised.
     del text, encoded
     raise ValueError(f"{what} has characters that UTF-8 cannot encode (lone surrogates)")
 
 
 class AuthProvider:
-    """Makes the authenticator of each connection; one serves a whole `Cluster`."""
+    """Makes the authenticator of each connection. One provider serves a whole `Cluster`."""
 
     def new_authenticator(self, host: str) -> Authenticator:
-        """A fresh `Authenticator` for a connection to `host` (its address)."""
+        """Return a new `Authenticator` for a connection to the address `host`."""
         raise NotImplementedError
 
 
 class Authenticator:
-    """One connection's side of the exchange. All its methods may block: the engine calls them
-    outside its loop.
+    """One connection's side of the exchange.
+
+    All its methods may block: the engine calls them outside its loop.
     """
 
     server_authenticator_class: str | None = None
     """The class name of the server's authenticator, set before `initial_response`."""
 
     def initial_response(self) -> bytes | None:
-        """The first token, sent when the server asks for authentication."""
+        """Return the first token, which is sent when the server asks for authentication."""
         return None
 
     def evaluate_challenge(self, challenge: bytes | None) -> bytes | None:
-        """The answer to a challenge of the server."""
+        """Return the answer to a challenge of the server."""
         raise NotImplementedError
 
     def on_authentication_success(self, token: bytes | None) -> None:
-        """Called when the server is satisfied, with its last token."""
+        """Take the server's last token. Called when the server accepts the login."""
 
 
 class PlainTextAuthProvider(AuthProvider):
@@ -94,13 +99,14 @@ class PlainTextAuthProvider(AuthProvider):
 
 
 class PlainTextAuthenticator(Authenticator):
-    """SASL PLAIN (RFC 4616): both in the first token."""
+    """SASL PLAIN (RFC 4616): the first token has both the user name and the password."""
 
     def __init__(self, username: str, password: str) -> None:
         self.username = username
         self.password = password
 
     def initial_response(self) -> bytes:
+        # A NUL before each part; the first part, an identity to act as, is empty.
         return Token(
             b"\0"
             + _utf8(self.username, "the user name")
@@ -114,14 +120,17 @@ class PlainTextAuthenticator(Authenticator):
 
 
 class SaslAuthProvider(AuthProvider):
-    """Any mechanism of the optional package ``pure-sasl``; its ``SASLClient`` takes the keyword
-    arguments.
+    """Any mechanism of the optional package ``pure-sasl``.
+
+    :param sasl_kwargs: keyword arguments for its ``SASLClient``, without ``host``.
+    :raises ValueError: if ``host`` is among them.
+    :raises ImportError: if the package is not installed.
     """
 
     def __init__(self, **sasl_kwargs: Any) -> None:
         if "host" in sasl_kwargs:
             raise ValueError("host is set for each connection; do not pass it to SaslAuthProvider")
-        _sasl_client()
+        _sasl_client()  # a missing package is an error here, not at the first connection
         self.sasl_kwargs = sasl_kwargs
 
     def new_authenticator(self, host: str) -> Authenticator:

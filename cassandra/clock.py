@@ -1,5 +1,4 @@
-"""A clock of microseconds that never repeats or goes back: what client-side timestamps are drawn
-from.
+"""A clock of microseconds that never repeats or goes back, for client-side timestamps.
 
 The compiled twin is ``cassandra._accel.clock``.
 """
@@ -18,9 +17,12 @@ __all__ = ["MicrosecondClock"]
 class MicrosecondClock:
     """Microseconds since the Unix epoch, each greater than the one before, from any thread.
 
-    Where the machine's clock stands still or goes back, the values run ahead of it by a microsecond
-    each; where they are more than `tolerance` microseconds ahead, `on_drift` is called with the
-    machine's time and the value before, both in microseconds.
+    If the machine's clock stands still or goes back, the values run ahead of it by a microsecond
+    each.
+
+    :param tolerance: microseconds that the values may be ahead.
+    :param on_drift: called if they are further ahead, with the machine's time and the value before,
+        both in microseconds.
     """
 
     __slots__ = ("__weakref__", "_lock", "last", "on_drift", "tolerance")
@@ -33,15 +35,16 @@ class MicrosecondClock:
         renewed(self)
 
     def _renew_locks(self) -> None:
-        """In a forked child."""
+        """Replace the lock in a forked child."""
         self._lock = threading.Lock()
 
     def next(self) -> int:
-        """The next value."""
+        """Return the next value."""
         with self._lock:
             now = time_ns() // 1000
             last = self.last
             self.last = value = now if now > last else last + 1
+        # Outside the lock: the callback may log, and logging may block.
         if last - now > self.tolerance:
             self.on_drift(now, last)
         return value

@@ -1,19 +1,24 @@
 """Many executions at a time over the future face, with bounded memory.
 
-Works with any session whose `execute_async` returns something with `add_callbacks`. A callback that
-fires at once, inside `add_callbacks`, never leads deeper into the stack: it only says that there is
-more to send, and the sending loop that runs goes on.
+It works with any session whose `execute_async` returns something with `add_callbacks`. A callback
+that fires at once, inside `add_callbacks`, never leads deeper into the stack: it only notes that
+there is more to send, and the sending loop that is running goes on.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from cassandra._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from cassandra.cluster.response_future import ResponseFuture
+    from cassandra.query.prepared import PreparedStatement
+    from cassandra.query.statement import Statement
 
 __all__ = [
     "ExecutionResult",
@@ -23,31 +28,54 @@ __all__ = [
 ]
 
 
+class CallbackFuture(Protocol):
+    """The part of a `ResponseFuture` that is used here. Futures of test sessions have it too."""
+
+    @property
+    def add_callbacks(self) -> Callable[..., object]:
+        """Takes ``callback``, ``callback_args``, ``errback`` and ``errback_args``."""
+
+    @property
+    def clear_callbacks(self) -> Callable[[], object]:
+        """Forgets the callbacks, and so the cycle of references through them."""
+
+
+class ConcurrentSession(Protocol):
+    """The part of a session that is used here."""
+
+    @property
+    def execute_async(self) -> Callable[..., CallbackFuture]:
+        """Takes a statement, parameters, and options by keyword."""
+
+
 class ExecutionResult(NamedTuple):
-    """The outcome of one execution: its `ResultSet`, or, where `success` is false, its error."""
+    """The outcome of one execution: its `ResultSet`, or its error if `success` is False."""
 
     success: bool
     result_or_exc: Any
 
 
 def execute_concurrent(
-    session: Any,
+    session: ConcurrentSession,
     statements_and_parameters: Iterable[tuple[Any, Any]],
     concurrency: int = 100,
     raise_on_first_error: bool = True,
     results_generator: bool = False,
-    execution_profile: Any = None,
-    row_type: Any = None,
+    execution_profile: object = None,
+    row_type: type | None = None,
 ) -> list[ExecutionResult] | Iterator[ExecutionResult]:
-    """Execute (statement, parameters) pairs, at most `concurrency` at a time; the outcomes in the
-    order of the statements.
+    """Execute (statement, parameters) pairs, and return their outcomes in the same order.
 
-    With `raise_on_first_error` the first error is raised, after what is under way is over. With
-    `results_generator` the outcomes come from an iterator as they are there, and statements are
-    taken as outcomes are read: neither the statements nor the results of a large load are ever all
-    in memory. Each outcome is an `ExecutionResult` (success, result_or_exc). row_type: the class to
-    make the rows of all results of, as in `Session.execute`; TypeError where rows cannot be made of
-    it.
+    :param concurrency: how many are in flight at most.
+    :param raise_on_first_error: True raises the first error, after the requests in flight are over.
+    :param results_generator: True returns an iterator of outcomes as they come in. Statements are
+        taken as outcomes are read, so neither the statements nor the results of a large load are
+        ever all in memory.
+    :param execution_profile: a profile or its name, for all executions.
+    :param row_type: the class of the rows of all results, as for `Session.execute`.
+    :returns: an `ExecutionResult` (success, result_or_exc) for each pair.
+    :raises ValueError: if `concurrency` is not greater than 0.
+    :raises TypeError: if rows cannot be made of `row_type`.
     """
     if concurrency <= 0:
         raise ValueError(f"concurrency must be greater than 0, but is {concurrency}")
@@ -57,51 +85,54 @@ def execute_concurrent(
 
 
 def execute_concurrent_with_args(
-    session: Any, statement: Any, parameters: Iterable[Any], *args: Any, **kwargs: Any
+    session: ConcurrentSession,
+    statement: str | Statement | PreparedStatement,
+    parameters: Iterable[Any],
+    *args: Any,
+    **kwargs: Any,
 ) -> list[ExecutionResult] | Iterator[ExecutionResult]:
-    """`execute_concurrent` of one statement with each of `parameters`."""
+    """Execute one statement with each of `parameters`, like `execute_concurrent`."""
     return execute_concurrent(
         session, ((statement, values) for values in parameters), *args, **kwargs
     )
 
 
-def _options(execution_profile: Any, row_type: Any) -> dict[str, Any]:
-    """What `Session.execute_async` is called with beside statement and parameters; TypeError for a
-    class that is no `row_type`.
-    """
+def _options(execution_profile: object, row_type: type | None) -> dict[str, Any]:
+    """Return the options for `Session.execute_async`; raise TypeError for a wrong `row_type`."""
     options = {}
     if execution_profile is not None:
         options["execution_profile"] = execution_profile
     if row_type is not None:
-        from cassandra.query.typed_rows import typed_rows  # for those who use it
+        from cassandra.query.typed_rows import typed_rows  # only for programs that use it
 
         typed_rows(row_type)
         options["row_type"] = row_type
     return options
 
 
-def _submit_of(session: Any) -> Any:
-    """`Session.submit_watched`, where no program has put another `execute_async` in the place of
-    the session's own.
+def _submit_of(session: ConcurrentSession) -> Any:
+    """Return the session's `submit_watched`.
+
+    None if it has none, or a program has put another `execute_async` in place of its own.
     """
     own = getattr(type(session), "execute_async", None)
     is_own = getattr(
         own, "__module__", ""
     ) == "cassandra.cluster.session" and "execute_async" not in vars(session)
-    return session.submit_watched if is_own else None
+    ours: Any = session
+    return ours.submit_watched if is_own else None
 
 
-_outcome: Any = tuple.__new__  # without the Python code of a named tuple's own
+# Past the constructor of the named tuple, which is Python code.
+_outcome: Any = tuple.__new__
 
 
 class _Run:
-    """One call: sends from the reader's thread, and takes completions from whichever thread they
-    come in.
-    """
+    """One call: sends from the reader's thread, and takes completions from any thread."""
 
     def __init__(
         self,
-        session: Any,
+        session: ConcurrentSession,
         statements: Iterable[tuple[Any, Any]],
         concurrency: int,
         fail_fast: bool,
@@ -109,8 +140,7 @@ class _Run:
     ) -> None:
         self._session = session
         self._statements = iter(statements)
-        # Beyond what the connections can carry, requests would only wait in the driver, and take
-        # memory there.
+        # More than the connections can carry would only wait in the driver, and take memory there.
         self._concurrency = min(concurrency, getattr(session, "request_capacity", 0) or concurrency)
         self._fail_fast = fail_fast
         self._options = options
@@ -131,9 +161,9 @@ class _Run:
         self._exhausted = False
 
     def results(self) -> Iterator[ExecutionResult]:
-        """The outcomes in order; sends as it is read."""
+        """Yield the outcomes in order, and send more while they are read."""
         completed = self._completed
-        ready: dict[int, ExecutionResult] = {}  # came before an earlier one
+        ready: dict[int, ExecutionResult] = {}  # those that came before an earlier one
         position = 0
         failed: BaseException | None = None
         half = self._concurrency // 2
@@ -161,14 +191,15 @@ class _Run:
                     if not ready or position not in ready:
                         break
                     outcome = ready.pop(position)
-                # More is sent once for all outcomes that were there; but a reader who is slow must
-                # not leave the servers idle.
+                # More is sent once for all outcomes that were there; but a slow reader must not
+                # leave the servers idle.
                 if self._under_way <= half and failed is None:
                     self._fill(position)
 
     def _fill(self, position: int) -> None:
-        """Send as many as there is room for. Outcomes that wait for an earlier one count too:
-        memory is bounded by the concurrency.
+        """Send as many as there is room for.
+
+        Outcomes that wait for an earlier one count too, so that the concurrency bounds memory.
         """
         while (
             self._under_way < self._concurrency
@@ -188,9 +219,8 @@ class _Run:
         self._sent = position + 1
         self._under_way += 1
         try:
-            if (
-                self._submit is not None
-            ):  # rows stay undecoded until somebody reads them, in the reader's thread
+            if self._submit is not None:
+                # Rows stay undecoded until the reader reads them, in its own thread.
                 self._submit(
                     statement, parameters, self._on_done, position, self._profile, self._row_type
                 )
@@ -207,21 +237,23 @@ class _Run:
             self._complete(position, ExecutionResult(False, error))
         return True
 
-    def _on_done(self, future: Any, position: int) -> None:
+    def _on_done(self, future: ResponseFuture, position: int) -> None:
         error = future.error
         self._complete(
             position,
             _outcome(ExecutionResult, (True, future.result()) if error is None else (False, error)),
         )
 
-    def _on_success(self, rows: Any, future: Any, position: int) -> None:
+    def _on_success(self, rows: object, future: CallbackFuture, position: int) -> None:
         future.clear_callbacks()
         self._complete(position, ExecutionResult(True, _result_set(future, rows)))
 
-    def _on_error(self, error: Any, future: Any, position: int) -> None:
+    def _on_error(self, error: BaseException, future: object, position: int) -> None:
         self._complete(position, ExecutionResult(False, error))
 
     def _complete(self, position: int, outcome: ExecutionResult) -> None:
+        # Both are atomic, and the reader looks for outcomes after it has said that it waits: so the
+        # lock is taken only if it does.
         self._completed.append((position, outcome))
         if self._wants_wake_up:
             with self._condition:
@@ -236,28 +268,30 @@ class _Run:
             self._wants_wake_up = False
 
 
-def _result_set(future: Any, rows: Any) -> Any:
-    """What the execution's result is; `ResultSet` of the cluster module is not imported, sessions
-    of tests have their own.
+def _result_set(future: object, rows: object) -> Any:
+    """Return the result of an execution.
+
+    `ResultSet` of the cluster module is not imported: sessions of tests have their own.
     """
     result = getattr(future, "result", None)
     return result() if result is not None else rows
 
 
 def execute_concurrent_async(
-    session: Any,
+    session: ConcurrentSession,
     statements_and_parameters: Iterable[tuple[Any, Any]],
     concurrency: int = 100,
     raise_on_first_error: bool = False,
-    execution_profile: Any = None,
-    row_type: Any = None,
+    execution_profile: object = None,
+    row_type: type | None = None,
 ) -> Future[list[ExecutionResult]]:
-    """`execute_concurrent` that does not wait: a `concurrent.futures.Future` of the list of
-    outcomes, in the order of the statements.
+    """Execute (statement, parameters) pairs without waiting for them.
 
-    The statements are taken from the iterable at once. row_type: as of `execute_concurrent`. With
-    `raise_on_first_error` the first error is the future's. Cancelling the future ends the sending;
-    what is under way is not recalled.
+    The statements are taken from the iterable at once. Cancelling the future ends the sending;
+    requests in flight are not recalled. The parameters are those of `execute_concurrent`.
+
+    :param raise_on_first_error: True makes the first error the future's.
+    :returns: a future of the list of outcomes, in the order of the statements.
     """
     if concurrency <= 0:
         raise ValueError(f"concurrency must be greater than 0, but is {concurrency}")
@@ -268,13 +302,11 @@ def execute_concurrent_async(
 
 
 class _UnwatchedRun:
-    """One call that nobody waits in: each completion sends the next statement, from whichever
-    thread it comes in.
-    """
+    """One call that nobody waits in: each completion sends the next statement, in its thread."""
 
     def __init__(
         self,
-        session: Any,
+        session: ConcurrentSession,
         statements: list[tuple[Any, Any]],
         fail_fast: bool,
         options: dict[str, Any],
@@ -284,6 +316,7 @@ class _UnwatchedRun:
         self._statements = statements
         self._fail_fast = fail_fast
         self._options = options
+        # Completions come in any thread, and take their turn here; nothing is called with it held.
         self._lock = threading.Lock()
         self._outcomes: list[Any] = [None] * len(statements)
         self._next = 0
@@ -293,9 +326,7 @@ class _UnwatchedRun:
         self._ended = False
 
     def send(self, room: int) -> None:
-        """There is room for so many more. A completion inside of a sending loop leaves it to that
-        loop.
-        """
+        """Send `room` more. A completion inside a sending loop leaves the sending to that loop."""
         with self._lock:
             self._room += room
             if self._sending:
@@ -332,11 +363,11 @@ class _UnwatchedRun:
         except Exception as error:
             self._on_error(error, None, place)
 
-    def _on_success(self, rows: Any, future: Any, place: int) -> None:
+    def _on_success(self, rows: object, future: CallbackFuture, place: int) -> None:
         future.clear_callbacks()
         self._complete(place, ExecutionResult(True, _result_set(future, rows)))
 
-    def _on_error(self, error: Any, future: Any, place: int) -> None:
+    def _on_error(self, error: BaseException, future: object, place: int) -> None:
         if self._fail_fast:
             self._end(error)
         self._complete(place, ExecutionResult(False, error))
@@ -356,7 +387,7 @@ class _UnwatchedRun:
             if self._ended:
                 return
             self._ended = True
-        # Once running it can be cancelled no more, so that setting its outcome cannot fail.
+        # A running future cannot be cancelled any more, so setting its outcome cannot fail.
         if not self.future.set_running_or_notify_cancel():
             return
         if error is not None:

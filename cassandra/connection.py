@@ -1,6 +1,4 @@
-"""End points, the errors of connections and constants of the wire, under the import path that
-programs know.
-"""
+"""End points, errors of connections, constants of the wire, under the path that programs know."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -84,7 +82,7 @@ locally_supported_compressions: OrderedDict[str, tuple[Any, Any]]
 
 
 def _supported_compressions() -> OrderedDict[str, tuple[Any, Any]]:
-    """(compress, decompress) of a body, by the algorithm's name, the preferred one first."""
+    """Return (compress, decompress) of a body by the algorithm's name, the preferred one first."""
     found: OrderedDict[str, tuple[Any, Any]] = OrderedDict()
     for name in available_compressions():
         algorithm = compression(name)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 
 class ConsistencyLevel:
-    """How many replicas have to answer before a request succeeds; serial levels are for lightweight
-    transactions.
+    """How many replicas have to answer before a request succeeds.
+
+    The serial levels are for lightweight transactions.
     """
 
     ANY = 0
@@ -20,12 +21,13 @@ class ConsistencyLevel:
     LOCAL_SERIAL = 9
     LOCAL_ONE = 10
 
+    # Filled below, from the levels themselves.
     value_to_name: dict[int, str]
     name_to_value: dict[str, int]
 
     @staticmethod
     def is_serial(cl: int | None) -> bool:
-        """Whether `cl` is a level of lightweight transactions."""
+        """Return True if `cl` is a level of lightweight transactions."""
         return cl in (ConsistencyLevel.SERIAL, ConsistencyLevel.LOCAL_SERIAL)
 
 
@@ -41,7 +43,7 @@ ConsistencyLevel.value_to_name = {
 
 
 def consistency_value_to_name(value: int | None) -> str:
-    """The name of a level, "Not Set" for None."""
+    """Return the name of a level, or "Not Set" for None."""
     return (
         "Not Set"
         if value is None

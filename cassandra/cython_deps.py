@@ -1,4 +1,4 @@
-"""What of the optional compiled parts is there."""
+"""Says which optional compiled parts are there."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import cassandra._impl as implementations
 from cassandra._lazy import lazy_names
 
 HAVE_CYTHON: bool = implementations.implementation == "c"
+# Looked for, not imported: its import takes longer than the driver's.
 HAVE_NUMPY: bool = importlib.util.find_spec("numpy") is not None
 
 __getattr__ = lazy_names(__name__)

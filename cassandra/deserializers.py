@@ -1,11 +1,15 @@
-"""Decoders of single values by type, under the names that handlers of rows have known: a face over
-the types' codecs.
+"""Decoders of single values by type, over the types' codecs.
+
+Handlers of rows have known them under these names.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cassandra.cqltypes.base import _CassandraType
 
 EPOCH_OFFSET_DAYS = 1 << 31
 
@@ -15,18 +19,19 @@ class Deserializer:
 
     __slots__ = ("_codec", "cqltype", "empty_binary_ok", "protocol_version")
 
-    def __init__(self, cqltype: Any, protocol_version: int = 5) -> None:
+    def __init__(self, cqltype: type[_CassandraType], protocol_version: int = 5) -> None:
         self.cqltype = cqltype
         self.protocol_version = protocol_version
         self._codec = cqltype.codec(protocol_version)
         self.empty_binary_ok = bool(self._codec.empty_is_value)
 
     def deserialize_bytes(self, data: bytes | None, protocol_version: int = 5) -> Any:
-        """The value of a [bytes]; None for null."""
+        """Return the value of a [bytes], or None for null."""
         return self.from_binary(data, protocol_version)
 
     def from_binary(self, data: bytes | None, protocol_version: int = 5) -> Any:
-        """The value of a [bytes]; None for null."""
+        """Return the value of a [bytes], or None for null."""
+        # Values do not depend on the version, but a program's own type is called with it.
         codec = (
             self._codec
             if protocol_version == self.protocol_version
@@ -41,27 +46,28 @@ class GenericDeserializer(Deserializer):
     __slots__ = ()
 
 
-def find_deserializer(cqltype: Any) -> Deserializer:
-    """The decoder of a type."""
+def find_deserializer(cqltype: type[_CassandraType]) -> Deserializer:
+    """Return the decoder of a type."""
     return GenericDeserializer(cqltype)
 
 
 def make_deserializers(cqltypes: Sequence[Any]) -> list[Deserializer]:
-    """The decoders of several types."""
+    """Return the decoders of several types."""
     return [find_deserializer(cqltype) for cqltype in cqltypes]
 
 
 def obj_array(objs: Sequence[Any]) -> Any:
-    """A NumPy array of objects."""
+    """Return a NumPy array of objects."""
     import numpy  # optional
 
+    # One by one: NumPy would turn a list of lists into an array of more dimensions.
     made = numpy.empty(len(objs), dtype=object)
     made[:] = list(objs)
     return made
 
 
 def __getattr__(name: str) -> Any:
-    # One class decodes every type; its older names, one a type, lead to it.
+    # One class decodes every type. Its older names, one for each type, lead to it.
     if (name.startswith("Des") and name.endswith(("Type", "TypeByteArray"))) or name in (
         "TimeUUIDType",
         "TimestampType",

@@ -1,8 +1,8 @@
 """Python values as CQL literals, for statements whose parameters are put into the text.
 
-Prepared statements do not come here. `Encoder.mapping` says which method makes the literal of which
-class; subclasses use their parents' entry, so that a named tuple is a tuple and a subclass of str
-is quoted.
+Prepared statements do not need it. `Encoder.mapping` says which method makes the literal of which
+class. Subclasses use their parents' entry: a named tuple is a tuple, and a subclass of str is
+quoted.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import types
 import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra._lazy import lazy_names
 from cassandra.cqltypes.coerce import blob_bytes
@@ -26,24 +26,28 @@ from cassandra.util.orderedmap import OrderedMap, OrderedMapSerializedKey
 from cassandra.util.sortedset import SortedSet
 from cassandra.util.temporal import Date, Duration, Time, ms_timestamp_from_datetime
 
+if TYPE_CHECKING:
+    from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+
 T = TypeVar("T")
 
 
-def cql_quote(term: Any) -> str:
-    """`term` as a quoted CQL string."""
+def cql_quote(term: object) -> str:
+    """Return `term` as a quoted CQL string."""
     return "'" + str(term).replace("'", "''") + "'"
 
 
 class ValueSequence(list[T]):
-    """A sequence of values for ``IN``: its literal has parentheses."""
+    """A sequence of values for ``IN``, whose literal has parentheses."""
 
 
 class Encoder:
-    """Makes CQL literals. `mapping` (class to method) may be changed and added to."""
+    """Makes CQL literals. `mapping` (class to method) may be changed and extended."""
 
     mapping: dict[type, Callable[[Any], str]]
 
     def __init__(self) -> None:
+        # One of each encoder: a session's may be changed without touching the others.
         self.mapping = {
             type(None): self.cql_encode_none,
             bool: self.cql_encode_bool,
@@ -84,11 +88,14 @@ class Encoder:
         if found is not None:
             return found
         if is_missing_type(kind):
+            # Null wherever it stands, whatever its parents' literal is.
             return self.cql_encode_none
+        # An entry of a program for its own enum comes before our rule for all of them.
         if issubclass(kind, enum.Enum) and not any(
             one in mapping for one in kind.__mro__ if issubclass(one, enum.Enum)
         ):
             return self.cql_encode_member
+        # In the order in which Python looks for methods: the nearest parent decides.
         for parent in kind.__mro__:
             if parent in mapping:
                 return mapping[parent]
@@ -98,32 +105,33 @@ class Encoder:
             return self.cql_encode_map_collection
         return self.cql_encode_object
 
-    def cql_encode_all_types(self, val: Any, as_text_type: bool = False) -> str:
-        """The literal of any value (`as_text_type` is accepted for older callers: literals are
-        always str).
+    def cql_encode_all_types(self, val: object, as_text_type: bool = False) -> str:
+        """Return the literal of any value.
+
+        :param as_text_type: accepted for older programs. Literals are always str.
         """
         return self._method(type(val))(val)
 
-    def cql_encode_none(self, val: Any) -> str:
-        """``NULL``."""
+    def cql_encode_none(self, val: object) -> str:
+        """Return ``NULL``."""
         return "NULL"
 
     def cql_encode_bool(self, val: bool) -> str:
-        """``true`` or ``false``."""
+        """Return ``true`` or ``false``."""
         return "true" if val else "false"
 
     def cql_encode_member(self, val: enum.Enum) -> str:
-        """The literal of the value of an enum's member."""
+        """Return the literal of the value of an enum's member."""
         return self.cql_encode_all_types(val.value)
 
-    def cql_encode_object(self, val: Any) -> str:
-        """The str() of a value that needs no quotes."""
+    def cql_encode_object(self, val: object) -> str:
+        """Return the str() of a value that needs no quotes."""
         if isinstance(val, int):
             return int.__repr__(val)  # an IntEnum's own str() is its name
         return str(val)
 
     def cql_encode_float(self, val: float) -> str:
-        """The shortest text that reads back as the same number; ``NaN`` and ``Infinity`` by name."""
+        """Return the shortest text that reads back as the same number, or its name (``NaN``)."""
         if math.isnan(val):
             return "NaN"
         if math.isinf(val):
@@ -131,60 +139,60 @@ class Encoder:
         return float.__repr__(val)
 
     def cql_encode_str(self, val: str) -> str:
-        """Quoted text."""
+        """Return the quoted text."""
         return cql_quote(val)
 
     cql_encode_unicode = cql_encode_str
 
-    def cql_encode_str_quoted(self, val: Any) -> str:
-        """The quoted str() of a value."""
+    def cql_encode_str_quoted(self, val: object) -> str:
+        """Return the quoted str() of a value."""
         return cql_quote(val)
 
     def cql_encode_bytes(self, val: bytes | bytearray | memoryview) -> str:
-        """``0x`` and the bytes in hex."""
+        """Return ``0x`` and the bytes in hex."""
         return "0x" + blob_bytes(val).hex()
 
     def cql_encode_datetime(self, val: datetime.datetime) -> str:
-        """Milliseconds since 1970; a naive datetime is taken as UTC."""
+        """Return the milliseconds since 1970. A naive datetime is taken as UTC."""
         return str(ms_timestamp_from_datetime(val))
 
     def cql_encode_date(self, val: datetime.date) -> str:
-        """A quoted ``YYYY-MM-DD``, which suits columns of date and of timestamp."""
+        """Return a quoted ``YYYY-MM-DD``, which suits columns of date and of timestamp."""
         return f"'{val.isoformat()}'"
 
     def cql_encode_date_ext(self, val: Date) -> str:
-        """The day as the unsigned number that CQL counts days with: text has no years beyond 9999."""
+        """Return the unsigned number of the day: CQL's text form has no years beyond 9999."""
         return str(val.days_from_epoch + (1 << 31))
 
     def cql_encode_time(self, val: Time | datetime.time) -> str:
-        """A quoted ``HH:MM:SS.nnnnnnnnn``."""
+        """Return a quoted ``HH:MM:SS.nnnnnnnnn``."""
         return f"'{Time(val)}'"
 
-    def cql_encode_ipaddress(self, val: Any) -> str:
-        """A quoted address: of the module `ipaddress`, which is not imported for the sake of those
-        who never use it.
-        """
+    def cql_encode_ipaddress(
+        self, val: IPv4Address | IPv6Address | IPv4Network | IPv6Network
+    ) -> str:
+        """Return the quoted address of an object of the module `ipaddress`."""
         return f"'{val.compressed}'"
 
     def cql_encode_sequence(self, val: Iterable[Any]) -> str:
-        """``(a, b)``, for ``IN``."""
+        """Return ``(a, b)``, for ``IN``."""
         return f"({', '.join([self.cql_encode_all_types(item) for item in val])})"
 
     cql_encode_tuple = cql_encode_sequence
 
-    def cql_encode_map_collection(self, val: Any) -> str:
-        """``{key: value, ...}``."""
+    def cql_encode_map_collection(self, val: Mapping[Any, Any]) -> str:
+        """Return ``{key: value, ...}``."""
         encode = self.cql_encode_all_types
         return (
             "{" + ", ".join([f"{encode(key)}: {encode(item)}" for key, item in val.items()]) + "}"
         )
 
     def cql_encode_list_collection(self, val: Iterable[Any]) -> str:
-        """``[a, b]``."""
+        """Return ``[a, b]``."""
         return f"[{', '.join([self.cql_encode_all_types(item) for item in val])}]"
 
     def cql_encode_set_collection(self, val: Iterable[Any]) -> str:
-        """``{a, b}``."""
+        """Return ``{a, b}``."""
         return "{" + ", ".join([self.cql_encode_all_types(item) for item in val]) + "}"
 
 

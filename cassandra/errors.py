@@ -1,22 +1,25 @@
 """Every exception of the driver, with the fields that say what happened.
 
-Three families, so that a program can tell whose fault it was: a caller's mistake (ValueError,
-TypeError and their subclasses here), a server's refusal (`RequestExecutionException`,
-`RequestValidationException`: the server's ERROR message), and a broken network
-(`ConnectionException`, `OperationTimedOut`, `NoHostAvailable`). Each class says its public path in
+There are three families, so that a program can tell whose fault an error is. A caller's mistake is
+a ValueError, a TypeError, or a subclass here. A server's refusal (an ERROR message) is a
+`RequestExecutionException` or `RequestValidationException`. A broken network is a
+`ConnectionException`, `OperationTimedOut` or `NoHostAvailable`. Each class has its public path in
 ``__module__``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cassandra.consistency import consistency_value_to_name
 
+if TYPE_CHECKING:
+    from cassandra.versions import OperationType
+
 
 class DriverException(Exception):
-    """Base of all that the driver raises of its own."""
+    """Base of all errors that the driver itself defines."""
 
 
 class UnresolvableContactPoints(DriverException):
@@ -40,7 +43,7 @@ class DependencyException(DriverException):
 
 
 class UnsupportedOperation(DriverException):
-    """The operation is not possible with the protocol version, the server or the settings in use."""
+    """The protocol version, the server or the settings in use do not allow the operation."""
 
 
 class DecodeError(DriverException, ValueError):
@@ -48,7 +51,7 @@ class DecodeError(DriverException, ValueError):
 
 
 class ProtocolError(DriverException):
-    """A message or frame breaks the native protocol; the connection that it came on is closed."""
+    """A message or frame breaks the native protocol. The connection that it came on is closed."""
 
 
 class CrcException(ProtocolError):
@@ -59,7 +62,7 @@ class CrcException(ProtocolError):
 
 
 class RequestExecutionException(DriverException):
-    """The server tried the request and failed."""
+    """The server tried to execute the request and failed."""
 
 
 class RequestValidationException(DriverException):
@@ -67,19 +70,20 @@ class RequestValidationException(DriverException):
 
 
 class _ConsistencyError(RequestExecutionException):
-    """What all errors about missing or late replicas share."""
+    """Base of all errors about missing or late replicas."""
 
     consistency: int | None = None
 
     def __init__(self, summary_message: str, consistency: int | None = None, **info: Any) -> None:
         self.consistency = consistency
         shown = {"consistency": consistency_value_to_name(consistency)}
+        # The fields are part of the text: logs show what failed without the exception at hand.
         shown.update({key: value for key, value in info.items() if value is not None})
         super().__init__(summary_message + " info=" + repr(shown))
 
 
 class Unavailable(_ConsistencyError):
-    """Too few live replicas were known to the coordinator to try the request."""
+    """The coordinator knew of too few live replicas to try the request."""
 
     required_replicas: int | None = None
     alive_replicas: int | None = None
@@ -127,8 +131,9 @@ class Timeout(_ConsistencyError):
 
 
 class ReadTimeout(Timeout):
-    """A read timed out at the coordinator; `data_retrieved` says whether the replica asked for data
-    had answered.
+    """A read timed out at the coordinator.
+
+    `data_retrieved` is True if the replica that was asked for the data had answered.
     """
 
     data_retrieved: bool | None = None
@@ -141,19 +146,21 @@ class ReadTimeout(Timeout):
 
 
 class WriteTimeout(Timeout):
-    """A write timed out at the coordinator; `write_type` is one of `WriteType`."""
+    """A write timed out at the coordinator. `write_type` is one of `WriteType`."""
 
     write_type: int | None = None
 
     def __init__(self, summary_message: str, write_type: int | None = None, **info: Any) -> None:
         self.write_type = write_type
+        # A kind that is newer than this driver is shown by its number.
         name = WriteType.value_to_name.get(write_type) if write_type is not None else None
         super().__init__(summary_message, write_type=name or write_type, **info)
 
 
 class CoordinationFailure(_ConsistencyError):
-    """Replicas answered with failures; `error_code_map` (v5) gives the failure code of each
-    replica's address.
+    """Replicas answered with failures.
+
+    `error_code_map` (protocol version 5) has the failure code of each replica's address.
     """
 
     required_responses: int | None = None
@@ -202,7 +209,7 @@ class ReadFailure(CoordinationFailure):
 
 
 class WriteFailure(CoordinationFailure):
-    """A write failed on a replica; `write_type` is one of `WriteType`."""
+    """A write failed on a replica. `write_type` is one of `WriteType`."""
 
     write_type: int | None = None
 
@@ -233,12 +240,14 @@ class CDCWriteFailure(RequestExecutionException):
 
 
 class RateLimitReached(RequestExecutionException):
-    """ScyllaDB: the partition's rate limit is exhausted; `op_type` is one of `OperationType`."""
+    """ScyllaDB: the partition's rate limit is exhausted. `op_type` is one of `OperationType`."""
 
     op_type: Any = None
     rejected_by_coordinator: bool = False
 
-    def __init__(self, op_type: Any = None, rejected_by_coordinator: bool = False) -> None:
+    def __init__(
+        self, op_type: OperationType | int | None = None, rejected_by_coordinator: bool = False
+    ) -> None:
         self.op_type = op_type
         self.rejected_by_coordinator = rejected_by_coordinator
         super().__init__(
@@ -252,9 +261,7 @@ class ConfigurationException(RequestValidationException):
 
 
 class AlreadyExists(ConfigurationException):
-    """The keyspace or table that was to be created is there already; `table` is None for a
-    keyspace.
-    """
+    """The keyspace or table to be created is there already. `table` is None for a keyspace."""
 
     keyspace: str | None = None
     table: str | None = None
@@ -278,17 +285,19 @@ class Unauthorized(RequestValidationException):
 
 
 class AuthenticationFailed(DriverException):
-    """The server did not accept the credentials, or asked for some and none were configured."""
+    """The server did not accept the credentials, or wants some and none are configured."""
 
 
 # -- the network and the client's own limits -------------------------------------------------------
 
 
 class OperationTimedOut(DriverException):
-    """No answer came within the client's time.
+    """No answer came within the client's time limit.
 
-    `errors` maps hosts to what each last answered, `last_host` is the one waited for, `timeout` the
-    seconds allowed and `in_flight` the requests that were under way on its connection.
+    :param errors: the last answer of each host, or the message itself.
+    :param last_host: the host that was waited for.
+    :param timeout: the seconds allowed.
+    :param in_flight: how many requests were in flight on its connection.
     """
 
     errors: Mapping[Any, Any] | None = None
@@ -299,7 +308,7 @@ class OperationTimedOut(DriverException):
     def __init__(
         self,
         errors: Mapping[Any, Any] | str | None = None,
-        last_host: Any = None,
+        last_host: object = None,
         timeout: float | None = None,
         in_flight: int | None = None,
     ) -> None:
@@ -315,7 +324,7 @@ class OperationTimedOut(DriverException):
 
 
 class NoHostAvailable(DriverException):
-    """No host of the query plan could answer; `errors` maps each tried host to its error."""
+    """No host of the query plan could answer. `errors` maps each host tried to its error."""
 
     errors: Mapping[Any, Any]
 
@@ -335,11 +344,11 @@ def _shown(error: object) -> str:
 
 
 class QueryExhausted(DriverException):
-    """The next page was asked for, and there is none."""
+    """The next page was asked for, but there is none."""
 
 
 class MultipleRowsFound(DriverException):
-    """``one(strict=True)`` was asked of a result with more than one row."""
+    """``one(strict=True)`` was called on a result with more than one row."""
 
 
 class UserTypeDoesNotExist(DriverException):
@@ -347,11 +356,12 @@ class UserTypeDoesNotExist(DriverException):
 
 
 class ConnectionException(DriverException):
-    """A connection could not be made or broke; `endpoint` says to where."""
+    """A connection could not be made, or broke. `endpoint` says to where."""
 
-    def __init__(self, message: str, endpoint: Any = None) -> None:
+    def __init__(self, message: str, endpoint: object = None) -> None:
         super().__init__(message)
-        self.endpoint = endpoint
+        # Any: an end point of the driver, or whatever a program's factory makes.
+        self.endpoint: Any = endpoint
 
     @property
     def host(self) -> Any:
@@ -360,7 +370,7 @@ class ConnectionException(DriverException):
 
 
 class ConnectionShutdown(ConnectionException):
-    """The connection is closed, or was closed with the request under way."""
+    """The connection is closed, or was closed with the request in flight."""
 
 
 class ConnectionBusy(DriverException):
@@ -374,7 +384,7 @@ class NoConnectionsAvailable(DriverException):
 class ProtocolVersionUnsupported(ConnectionException):
     """The server does not speak the protocol version that it was asked for."""
 
-    def __init__(self, endpoint: Any, startup_version: int) -> None:
+    def __init__(self, endpoint: object, startup_version: int) -> None:
         super().__init__(
             f"{endpoint} does not support native protocol version {startup_version}", endpoint
         )
@@ -382,7 +392,7 @@ class ProtocolVersionUnsupported(ConnectionException):
 
 
 class WriteType:
-    """What kind of write timed out or failed (native_protocol_v5.spec, section 8, Write_timeout)."""
+    """The kind of a write that timed out or failed (native_protocol_v5.spec, section 8)."""
 
     SIMPLE = 0
     BATCH = 1
@@ -401,6 +411,7 @@ WriteType.name_to_value = {name: value for name, value in vars(WriteType).items(
 WriteType.value_to_name = {value: name for name, value in WriteType.name_to_value.items()}
 
 
+# The modules that programs import these classes from, if not from `cassandra`.
 _PUBLIC_PATHS = {
     "cassandra.cluster": ("NoHostAvailable", "QueryExhausted", "UserTypeDoesNotExist"),
     "cassandra.connection": (
@@ -415,6 +426,7 @@ _PUBLIC_PATHS = {
 }
 
 
+# Pickle, repr and logs show this path, and programs catch the classes by it.
 def _name_public_paths() -> None:
     elsewhere = {name: module for module, names in _PUBLIC_PATHS.items() for name in names}
     for name, value in list(globals().items()):

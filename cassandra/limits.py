@@ -1,12 +1,12 @@
-"""What one answer or value may cost; a program may change each of these at any time, for the whole
-process.
+"""Limits on the cost of one answer or value. A program may change them at any time.
 
     from cassandra.limits import limits
 
     limits.decimal_bytes = 1_000_000
 
-What goes beyond a limit is an error that names it: `cassandra.errors.DecodeError` in an answer,
-ValueError in a bound value, `cassandra.errors.ProtocolError` in what a server says of its columns.
+They hold for the whole process. Anything beyond a limit is an error that names the limit: a
+`cassandra.errors.DecodeError` in an answer, a ValueError in a bound value, a
+`cassandra.errors.ProtocolError` in a server's description of its columns.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ _MOST = (1 << 63) - 1
 class Limits:
     """The limits of a process; see `limits`.
 
-    decimal_bytes: of the digits of a decimal, and of a varint that becomes text. The time that a
-    number takes between its binary and its decimal form grows faster than its size: some 35 ms for
-    64 KiB, 0.7 s to read and 2 s to write for 1 MB.
+    `decimal_bytes` limits the digits of a decimal, and of a varint that becomes text. Converting a
+    number between its binary and its decimal form takes time that grows faster than its size: some
+    35 ms for 64 KiB, but for 1 MB 0.7 s to read and 2 s to write.
 
-    null_cells: for how many cells nulls may stand in one page. A null vector takes the place of all
-    its elements in a column of Arrow, and a tuple or user-defined type that ends early has None for
-    each field that it lacks: a page of few bytes may say so of very many. Of the numbers of null
-    vectors, which are memory that nobody touches, eight count as one.
+    `null_cells` limits the cells that nulls stand for in one page. A null vector takes the place of
+    all its elements in a column of Arrow. A tuple or user-defined type that ends early has None for
+    each field that it lacks. So a page of few bytes may have very many. Numbers of null vectors are
+    memory that nobody touches: eight of them count as one.
 
-    columns: of a result or a statement.
+    `columns` limits the columns of a result or a statement.
     """
 
     __slots__ = ("columns", "decimal_bytes", "null_cells")
@@ -47,13 +47,14 @@ class Limits:
     def __setattr__(self, name: str, value: object) -> None:
         """Set a limit.
 
-        :raises TypeError: `value` is no int.
-        :raises ValueError: `value` is negative.
+        :raises TypeError: if `value` is not an int.
+        :raises ValueError: if `value` is negative.
         """
         if isinstance(value, bool) or not isinstance(value, int):
             raise TypeError(f"{name} is {value!r} ({type(value).__name__}); it has to be an int")
         if value < 0:
             raise ValueError(f"{name} is {value}; a limit is not negative")
+        # Compiled code reads the limits as 64 bits with a sign.
         super().__setattr__(name, min(value, _MOST))
 
     def __repr__(self) -> str:
@@ -64,8 +65,9 @@ limits = Limits()
 
 
 class NullCells:
-    """Counts the cells that nulls stand for, page by page. Two threads that count at once both get
-    more than their share, never less.
+    """Counts the cells that nulls stand for, page by page.
+
+    Two threads that count at once both get more than their share, never less.
     """
 
     __slots__ = ("before", "spent")
@@ -74,13 +76,13 @@ class NullCells:
         self.spent = self.before = 0
 
     def begin(self) -> None:
-        """Another page."""
+        """Begin another page."""
         self.before = self.spent
 
     def charge(self, count: int, name: str) -> None:
-        """So many more, of the CQL type `name`.
+        """Count so many more cells, of the CQL type `name`.
 
-        :raises DecodeError: they are more than `limits.null_cells` in one page.
+        :raises DecodeError: if one page has more than `limits.null_cells`.
         """
         self.spent += count
         if self.spent - self.before > limits.null_cells:
@@ -88,7 +90,8 @@ class NullCells:
 
 
 def too_many_nulls(name: str) -> DecodeError:
-    """The error of a page whose nulls, of the CQL type `name` at last, stand for too many cells."""
+    """Return the error for a page whose nulls stand for too many cells, the last of type `name`."""
     return DecodeError(
-        f"{name}: nulls stand for more cells in one page than limits.null_cells ({limits.null_cells}) allows (see cassandra.limits)"
+        f"{name}: nulls stand for more cells in one page than limits.null_cells "
+        f"({limits.null_cells}) allows (see cassandra.limits)"
     )

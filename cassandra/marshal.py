@@ -1,6 +1,4 @@
-"""Packing and unpacking of the protocol's primitive numbers: big-endian integers and floats, vints
-and varints.
-"""
+"""Packing and unpacking of the protocol's numbers: big-endian integers, floats, vints, varints."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ def _maker(form: str) -> tuple[Any, Any]:
     unpack = packer.unpack
 
     def unpack_one(s: bytes) -> Any:
-        """The number in `s`, which has exactly its bytes; struct.error otherwise."""
+        """Return the number in `s`; struct.error if `s` has more or fewer bytes than it takes."""
         return unpack(s)[0]
 
     return packer.pack, unpack_one
@@ -32,8 +30,8 @@ uint8_pack, uint8_unpack = _maker(">B")
 float_pack, float_unpack = _maker(">f")
 double_pack, double_unpack = _maker(">d")
 
-# Version, flags, stream, opcode of a frame header: 1-byte streams up to v2, 2-byte streams from v3
-# on.
+# Version, flags, stream and opcode of a frame header. The stream has 1 byte up to version 2, and
+# 2 bytes from version 3 on.
 _header = Struct(">BBbB")
 _v3_header = Struct(">BBhB")
 header_pack = _header.pack
@@ -43,40 +41,44 @@ v3_header_unpack = _v3_header.unpack
 
 
 def varint_unpack(term: bytes) -> int:
-    """The integer whose two's complement, most significant byte first, is `term`."""
+    """Return the integer whose two's complement, most significant byte first, is `term`."""
     return int.from_bytes(term, "big", signed=True)
 
 
 def bit_length(n: int) -> int:
-    """The number of bits of abs(`n`)."""
+    """Return the number of bits of abs(`n`)."""
     return int.bit_length(n)
 
 
 def varint_pack(big: int) -> bytes:
-    """The shortest two's complement of `big` (native_protocol_v5.spec 5.24)."""
+    """Return the shortest two's complement of `big` (native_protocol_v5.spec 5.24)."""
     magnitude = big if big >= 0 else ~big
     return big.to_bytes((magnitude.bit_length() >> 3) + 1, "big", signed=True)
 
 
 def encode_zig_zag(n: int) -> int:
-    """Signed to unsigned, small magnitudes to small numbers: 0, -1, 1, -2 ... to 0, 1, 2, 3 ..."""
+    """Return 0, 1, 2, 3 ... for 0, -1, 1, -2 ...: small magnitudes become small numbers."""
     return n << 1 if n >= 0 else (~n << 1) | 1
 
 
 def decode_zig_zag(n: int) -> int:
-    """The inverse of `encode_zig_zag`."""
+    """Return the inverse of `encode_zig_zag`."""
     return (n >> 1) ^ -(n & 1)
 
 
 def uvint_pack(val: int) -> bytes:
-    """[unsigned vint] of 0 <= `val` < 2**64: as many leading one bits as bytes follow
-    (native_protocol_v5.spec 3).
+    """Return the [unsigned vint] of 0 <= `val` < 2**64 (native_protocol_v5.spec 3).
+
+    Its first byte has as many leading one bits as further bytes follow.
+
+    :raises ValueError: if `val` is out of this range.
     """
     if val < 0x80:
         if val < 0:
             raise ValueError(f"{val} is negative; an unsigned vint is not")
         return bytes((val,))
     bits = val.bit_length()
+    # More would need a tenth byte, which the format does not have.
     if bits > 64:
         raise ValueError(f"{val} does not fit the 64 bits of a vint")
     # n bytes carry 7n bits, and 9 bytes carry 64.
@@ -88,14 +90,16 @@ def uvint_pack(val: int) -> bytes:
 
 
 def uvint_unpack(bytes: bytes | memoryview) -> tuple[int, int]:
-    """(value, number of bytes) of the [unsigned vint] at the start of `bytes`; ValueError where it
-    is cut short.
+    """Return (value, number of bytes) of the [unsigned vint] at the start of `bytes`.
+
+    :raises ValueError: if it is cut short.
     """
     if not len(bytes):
         raise ValueError("a vint takes at least 1 byte, got 0")
     first = bytes[0]
     if first < 0x80:
         return first, 1
+    # The leading one bits of the first byte, counted as the zero bits of its complement.
     extra = 8 - (first ^ 0xFF).bit_length()
     if len(bytes) <= extra:
         raise ValueError(f"a vint of {extra + 1} bytes is cut short after {len(bytes)}")
@@ -106,12 +110,16 @@ def uvint_unpack(bytes: bytes | memoryview) -> tuple[int, int]:
 
 
 def vints_pack(values: Iterable[int]) -> bytes:
-    """[vint] of each signed 64-bit integer, one after the other."""
+    """Return the [vint] of each signed 64-bit integer, one after the other."""
+    # Zig-zag in line: a call for each would take longer than the rest.
     return b"".join([uvint_pack(n << 1 if n >= 0 else (~n << 1) | 1) for n in values])
 
 
 def vints_unpack(term: bytes | memoryview) -> tuple[int, ...]:
-    """All the signed [vint]s in `term`; ValueError where the last is cut short."""
+    """Return all the signed [vint]s in `term`.
+
+    :raises ValueError: if the last one is cut short.
+    """
     values = []
     offset = 0
     while offset < len(term):

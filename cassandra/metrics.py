@@ -1,19 +1,24 @@
 """Counters and a timer of one cluster's requests, for ``Cluster(metrics_enabled=True)``.
 
-Plain numbers, written on the engine's loop and read from any thread; nothing is counted where
-metrics are off. `get_stats` gives them as one dict, for whatever system they are reported to.
+They are plain numbers, written on the engine's loop and read from any thread. Nothing is counted if
+metrics are off. `get_stats` returns them as one dict, for any system that they are reported to.
 """
 
 from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from math import frexp, sqrt
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from cassandra.errors import ConnectionException, ReadTimeout, Unavailable, WriteTimeout
 from cassandra.policies.retry import RetryPolicy
+
+if TYPE_CHECKING:
+    from cassandra.engine.core import Core
+    from cassandra.metadata.cluster_metadata import Metadata
+    from cassandra.metadata.host import Host
 
 __all__ = ["Metrics", "RequestTimer", "getStats"]
 
@@ -30,10 +35,10 @@ _PERCENTILES = {
 
 
 class RequestTimer(Mapping[str, float]):
-    """How long answers took, in seconds, since `connect`: a mapping of count, min, max, mean,
-    stddev, median and percentiles.
+    """How long answers took, in seconds, since `connect`.
 
-    The percentiles are those of a histogram, right to about three parts of a hundred.
+    It is a mapping of count, min, max, mean, stddev, median and percentiles. The percentiles come
+    from a histogram, and are right to about 3 %.
     """
 
     def __init__(self) -> None:
@@ -44,8 +49,9 @@ class RequestTimer(Mapping[str, float]):
         self._min = float("inf")
         self._max = 0.0
 
-    def record(self, host: Any, seconds: float) -> None:
-        """An answer of `host` has taken so long."""
+    def record(self, host: object, seconds: float) -> None:
+        """Take note that a host has answered after `seconds`."""
+        # The logarithm of the time is its bucket; frexp gives it without computing one.
         mantissa, octave = frexp(seconds * 1e6)
         place = octave * _STEPS + int((mantissa - 0.5) * 2 * _STEPS)
         self._counts[0 if place < 0 else min(place, len(self._counts) - 1)] += 1
@@ -58,12 +64,13 @@ class RequestTimer(Mapping[str, float]):
             self._max = seconds
 
     def percentile(self, percent: float) -> float:
-        """The seconds within which `percent` of a hundred answers came; 0.0 before the first one."""
+        """Return the seconds within which `percent` of a hundred answers came, or 0.0 for none."""
         counts = list(self._counts)
         left = sum(counts) * percent / 100
         if left <= 0:
             return 0.0
         place = -1
+        # Not 0: what is left may miss it by the rounding of `percent`.
         while left > 1e-9:
             place += 1
             left -= counts[place]
@@ -95,31 +102,42 @@ class RequestTimer(Mapping[str, float]):
 
 
 class ObservedEngine(Protocol):
-    """What an engine lets metrics hear."""
+    """The part of an engine that metrics listen to."""
 
-    def observe_latencies(self, observer: Any) -> None:
+    def observe_latencies(self, observer: Callable[[Host, float], None]) -> None:
         """Call ``observer(host, seconds)`` for each answer from now on, but not for refusals."""
 
-    def observe_refusals(self, observer: Any) -> None:
-        """The same for refusals."""
+    def observe_refusals(self, observer: Callable[[Host, float], None]) -> None:
+        """Call ``observer(host, seconds)`` for each refusal from now on."""
 
-    def observe_failures(self, observer: Any) -> None:
-        """Call ``observer(error, decision)`` for each failed attempt, with what the retry policy
-        decided, or None.
+    def observe_failures(self, observer: Callable[[BaseException, int | None], None]) -> None:
+        """Call ``observer(error, decision)`` for each failed attempt from now on.
+
+        `decision` is the retry policy's, or None if it was not asked.
         """
 
 
-class Metrics:
-    """What one cluster's requests came to. Counters begin with 0 and only grow.
+class MeasuredCluster(Protocol):
+    """The part of a cluster that metrics read."""
 
-    A failed attempt counts by its error, whatever becomes of the request then: one that is retried
+    @property
+    def _core(self) -> Core | None:
+        """The engine, or None before `connect`."""
+
+    @property
+    def metadata(self) -> Metadata:
+        """The hosts that are known."""
+
+
+class Metrics:
+    """Numbers on one cluster's requests. Counters begin with 0 and only grow.
+
+    A failed attempt counts by its error, whatever becomes of the request. If it is retried, it
     counts there and in `retries`.
     """
 
     request_timer: RequestTimer
-    """The time of each answer, from sending to its arrival, in seconds; a dict-like object, see
-    `RequestTimer`.
-    """
+    """The time of each answer, from sending to arrival, in seconds. See `RequestTimer`."""
 
     connection_errors: int
     """Attempts that ended with their connection."""
@@ -134,9 +152,7 @@ class Metrics:
     """Attempts that the server refused because too few replicas were alive."""
 
     other_errors: int
-    """All other errors: of invalid requests, overloaded or bootstrapping nodes, time-outs of the
-    client.
-    """
+    """All other errors: invalid requests, overloaded or bootstrapping nodes, client time-outs."""
 
     retries: int
     """How often a retry policy sent a request again."""
@@ -144,7 +160,7 @@ class Metrics:
     ignores: int
     """How often a retry policy ignored an error."""
 
-    def __init__(self, cluster_proxy: Any) -> None:
+    def __init__(self, cluster_proxy: MeasuredCluster) -> None:
         self._cluster = cluster_proxy
         self.request_timer = RequestTimer()
         self.connection_errors = 0
@@ -158,7 +174,7 @@ class Metrics:
         self.set_stats_name(f"cassandra-{next(_numbers)}")
 
     def attach(self, engine: ObservedEngine) -> None:
-        """Have `engine` tell of answers and failures."""
+        """Have `engine` report answers and failures."""
         engine.observe_latencies(self.request_timer.record)
         engine.observe_refusals(self.request_timer.record)
         engine.observe_failures(self._on_failure)
@@ -167,6 +183,7 @@ class Metrics:
         counter = next(
             (name for kind, name in _COUNTERS if isinstance(error, kind)), "other_errors"
         )
+        # No lock: only the engine's loop counts.
         setattr(self, counter, getattr(self, counter) + 1)
         if decision in (RetryPolicy.RETRY, RetryPolicy.RETRY_NEXT_HOST):
             self.retries += 1
@@ -176,13 +193,13 @@ class Metrics:
     def _sessions(self) -> list[Any]:
         try:
             core = self._cluster._core
-        except ReferenceError:  # the cluster is gone, its numbers stay
+        except ReferenceError:  # the cluster is gone, but its numbers stay
             return []
         return list(core.sessions) if core is not None else []
 
     @property
     def known_hosts(self) -> int:
-        """Hosts that are known at the moment."""
+        """How many hosts are known now."""
         try:
             return len(self._cluster.metadata.all_hosts())
         except ReferenceError:
@@ -190,7 +207,7 @@ class Metrics:
 
     @property
     def connected_to(self) -> int:
-        """Hosts that a connection is open to."""
+        """How many hosts have an open connection."""
         return len(
             {
                 host
@@ -202,7 +219,7 @@ class Metrics:
 
     @property
     def open_connections(self) -> int:
-        """Open connections of all sessions, without the control connection."""
+        """How many connections all sessions have open, without the control connection."""
         return sum(
             len(pool.connections)
             for session in self._sessions()
@@ -210,7 +227,7 @@ class Metrics:
         )
 
     def get_stats(self) -> dict[str, Any]:
-        """All of it as one dict of numbers, with a dict for "request_timer"."""
+        """Return all numbers as one dict, with a dict for "request_timer"."""
         names = [*_ALL_COUNTERS, "known_hosts", "connected_to", "open_connections"]
         return {
             **{name: getattr(self, name) for name in names},
@@ -218,8 +235,9 @@ class Metrics:
         }
 
     def set_stats_name(self, stats_name: str) -> None:
-        """Name these metrics for `getStats`, instead of ``cassandra-<number>``; ValueError for
-        another cluster's name.
+        """Name these metrics for `getStats`, instead of ``cassandra-<number>``.
+
+        :raises ValueError: if another cluster's metrics have that name.
         """
         if _by_name.get(stats_name, self) is not self:
             raise ValueError(f"the stats name {stats_name!r} is taken by another cluster's metrics")
@@ -228,23 +246,26 @@ class Metrics:
         _by_name[stats_name] = self
 
     def shutdown(self) -> None:
-        """Take them out of `getStats`."""
+        """Take these metrics out of `getStats`."""
         _by_name.pop(self.stats_name, None)
 
 
 _ALL_COUNTERS = (
-    "connection_errors", "write_timeouts", "read_timeouts", "unavailables", "other_errors", "retries", "ignores",
+    "connection_errors", "write_timeouts", "read_timeouts", "unavailables", "other_errors",
+    "retries", "ignores",
 )  # fmt: skip
+# The first that fits counts.
 _COUNTERS: tuple[tuple[type[BaseException], str], ...] = (
     (WriteTimeout, "write_timeouts"),
     (ReadTimeout, "read_timeouts"),
     (Unavailable, "unavailables"),
     (ConnectionException, "connection_errors"),
 )
+# Weak: a cluster that nobody holds any more takes its metrics with it.
 _numbers = itertools.count()
 _by_name: weakref.WeakValueDictionary[str, Metrics] = weakref.WeakValueDictionary()
 
 
 def getStats() -> dict[str, dict[str, Any]]:
-    """`Metrics.get_stats` of each cluster that has metrics, by its stats name."""
+    """Return `Metrics.get_stats` of each cluster that has metrics, by its stats name."""
     return {name: metrics.get_stats() for name, metrics in list(_by_name.items())}

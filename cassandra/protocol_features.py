@@ -1,6 +1,4 @@
-"""What a ScyllaDB node offers beyond the specification (the public path of
-`cassandra.protocol.features`).
-"""
+"""ScyllaDB's extensions of the protocol: the public path of `cassandra.protocol.features`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Segments of protocol 5 over byte buffers: the public face of `cassandra.protocol.segment`, for
-programs that frame for themselves.
+"""Segments of protocol 5 over byte buffers, for programs that frame for themselves.
+
+It is the public face of `cassandra.protocol.segment`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from cassandra.protocol.compression import BodyCompression
 from cassandra.protocol.primitives import int32_pack
 from cassandra.protocol.segment import CRC24_INIT, CRC24_POLY, CRC32_INITIAL
 
+# native_protocol_v5.spec, section 2.2: bytes of the header's and of the payload's checksum.
 CRC24_LENGTH = 3
 CRC32_LENGTH = 4
 
@@ -35,20 +37,22 @@ __all__ = [
 
 
 def compute_crc24(data: int, length: int) -> int:
-    """The CRC24 of the low `length` bytes of `data`, least significant byte first."""
+    """Return the CRC24 of the low `length` bytes of `data`, least significant byte first."""
     return segment.crc24(data, length)
 
 
 def compute_crc32(data: bytes, value: int) -> int:
-    """The CRC32 of `data`, going on from `value` (`CRC32_INITIAL` for a payload)."""
+    """Return the CRC32 of `data`, going on from `value` (`CRC32_INITIAL` for a payload)."""
     return zlib.crc32(data, value)
 
 
 class SegmentHeader:
-    """The lengths and the flag in front of a payload.
+    """The lengths and the flag before a payload.
 
-    payload_length: bytes on the wire. uncompressed_payload_length: bytes of what they hold, 0 where
-    they are stored as they are, -1 without compression.
+    :param payload_length: bytes on the wire.
+    :param uncompressed_payload_length: bytes of what they hold. 0 if they are stored as they are,
+        -1 without compression.
+    :param is_self_contained: True if the payload has whole envelopes.
     """
 
     __slots__ = ("is_self_contained", "payload_length", "uncompressed_payload_length")
@@ -70,7 +74,7 @@ class SegmentHeader:
 
 
 class Segment:
-    """A payload and whether it holds whole envelopes."""
+    """A payload, and whether it has whole envelopes."""
 
     MAX_PAYLOAD_LENGTH = segment.MAX_PAYLOAD
 
@@ -82,9 +86,10 @@ class Segment:
 
 
 class SegmentCodec:
-    """Writes and reads segments.
+    """Writes and reads segments. It needs both functions for compression, or none.
 
-    compressor: bytes to an LZ4 block. decompressor: (block, size) to bytes. Both or none.
+    :param compressor: turns bytes into an LZ4 block.
+    :param decompressor: turns (block, size) into bytes.
     """
 
     def __init__(
@@ -100,7 +105,7 @@ class SegmentCodec:
 
     @property
     def compression(self) -> bool:
-        """Whether segments have the LZ4 format."""
+        """True if segments have the LZ4 format."""
         return self.compressor is not None
 
     @property
@@ -114,13 +119,14 @@ class SegmentCodec:
         return self.header_length + CRC24_LENGTH
 
     def encode(self, buffer: BinaryIO, msg: bytes) -> None:
-        """Write the envelope `msg` to `buffer`, cut into several segments where it is larger than a
-        payload.
-        """
+        """Write the envelope `msg` to `buffer`, in several segments if one cannot hold it."""
         buffer.write(segment.encode_envelopes([msg], self._algorithm))
 
     def decode_header(self, buffer: BinaryIO) -> SegmentHeader:
-        """The header that `buffer` continues with; `CrcException` where it is damaged."""
+        """Read a header from `buffer`.
+
+        :raises CrcException: if it is damaged.
+        """
         size = self.header_length_with_crc
         data = buffer.read(size)
         if len(data) < size:
@@ -129,13 +135,17 @@ class SegmentCodec:
         return SegmentHeader(payload, plain if self.compression else -1, self_contained)
 
     def decode(self, buffer: BinaryIO, header: SegmentHeader) -> Segment:
-        """The payload that follows `header`, decompressed; `CrcException` where it is damaged."""
+        """Return the payload that follows `header`, decompressed.
+
+        :raises CrcException: if it is damaged.
+        """
         payload = buffer.read(header.payload_length)
         trailer = buffer.read(CRC32_LENGTH)
         if len(payload) < header.payload_length or len(trailer) < CRC32_LENGTH:
             raise ProtocolError(
                 f"a segment's payload of {header.payload_length} bytes is cut short"
             )
+        # The checksum is of the bytes on the wire: it is looked at before they are decompressed.
         segment.check_payload(payload, int.from_bytes(trailer, "little"))
         if header.uncompressed_payload_length > 0:
             if self.decompressor is None:

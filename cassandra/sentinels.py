@@ -1,13 +1,12 @@
-"""Values that stand for the absence of one: "not set" for a bound parameter, and the legacy empty
-value of a scalar.
-"""
+"""Sentinels: "not set" for a bound parameter, and the legacy empty value of a scalar."""
 
 from __future__ import annotations
 
 
 class _NotSet:
-    """The class of `UNSET_VALUE`: a bound value that the server shall leave as it is
-    (native_protocol_v4.spec, section 3).
+    """The class of `UNSET_VALUE`: the server leaves the column as it is.
+
+    See native_protocol_v4.spec, section 3.
     """
 
     __slots__ = ()
@@ -18,6 +17,7 @@ class _NotSet:
     def __reduce__(self) -> str:
         return "UNSET_VALUE"
 
+    # Compared by identity, so a copy has to be the same object.
     def __copy__(self) -> _NotSet:
         return self
 
@@ -26,9 +26,7 @@ class _NotSet:
 
 
 class EmptyValue:
-    """The class of `EMPTY`: what a value of zero bytes becomes where the type has
-    ``support_empty_values`` set.
-    """
+    """The class of `EMPTY`: a value of zero bytes, if its type has ``support_empty_values`` set."""
 
     __slots__ = ()
 

@@ -12,12 +12,14 @@ log = logging.getLogger(__name__)
 
 
 class MonotonicTimestampGenerator:
-    """Callable that gives the time in microseconds, each value greater than the one before, from
-    any thread.
+    """A callable that returns the time in microseconds, each value greater than the one before.
 
-    Where the clock stands still or goes back, the values run ahead of it by a microsecond each. A
-    warning says so when they are more than `warning_threshold` seconds ahead, at most once in
-    `warning_interval` seconds.
+    Any thread may call it. If the clock stands still or goes back, the values run ahead of it by a
+    microsecond each.
+
+    :param warn_on_drift: True logs a warning if the values are too far ahead of the clock.
+    :param warning_threshold: seconds ahead from which they are.
+    :param warning_interval: seconds from one warning to the next, at least.
     """
 
     def __init__(
@@ -33,7 +35,7 @@ class MonotonicTimestampGenerator:
 
     @property
     def last(self) -> int:
-        """The value before the next one, in microseconds."""
+        """The latest value, in microseconds."""
         return self._clock.last
 
     @last.setter
@@ -50,7 +52,7 @@ class MonotonicTimestampGenerator:
         self._clock.tolerance = int(seconds * 1e6)
 
     def _next_timestamp(self, now: int, last: int) -> int:
-        """The timestamp that follows `last` where the clock says `now`, both in microseconds."""
+        """Return the timestamp after `last` if the clock says `now`, both in microseconds."""
         if last - now > self._clock.tolerance:
             self._warn_of_drift(now, last)
         self._clock.last = max(now, last + 1)
@@ -60,12 +62,14 @@ class MonotonicTimestampGenerator:
         return self._clock.next()
 
     def _warn_of_drift(self, now: int, last: int) -> None:
+        # A clock that went back past the last warning must not silence the next ones.
         due = now - self._last_warn >= self.warning_interval * 1e6 or self._last_warn > now
         if self.warn_on_drift and due:
             log.warning(
-                "Clock skew detected: the current tick (%d) was %d microseconds behind the last generated timestamp (%d)",
-                now,
+                "Timestamps run %d microseconds ahead of the clock: the latest is %d, the clock "
+                "says %d",
                 last - now,
                 last,
+                now,
             )
             self._last_warn = now

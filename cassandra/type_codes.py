@@ -1,5 +1,6 @@
-"""The numbers of the types in result metadata (native_protocol_v5.spec, section 4.2.5.2), by the
-names of their classes.
+"""The numbers of the types in result metadata (native_protocol_v5.spec, section 4.2.5.2).
+
+They stand under the names of the types' classes.
 """
 
 from __future__ import annotations

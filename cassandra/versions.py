@@ -1,4 +1,4 @@
-"""Protocol versions, and the small names that schema changes and errors are told with."""
+"""Protocol versions, and the names in schema changes and errors."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from cassandra.errors import UnsupportedOperation
 
 
 class ProtocolVersion:
-    """Versions of the native protocol. This driver speaks 3, 4 and 5, and 6 as a beta; the rest are
-    known by number.
+    """Versions of the native protocol.
+
+    This driver speaks 3, 4 and 5, and 6 as a beta. The others are known by number.
     """
 
     V1 = 1
@@ -22,6 +23,7 @@ class ProtocolVersion:
     DSE_V1 = 0x41
     DSE_V2 = 0x42
 
+    # From the highest to the lowest: a refused version is followed by the next one down.
     SUPPORTED_VERSIONS = (V6, V5, V4, V3)
     BETA_VERSIONS = (V6,)
     MIN_SUPPORTED = V3
@@ -29,7 +31,7 @@ class ProtocolVersion:
 
     @classmethod
     def get_lower_supported(cls, previous_version: int) -> int:
-        """The next lower version that is no beta, 0 where there is none."""
+        """Return the next lower version that is not a beta, or 0 if there is none."""
         for version in cls.SUPPORTED_VERSIONS:
             if version < previous_version and version not in cls.BETA_VERSIONS:
                 return version
@@ -37,51 +39,53 @@ class ProtocolVersion:
 
     @classmethod
     def check_supported(cls, version: int, allow_beta: bool = False) -> None:
-        """Raise `UnsupportedOperation` where this driver cannot speak `version`."""
+        """Raise `UnsupportedOperation` if this driver cannot speak `version`."""
         if version in cls.BETA_VERSIONS and not allow_beta:
             raise UnsupportedOperation(
-                f"native protocol version {version} is a beta; allow_beta_protocol_version=True admits it"
+                f"native protocol version {version} is a beta; "
+                "allow_beta_protocol_version=True admits it"
             )
         if version not in cls.SUPPORTED_VERSIONS:
             spoken = ", ".join(str(v) for v in sorted(cls.SUPPORTED_VERSIONS))
             name = {cls.DSE_V1: "DSE_V1 ", cls.DSE_V2: "DSE_V2 "}.get(version, "")
             raise UnsupportedOperation(
-                f"native protocol version {name}{version} is not supported; this driver speaks {spoken}"
+                f"native protocol version {name}{version} is not supported; "
+                f"this driver speaks {spoken}"
             )
 
     @classmethod
     def uses_segments(cls, version: int) -> bool:
-        """Whether frames travel in checksummed segments (native_protocol_v5.spec, section 2)."""
+        """Return True if frames travel in checksummed segments (native_protocol_v5.spec 2)."""
         return version >= cls.V5
 
     @classmethod
     def uses_int_query_flags(cls, version: int) -> bool:
-        """Whether QUERY, EXECUTE and BATCH flags are [int] rather than [byte]."""
+        """Return True if QUERY, EXECUTE and BATCH flags are [int] rather than [byte]."""
         return version >= cls.V5
 
     @classmethod
     def uses_prepared_metadata(cls, version: int) -> bool:
-        """Whether PREPARED and EXECUTE carry a result metadata id."""
+        """Return True if PREPARED and EXECUTE carry a result metadata id."""
         return version >= cls.V5
 
     @classmethod
     def uses_keyspace_flag(cls, version: int) -> bool:
-        """Whether a request may name its own keyspace."""
+        """Return True if a request may name its own keyspace."""
         return version >= cls.V5
 
     @classmethod
     def uses_error_code_map(cls, version: int) -> bool:
-        """Whether failures carry a code for each replica."""
+        """Return True if failures carry a code for each replica."""
         return version >= cls.V5
 
     @classmethod
     def has_unset(cls, version: int) -> bool:
-        """Whether a bound value may be "not set"."""
+        """Return True if a bound value may be "not set"."""
         return version >= cls.V4
 
 
 class SchemaChangeType:
-    """What happened to a schema object (SCHEMA_CHANGE)."""
+    """The kinds of change of a schema object (SCHEMA_CHANGE)."""
 
     DROPPED = "DROPPED"
     CREATED = "CREATED"
@@ -89,7 +93,7 @@ class SchemaChangeType:
 
 
 class SchemaTargetType:
-    """What kind of schema object changed (SCHEMA_CHANGE)."""
+    """The kinds of schema object that change (SCHEMA_CHANGE)."""
 
     KEYSPACE = "KEYSPACE"
     TABLE = "TABLE"
@@ -122,7 +126,7 @@ class SignatureDescriptor:
 
     @staticmethod
     def format_signature(name: str, argument_types: Sequence[str]) -> str:
-        """``name(type,type)``."""
+        """Return ``name(type,type)``."""
         return f"{name}({','.join(argument_types)})"
 
 

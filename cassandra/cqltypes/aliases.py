@@ -1,6 +1,4 @@
-"""Fields of objects that CQL knows by another name: the aliases of attrs and pydantic, found by
-looking at the class alone.
-"""
+"""Aliases of fields in classes of attrs and pydantic, found by looking at the class alone."""
 
 from __future__ import annotations
 
@@ -11,9 +9,10 @@ from typing import Any
 __all__ = ["attributes_by_alias"]
 
 
+# Neither library is imported: a class of theirs says by its attributes what it is.
 @lru_cache(maxsize=256)
-def attributes_by_alias(kind: Any) -> dict[str, str]:
-    """For a class of attrs or pydantic, the attribute that each alias of a field stands for."""
+def attributes_by_alias(kind: type) -> dict[str, str]:
+    """Return the attribute that each alias stands for, in a class of attrs or pydantic."""
     found: dict[str, str] = {}
     for field in getattr(kind, "__attrs_attrs__", ()):
         alias = getattr(field, "alias", None)
@@ -27,9 +26,11 @@ def attributes_by_alias(kind: Any) -> dict[str, str]:
     return found
 
 
-def _aliases_of(field: Any) -> list[str]:
-    """The aliases of a field of pydantic: one, or several of which any may be given (AliasChoices);
-    a path into a value is none.
+def _aliases_of(field: object) -> list[str]:
+    """Return the aliases of a field of pydantic.
+
+    There may be several, any of which may be given (AliasChoices). A path into a value is not an
+    alias.
     """
     given = getattr(field, "validation_alias", None)
     choices = getattr(given, "choices", (given,))

@@ -1,28 +1,31 @@
 """What all type classes share: the registry by name, and the way from a class to its codec.
 
 A type is a class, never an instance. A class says what it is (`typename`, `cassname`, `subtypes`)
-and how its codec is built (`_build`, from a module of codec factories). `codec()` gives the codec,
-built once per class:
+and how its codec is built (`_build`, from a module of codec factories). `codec()` returns the
+codec, which is built once for each class:
 
-- a class whose coding is ours gets the plan of `_build`;
-- a class of a user's that overrides serialize, deserialize, to_binary or from_binary gets a plan
-  that calls it, also where it stands inside a collection.
+- if the coding of a class is ours, the codec is the one of `_build`;
+- if a program's own class overrides serialize, deserialize, to_binary or from_binary, the codec
+  calls these, also for values inside a collection.
 
-Our own serialize and the others go through the plan of `_build`, so ``super().serialize(...)`` in a
-user's class works. Setting a class attribute that a plan depends on (`support_empty_values`,
-`mapped_class`, ...) makes all plans be built anew at their next use.
+Our own serialize and the others use the codec of `_build`, so ``super().serialize(...)`` works in a
+program's class. Setting a class attribute that codecs depend on (`support_empty_values`,
+`mapped_class`, ...) makes all of them be built anew at their next use.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import cassandra._impl as implementations
 from cassandra._bounded import Bounded, text_size
 from cassandra.cqltypes.codecs.base import begin_page
 from cassandra.sentinels import EMPTY, EmptyValue
+
+if TYPE_CHECKING:
+    from cassandra.cqltypes.codecs.base import Codec
 
 apache_cassandra_type_prefix = "org.apache.cassandra.db.marshal."
 DEFAULT_PROTOCOL_VERSION = 5
@@ -30,6 +33,7 @@ DEFAULT_PROTOCOL_VERSION = 5
 _by_cassname: dict[str, CassandraTypeType] = {}
 _by_cqlname: dict[str, CassandraTypeType] = {}
 
+# Class attributes that a codec takes over when it is built.
 _PLAN_ATTRIBUTES = frozenset(
     {
         "support_empty_values",
@@ -45,10 +49,11 @@ _PLAN_ATTRIBUTES = frozenset(
 
 
 class _Plans:
-    """The codecs of one class, as of one generation."""
+    """The codecs of one class, valid for one generation."""
 
     __slots__ = ("by_key", "generation")
 
+    # Counted up by each change that any codec may depend on: containers hold those of other types.
     current = 0
 
     def __init__(self) -> None:
@@ -57,21 +62,20 @@ class _Plans:
 
 
 def trim_if_startswith(s: str, prefix: str) -> str:
-    """`s` without `prefix`."""
+    """Return `s` without `prefix`, if it begins with it."""
     return s[len(prefix) :] if s.startswith(prefix) else s
 
 
 class CassandraTypeType(type):
-    """The class of type classes: registers them under their names, and notices changes that plans
-    depend on.
-    """
+    """The metaclass of types: registers them by name, and notices changes of class attributes."""
 
     cassname: str
     typename: str
 
     def __new__(mcs, name: str, bases: tuple[type, ...], dct: dict[str, Any]) -> CassandraTypeType:
-        """Make and register the class `name`; names with a leading underscore and parameterized
-        ones are not registered.
+        """Make and register the class `name`.
+
+        Classes with parameters, and those whose name begins with an underscore, are not registered.
         """
         dct.setdefault("cassname", name)
         made = super().__new__(mcs, name, bases, dct)
@@ -81,7 +85,7 @@ class CassandraTypeType(type):
                 _by_cqlname.setdefault(made.typename, made)
         return made
 
-    def __setattr__(cls, name: str, value: Any) -> None:
+    def __setattr__(cls, name: str, value: object) -> None:
         if name in _PLAN_ATTRIBUTES:
             _Plans.current += 1
         super().__setattr__(name, value)
@@ -91,7 +95,7 @@ class CassandraTypeType(type):
 
 
 class _CassandraType(metaclass=CassandraTypeType):
-    """The base of all types. A subclass of a user's overrides `serialize` and `deserialize`."""
+    """Base of all types. A program's own type overrides `serialize` and `deserialize`."""
 
     subtypes: ClassVar[tuple[Any, ...]] = ()
     fieldnames: ClassVar[Any] = None
@@ -102,14 +106,13 @@ class _CassandraType(metaclass=CassandraTypeType):
     # Zero bytes are a value of the type (text, blob), not a legacy empty.
     empty_binary_ok: ClassVar[bool] = False
 
-    # Whether a legacy empty value is read as EMPTY rather than None. Off, since most programs
-    # expect None.
+    # True reads a legacy empty value as EMPTY, False as None. Most programs expect None.
     support_empty_values: ClassVar[bool] = False
 
     _factory: ClassVar[str] = "blob"
     _registered: ClassVar[bool] = True
 
-    def __init__(self, val: Any) -> None:
+    def __init__(self, val: object) -> None:
         self.val = self.validate(val)
 
     def __repr__(self) -> str:
@@ -117,15 +120,17 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @staticmethod
     def validate(val: Any) -> Any:
-        """`val`; types of a user's may check it."""
+        """Return `val`. Types of a program may check or convert it."""
         return val
 
     # -- the coding of values ----------------------------------------------------------------------
 
     @classmethod
     def from_binary(cls, byts: bytes | None, protocol_version: int) -> Any:
-        """The value of a [bytes] (None for null), with the rules for empty values; raises
-        DecodeError.
+        """Return the value of a [bytes], by the rules for null and for empty values.
+
+        :param byts: None for null.
+        :raises DecodeError: if the bytes are not valid for the type.
         """
         if byts is None:
             return None
@@ -135,24 +140,31 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @classmethod
     def to_binary(cls, val: Any, protocol_version: int) -> bytes:
-        """The bytes of `val`; no bytes for None. Raises TypeError or ValueError."""
+        """Return the bytes of `val`, or no bytes for None.
+
+        :raises TypeError: if `val` is of a class that the type does not take.
+        :raises ValueError: if `val` is out of range or badly formed.
+        """
         return b"" if val is None else cls.serialize(val, protocol_version)
 
     @classmethod
     def deserialize(cls, byts: bytes, protocol_version: int) -> Any:
-        """The value of a body that is neither null nor empty; raises DecodeError."""
+        """Return the value of a body that is neither null nor empty.
+
+        :raises DecodeError: if the bytes are not valid for the type.
+        """
         begin_page()
         return cls._native_codec(protocol_version, "list").decode(byts)
 
     @classmethod
     def serialize(cls, val: Any, protocol_version: int) -> bytes:
-        """The body of `val`, which is not None; raises TypeError or ValueError."""
+        """Return the body of `val`, which is not None. Raises the errors of `to_binary`."""
         encoded: bytes = cls._native_codec(protocol_version, "list").encode(val)
         return encoded
 
     @classmethod
     def serial_size(cls) -> int | None:
-        """The bytes of each value where a vector packs them without a length, else None."""
+        """Return the size of each value if a vector packs them without lengths, else None."""
         size: int = (
             cls.codec().fixed_size
             if not cls._overridden()
@@ -164,10 +176,10 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @classmethod
     def codec(cls, protocol_version: int = DEFAULT_PROTOCOL_VERSION, vectors: str = "list") -> Any:
-        """The codec of this type, of the implementation in use; made once.
+        """Return the codec of this type, in the implementation in use. It is made once.
 
-        `protocol_version` is what user-made types are called with; `vectors` is how vectors of
-        numbers are read: "list", "array" (array.array) or "numpy".
+        :param protocol_version: what the coding of a program's own type is called with.
+        :param vectors: how vectors of numbers are read: "list", "array" (array.array) or "numpy".
         """
         plans = cls._plans("_codecs")
         key = (protocol_version, vectors)
@@ -185,7 +197,7 @@ class _CassandraType(metaclass=CassandraTypeType):
         protocol_version: int = DEFAULT_PROTOCOL_VERSION,
         vectors: str = "list",
     ) -> Any:
-        """A codec of this type made from the factories of `codecs`, one of the twin modules."""
+        """Return a codec of this type, made by the factories of `codecs`, a twin module."""
         if cls._overridden():
             return codecs.from_class(
                 cls,
@@ -214,7 +226,8 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @classmethod
     def _overridden(cls) -> bool:
-        """Whether a user's class has taken the coding over."""
+        """Return True if a program's class has taken over the coding."""
+        # Functions are compared, not bound methods: those are new objects at each access.
         return (
             _function(cls.serialize) is not _SERIALIZE
             or _function(cls.deserialize) is not _DESERIALIZE
@@ -229,34 +242,39 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @classmethod
     def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Any:
-        """The codec of our own coding of this type."""
+        """Return the codec of our own coding of this type."""
         return getattr(codecs, cls._factory)(cls.typename or cls.cassname, empty=cls._empty())
 
     # -- names and parameters ----------------------------------------------------------------------
 
     @classmethod
     def cass_parameterized_type_with(cls, subtypes: Sequence[Any], full: bool = False) -> str:
-        """The server's class name with `subtypes` as parameters; `full` puts the package in front
-        of each.
+        """Return the server's class name with `subtypes` as parameters.
+
+        :param full: True puts the package before each name.
         """
         cname = cls.cassname
         if full and "." not in cname:
             cname = apache_cassandra_type_prefix + cname
         if not subtypes:
             return cname
-        return f"{cname}({', '.join(subtype.cass_parameterized_type(full=full) for subtype in subtypes)})"
+        parameters = ", ".join(subtype.cass_parameterized_type(full=full) for subtype in subtypes)
+        return f"{cname}({parameters})"
 
     @classmethod
     def apply_parameters(cls, subtypes: Sequence[Any], names: Sequence[Any] | None = None) -> Any:
-        """The subclass of this type with `subtypes` as parameters; the same class for the same
-        parameters.
+        """Return the subclass of this type with `subtypes` as parameters.
 
-        Raises ValueError where their number is wrong.
+        Equal parameters give the same class.
+
+        :param names: the names of fields, if the type has any.
+        :raises ValueError: if their number is wrong.
         """
         subtypes = tuple(subtypes)
         if cls.num_subtypes != "UNKNOWN" and len(subtypes) != cls.num_subtypes:
             raise ValueError(
-                f"{cls.typename or cls.cassname} takes {cls.num_subtypes} parameters, got {len(subtypes)}"
+                f"{cls.typename or cls.cassname} takes {cls.num_subtypes} parameters, "
+                f"got {len(subtypes)}"
             )
         if not subtypes:
             return cls
@@ -265,7 +283,7 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @classmethod
     def cql_parameterized_type(cls) -> str:
-        """The type in CQL: ``map<text, int>``."""
+        """Return the type as CQL has it, like ``map<text, int>``."""
         name = cls.typename or f"'{cls.cass_parameterized_type(full=True)}'"
         if not cls.subtypes or not cls.typename:
             return name
@@ -273,11 +291,11 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @classmethod
     def cass_parameterized_type(cls, full: bool = False) -> str:
-        """The type as the server's class name: ``MapType(UTF8Type, Int32Type)``."""
+        """Return the server's class name of the type, like ``MapType(UTF8Type, Int32Type)``."""
         return cls.cass_parameterized_type_with(cls.subtypes, full=full)
 
 
-def _function(method: Any) -> Any:
+def _function(method: object) -> object:
     return getattr(method, "__func__", method)
 
 
@@ -287,23 +305,28 @@ _TO_BINARY = _function(_CassandraType.to_binary)
 _FROM_BINARY = _function(_CassandraType.from_binary)
 _EMPTY_IS_VALUE = frozenset({"text", "ascii_text", "blob", "nothing"})
 
-# Classes with parameters, so that equal types are one class with one plan. A schema has few; a
-# limit keeps hostile or generated ones from piling up.
+# Classes with parameters are kept, so that equal types are one class with one codec. A schema has
+# few of them; the limit is for hostile or generated ones.
 _CLASS_BYTES = 2000
 _parameterized: Bounded[Any, Any] = Bounded(10_000, 1 << 25)
 
 
 def parameterized(
-    cls: Any, subtypes: tuple[Any, ...], fieldnames: tuple[Any, ...] | None, **attributes: Any
+    cls: type[_CassandraType],
+    subtypes: tuple[Any, ...],
+    fieldnames: tuple[Any, ...] | None,
+    **attributes: Any,
 ) -> Any:
-    """The subclass of `cls` with `subtypes` and further class `attributes`, from the cache where it
-    was made before.
+    """Return the subclass of `cls` with `subtypes` and further class `attributes`.
+
+    It comes from the cache if it was made before.
     """
     key = (cls, subtypes, fieldnames, *attributes.values())
     made = _parameterized.get(key)
     if made is None:
         name = attributes.pop("_title", None) or cls.cass_parameterized_type_with(subtypes)
-        made = type(cls)(
+        metaclass: type[Any] = type(cls)
+        made = metaclass(
             name,
             (cls,),
             {
@@ -321,13 +344,19 @@ def parameterized(
     return made
 
 
-def sub_codec(cls: Any, codecs: ModuleType, protocol_version: int, vectors: str) -> Any:
-    """The codec of a type inside another: the shared one where `codecs` is the implementation in
-    use.
+def sub_codec(
+    cls: type[_CassandraType], codecs: ModuleType, protocol_version: int, vectors: str
+) -> Codec:
+    """Return the codec of a type inside another.
+
+    It is the shared one if `codecs` is the implementation in use.
     """
-    if codecs is implementations.codecs:
-        return cls.codec(protocol_version, vectors)
-    return cls.build_codec(codecs, protocol_version, vectors)
+    codec: Codec = (
+        cls.codec(protocol_version, vectors)
+        if codecs is implementations.codecs
+        else cls.build_codec(codecs, protocol_version, vectors)
+    )
+    return codec
 
 
 def public(*classes: Any) -> None:

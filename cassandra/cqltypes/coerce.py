@@ -1,9 +1,8 @@
-"""Values in all their shapes to the few numbers that the wire has: what both twins do off the fast
-path.
+"""Conversion of values of all kinds to the few numbers on the wire, off the fast path.
 
-Each function takes what a caller passed and gives what the codec writes, or raises
-`EncodeTypeError` / `EncodeValueError` with a text that names the value. Both implementations call
-these, so their messages and rules cannot drift apart.
+Each function takes a value that a program passed, and returns the form that the codec writes. It
+raises `EncodeTypeError` or `EncodeValueError` with a text that names the value. Both twins call
+these functions, so their messages and rules cannot drift apart.
 """
 
 from __future__ import annotations
@@ -39,14 +38,15 @@ from cassandra.errors import DecodeError
 from cassandra.util.temporal import Date, Duration, Time, ms_timestamp_from_datetime
 
 DATE_OFFSET = 1 << 31  # native_protocol_v5.spec 5.5: the epoch lies in the centre of the range
-_EPOCH_ORDINAL = 719163
+_EPOCH_ORDINAL = 719163  # of 1970-01-01
 _INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
 _INT32_MIN, _INT32_MAX = -(1 << 31), (1 << 31) - 1
 
 
-def member_or_refuse(convert: Callable[..., Any], value: Any, what: str, *rest: Any) -> Any:
-    """What `convert` makes of a member of an enum by its value; for all else the error that `value`
-    is not `what`.
+def member_or_refuse(convert: Callable[..., Any], value: object, what: str, *rest: object) -> Any:
+    """Return `convert` of an enum member's own value.
+
+    :raises EncodeTypeError: for anything else: `value` is not `what`.
     """
     if not isinstance(value, enum.Enum):
         refuse_type(value, what)
@@ -57,20 +57,20 @@ def member_or_refuse(convert: Callable[..., Any], value: Any, what: str, *rest: 
         raise
 
 
-def is_member(value: Any) -> bool:
-    """Whether `value` is a member of an enum that is no number itself."""
+def is_member(value: object) -> bool:
+    """Return True if `value` is a member of an enum that is not a number itself."""
     return isinstance(value, enum.Enum) and not hasattr(type(value), "__index__")
 
 
-def integer_out_of_place(value: Any, name: str, low: int, high: int) -> NoReturn:
-    """Raise the error that says why `value` is no integer of `low` to `high`."""
+def integer_out_of_place(value: object, name: str, low: int, high: int) -> NoReturn:
+    """Raise the error that says why `value` is not an integer from `low` to `high`."""
     if hasattr(type(value), "__index__"):
         refuse_value(value, f"is out of the range of {name} ({low} to {high})")
     refuse_type(value, "an integer")
 
 
 def real_number(value: Any, name: str) -> float:
-    """The float of a number; an error of the number's own conversion goes out as it is."""
+    """Return the float of a number. Errors of the number's own conversion are passed on."""
     refuse_missing(value, "a number")
     kind = type(value)
     # NumPy's text has a __float__ that parses, its arrays one that fails without saying at which
@@ -88,20 +88,21 @@ def real_number(value: Any, name: str) -> float:
         refuse_value(value, f"is out of the range of {name}")
 
 
-def boolean(value: Any) -> bool:
-    """The truth of a bool, a NumPy bool, or the integers 0 and 1."""
+def boolean(value: object) -> bool:
+    """Return the truth of a bool, a NumPy bool, or the integers 0 and 1."""
     if value is True or value is False:
         return bool(value)
     if isinstance(value, int) and value in (0, 1):
         return bool(value)
+    # By name: NumPy is not imported here, and its bool is neither a bool nor an int.
     if type(value).__name__ in ("bool_", "bool") and type(value).__module__ == "numpy":
         return bool(value)
     truth: bool = member_or_refuse(boolean, value, "a boolean")
     return truth
 
 
-def uuid_bytes(value: Any) -> bytes:
-    """The 16 bytes of a UUID, or of a string that spells one."""
+def uuid_bytes(value: object) -> bytes:
+    """Return the 16 bytes of a UUID, or of a string that spells one."""
     if isinstance(value, uuid_module.UUID):
         return value.bytes
     if isinstance(value, str):
@@ -113,13 +114,14 @@ def uuid_bytes(value: Any) -> bytes:
     return data
 
 
-def inet_bytes(value: Any) -> bytes:
-    """The 4 or 16 bytes of an address: a string, or an object of the `ipaddress` module."""
+def inet_bytes(value: object) -> bytes:
+    """Return the 4 or 16 bytes of an address: a string, or an object of the `ipaddress` module."""
     if isinstance(value, str):
         try:
             return socket.inet_pton(socket.AF_INET6 if ":" in value else socket.AF_INET, value)
         except (OSError, ValueError):
             refuse_value(value, "is not an IPv4 or IPv6 address")
+    # By attribute: importing `ipaddress` would cost every program, and few use it.
     packed = getattr(value, "packed", None)
     if isinstance(packed, bytes) and len(packed) in (4, 16):
         return packed
@@ -128,7 +130,7 @@ def inet_bytes(value: Any) -> bytes:
 
 
 def inet_text(data: bytes) -> str:
-    """The address in 4 or 16 bytes, as text."""
+    """Return the text of the address in 4 or 16 bytes."""
     if len(data) == 4:
         return socket.inet_ntop(socket.AF_INET, data)
     if len(data) == 16:
@@ -137,12 +139,13 @@ def inet_text(data: bytes) -> str:
 
 
 def truncated(why: str) -> NoReturn:
-    """Raise `DecodeError` for an item of a container; the container puts the item's place in front."""
+    """Raise `DecodeError` for an item of a container, which puts the item's place before `why`."""
     raise DecodeError(why)
 
 
 # -- time ------------------------------------------------------------------------------------------
 
+# The forms of CQL's timestamp literals. A zone may be hours alone.
 _TIMESTAMP_PATTERN = re.compile(
     r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})"
     r"(?:[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?)?"
@@ -174,10 +177,12 @@ def _timestamp_of_text(text: str) -> int:
     return millis
 
 
-def timestamp_millis(value: Any) -> int:
-    """Milliseconds since 1970 of a datetime (naive: UTC), a date, a `Date`, a number of
-    milliseconds, or a string.
+def timestamp_millis(value: object) -> int:
+    """Return the milliseconds since 1970 of `value`.
+
+    It is a datetime (UTC if it is naive), a date, a `Date`, a number of milliseconds, or a string.
     """
+    # A datetime is a date too: it is asked about first, and pandas' NaT is a datetime.
     if isinstance(value, datetime.datetime):
         refuse_missing(value, "a datetime, a date or a number of milliseconds")
         return ms_timestamp_from_datetime(value)
@@ -203,9 +208,10 @@ def timestamp_millis(value: Any) -> int:
     return millis
 
 
-def date_number(value: Any) -> int:
-    """The unsigned 32 bits of a day: a `Date`, date, datetime or string, or an int that is taken as
-    it is on the wire.
+def date_number(value: object) -> int:
+    """Return the unsigned 32 bits of a day.
+
+    It is a `Date`, date, datetime or string, or an int that is taken as it is on the wire.
     """
     if isinstance(value, Date):
         number = operator.index(value.days_from_epoch) + DATE_OFFSET
@@ -226,8 +232,8 @@ def date_number(value: Any) -> int:
     return number
 
 
-def time_nanos(value: Any) -> int:
-    """Nanoseconds since midnight of a `Time`, a `datetime.time`, a string, or an int."""
+def time_nanos(value: object) -> int:
+    """Return the nanoseconds since midnight of a `Time`, a `datetime.time`, a string, or an int."""
     if isinstance(value, Time):
         nanos = operator.index(value.nanosecond_time)
     elif isinstance(value, (datetime.time, str)):
@@ -244,9 +250,10 @@ def time_nanos(value: Any) -> int:
     return nanos
 
 
-def duration_parts(value: Any) -> tuple[int, int, int]:
-    """(months, days, nanoseconds) of a `Duration`, checked: within int32, int32 and int64, and of
-    one sign.
+def duration_parts(value: object) -> tuple[int, int, int]:
+    """Return (months, days, nanoseconds) of a `Duration`.
+
+    They must fit int32, int32 and int64, and have one sign.
     """
     if not isinstance(value, Duration):
         parts: tuple[int, int, int] = member_or_refuse(
@@ -270,21 +277,23 @@ def duration_parts(value: Any) -> tuple[int, int, int]:
 # -- numbers of any size ---------------------------------------------------------------------------
 
 
-def varint_bytes(value: Any) -> bytes:
-    """The shortest two's complement of an integer (native_protocol_v5.spec 5.24)."""
+def varint_bytes(value: object) -> bytes:
+    """Return the shortest two's complement of an integer (native_protocol_v5.spec 5.24)."""
     if not hasattr(type(value), "__index__"):
         data: bytes = member_or_refuse(varint_bytes, value, "an integer")
         return data
     number = _index(value)
+    # The sign takes a bit too, so a number of 8 * n bits needs n + 1 bytes.
     magnitude = number if number >= 0 else ~number
     size: int = (magnitude.bit_length() >> 3) + 1
     encoded: bytes = number.to_bytes(size, "big", signed=True)
     return encoded
 
 
-def decimal_parts(value: Any) -> tuple[int, int]:
-    """(unscaled integer, scale) of a Decimal, an int, a float (exactly its binary value), or a
-    string.
+def decimal_parts(value: object) -> tuple[int, int]:
+    """Return (unscaled integer, scale) of a Decimal, an int, a float or a string.
+
+    A float counts with exactly its binary value.
     """
     if not isinstance(value, decimal.Decimal):
         if isinstance(value, bool) or not (
@@ -311,24 +320,27 @@ def decimal_parts(value: Any) -> tuple[int, int]:
     digits = whole + fraction
     if len(digits) > digits_limit():
         raise EncodeValueError(
-            f"a decimal of {len(digits)} digits; limits.decimal_bytes allows {digits_limit()} (see cassandra.limits)"
+            f"a decimal of {len(digits)} digits; limits.decimal_bytes allows {digits_limit()} "
+            "(see cassandra.limits)"
         )
     unscaled = int_of_digits(digits)
     return -unscaled if value.is_signed() else unscaled, -exponent
 
 
 def decimal_of(unscaled: int, scale: int) -> decimal.Decimal:
-    """`unscaled` * 10 ** -`scale`, exactly.
+    """Return `unscaled` * 10 ** -`scale`, exactly.
 
-    :raises DecodeError: `unscaled` is larger than `limits.decimal_bytes` allows.
+    :raises DecodeError: if `unscaled` is larger than `limits.decimal_bytes` allows.
     """
     return shown_number(unscaled, "decimal").scaleb(-scale, WIDE_CONTEXT)
 
 
 def shown_number(number: int, name: str) -> decimal.Decimal:
-    """`number`, of the CQL type `name`, as it has digits to show; `DecodeError` beyond
-    `limits.decimal_bytes`.
+    """Return `number`, of the CQL type `name`, in a form that can show its digits.
+
+    :raises DecodeError: if it is larger than `limits.decimal_bytes` allows.
     """
+    # Smaller ones are within every limit that can be set, and need no look at it.
     if number.bit_length() > 8192:
         why = check_size((number.bit_length() >> 3) + 1)
         if why:
@@ -339,8 +351,8 @@ def shown_number(number: int, name: str) -> decimal.Decimal:
 # -- text and bytes --------------------------------------------------------------------------------
 
 
-def text_bytes(value: Any, name: str) -> bytes:
-    """Raise the error that says why `value` cannot be encoded as `name`; its bytes where it can."""
+def text_bytes(value: object, name: str) -> bytes:
+    """Return the bytes of a string, or raise the error that says why there are none."""
     if not isinstance(value, str):
         data: bytes = member_or_refuse(text_bytes, value, "text (str)", name)
         return data
@@ -353,10 +365,10 @@ def text_bytes(value: Any, name: str) -> bytes:
 
 
 def blob_bytes(value: Any) -> bytes:
-    """The bytes of bytes, bytearray, memoryview, or another buffer of one dimension.
+    """Return the bytes of bytes, bytearray, memoryview, or another buffer of one dimension.
 
-    More dimensions have more than one order, and what points to objects has addresses for bytes:
-    both are refused, and so are masked arrays, whose hidden elements nobody means to send.
+    More dimensions are refused: they have more than one order. So are buffers of references to
+    objects, whose bytes are addresses, and masked arrays: nobody means to send hidden elements.
     """
     if isinstance(value, bytes):
         return bytes(value)
@@ -378,19 +390,21 @@ def blob_bytes(value: Any) -> bytes:
 # -- containers ------------------------------------------------------------------------------------
 
 
+# Letters of buffer formats (PEP 3118) for references to objects, pointers and functions.
 _POINTERS = frozenset("OPX&")
 _FIELD_NAMES = re.compile(":[^:]*:")
 
 
 def refuse_missing(value: object, what: str) -> None:
-    """Raise the error for a value that stands for null where the encoding of one is asked for."""
+    """Raise an error if `value` stands for null, in a place that needs a value."""
     if is_missing(value):
         refuse_type(value, f"{what}: it stands for null")
 
 
 def _index(value: Any) -> int:
-    """The int of an integer; a masked array of no dimension has the number that it hides, which is
-    none.
+    """Return the int of an integer.
+
+    A masked array without dimensions is refused: the number that it hides is not its value.
     """
     if type(value) is not int:
         refuse_missing(value, "an integer")
@@ -398,8 +412,9 @@ def _index(value: Any) -> int:
 
 
 def elements(value: Any, name: str) -> list[Any] | tuple[Any, ...]:
-    """The elements of any iterable, as a list or tuple that nobody else changes; text, bytes and
-    mappings are refused.
+    """Return the elements of any iterable, as a list or tuple that nobody else changes.
+
+    Text, bytes and mappings are refused.
     """
     if type(value) is list:
         return value.copy()
@@ -420,7 +435,7 @@ def elements(value: Any, name: str) -> list[Any] | tuple[Any, ...]:
 
 
 def pairs(value: Any, name: str) -> tuple[list[Any], list[Any]]:
-    """Keys and values of a mapping (anything with ``items()``)."""
+    """Return the keys and the values of a mapping (anything with ``items()``)."""
     try:
         items = value.items()
     except AttributeError:
@@ -430,14 +445,15 @@ def pairs(value: Any, name: str) -> tuple[list[Any], list[Any]]:
         return found
     keys: list[Any] = []
     values: list[Any] = []
+    # A list first: a view would notice a change by another thread in the middle.
     for key, item in list(items):
         keys.append(key)
         values.append(item)
     return keys, values
 
 
-def tuple_items(value: Any, name: str, count: int) -> list[Any] | tuple[Any, ...]:
-    """The items of a tuple value: at most `count`; a shorter one is filled up with nulls."""
+def tuple_items(value: object, name: str, count: int) -> list[Any] | tuple[Any, ...]:
+    """Return the items of a tuple value: at most `count`. A shorter one is filled up with nulls."""
     items = elements(value, name)
     if len(items) > count:
         refuse_value(value, f"has {len(items)} items, {name} takes {count}")
@@ -446,16 +462,16 @@ def tuple_items(value: Any, name: str, count: int) -> list[Any] | tuple[Any, ...
     return items
 
 
-def udt_items(value: Any, name: str, fields: tuple[str, ...]) -> list[Any] | tuple[Any, ...]:
-    """The fields of a user-defined type's value: from a mapping, a sequence, or an object's
-    attributes. Missing: null.
+def udt_items(value: object, name: str, fields: tuple[str, ...]) -> list[Any] | tuple[Any, ...]:
+    """Return the fields of a user-defined type's value, in the type's order. Missing ones are None.
 
-    A named tuple whose names are all fields of the type goes by name, every other sequence by
-    position.
+    The value is a mapping, a sequence, or an object with attributes. A named tuple goes by name if
+    all its names are fields of the type; every other sequence goes by position.
     """
     if isinstance(value, (tuple, list)):
-        kind = type(value)
-        named = None if kind is tuple or kind is list else getattr(kind, "_fields", None)
+        own = type(value)
+        # A plain tuple or list has no names: most values are asked about nothing further.
+        named = None if own is tuple or own is list else getattr(own, "_fields", None)
         if named and named != fields and set(named) <= set(fields):
             return [getattr(value, field) if field in named else None for field in fields]
         if len(value) == len(fields):
@@ -466,16 +482,17 @@ def udt_items(value: Any, name: str, fields: tuple[str, ...]) -> list[Any] | tup
             )
         return [*value, *[None] * (len(fields) - len(value))]
     if isinstance(value, dict) or (hasattr(value, "keys") and hasattr(value, "__getitem__")):
-        unknown = [key for key in value.keys() if key not in fields]  # noqa: SIM118 - any mapping, not only dict
+        unknown = [key for key in value.keys() if key not in fields]  # noqa: SIM118 - any mapping
         if unknown:
             refuse_value(
                 value,
-                f"has the key {unknown[0]!r}, which is no field of {name} ({', '.join(fields)})",
+                f"has the key {unknown[0]!r}, which is not a field of {name} ({', '.join(fields)})",
             )
         present = set(value.keys())
         return [value[field] if field in present else None for field in fields]
     refuse_missing(value, f"a value of {name}")  # NaT has attributes, all of them NaN
-    aliases = attributes_by_alias(value.__class__)
+    kind: type = value.__class__  # not type(): a proxy tells the class of its object
+    aliases = attributes_by_alias(kind)
     attributes = [aliases.get(field, field) for field in fields] if aliases else fields
     if isinstance(value, (str, bytes, int, float, enum.Enum)) or not any(
         hasattr(value, one) for one in attributes

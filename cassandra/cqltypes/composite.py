@@ -1,22 +1,23 @@
-"""Composite comparators of old tables: several values in one, and those whose parts say their own
-type.
-"""
+"""Composite comparators of old tables: several values in one."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cassandra.cqltypes import coerce
 from cassandra.cqltypes.base import apache_cassandra_type_prefix, public, sub_codec
 from cassandra.cqltypes.containers import _ParameterizedType
 from cassandra.cqltypes.failures import locate, malformed, refuse_type, refuse_value
 
+if TYPE_CHECKING:
+    from cassandra.cqltypes.codecs.base import Codec
+
 _MAX_PART = 0xFFFF
 
 
-def _part(name: str, at: int, codec: Any, value: Any) -> bytes:
+def _part(name: str, at: int, codec: Codec, value: object) -> bytes:
     try:
         body = b"" if value is None else bytes(codec.encode(value))
     except Exception as error:
@@ -30,27 +31,29 @@ def _part(name: str, at: int, codec: Any, value: Any) -> bytes:
 
 
 def _take(name: str, data: bytes, at: int) -> tuple[bytes, int]:
-    """The bytes of the part whose [short] length lies at `at`, and the place behind its end byte."""
+    """Return the part whose [short] length lies at `at`, and the place after its end byte."""
     start = at + 2
     size = int.from_bytes(data[at:start], "big")
     if len(data) < start + size + 1:
         malformed(
             name,
-            f"truncated: a part claims {size} bytes and an end byte, {max(len(data) - start, 0)} are left",
+            f"truncated: a part claims {size} bytes and an end byte, "
+            f"{max(len(data) - start, 0)} are left",
         )
     return data[start : start + size], start + size + 1
 
 
 class CompositeType(_ParameterizedType):
-    """Several values in one: per part a [short] length, the bytes, and an end byte. A tuple; it may
-    be cut short.
+    """Several values in one: for each part a [short] length, the bytes, and an end byte.
+
+    A value is a tuple, which may be shorter than the type.
     """
 
     typename = "org.apache.cassandra.db.marshal.CompositeType"
 
     @classmethod
     def cql_parameterized_type(cls) -> str:
-        """The server's class name in quotes, as CQL wants it."""
+        """Return the server's class name in quotes, as CQL wants it."""
         return f"'{cls.cass_parameterized_type(full=True)}'"
 
     @classmethod
@@ -58,7 +61,7 @@ class CompositeType(_ParameterizedType):
         name = cls.cass_parameterized_type()
         parts = [sub_codec(subtype, codecs, protocol_version, vectors) for subtype in cls.subtypes]
 
-        def encode(value: Any) -> bytes:
+        def encode(value: object) -> bytes:
             items = coerce.elements(value, name)
             if len(items) > len(parts):
                 refuse_value(value, f"has {len(items)} parts, {name} takes {len(parts)}")
@@ -68,6 +71,7 @@ class CompositeType(_ParameterizedType):
             found: list[Any] = []
             at = 0
             while at < len(data):
+                # A value may be shorter than its type, but never longer.
                 if len(found) == len(parts):
                     malformed(name, f"{len(data) - at} bytes left over after {len(parts)} parts")
                 body, at = _take(name, data, at)
@@ -82,23 +86,22 @@ class CompositeType(_ParameterizedType):
 
 
 class DynamicCompositeType(_ParameterizedType):
-    """A composite whose parts each say their type, by an alias (one letter) or by the server's
-    class name.
+    """A composite whose parts each name their type.
 
-    Values are tuples of the parts. They are written from (alias, value) pairs, or from bytes as
-    they are.
+    A part has an alias of one letter, or the server's class name. Values are read as tuples of the
+    parts. They are written from (alias, value) pairs, or from bytes as they are.
     """
 
     typename = "org.apache.cassandra.db.marshal.DynamicCompositeType"
 
     @classmethod
     def cql_parameterized_type(cls) -> str:
-        """The server's class name with its aliases, in quotes."""
+        """Return the server's class name with its aliases, in quotes."""
         return f"'{cls.cass_parameterized_type(full=True)}'"
 
     @classmethod
     def cass_parameterized_type_with(cls, subtypes: Sequence[Any], full: bool = False) -> str:
-        """``DynamicCompositeType(s=>UTF8Type, ...)``."""
+        """Return a text like ``DynamicCompositeType(s=>UTF8Type, ...)``."""
         name = apache_cassandra_type_prefix + cls.cassname if full else cls.cassname
         if not subtypes:
             return name
@@ -126,7 +129,7 @@ class DynamicCompositeType(_ParameterizedType):
             for full in (False, True)
         }
 
-        def encode(value: Any) -> bytes:
+        def encode(value: object) -> bytes:
             if isinstance(value, (bytes, bytearray, memoryview)):
                 return bytes(value)
             parts = []
@@ -135,6 +138,7 @@ class DynamicCompositeType(_ParameterizedType):
                     refuse_type(
                         pair, f"a pair of an alias ({', '.join(map(str, by_alias))}) and a value"
                     )
+                # The upper bit says that an alias follows, not a class name of that length.
                 parts.append((0x8000 | ord(pair[0])).to_bytes(2, "big"))
                 parts.append(_part(name, at, by_alias[pair[0]], pair[1]))
             return b"".join(parts)

@@ -10,13 +10,13 @@ from cassandra.cqltypes.base import _CassandraType, parameterized, public, sub_c
 
 
 class _ParameterizedType(_CassandraType):
-    """What all types with parameters share."""
+    """Base of all types with parameters."""
 
     num_subtypes: ClassVar[Any] = "UNKNOWN"
 
 
 class _SimpleParameterizedType(_ParameterizedType):
-    """Types of one parameter: an element type."""
+    """Base of the types with one parameter: an element type."""
 
     num_subtypes = 1
 
@@ -26,36 +26,39 @@ class _SimpleParameterizedType(_ParameterizedType):
         return getattr(codecs, cls._factory)(element, empty=cls._empty())
 
 
-def _one(cls: Any) -> Any:
-    """The parameter of a type of one; without parameters, bytes stand in."""
+def _one(cls: type[_CassandraType]) -> Any:
+    """Return the parameter of a type that has one.
+
+    :raises ValueError: if it has not got it yet.
+    """
     if not cls.subtypes:
         raise ValueError(f"{cls.cassname} has no parameters yet; see apply_parameters")
     return cls.subtypes[0]
 
 
 class ListType(_SimpleParameterizedType):
-    """list: a list; written from any iterable, and from arrays of numbers."""
+    """list, read as a list. Written from any iterable, and from arrays of numbers."""
 
     typename = "list"
     _factory = "list_of"
 
 
 class SetType(_SimpleParameterizedType):
-    """set: a `cassandra.util.SortedSet`; written from any iterable."""
+    """set, read as a `cassandra.util.SortedSet`. Written from any iterable."""
 
     typename = "set"
     _factory = "set_of"
 
 
 class MapType(_ParameterizedType):
-    """map: a `cassandra.util.OrderedMapSerializedKey`; written from any mapping."""
+    """map, read as a `cassandra.util.OrderedMapSerializedKey`. Written from any mapping."""
 
     typename = "map"
     num_subtypes = 2
 
     @classmethod
     def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Any:
-        _one(cls)
+        _one(cls)  # the error for a map without parameters
         key, value = (
             sub_codec(subtype, codecs, protocol_version, vectors) for subtype in cls.subtypes
         )
@@ -63,7 +66,7 @@ class MapType(_ParameterizedType):
 
 
 class TupleType(_ParameterizedType):
-    """tuple: a tuple; written from any sequence, a shorter one filled up with nulls."""
+    """tuple, read as a tuple. Written from any sequence; a shorter one is filled up with nulls."""
 
     typename = "tuple"
 
@@ -74,15 +77,16 @@ class TupleType(_ParameterizedType):
 
     @classmethod
     def cql_parameterized_type(cls) -> str:
-        """``frozen<tuple<int, text>>``: a tuple is always frozen."""
-        return f"frozen<tuple<{', '.join(subtype.cql_parameterized_type() for subtype in cls.subtypes)}>>"
+        """Return a text like ``frozen<tuple<int, text>>``: a tuple is always frozen."""
+        inner = ", ".join(subtype.cql_parameterized_type() for subtype in cls.subtypes)
+        return f"frozen<tuple<{inner}>>"
 
 
 class VectorType(_CassandraType):
-    """vector: a list (or an array on request); written from any iterable of the right length, and
-    from arrays of numbers.
+    """vector, read as a list, or as an array on request.
 
-    `subtype` is the element type, `vector_size` the dimension.
+    Written from any iterable of the right length, and from arrays of numbers. `subtype` is the
+    element type, `vector_size` the dimension.
     """
 
     typename = "vector"
@@ -92,8 +96,9 @@ class VectorType(_CassandraType):
 
     @classmethod
     def apply_parameters(cls, params: Sequence[Any], names: Sequence[Any] | None = None) -> Any:
-        """The vector of (element type, dimension); ValueError for a dimension that is no positive
-        number.
+        """Return the vector type of (element type, dimension).
+
+        :raises ValueError: if the dimension is not a positive number.
         """
         if len(params) != 2:
             raise ValueError(
@@ -101,11 +106,13 @@ class VectorType(_CassandraType):
             )
         subtype, size = params
         try:
+            # A parser of class names makes an unrecognized type of the number.
             dimension = int(getattr(size, "cassname", size))
         except (TypeError, ValueError):
             raise ValueError(f"the dimension of a vector is a number, not {size!r}") from None
         if dimension < 1:
             raise ValueError(f"the dimension of a vector is at least 1, not {dimension}")
+        # The dimension is part of the class's name: it cannot be told from the subtypes.
         title = f"{cls.cassname}({subtype.cass_parameterized_type()}, {dimension})"
         return parameterized(
             cls, (subtype,), None, subtype=subtype, vector_size=dimension, _title=title
@@ -113,7 +120,7 @@ class VectorType(_CassandraType):
 
     @classmethod
     def cass_parameterized_type_with(cls, subtypes: Sequence[Any], full: bool = False) -> str:
-        """``VectorType(FloatType, 3)``."""
+        """Return a text like ``VectorType(FloatType, 3)``."""
         name = super().cass_parameterized_type_with((), full=full)
         if not subtypes:
             return name
@@ -121,7 +128,7 @@ class VectorType(_CassandraType):
 
     @classmethod
     def cql_parameterized_type(cls) -> str:
-        """``vector<float, 3>``."""
+        """Return a text like ``vector<float, 3>``."""
         if cls.subtype is None:
             return cls.typename
         return f"{cls.typename}<{cls.subtype.cql_parameterized_type()}, {cls.vector_size}>"
@@ -135,7 +142,7 @@ class VectorType(_CassandraType):
 
 
 class _Wrapper(_SimpleParameterizedType):
-    """Types that say something about another type and leave its values alone."""
+    """Base of types that say something about another type and leave its values alone."""
 
     @classmethod
     def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Any:
@@ -143,7 +150,7 @@ class _Wrapper(_SimpleParameterizedType):
 
     @classmethod
     def apply_parameters(cls, subtypes: Sequence[Any], names: Sequence[Any] | None = None) -> Any:
-        """The wrapper of one type, with that type's rule for zero bytes."""
+        """Return the wrapper of one type. That type's rule for zero bytes holds for it."""
         subtypes = tuple(subtypes)
         if len(subtypes) != 1:
             raise ValueError(f"{cls.cassname} takes 1 parameter, got {len(subtypes)}")
@@ -151,11 +158,13 @@ class _Wrapper(_SimpleParameterizedType):
 
     @classmethod
     def from_binary(cls, byts: bytes | None, protocol_version: int) -> Any:
-        """The value of a [bytes], with the parameter's own rules for empty values; raises
-        DecodeError.
+        """Return the value of a [bytes], by the parameter's own rules for empty values.
+
+        :raises DecodeError: if the bytes are not valid for the type.
         """
         return cls.codec(protocol_version).decode_nullable(byts)
 
+    # A wrapper's coding is always its parameter's, which may be a program's own.
     @classmethod
     def _overridden(cls) -> bool:
         return False
@@ -168,13 +177,13 @@ class FrozenType(_Wrapper):
 
 
 class ReversedType(_Wrapper):
-    """A clustering column in descending order; values are those of its parameter."""
+    """A clustering column in descending order. Values are those of its parameter."""
 
     typename = "reversed"
 
     @classmethod
     def cql_parameterized_type(cls) -> str:
-        """The type under the reversal: CQL has no word for it."""
+        """Return the type under the reversal, for which CQL has no word."""
         name: str = _one(cls).cql_parameterized_type()
         return name
 

@@ -1,4 +1,4 @@
-"""Classes of the server's that this driver does not know."""
+"""Server classes that this driver does not know."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cassandra.cqltypes.base import CassandraTypeType, _CassandraType, public
 
 
 class UnrecognizedType(_CassandraType):
-    """A class of the server's that has no meaning here; its values are bytes."""
+    """A server class without a meaning here. Its values are bytes."""
 
     typename = ""
     num_subtypes = "UNKNOWN"
@@ -18,12 +18,13 @@ class UnrecognizedType(_CassandraType):
     _registered = False
 
 
+# Bounded: a hostile or broken server may send any number of names.
 _CLASS_BYTES = 2000
 _unrecognized: Bounded[str, Any] = Bounded(10_000, 1 << 23)
 
 
 def mkUnrecognizedType(casstypename: str) -> Any:
-    """The type of the server's class `casstypename`; values are bytes."""
+    """Return the type of the server's class `casstypename`. Its values are bytes."""
     made = _unrecognized.get(casstypename)
     if made is None:
         made = CassandraTypeType(

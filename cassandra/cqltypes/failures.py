@@ -1,7 +1,7 @@
-"""What goes wrong with a value, and where in the value it does.
+"""Errors for values, which say where in a value they come from.
 
 An encode error starts at a leaf, which knows the value and the type. Every container that it passes
-on its way out puts its own step in front: ``field "tags" of t.item: element 17 of list<int>: 'abc'
+on its way out puts its own step before it: ``field "tags" of t.item: element 17 of list<int>: 'abc'
 (str) is not an integer``.
 """
 
@@ -15,12 +15,13 @@ _SHOWN_LENGTH = 60
 
 
 class EncodeTypeError(TypeError):
-    """A value is of a type that the CQL type cannot take."""
+    """The CQL type does not take values of this class."""
 
 
 class EncodeValueError(ValueError, OverflowError):
-    """A value is of a suitable type, but out of range or badly formed (both a ValueError and an
-    OverflowError).
+    """A value is of a suitable class, but out of range or badly formed.
+
+    It is both a ValueError and an OverflowError, since programs catch either.
     """
 
 
@@ -29,7 +30,7 @@ EncodeValueError.__module__ = "cassandra.cqltypes"
 
 
 def shown(value: object) -> str:
-    """`value` and its type for an error message, cut to a readable length."""
+    """Return `value` and its class for an error message, cut to a readable length."""
     cut: Any = value
     try:
         # A refused value may have millions of elements; the message has room for few.
@@ -54,30 +55,32 @@ def refuse_value(value: object, why: str) -> NoReturn:
 
 
 def locate(error: BaseException, where: str) -> None:
-    """Put `where` in front of the message of `error`, which the caller then raises again.
+    """Put `where` before the message of `error`, which the caller then raises again.
 
-    Errors of this module get it in their message; those of a user's code (an ``__index__`` that
-    raises) keep theirs and get it as a note where Python has notes (3.11).
+    Errors of this module get it in their message. Those of a program's code (an ``__index__`` that
+    raises) keep their message, and get it as a note if Python has notes (3.11).
     """
     if isinstance(error, (EncodeTypeError, EncodeValueError, DecodeError)):
+        # The same error goes on: its class and traceback stay those of the leaf.
         error.args = (f"{where}: {error.args[0] if error.args else ''}",)
     elif hasattr(error, "add_note"):
         error.add_note(f"in {where}")
 
 
 def malformed(name: str, why: str) -> NoReturn:
-    """Raise `DecodeError` for bytes that are no `name`."""
+    """Raise `DecodeError` for bytes that are not a valid `name`."""
     raise DecodeError(f"{name}: {why}")
 
 
 def wrong_width(name: str, width: int, size: int) -> NoReturn:
-    """Raise `DecodeError`: a value of `size` bytes where the type has `width`."""
+    """Raise `DecodeError` for a value of `size` bytes, if the type has `width`."""
     raise DecodeError(f"{name}: takes {width} bytes, got {size}")
 
 
-def empty_or_refuse(value: Any, empty: object, what: str) -> bytes:
-    """The encoding of a value that no ordinary rule takes: zero bytes for `empty` (EMPTY), else a
-    type error.
+def empty_or_refuse(value: object, empty: object, what: str) -> bytes:
+    """Return the encoding of a value that no ordinary rule takes: zero bytes for `empty` (EMPTY).
+
+    :raises EncodeTypeError: if it is anything else.
     """
     if value is empty:
         return b""

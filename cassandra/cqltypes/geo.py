@@ -1,4 +1,4 @@
-"""Types of DataStax Enterprise: points, lines and polygons as well-known binary, and date ranges."""
+"""Types of DataStax Enterprise: points, lines and polygons (well-known binary), date ranges."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ class _Wkb:
         self._data = data
         self._name = name
         self._at = 1
+        # 0 is big-endian, 1 little-endian (OGC 06-103r4, clause 8).
         if not data or data[0] > 1:
             malformed(name, "the byte order is neither 0 nor 1")
         self._order = "<" if data[0] else ">"
@@ -42,11 +43,15 @@ class _Wkb:
             malformed(name, f"well-known binary of kind {found}, not {kind}")
 
     def count(self, width: int) -> int:
-        """An unsigned 32-bit number; where it counts items of `width` bytes, they must be there."""
+        """Return an unsigned 32-bit number.
+
+        :param width: bytes of each item, if the number counts items that follow: these must fit.
+        """
         if len(self._data) < self._at + 4:
             malformed(self._name, "truncated")
         number: int = struct.unpack_from(self._order + "I", self._data, self._at)[0]
         self._at += 4
+        # Before anything is made for the items: the number may be a lie.
         if width and number * width > len(self._data) - self._at:
             malformed(
                 self._name,
@@ -55,7 +60,7 @@ class _Wkb:
         return number
 
     def points(self, number: int) -> list[tuple[float, float]]:
-        """`number` pairs of doubles."""
+        """Return `number` pairs of doubles."""
         if number * 16 > len(self._data) - self._at:
             malformed(self._name, "truncated")
         flat = struct.unpack_from(f"{self._order}{2 * number}d", self._data, self._at)
@@ -63,7 +68,7 @@ class _Wkb:
         return list(zip(flat[0::2], flat[1::2], strict=True))
 
     def end(self) -> None:
-        """Refuse what is left over."""
+        """Raise `DecodeError` if bytes are left over."""
         if self._at != len(self._data):
             malformed(self._name, f"{len(self._data) - self._at} bytes left over")
 
@@ -77,7 +82,7 @@ def _packed_points(points: tuple[tuple[float, float], ...]) -> bytes:
         refuse_type(points, "a sequence of pairs of numbers")
 
 
-def _encode_point(value: Any) -> bytes:
+def _encode_point(value: object) -> bytes:
     if isinstance(value, str):
         value = _parsed(Point, value)
     if not isinstance(value, Point):
@@ -92,7 +97,7 @@ def _decode_point(data: bytes) -> Point:
     return Point(*point)
 
 
-def _encode_line(value: Any) -> bytes:
+def _encode_line(value: object) -> bytes:
     if isinstance(value, str):
         value = _parsed(LineString, value)
     if not isinstance(value, LineString):
@@ -109,11 +114,12 @@ def _decode_line(data: bytes) -> LineString:
     return LineString(points)
 
 
-def _encode_polygon(value: Any) -> bytes:
+def _encode_polygon(value: object) -> bytes:
     if isinstance(value, str):
         value = _parsed(Polygon, value)
     if not isinstance(value, Polygon):
         refuse_type(value, "a cassandra.util.Polygon")
+    # An empty polygon has no rings at all; its text form knows no other empty part.
     rings = (value.exterior, *value.interiors) if value.exterior.coords else ()
     parts = [struct.pack("<BII", 1, WKBGeometryType.POLYGON, len(rings))]
     for ring in rings:
@@ -129,7 +135,9 @@ def _decode_polygon(data: bytes) -> Polygon:
     return Polygon(rings[0], rings[1:]) if rings else Polygon()
 
 
-def _parsed(kind: Any, text: str) -> Any:
+def _parsed(
+    kind: type[Point] | type[LineString] | type[Polygon], text: str
+) -> Point | LineString | Polygon:
     try:
         return kind.from_wkt(text)
     except ValueError as error:
@@ -166,7 +174,7 @@ def _packed_bound(bound: DateRangeBound | None) -> bytes:
     return _BOUND.pack(millis, DateRangePrecision.to_int(bound.precision))
 
 
-def _encode_range(value: Any) -> bytes:
+def _encode_range(value: object) -> bytes:
     if not isinstance(value, DateRange):
         refuse_type(value, "a cassandra.util.DateRange")
     single, low, high = (
@@ -189,14 +197,14 @@ def _decode_range(data: bytes) -> DateRange:
     name = "DateRangeType"
     number = _BOUNDS.get(data[0]) if data else None
     if number is None:
-        malformed(name, f"{data[:1]!r} is no kind of range")
+        malformed(name, f"{data[:1]!r} is not a kind of range")
     if len(data) != 1 + number * _BOUND.size:
         malformed(name, f"takes {1 + number * _BOUND.size} bytes, got {len(data)}")
     bounds = []
     for at in range(number):
         millis, precision = _BOUND.unpack_from(data, 1 + at * _BOUND.size)
         if not 0 <= precision < len(DateRangePrecision.PRECISIONS):
-            malformed(name, f"{precision} is the number of no precision")
+            malformed(name, f"{precision} does not stand for a precision")
         bounds.append(DateRangeBound(millis, DateRangePrecision.from_int(precision)))
     kind = data[0]
     if kind == BoundKind.SINGLE_VALUE:
@@ -209,7 +217,7 @@ def _decode_range(data: bytes) -> DateRange:
 
 
 class _PythonType(_CassandraType):
-    """Types whose coding is Python in both implementations."""
+    """Base of types whose coding is Python in both twins."""
 
     _coding: ClassVar[tuple[Callable[[Any], bytes], Callable[[bytes], Any]]]
 
@@ -225,21 +233,21 @@ class _PythonType(_CassandraType):
 
 
 class PointType(_PythonType):
-    """A `cassandra.util.Point`; written from WKT too."""
+    """A `cassandra.util.Point`. Written from WKT too."""
 
     typename = "PointType"
     _coding = (_encode_point, _decode_point)
 
 
 class LineStringType(_PythonType):
-    """A `cassandra.util.LineString`; written from WKT too."""
+    """A `cassandra.util.LineString`. Written from WKT too."""
 
     typename = "LineStringType"
     _coding = (_encode_line, _decode_line)
 
 
 class PolygonType(_PythonType):
-    """A `cassandra.util.Polygon`; written from WKT too."""
+    """A `cassandra.util.Polygon`. Written from WKT too."""
 
     typename = "PolygonType"
     _coding = (_encode_polygon, _decode_polygon)

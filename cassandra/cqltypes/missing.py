@@ -1,7 +1,6 @@
-"""What other libraries have for "no value": NumPy's masks, NaT and NA of pandas. Bound anywhere,
-they are null.
+"""Other libraries' forms of "no value": NumPy's masks, NaT and NA of pandas. All become null.
 
-Neither library is imported here. Who has such a value has imported its library before.
+Neither library is imported here: a program that has such a value has imported it before.
 """
 
 from __future__ import annotations
@@ -11,7 +10,10 @@ import decimal
 import sys
 import uuid
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from numpy.ma import MaskedArray
 
 __all__ = [
     "USUAL",
@@ -23,11 +25,11 @@ __all__ = [
     "without_missing",
 ]
 
-# Where the one value of each kind stands. A library that is half imported has it not yet.
+# Where each library keeps its value. A library that is only half imported does not have it yet.
 _PLACES = {("numpy.ma.core", "masked"), ("pandas", "NaT"), ("pandas", "NA")}
 _kinds: set[type] = set()
 
-# Of most values; none of them is asked about any further.
+# The classes of most values: these are never missing, and nothing further is asked about them.
 USUAL = frozenset(
     {
         bool,
@@ -48,7 +50,8 @@ USUAL = frozenset(
 
 
 def _look() -> set[type]:
-    """The types of such values, as far as their libraries are there."""
+    """Return the types of such values, as far as their libraries are imported."""
+    # A copy: two threads may look at once, and each takes out what it has found.
     for place in [*_PLACES]:
         module = sys.modules.get(place[0])
         value = None if module is None else getattr(module, place[1], None)
@@ -59,28 +62,28 @@ def _look() -> set[type]:
 
 
 def masked_array(value: object) -> Any:
-    """`value` where it is one of NumPy's masked arrays, else None."""
+    """Return `value` if it is one of NumPy's masked arrays, else None."""
     module = sys.modules.get("numpy.ma.core")
     kind = None if module is None else getattr(module, "MaskedArray", None)
     return value if kind is not None and isinstance(value, kind) else None
 
 
-def masked_away(array: Any) -> bool:
-    """Whether a masked array has elements, and all of them are masked."""
+def masked_away(array: MaskedArray[Any, Any]) -> bool:
+    """Return True if a masked array has elements, and all of them are masked."""
     return bool(array.size and array.mask.all())
 
 
 def is_partly_masked(value: object) -> bool:
-    """Whether `value` is a masked array with an element that is masked."""
+    """Return True if `value` is a masked array with an element that is masked."""
     array = masked_array(value)
     return array is not None and bool(array.mask.any())
 
 
 def is_missing(value: object, name: str = "") -> bool:
-    """Whether `value`, bound for the CQL type `name`, stands for null.
+    """Return True if `value`, bound for the CQL type `name`, stands for null.
 
-    A vector has no nulls inside: a masked array of which nothing is left is what a result's
-    ``to_numpy`` has for a null vector.
+    A vector has no nulls inside. If all elements of a masked array are masked, it stands for a null
+    vector: ``to_numpy`` of a result returns it for one.
     """
     if type(value) in _look():
         return True
@@ -91,7 +94,7 @@ def is_missing(value: object, name: str = "") -> bool:
 
 
 def is_missing_type(kind: type) -> bool:
-    """Whether all that `kind` has is one value that stands for null."""
+    """Return True if the only value of `kind` stands for null."""
     return kind in _look()
 
 
@@ -99,8 +102,9 @@ Items = TypeVar("Items", bound=Sequence[Any])
 
 
 def without_missing(items: Items, name: str = "") -> Items | list[Any]:
-    """`items` with None for what `is_missing` says of each for `name`; the same object where there
-    is nothing of that.
+    """Return `items` with None for each that `is_missing` for `name`.
+
+    The same object comes back if there is none.
     """
     kinds = _look()
     if not kinds or (kinds.isdisjoint(found := {*map(type, items)}) and not _has_masked(found)):

@@ -1,13 +1,14 @@
 """Type strings to types: the server's class names, and CQL type names.
 
-A class name is ``Name``, ``Name(parameter, ...)`` where a parameter is a name again, with
-``field:`` or ``alias=>`` in front where fields have names. Names of user-defined types and of their
-fields are hex, so one may consist of digits only.
+A class name is ``Name`` or ``Name(parameter, ...)``, and a parameter is a class name again. If
+fields have names, ``field:`` or ``alias=>`` stands before it. Names of user-defined types and of
+their fields are in hex, so one may consist of digits only.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from cassandra.cqltypes.base import (
@@ -22,10 +23,11 @@ from cassandra.cqltypes.custom import mkUnrecognizedType
 from cassandra.cqltypes.scalars import CounterColumnType
 from cassandra.cqltypes.udt import UserType
 
+# Deeper than any schema; the parser recurses, and a hostile text must not end the process.
 _MAX_DEPTH = 64
 _TOKEN = re.compile(r"\s*(?:(=>)|([(),:])|([\w.$+\-/]+)|'([^']*)')")
 
-# name, its parameters as (field name or None, node)
+# The name, and its parameters as (field name or None, node).
 _Node = tuple[str, "list[tuple[str | None, Any]] | None"]
 
 
@@ -43,7 +45,7 @@ def _tokens(text: str) -> list[str]:
 
 
 class _Reader:
-    """A descent over the tokens of one type string."""
+    """A recursive descent over the tokens of one type string."""
 
     __slots__ = ("_at", "_tokens")
 
@@ -60,7 +62,7 @@ class _Reader:
         return token
 
     def whole(self) -> _Node:
-        """The node of all tokens."""
+        """Return the node of all tokens."""
         node = self._node(0)
         if self._at < len(self._tokens):
             raise ValueError(f"unexpected {self._peek()!r} after the type")
@@ -96,8 +98,9 @@ class _Reader:
 
 
 def lookup_casstype_simple(casstype: str) -> Any:
-    """The type of a class name without parameters, with or without its package; unknown names get
-    an unrecognized type.
+    """Return the type of a class name without parameters, with or without its package.
+
+    Unknown names get an unrecognized type.
     """
     short = trim_if_startswith(casstype, apache_cassandra_type_prefix)
     found = _by_cassname.get(short)
@@ -116,6 +119,7 @@ def _resolve(node: _Node) -> Any:
     if issubclass(base, VectorType):
         if len(parameters) != 2:
             raise ValueError("VectorType takes 2 parameters")
+        # The dimension looks like a class name to the reader: it is taken as text.
         return base.apply_parameters([_resolve(parameters[0][1]), parameters[1][1][0]])
     subtypes = [_resolve(child) for _, child in parameters]
     fields = [field for field, _ in parameters]
@@ -124,11 +128,12 @@ def _resolve(node: _Node) -> Any:
     )
 
 
-def _resolve_udt(base: Any, parameters: list[tuple[str | None, Any]]) -> Any:
+def _resolve_udt(base: type[UserType], parameters: list[tuple[str | None, Any]]) -> Any:
     if len(parameters) < 2:
         raise ValueError("UserType has a keyspace and a name")
     raw = [parameters[0][1][0], parameters[1][1][0]]
     types = [_resolve(child) for _, child in parameters[2:]]
+    # The keyspace and the name come first, and have no field names.
     names = [None, None, *[field for field, _ in parameters[2:]]]
     if any(name is None for name in names[2:]):
         raise ValueError("a field of a UserType has no name")
@@ -136,15 +141,19 @@ def _resolve_udt(base: Any, parameters: list[tuple[str | None, Any]]) -> Any:
 
 
 def parse_casstype_args(typestring: str) -> Any:
-    """The type of a class name with parameters; ValueError where it is malformed."""
+    """Return the type of a class name with parameters.
+
+    :raises ValueError: if it is malformed.
+    """
     return _resolve(_Reader(_tokens(typestring)).whole())
 
 
-def lookup_casstype(casstype: Any) -> Any:
-    """The type of a class name (``org.apache.cassandra.db.marshal.ListType(...)``, the package may
-    be left out).
+def lookup_casstype(casstype: str | type) -> Any:
+    """Return the type of a class name, like ``org.apache.cassandra.db.marshal.ListType(...)``.
 
-    A type is returned as it is. ValueError where the name cannot be parsed.
+    The package may be left out. A type is returned as it is.
+
+    :raises ValueError: if the name cannot be parsed.
     """
     if isinstance(casstype, type):
         return casstype
@@ -155,26 +164,28 @@ def lookup_casstype(casstype: Any) -> Any:
 
 
 def lookup_cqltype(name: str) -> Any:
-    """The scalar type of a CQL name (``int``); KeyError where there is none."""
+    """Return the scalar type of a CQL name (``int``).
+
+    :raises KeyError: if there is none.
+    """
     return _by_cqlname[name]
 
 
 def is_reversed_casstype(data_type: str) -> bool:
-    """Whether a class name is that of a reversed type."""
+    """Return True if a class name is the one of a reversed type."""
     return trim_if_startswith(data_type, apache_cassandra_type_prefix).startswith("ReversedType(")
 
 
-def is_counter_type(t: Any) -> bool:
-    """Whether `t`, a class or a class name, is the counter type, also under a reversal or freeze."""
-    if isinstance(t, str):
-        t = lookup_casstype(t)
-    while issubclass(t, _Wrapper) and t.subtypes:
-        t = t.subtypes[0]
-    return issubclass(t, CounterColumnType)
+def is_counter_type(t: str | type) -> bool:
+    """Return True if `t`, a class or class name, is the counter type, even if reversed."""
+    kind: type = lookup_casstype(t) if isinstance(t, str) else t
+    while issubclass(kind, _Wrapper) and kind.subtypes:
+        kind = kind.subtypes[0]
+    return issubclass(kind, CounterColumnType)
 
 
 def cql_typename(casstypename: str) -> str:
-    """The CQL of a class name: ``DateType`` to ``timestamp``."""
+    """Return the CQL name of a class name: ``timestamp`` for ``DateType``."""
     name: str = lookup_casstype(casstypename).cql_parameterized_type()
     return name
 
@@ -185,8 +196,9 @@ _CQL_TOKEN = re.compile(r"\s*([<>,]|'[^']*'|\"(?:[^\"]|\"\")*\"|[^<>,\s]+)")
 
 
 def cqltype_to_python(cql_string: str) -> Any:
-    """``map<text, list<int>>`` to ``['map', ['text', 'list', ['int']]]``; ValueError where brackets
-    do not match, or are too many.
+    """Return ``['map', ['text', 'list', ['int']]]`` for ``map<text, list<int>>``.
+
+    :raises ValueError: if brackets do not match, or are nested too deep.
     """
     stack: list[list[Any]] = [[]]
     for token in _CQL_TOKEN.findall(cql_string):
@@ -207,8 +219,8 @@ def cqltype_to_python(cql_string: str) -> Any:
     return stack[0]
 
 
-def python_to_cqltype(types: Any) -> str:
-    """The inverse of `cqltype_to_python`."""
+def python_to_cqltype(types: Iterable[Any]) -> str:
+    """Return the CQL type of names in nested lists: the inverse of `cqltype_to_python`."""
     parts: list[str] = []
     for one in types:
         if isinstance(one, str):
@@ -219,7 +231,7 @@ def python_to_cqltype(types: Any) -> str:
 
 
 def strip_frozen(cql: str) -> str:
-    """`cql` without any ``frozen<...>``."""
+    """Return `cql` without any ``frozen<...>``."""
     return python_to_cqltype(_without_frozen(cqltype_to_python(cql)))
 
 
@@ -239,8 +251,9 @@ def _without_frozen(types: list[Any]) -> list[Any]:
 
 
 def cql_types_from_string(cql_type: str) -> list[str]:
-    """The names in a CQL type but ``frozen``, one after the other: ``map<text, frozen<a>>`` to
-    ``['map', 'text', 'a']``.
+    """Return the names in a CQL type one after the other, without ``frozen``.
+
+    For ``map<text, frozen<a>>`` they are ``['map', 'text', 'a']``.
     """
     return [
         token

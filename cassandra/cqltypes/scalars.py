@@ -1,6 +1,4 @@
-"""The classes of the scalar types. What they read and write stands in the codecs; here are their
-names.
-"""
+"""The classes of the scalar types: their names. The codecs know how their values are coded."""
 
 from __future__ import annotations
 
@@ -11,7 +9,7 @@ from cassandra.cqltypes.base import _CassandraType, public
 
 
 class BytesType(_CassandraType):
-    """blob: bytes; written from anything with the buffer protocol."""
+    """blob, read as bytes. Written from anything with the buffer protocol."""
 
     typename = "blob"
     empty_binary_ok = True
@@ -19,35 +17,35 @@ class BytesType(_CassandraType):
 
 
 class DecimalType(_CassandraType):
-    """decimal: `decimal.Decimal`; written from int, float (its exact binary value) and str too."""
+    """decimal, read as `decimal.Decimal`. Written from int, float (exactly) and str too."""
 
     typename = "decimal"
     _factory = "decimal_number"
 
 
 class UUIDType(_CassandraType):
-    """uuid: `uuid.UUID`; written from its text too."""
+    """uuid, read as `uuid.UUID`. Written from its text too."""
 
     typename = "uuid"
     _factory = "uuid"
 
 
 class BooleanType(_CassandraType):
-    """boolean: bool; written from 0 and 1 too."""
+    """boolean, read as bool. Written from 0 and 1 too."""
 
     typename = "boolean"
     _factory = "boolean"
 
 
 class ByteType(_CassandraType):
-    """tinyint: int of 8 bits."""
+    """tinyint: an int of 8 bits."""
 
     typename = "tinyint"
     _factory = "int8"
 
 
 class AsciiType(_CassandraType):
-    """ascii: str of characters up to 127."""
+    """ascii: a str of characters up to 127."""
 
     typename = "ascii"
     empty_binary_ok = True
@@ -69,7 +67,7 @@ class DoubleType(_CassandraType):
 
 
 class LongType(_CassandraType):
-    """bigint: int of 64 bits."""
+    """bigint: an int of 64 bits."""
 
     typename = "bigint"
     _factory = "int64"
@@ -83,25 +81,26 @@ class Int32Type(_CassandraType):
 
 
 class IntegerType(_CassandraType):
-    """varint: int of any size."""
+    """varint: an int of any size."""
 
     typename = "varint"
     _factory = "varint"
 
 
 class InetAddressType(_CassandraType):
-    """inet: str; written from objects of the `ipaddress` module too."""
+    """inet, read as str. Written from objects of the `ipaddress` module too."""
 
     typename = "inet"
     _factory = "inet"
 
 
 class CounterColumnType(LongType):
-    """counter: int of 64 bits."""
+    """counter: an int of 64 bits."""
 
     typename = "counter"
 
 
+# Public for programs that read it; our own parser takes more forms than these.
 cql_timestamp_formats = (
     "%Y-%m-%d %H:%M",
     "%Y-%m-%d %H:%M:%S",
@@ -112,11 +111,10 @@ cql_timestamp_formats = (
 
 
 class DateType(_CassandraType):
-    """timestamp: a naive datetime in UTC, to the millisecond; outside years 1 to 9999 a
-    `cassandra.util.MillisTimestamp`.
+    """timestamp, read as a naive datetime in UTC, to the millisecond.
 
-    Written from aware datetimes (converted to UTC), naive ones (taken as UTC), dates, milliseconds,
-    and text.
+    Outside the years 1 to 9999 it is read as a `cassandra.util.MillisTimestamp`. Written from aware
+    datetimes (converted to UTC), naive ones (taken as UTC), dates, milliseconds, and text.
     """
 
     typename = "timestamp"
@@ -124,7 +122,10 @@ class DateType(_CassandraType):
 
     @staticmethod
     def interpret_datestring(val: str) -> int:
-        """Milliseconds since 1970 of a CQL timestamp literal; ValueError where it is none."""
+        """Return the milliseconds since 1970 of a CQL timestamp literal.
+
+        :raises ValueError: if it is not one.
+        """
         return coerce.timestamp_millis(val)
 
 
@@ -134,21 +135,23 @@ class TimestampType(DateType):
     typename = "timestamp"
 
 
+# A subclass of DateType, as programs know it; it shares nothing but `interpret_datestring`.
 class TimeUUIDType(DateType):
-    """timeuuid: `uuid.UUID` of version 1."""
+    """timeuuid: a `uuid.UUID` of version 1."""
 
     typename = "timeuuid"
     _factory = "uuid"
 
     def my_timestamp(self) -> float:
-        """Seconds since 1970 of this value."""
+        """Return the seconds since 1970 of this value."""
         ticks: int = self.val.time
         return (ticks - 0x01B21DD213814000) / 1e7
 
 
 class SimpleDateType(_CassandraType):
-    """date: `cassandra.util.Date`; written from dates, datetimes, ``YYYY-MM-DD``, and ints as they
-    stand on the wire.
+    """date, read as `cassandra.util.Date`.
+
+    Written from dates, datetimes, ``YYYY-MM-DD``, and ints as they are on the wire.
     """
 
     typename = "date"
@@ -159,15 +162,16 @@ class SimpleDateType(_CassandraType):
 
 
 class ShortType(_CassandraType):
-    """smallint: int of 16 bits."""
+    """smallint: an int of 16 bits."""
 
     typename = "smallint"
     _factory = "int16"
 
 
 class TimeType(_CassandraType):
-    """time: `cassandra.util.Time`; written from `datetime.time`, text, and nanoseconds since
-    midnight.
+    """time, read as `cassandra.util.Time`.
+
+    Written from `datetime.time`, text, and nanoseconds since midnight.
     """
 
     typename = "time"

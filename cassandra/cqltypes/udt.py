@@ -7,22 +7,25 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from keyword import iskeyword
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from cassandra._bounded import Bounded, text_size
 from cassandra.cqltypes.base import CassandraTypeType, public, sub_codec, trim_if_startswith
 from cassandra.cqltypes.containers import TupleType
 
-# A class, and a named tuple with a descriptor for each field.
+if TYPE_CHECKING:
+    from cassandra.cqltypes.base import _CassandraType
+
+# Roughly the memory of a class and of its named tuple, and of that one's descriptor for a field.
 _CLASS_BYTES = 5000
 _FIELD_BYTES = 300
 
 
 class UserType(TupleType):
-    """A user-defined type; `make_udt_class` makes the class of one.
+    """A user-defined type. `make_udt_class` makes the class of one.
 
-    `keyspace`, `typename`, `fieldnames` and `subtypes` say what it is. Values are read as
-    `mapped_class` (called with the fields by keyword), else as a named tuple.
+    `keyspace`, `typename`, `fieldnames` and `subtypes` define it. Values are read by calling
+    `mapped_class` with the fields by keyword, or as a named tuple if there is none.
     """
 
     typename = "org.apache.cassandra.db.marshal.UserType"
@@ -38,16 +41,20 @@ class UserType(TupleType):
         udt_name: str,
         field_names: Sequence[str],
         field_types: Sequence[Any],
-        mapped_class: Any = None,
+        mapped_class: Callable[..., object] | None = None,
     ) -> Any:
-        """The class of the user-defined type `udt_name`: the same one for the same definition and
-        mapped class.
+        """Return the class of the user-defined type `udt_name`.
+
+        The same definition and mapped class give the same class.
+
+        :raises ValueError: if there are more or fewer names than types.
         """
         names, types = tuple(field_names), tuple(field_types)
         if len(names) != len(types):
             raise ValueError(
                 f"{keyspace}.{udt_name} has {len(names)} field names and {len(types)} field types"
             )
+        # The mapped class is part of the key: two clusters may map one type to different classes.
         key = (cls, keyspace, udt_name, names, types, mapped_class)
         made = cls._cache.get(key)
         if made is None:
@@ -81,11 +88,11 @@ class UserType(TupleType):
 
     @classmethod
     def apply_parameters(cls, subtypes: Sequence[Any], names: Sequence[Any] | None = None) -> Any:
-        """The class of (keyspace, hex-coded name, field types...), with the hex-coded field names
-        in `names`.
+        """Return the class of (keyspace, hex-coded name, field types...).
 
-        The first two may be strings or the classes that a parser made of them; `names` has None for
-        both.
+        The first two may be strings, or the classes that a parser made of them.
+
+        :param names: None for the first two parameters, then the hex-coded names of the fields.
         """
         if len(subtypes) < 2:
             raise ValueError("a user-defined type has a keyspace and a name")
@@ -96,12 +103,12 @@ class UserType(TupleType):
 
     @classmethod
     def cql_parameterized_type(cls) -> str:
-        """``frozen<name>``."""
+        """Return a text like ``frozen<name>``."""
         return f"frozen<{quoted(cls.typename)}>"
 
     @classmethod
     def cass_parameterized_type_with(cls, subtypes: Sequence[Any], full: bool = False) -> str:
-        """``UserType(keyspace,hex(name),hex(field):type,...)``."""
+        """Return a text like ``UserType(keyspace,hex(name),hex(field):type,...)``."""
         cname = trim_if_startswith(cls.cassname, "org.apache.cassandra.db.marshal.")
         if full:
             cname = "org.apache.cassandra.db.marshal." + cname
@@ -118,11 +125,11 @@ class UserType(TupleType):
         return codecs.udt(name, cls.fieldnames or (), fields, _maker(cls), empty=cls._empty())
 
 
-def _text(parameter: Any) -> str:
+def _text(parameter: str | type[_CassandraType]) -> str:
     return parameter if isinstance(parameter, str) else str(parameter.cassname)
 
 
-def _unhex(name: Any) -> str:
+def _unhex(name: str | type[_CassandraType]) -> str:
     try:
         return bytes.fromhex(_text(name)).decode("utf-8")
     except ValueError as error:
@@ -130,15 +137,16 @@ def _unhex(name: Any) -> str:
 
 
 def quoted(name: str) -> str:
-    """`name` as it stands in CQL: quoted unless it is plain lower case."""
+    """Return `name` as CQL has it: quoted if it is not plain lower case."""
     if name.isidentifier() and name.isascii() and name == name.lower():
         return name
     return '"' + name.replace('"', '""') + '"'
 
 
 def make_named_tuple(name: str, names: tuple[str, ...]) -> Any:
-    """The named-tuple class of a type's fields; names that no field of one can have go by position
-    (``field_1_``).
+    """Return the named-tuple class of a type's fields.
+
+    A field whose name a named tuple cannot have goes by position (``field_1_``).
     """
     title = name if name.isidentifier() and name.isascii() and not iskeyword(name) else "udt"
     fields = [
@@ -151,8 +159,8 @@ def make_named_tuple(name: str, names: tuple[str, ...]) -> Any:
     return made
 
 
-def _maker(cls: Any) -> Callable[[list[Any]], Any]:
-    """What turns a list of field values into the value that the user sees."""
+def _maker(cls: type[UserType]) -> Callable[[list[Any]], Any]:
+    """Return a function that turns a list of field values into the value that the program sees."""
     names = tuple(cls.fieldnames or ())
     mapped = cls.mapped_class
     if mapped is dict:
@@ -160,6 +168,7 @@ def _maker(cls: Any) -> Callable[[list[Any]], Any]:
     if mapped is not None:
         return lambda fields: mapped(**dict(zip(names, fields, strict=True)))
     if cls.tuple_type is not None:
+        # Past the constructor of the named tuple, which takes its fields as arguments one by one.
         return partial(tuple.__new__, cls.tuple_type)
     return tuple
 

@@ -1,4 +1,4 @@
-"""Policies: load balancing, retry, reconnection, conviction, speculation and address translation."""
+"""Policies: load balancing, retry, reconnection, conviction, speculation, address translation."""
 
 import os
 from typing import TYPE_CHECKING

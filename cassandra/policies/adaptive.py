@@ -1,14 +1,14 @@
-"""`AdaptivePolicy`: load goes where there is room.
+"""`AdaptivePolicy`: load goes to the hosts that have room for it.
 
-Two random replicas are looked at, and the one with fewer requests under way is taken. That evens
-load out nearly as well as looking at all of them, and clients that see the same do not all run to
-the same replica ("the power of two choices"). A replica that has stopped answering keeps its
-requests under way, and so gets no more of them.
+The policy looks at two random replicas and takes the one with fewer requests in flight. That evens
+load out nearly as well as looking at all of them. Clients that see the same numbers do not all run
+to the same replica ("the power of two choices"). A replica that has stopped answering keeps its
+requests in flight, and so gets no more of them.
 
-A replica that answers slowly, and not at all badly enough to be left alone by that, is demoted: it
-stands behind the others at its distance. This is bounded, because load that leaves one replica
-makes the next one slow: a demotion has an end, as long a time without one follows, at most half of
-the hosts of a distance are demoted at a time, and never all replicas of a partition.
+A replica may answer slowly without being slow enough to be avoided that way. It is demoted: it
+comes after the others at its distance. Load that leaves one replica makes the next one slow, so
+demotions are bounded. Each one ends, and as long a time without one follows. At most half of the
+hosts at a distance are demoted at a time, and never all replicas of a partition.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import itertools
 import time
 from collections.abc import Callable, Iterator
 from math import exp, log
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cassandra._impl import plans
 from cassandra.policies.balancing import (
@@ -29,11 +29,11 @@ from cassandra.policies.balancing import (
 from cassandra.policies.token_aware import TokenAwarePolicy, keeps_order
 
 if TYPE_CHECKING:
+    from cassandra.metadata.host import Host
     from cassandra.policies.plans import Planner
+    from cassandra.query.statement import Statement
 
 __all__ = ["AdaptivePolicy"]
-
-Host = Any  # opaque here
 
 ENOUGH_ANSWERS = 20  # before a host is judged
 WEIGHT = 0.1  # of the latest answer in the moving average
@@ -44,7 +44,7 @@ JUDGE_INTERVAL = 0.25  # seconds
 class _Answers:
     """How fast one host answers: a moving average of `count` answers.
 
-    It is taken of the seconds' logarithms, so that a single pause of the host does not outweigh
+    The average is taken of the logarithms, so that a single pause of the host does not outweigh
     hundreds of answers.
     """
 
@@ -65,22 +65,24 @@ class _Answers:
 
     @property
     def average(self) -> float:
-        """The average in seconds."""
+        """The average, in seconds."""
         return exp(self._logarithm)
 
 
 class AdaptivePolicy(TokenAwarePolicy):
-    """Of two random replicas at the shortest distance the one with fewer requests under way, then
-    the others, then the child's plan.
+    """Prefers the less loaded of two random replicas at the shortest distance.
 
-    child_policy: says which hosts are used and how far they are; default `DCAwareRoundRobinPolicy`,
-    and `RackAwareRoundRobinPolicy` puts the own rack first. slow_replica_avoidance: whether slow
-    replicas are demoted; False for never. slow_factor: how many times slower than the fastest host
-    at the same distance is slow. slow_floor: seconds by which it has to be slower, too.
-    demotion_time: seconds that a demotion lasts; it is followed by at least as many without one.
+    The other replicas follow, then the child policy's plan. Lightweight transactions and serial
+    reads keep the order of the ring.
 
-    Lightweight transactions and serial reads keep the order of the ring. Raises ValueError for a
-    factor of 1 or less, and for negative times.
+    :param child_policy: decides which hosts are used, and how far they are. None takes a
+        `DCAwareRoundRobinPolicy`; a `RackAwareRoundRobinPolicy` prefers hosts of the own rack.
+    :param slow_replica_avoidance: False if slow replicas are never to be demoted.
+    :param slow_factor: a host is slow if it takes this many times as long as the fastest host at
+        the same distance ...
+    :param slow_floor: ... and longer by at least so many seconds.
+    :param demotion_time: seconds that a demotion lasts. At least as many without one follow.
+    :raises ValueError: if the factor is 1 or less, or a time is negative.
     """
 
     def __init__(
@@ -97,7 +99,8 @@ class AdaptivePolicy(TokenAwarePolicy):
             raise ValueError(f"slow_factor must be greater than 1, but is {slow_factor!r}")
         if slow_floor < 0 or demotion_time < 0:
             raise ValueError(
-                f"slow_floor and demotion_time must not be negative, but are {slow_floor!r} and {demotion_time!r}"
+                "slow_floor and demotion_time must not be negative, "
+                f"but are {slow_floor!r} and {demotion_time!r}"
             )
         self.slow_replica_avoidance = slow_replica_avoidance
         self.slow_factor = slow_factor
@@ -106,7 +109,7 @@ class AdaptivePolicy(TokenAwarePolicy):
         self._in_flight: Callable[[Host], int] = _nothing
         self._time: Callable[[], float] = time.monotonic
         self._answers: dict[Host, _Answers] = {}
-        self._demoted: dict[Host, float] = {}  # until when
+        self._demoted: dict[Host, float] = {}  # until when, by `_time`
         self._next_judgement = 0.0
 
     def attach(self, engine: Engine) -> None:
@@ -121,15 +124,16 @@ class AdaptivePolicy(TokenAwarePolicy):
 
     def _make_planner(self) -> Planner | None:
         if self._demoted:
-            return None  # each plan looks at who is demoted
+            # The planner knows nothing of demotions: each plan looks at them in `_plan_slowly`.
+            return None
         return plans.Planner(
             self._metadata, self._routers, self._child_policy, True, self._in_flight
         )
 
-    def _plan_slowly(self, working_keyspace: str | None, query: Any) -> Iterator[Host]:
+    def _plan_slowly(self, working_keyspace: str | None, query: Statement | None) -> Iterator[Host]:
         child = self._child_policy
         key = getattr(query, "routing_key", None)
-        if key is None:
+        if query is None or key is None:
             return self._balanced(child.make_query_plan(working_keyspace, query))
         keyspace = query.keyspace or working_keyspace
         router = self._router_of(keyspace)
@@ -160,7 +164,10 @@ class AdaptivePolicy(TokenAwarePolicy):
     def _demoted_behind(
         self, replicas: tuple[Host, ...], nearest: int
     ) -> tuple[tuple[Host, ...], int]:
-        """The demoted replicas behind the others at the shortest distance; how many these are."""
+        """Move the demoted replicas behind the others at the shortest distance.
+
+        Returns the new order, and how many replicas at that distance are not demoted.
+        """
         now = self._time()
         if now >= self._next_judgement:
             self._judge(now)
@@ -168,15 +175,14 @@ class AdaptivePolicy(TokenAwarePolicy):
         first = [
             host for host in replicas[:nearest] if host not in demoted and host.is_up is not False
         ]
+        # All of them demoted is as good as none: somebody has to answer.
         if not first or len(first) == nearest:
             return replicas, nearest
         behind = [host for host in replicas[:nearest] if host not in first]
         return (*first, *behind, *replicas[nearest:]), len(first)
 
     def _balanced(self, plan: Iterator[Host]) -> Iterator[Host]:
-        """`plan` with the better one of its first two hosts before the other, where they are at one
-        distance.
-        """
+        """Swap the first two hosts of `plan` if the second is better, and just as near."""
         plan = iter(plan)
         first, second = next(plan, None), next(plan, None)
         if first is None:
@@ -197,7 +203,7 @@ class AdaptivePolicy(TokenAwarePolicy):
     # -- slow replicas -----------------------------------------------------------------------------
 
     def on_latency(self, host: Host, seconds: float) -> None:
-        """`host` has answered a request after `seconds`."""
+        """Take note that `host` has answered a request after `seconds`."""
         answers = self._answers.get(host)
         if answers is None:
             answers = self._answers[host] = _Answers()
@@ -207,14 +213,14 @@ class AdaptivePolicy(TokenAwarePolicy):
             self._judge(now)
 
     def _judge(self, now: float) -> None:
-        """End the demotions that are over, and demote who is slow beside the fastest host at the
-        same distance.
-        """
+        """End the demotions that are over, and demote hosts that are slow for their distance."""
         self._next_judgement = now + JUDGE_INTERVAL
         known = list(self._demoted)
         for host, until in list(self._demoted.items()):
             if until <= now:
                 del self._demoted[host]
+                # It starts anew: the slow answers from before its demotion must not demote it
+                # again.
                 again = self._answers[host] = _Answers()
                 again.spared_until = now + self.demotion_time
         by_distance: dict[int, list[Host]] = {}
@@ -231,6 +237,7 @@ class AdaptivePolicy(TokenAwarePolicy):
         hosts.sort(key=lambda host: self._answers[host].average, reverse=True)
         fastest = self._answers[hosts[-1]].average
         limit = max(fastest * self.slow_factor, fastest + self.slow_floor)
+        # Never more than half of them: the load has to go somewhere.
         room = len(hosts) // 2 - sum(host in self._demoted for host in hosts)
         for host in hosts:
             answers = self._answers[host]
@@ -242,7 +249,7 @@ class AdaptivePolicy(TokenAwarePolicy):
 
     @property
     def demoted_hosts(self) -> list[Host]:
-        """The hosts that are demoted at the moment."""
+        """The hosts that are demoted now."""
         return list(self._demoted)
 
     def on_down(self, host: Host) -> None:
@@ -259,7 +266,7 @@ class AdaptivePolicy(TokenAwarePolicy):
 
 
 def _nothing(host: Host) -> int:
-    """Stands in for the requests under way until the engine is there."""
+    """Stands in for the engine's count of requests in flight before `attach` is called."""
     return 0
 
 

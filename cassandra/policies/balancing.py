@@ -1,7 +1,7 @@
 """Load balancing: which hosts a request may go to, and in which order.
 
-Policies take hosts as opaque hashable things; `populate` gives them the first ones, the ``on_*``
-calls tell of changes. All of them run on the engine's loop.
+Policies take any hashable objects as hosts. `populate` gives them the first ones, and the ``on_*``
+methods tell them of changes. All of them are called on the engine's loop, so they must not block.
 """
 
 from __future__ import annotations
@@ -10,9 +10,14 @@ import itertools
 import random
 import socket
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from cassandra._impl import plans
+
+if TYPE_CHECKING:
+    from cassandra.metadata.cluster_metadata import Metadata
+    from cassandra.metadata.host import Host
+    from cassandra.query.statement import Statement
 
 __all__ = [
     "DCAwareRoundRobinPolicy",
@@ -23,6 +28,7 @@ __all__ = [
     "HostFilterPolicy",
     "HostStateListener",
     "LoadBalancingPolicy",
+    "PolicyCluster",
     "RackAwareRoundRobinPolicy",
     "RoundRobinPolicy",
     "WhiteListRoundRobinPolicy",
@@ -31,11 +37,9 @@ __all__ = [
     "distances_follow_events",
 ]
 
-Host = Any  # opaque here
-
 
 class HostDistance:
-    """How far a host is: no connections are made to an ignored one."""
+    """How far a host is. The driver makes no connections to an ignored one."""
 
     LOCAL_RACK = 0
     LOCAL = 1
@@ -44,7 +48,7 @@ class HostDistance:
 
 
 class HostStateListener:
-    """What is told of hosts as they come, go, rise and fall."""
+    """Is told when hosts join or leave the cluster, or go up or down."""
 
     def on_up(self, host: Host) -> None:
         """The host can be reached again."""
@@ -67,58 +71,72 @@ class LoadBalancingPolicy(HostStateListener):
     """Base of all load balancing policies."""
 
     def distance(self, host: Host) -> int:
-        """One of `HostDistance`."""
+        """Return how far `host` is: one of `HostDistance`."""
         raise NotImplementedError
 
-    def populate(self, cluster: Any, hosts: Iterable[Host]) -> None:
-        """Called once before the first plan, with the hosts known so far."""
+    def populate(self, cluster: PolicyCluster, hosts: Iterable[Host]) -> None:
+        """Take the hosts that are known so far. Called once, before the first plan."""
         raise NotImplementedError
 
     def make_query_plan(
-        self, working_keyspace: str | None = None, query: Any = None
+        self, working_keyspace: str | None = None, query: Statement | None = None
     ) -> Iterator[Host]:
-        """The hosts to try for one request, the best first."""
+        """Return the hosts to try for one request, the best first.
+
+        :param working_keyspace: the session's keyspace, which holds if the statement has none.
+        :param query: the statement. None if the plan is for no statement in particular.
+        """
         raise NotImplementedError
 
     def check_supported(self) -> None:
-        """Raise where the policy cannot work in this environment."""
+        """Raise an error if the policy cannot work in this environment."""
 
     def attach(self, engine: Engine) -> None:
-        """Called once after `populate`, for policies that look at requests under way."""
+        """Take the `engine`, to look at requests in flight. Called once, after `populate`."""
+
+
+class PolicyCluster(Protocol):
+    """The part of a cluster that `LoadBalancingPolicy.populate` needs."""
+
+    @property
+    def metadata(self) -> Metadata:
+        """The hosts and the token ring, which change as events come in."""
 
 
 class Engine(Protocol):
-    """What the driver tells policies of requests; all of it belongs to the loop that plans are made
-    on.
-    """
+    """The part of the engine that policies may look at, on the loop that makes plans only."""
 
     def time(self) -> float:
-        """The loop's clock, in seconds."""
+        """Return the loop's time, in seconds."""
 
     def in_flight(self, host: Host) -> int:
-        """Requests to `host` that are not answered yet, of all sessions."""
+        """Return the number of unanswered requests to `host`, over all sessions."""
 
     def observe_latencies(self, observer: Callable[[Host, float], None]) -> None:
-        """Call `observer` with the host and the seconds of each answer from now on, but not of mere
-        refusals.
+        """Call `observer` with the host and the seconds of each answer from now on.
+
+        Answers that only refuse a request are left out: they come fast, and say nothing of load.
         """
 
 
 class RoundRobinPolicy(LoadBalancingPolicy):
-    """All live hosts in turn, each plan starting one further."""
+    """Takes all live hosts in turn. Each plan starts one host further."""
 
     def __init__(self) -> None:
+        # A tuple, replaced as a whole: plans in other threads go on with the one that they began
+        # with.
         self._live_hosts: tuple[Host, ...] = ()
+        # A random start, so that clients that start together do not all begin with the same host.
         self._position = itertools.count(random.randrange(1 << 16))
 
-    def populate(self, cluster: Any, hosts: Iterable[Host]) -> None:
+    def populate(self, cluster: PolicyCluster, hosts: Iterable[Host]) -> None:
         self._live_hosts = tuple(dict.fromkeys(hosts))
 
     def distance(self, host: Host) -> int:
         return HostDistance.LOCAL
 
     def make_query_plan(
-        self, working_keyspace: str | None = None, query: Any = None
+        self, working_keyspace: str | None = None, query: Statement | None = None
     ) -> Iterator[Host]:
         return plans.rotated((self._live_hosts,), next(self._position))
 
@@ -137,7 +155,7 @@ class RoundRobinPolicy(LoadBalancingPolicy):
 
 
 class _TieredRoundRobin(LoadBalancingPolicy):
-    """Round robin within each distance, nearer ones first; subclasses say how far a host is."""
+    """Round robin within each distance, nearer ones first. Subclasses say how far a host is."""
 
     def __init__(self, used_hosts_per_remote_dc: int = 0) -> None:
         if used_hosts_per_remote_dc < 0:
@@ -150,10 +168,10 @@ class _TieredRoundRobin(LoadBalancingPolicy):
         self._tiers: tuple[tuple[Host, ...], ...] | None = None
 
     def _tier(self, host: Host) -> int | None:
-        """0 for the nearest; None for hosts of other data centres."""
+        """Return 0 for the nearest hosts, or None for hosts of other data centres."""
         raise NotImplementedError
 
-    def populate(self, cluster: Any, hosts: Iterable[Host]) -> None:
+    def populate(self, cluster: PolicyCluster, hosts: Iterable[Host]) -> None:
         self._hosts = tuple(dict.fromkeys(hosts))
         self._tiers = None
 
@@ -173,21 +191,21 @@ class _TieredRoundRobin(LoadBalancingPolicy):
                     tiers.setdefault(tier, []).append(host)
             ordered = [tuple(tiers[tier]) for tier in sorted(tiers)]
             made = self._tiers = (*ordered, *map(tuple, remote.values()))
+            # An event came in between, in the engine's thread: these tiers serve this plan only.
             if self._hosts is not hosts:
-                self._tiers = (
-                    None  # an event came meanwhile, in the engine's thread: these serve once
-                )
+                self._tiers = None
         return made
 
     def distance(self, host: Host) -> int:
         tier = self._tier(host)
         if tier is not None:
+            # Only a rack-aware policy tells racks apart, and does so before it asks here.
             return (HostDistance.LOCAL, HostDistance.LOCAL)[tier]
         used = any(host in tier_hosts for tier_hosts in self._by_tier())
         return HostDistance.REMOTE if used else HostDistance.IGNORED
 
     def make_query_plan(
-        self, working_keyspace: str | None = None, query: Any = None
+        self, working_keyspace: str | None = None, query: Statement | None = None
     ) -> Iterator[Host]:
         return plans.rotated(self._by_tier(), next(self._position))
 
@@ -208,10 +226,12 @@ class _TieredRoundRobin(LoadBalancingPolicy):
 
 
 class DCAwareRoundRobinPolicy(_TieredRoundRobin):
-    """Hosts of the local data centre in turn, then at most `used_hosts_per_remote_dc` of each other
-    one.
+    """Takes hosts of the local data centre in turn, then a few of the other data centres.
 
-    Without `local_dc` the data centre of the contact point that answered first is local.
+    :param local_dc: the local data centre. If it is not given, the one of the contact point that
+        answered first is local.
+    :param used_hosts_per_remote_dc: at most so many hosts of each other data centre are used.
+    :raises ValueError: if `used_hosts_per_remote_dc` is negative.
     """
 
     def __init__(self, local_dc: str | None = "", used_hosts_per_remote_dc: int = 0) -> None:
@@ -219,7 +239,7 @@ class DCAwareRoundRobinPolicy(_TieredRoundRobin):
         self.local_dc = local_dc or ""
         self._contact_addresses: frozenset[str] = frozenset()
 
-    def populate(self, cluster: Any, hosts: Iterable[Host]) -> None:
+    def populate(self, cluster: PolicyCluster, hosts: Iterable[Host]) -> None:
         if not self.local_dc:
             endpoints = getattr(cluster, "endpoints_resolved", None) or ()
             self._contact_addresses = frozenset(str(endpoint.address) for endpoint in endpoints)
@@ -249,8 +269,12 @@ class DCAwareRoundRobinPolicy(_TieredRoundRobin):
 
 
 class RackAwareRoundRobinPolicy(_TieredRoundRobin):
-    """Hosts of the local rack in turn, then of the local data centre, then some of each other data
-    centre.
+    """Takes hosts of the local rack in turn, then of the local data centre, then a few others.
+
+    :param local_dc: the local data centre.
+    :param local_rack: the local rack.
+    :param used_hosts_per_remote_dc: at most so many hosts of each other data centre are used.
+    :raises ValueError: if a name is empty, or `used_hosts_per_remote_dc` is negative.
     """
 
     def __init__(self, local_dc: str, local_rack: str, used_hosts_per_remote_dc: int = 0) -> None:
@@ -272,7 +296,7 @@ class RackAwareRoundRobinPolicy(_TieredRoundRobin):
 
 
 class WrapperPolicy(LoadBalancingPolicy):
-    """Hands everything on to a child policy."""
+    """Passes every call on to a child policy."""
 
     def __init__(self, child_policy: LoadBalancingPolicy) -> None:
         self._child_policy = child_policy
@@ -280,11 +304,11 @@ class WrapperPolicy(LoadBalancingPolicy):
     def distance(self, host: Host) -> int:
         return self._child_policy.distance(host)
 
-    def populate(self, cluster: Any, hosts: Iterable[Host]) -> None:
+    def populate(self, cluster: PolicyCluster, hosts: Iterable[Host]) -> None:
         self._child_policy.populate(cluster, hosts)
 
     def make_query_plan(
-        self, working_keyspace: str | None = None, query: Any = None
+        self, working_keyspace: str | None = None, query: Statement | None = None
     ) -> Iterator[Host]:
         return self._child_policy.make_query_plan(working_keyspace, query)
 
@@ -308,10 +332,10 @@ class WrapperPolicy(LoadBalancingPolicy):
 
 
 class WhiteListRoundRobinPolicy(RoundRobinPolicy):
-    """Round robin over the listed hosts alone; nothing else is connected to.
+    """Round robin over the listed hosts only. The driver connects to no other host.
 
-    hosts: their addresses, or names: these stand for the addresses that they have when the policy
-    is made.
+    :param hosts: addresses or names. A name stands for the addresses that it has when the policy is
+        made.
     """
 
     def __init__(self, hosts: Sequence[str]) -> None:
@@ -322,11 +346,11 @@ class WhiteListRoundRobinPolicy(RoundRobinPolicy):
         )
 
     def _allows(self, host: Host) -> bool:
-        # The control connection's host may be known by a name; it tells its address itself.
+        # The control connection's host may be known by a name, so its own rpc address counts too.
         told = getattr(host, "broadcast_rpc_address", None)
         return str(host.address) in self._allowed_addresses or str(told) in self._allowed_addresses
 
-    def populate(self, cluster: Any, hosts: Iterable[Host]) -> None:
+    def populate(self, cluster: PolicyCluster, hosts: Iterable[Host]) -> None:
         super().populate(cluster, [host for host in hosts if self._allows(host)])
 
     def distance(self, host: Host) -> int:
@@ -338,7 +362,7 @@ class WhiteListRoundRobinPolicy(RoundRobinPolicy):
 
 
 def _addresses_of(name: str) -> list[str]:
-    """The IP addresses of a name; none where it has none now."""
+    """Return the IP addresses of a name, or an empty list if it does not resolve now."""
     try:
         return [str(info[4][0]) for info in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)]
     except OSError:
@@ -346,7 +370,11 @@ def _addresses_of(name: str) -> list[str]:
 
 
 class HostFilterPolicy(WrapperPolicy):
-    """The child policy's plan without the hosts for which `predicate` is false; those are ignored."""
+    """Leaves out hosts for which `predicate` returns False: they are ignored.
+
+    :param child_policy: makes the plan.
+    :param predicate: returns True if a host may be used. It is asked anew for each plan.
+    """
 
     def __init__(
         self, child_policy: LoadBalancingPolicy, predicate: Callable[[Host], bool]
@@ -356,32 +384,32 @@ class HostFilterPolicy(WrapperPolicy):
 
     @property
     def predicate(self) -> Callable[[Host], bool]:
-        """The filter, which cannot be changed."""
+        """The filter. It cannot be changed."""
         return self._predicate
 
     def distance(self, host: Host) -> int:
         return self._child_policy.distance(host) if self._predicate(host) else HostDistance.IGNORED
 
     def make_query_plan(
-        self, working_keyspace: str | None = None, query: Any = None
+        self, working_keyspace: str | None = None, query: Statement | None = None
     ) -> Iterator[Host]:
         plan = self._child_policy.make_query_plan(working_keyspace, query)
         return (host for host in plan if self._predicate(host))
 
 
 class DefaultLoadBalancingPolicy(WrapperPolicy):
-    """The child policy's plan, with a statement's ``target_host`` before it."""
+    """Puts a statement's ``target_host``, if it is up, before the child policy's plan."""
 
     def __init__(self, child_policy: LoadBalancingPolicy) -> None:
         super().__init__(child_policy)
-        self._metadata: Any = None
+        self._metadata: Metadata | None = None
 
-    def populate(self, cluster: Any, hosts: Iterable[Host]) -> None:
+    def populate(self, cluster: PolicyCluster, hosts: Iterable[Host]) -> None:
         self._metadata = cluster.metadata
         super().populate(cluster, hosts)
 
     def make_query_plan(
-        self, working_keyspace: str | None = None, query: Any = None
+        self, working_keyspace: str | None = None, query: Statement | None = None
     ) -> Iterator[Host]:
         target = getattr(query, "target_host", None)
         plan = self._child_policy.make_query_plan(working_keyspace, query)
@@ -394,10 +422,10 @@ class DefaultLoadBalancingPolicy(WrapperPolicy):
 
 
 class DSELoadBalancingPolicy(DefaultLoadBalancingPolicy):
-    """The same under an older name."""
+    """`DefaultLoadBalancingPolicy` under an older name."""
 
 
-# What these say of a host changes at the on_* calls only.
+# The distances that these return change at on_* calls only, so they may be remembered in between.
 _FOLLOW_EVENTS = frozenset(
     {
         RoundRobinPolicy.distance,
@@ -408,18 +436,19 @@ _FOLLOW_EVENTS = frozenset(
 )
 
 
-def distances_follow_events(policy: Any) -> bool:
-    """Whether distances may be remembered between the on_* calls: not those of a program's own
-    policy.
+def distances_follow_events(policy: object) -> bool:
+    """Return True if distances may be remembered between on_* calls.
+
+    Those of a program's own policy may change at any time.
     """
     distance = getattr(type(policy), "distance", None)
-    if distance is WrapperPolicy.distance:
+    if isinstance(policy, WrapperPolicy) and distance is WrapperPolicy.distance:
         return distances_follow_events(policy._child_policy)
     return distance in _FOLLOW_EVENTS
 
 
-def attach_policy(policy: Any, engine: Engine) -> None:
-    """``policy.attach(engine)``, where it has that: a program's own policy need not."""
+def attach_policy(policy: object, engine: Engine) -> None:
+    """Call ``policy.attach(engine)`` if it exists: a program's own policy may lack it."""
     attach = getattr(policy, "attach", None)
     if attach is not None:
         attach(engine)

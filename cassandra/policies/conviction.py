@@ -11,7 +11,7 @@ __all__ = ["ConvictionPolicy", "SimpleConvictionPolicy"]
 
 
 class ConvictionPolicy:
-    """Decides from connection failures if a host is down. Each host has one of its own.
+    """Decides from connection failures if a host is down. Each host has its own.
 
     :param host: the host to decide about.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from math import frexp
-from typing import Any
+from typing import TYPE_CHECKING
 
 from cassandra.policies.balancing import Engine
 from cassandra.policies.speculation import (
@@ -15,6 +15,9 @@ from cassandra.policies.speculation import (
     SpeculativeExecutionPolicy,
 )
 
+if TYPE_CHECKING:
+    from cassandra.query.statement import Statement
+
 __all__ = ["LatencyTracker", "PercentileSpeculativeExecutionPolicy"]
 
 _OCTAVES = 36  # from a microsecond to nineteen hours
@@ -23,10 +26,13 @@ _LOOK_EVERY = 64  # answers between looks at the clock
 
 
 class LatencyTracker:
-    """How long answers take: a histogram of the last one to two windows of time.
+    """A histogram of how long answers took during the last one to two windows of time.
 
-    window: its length in seconds. clock: gives seconds. Writing to it costs one increment of a
-    list's item; it belongs to one loop.
+    Recording an answer costs one increment of a list's item. A tracker belongs to one loop.
+
+    :param window: its length in seconds.
+    :param clock: returns the time in seconds.
+    :raises ValueError: if `window` is not greater than 0.
     """
 
     __slots__ = ("_clock", "_counts", "_known", "_left", "_previous", "_rotate_at", "window")
@@ -38,12 +44,13 @@ class LatencyTracker:
         self._clock = clock
         self._counts = [0] * (_OCTAVES * _STEPS)
         self._previous: list[int] | None = None
+        # Reading the clock for each answer would cost more than counting it.
         self._left = _LOOK_EVERY
         self._rotate_at = clock() + window
         self._known: dict[float, float | None] = {}
 
-    def record(self, host: Any, seconds: float) -> None:
-        """An answer of `host` has taken so long."""
+    def record(self, host: object, seconds: float) -> None:
+        """Take note that a host has answered after `seconds`."""
         mantissa, octave = frexp(seconds * 1e6)
         place = octave * _STEPS + int((mantissa - 0.5) * 2 * _STEPS)
         self._counts[0 if place < 0 else min(place, len(self._counts) - 1)] += 1
@@ -57,14 +64,16 @@ class LatencyTracker:
         now = self._clock()
         if now < self._rotate_at:
             return
-        # After a silence of more than a window the counts say nothing of now.
+        # After a silence of more than a window the old counts say nothing of the present.
         self._previous = self._counts if now < self._rotate_at + self.window else None
         self._counts = [0] * len(self._counts)
         self._rotate_at = now + self.window
 
     def percentile(self, percent: float, at_least: int = 100) -> float | None:
-        """The seconds within which `percent` of a hundred answers came; None where fewer than
-        `at_least` are known.
+        """Return the seconds within which `percent` of a hundred answers came.
+
+        :param percent: from 0 to 100.
+        :param at_least: None is returned if fewer answers than this are known.
         """
         if percent not in self._known:
             self._known[percent] = self._compute(percent, at_least)
@@ -87,12 +96,16 @@ class LatencyTracker:
 
 
 class PercentileSpeculativeExecutionPolicy(SpeculativeExecutionPolicy):
-    """A further try when a request has taken longer than `percentile` of a hundred usually do, at
-    most `max_attempts` of them.
+    """Starts a further try if a request takes longer than a percentile of the known latencies.
 
-    percentile: from 0 to 100, both excluded. tracker: the `LatencyTracker` to look at; one of its
-    own by default, which the driver feeds with every answer. min_delay: seconds that are waited in
-    any case. Until 100 answers are known there is no further try.
+    There is no further try until 100 answers are known.
+
+    :param percentile: more than 0, less than 100.
+    :param max_attempts: the greatest number of further tries.
+    :param tracker: the `LatencyTracker` to use. By default the policy makes its own, which the
+        driver feeds with every answer.
+    :param min_delay: seconds to wait in any case.
+    :raises ValueError: if the percentile is out of its range, or another value is negative.
     """
 
     def __init__(
@@ -106,7 +119,8 @@ class PercentileSpeculativeExecutionPolicy(SpeculativeExecutionPolicy):
             raise ValueError(f"percentile must be between 0 and 100, but is {percentile!r}")
         if max_attempts < 0 or min_delay < 0:
             raise ValueError(
-                f"max_attempts and min_delay must not be negative, but are {max_attempts!r} and {min_delay!r}"
+                "max_attempts and min_delay must not be negative, "
+                f"but are {max_attempts!r} and {min_delay!r}"
             )
         self.percentile = percentile
         self.max_attempts = max_attempts
@@ -117,7 +131,8 @@ class PercentileSpeculativeExecutionPolicy(SpeculativeExecutionPolicy):
         """Have the engine feed the tracker."""
         engine.observe_latencies(self.tracker.record)
 
-    def new_plan(self, keyspace: str | None, statement: Any) -> SpeculativeExecutionPlan:
+    def new_plan(self, keyspace: str | None, statement: Statement) -> SpeculativeExecutionPlan:
+        # Read once for each request: the delay of a plan does not change while it runs.
         delay = self.tracker.percentile(self.percentile)
         if delay is None:
             return NoSpeculativeExecutionPlan()

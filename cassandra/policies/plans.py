@@ -1,18 +1,22 @@
-"""Query plans over the replicas of a partition, in Python: the reference of
-`cassandra._accel.plans`.
+"""Query plans over the replicas of a partition: the Python twin of `cassandra._accel.plans`.
 
-A `Router` knows the replicas of each key of a keyspace and how far each host is, and gives them in
-the order to try them. A `Planner` has the router of each keyspace, and makes the plans of
-statements, as long as the cluster stays as it was.
+A `Router` knows the replicas of each key of a keyspace and how far each host is. It gives them in
+the order in which to try them. A `Planner` holds the router of each keyspace, and makes the query
+plans of statements for as long as the cluster does not change.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from cassandra.metadata.cluster_metadata import Metadata
+    from cassandra.metadata.host import Host
     from cassandra.metadata.placement.ring import ReplicaMap
+    from cassandra.policies.balancing import LoadBalancingPolicy
+    from cassandra.policies.token_aware import TokenAwarePolicy
+    from cassandra.query.statement import Statement
 
 __all__ = ["Planner", "Router", "make_query_plan", "replica_plan", "rotated"]
 
@@ -23,9 +27,11 @@ _SERIAL = (8, 9)  # SERIAL and LOCAL_SERIAL (native_protocol_v5.spec, section 3,
 
 
 class Router:
-    """A `ReplicaMap` with the tier of each host: 0 is the nearest, up to 3; 255 leaves a host out.
+    """A `ReplicaMap` with the tier of each host: 0 is the nearest, 3 the furthest.
 
-    seed: of the generator that shuffles; not 0.
+    :param tiers: one for each host of the map. 255 leaves a host out.
+    :param seed: for the generator that shuffles.
+    :raises ValueError: if there are more or fewer tiers than hosts.
     """
 
     __slots__ = ("_map", "_state", "_tiers")
@@ -35,13 +41,14 @@ class Router:
             raise ValueError(f"{len(replica_map.hosts())} hosts have {len(tiers)} tiers")
         self._map = replica_map
         self._tiers = bytes(tiers)
+        # Zero is the one state that xorshift never leaves.
         self._state = (seed & _MASK) or 1
 
-    def route(self, key: bytes, shuffle: bool) -> tuple[tuple[Any, ...], int]:
-        """(the replicas of a serialized key, nearer tiers first; how many of them are of the
-        nearest tier that has any).
+    def route(self, key: bytes, shuffle: bool) -> tuple[tuple[Host, ...], int]:
+        """Return the replicas of a serialized key, nearer tiers first.
 
-        shuffle: each tier in a random order, in place of the ring's.
+        :param shuffle: True puts each tier in a random order, False keeps the ring's order.
+        :returns: the replicas, and how many of them are in the nearest tier that has any.
         """
         row = self._map.row(self._map.position_of(key))
         tiers, hosts = self._tiers, self._map.hosts()
@@ -60,34 +67,34 @@ class Router:
         self,
         key: bytes,
         shuffle: bool,
-        child: Any,
-        working_keyspace: Any,
-        query: Any,
-        in_flight: Callable[[Any], int] | None = None,
-    ) -> Iterator[Any]:
-        """`replica_plan` of what `route` gives.
+        child: LoadBalancingPolicy,
+        working_keyspace: str | None,
+        query: Statement,
+        in_flight: Callable[[Host], int] | None = None,
+    ) -> Iterator[Host]:
+        """Return `replica_plan` of the replicas that `route` returns.
 
-        in_flight: gives the requests under way to a host; of the first two at the shortest distance
-        the one with fewer is first.
+        :param in_flight: returns the number of requests in flight to a host. If it is given, the
+            less loaded of the first two hosts at the shortest distance comes first.
         """
         replicas, nearest = self.route(key, shuffle)
         if in_flight is not None and nearest > 1:
             first, second = replicas[0], replicas[1]
+            # A host whose state is not known yet (None) may be up: it is tried.
             up = first.is_up is not False and second.is_up is not False
             if up and in_flight(second) < in_flight(first):
                 replicas = (second, first, *replicas[2:])
         return replica_plan(replicas, child, working_keyspace, query)
 
     def _shuffle(self, hosts: list[int]) -> None:
-        """Fisher and Yates; of each draw the upper 32 bits choose, scaled to the places that are
-        left.
-        """
+        """Shuffle by Fisher and Yates. The upper 32 bits of each draw choose among what is left."""
         for last in range(len(hosts) - 1, 0, -1):
+            # The upper bits are the better ones of this generator; scaling needs no division.
             other = (self._draw() >> 32) * (last + 1) >> 32
             hosts[last], hosts[other] = hosts[other], hosts[last]
 
     def _draw(self) -> int:
-        """The next number of Marsaglia's xorshift."""
+        """Return the next number of Marsaglia's xorshift."""
         state = self._state
         state ^= (state << 13) & _MASK
         state ^= state >> 7
@@ -97,22 +104,23 @@ class Router:
 
 
 class Planner:
-    """The query plans of one policy: `routers` has the `Router` of each keyspace, for `metadata` as
-    it was when it was made.
+    """Makes the query plans of one policy, for `metadata` as it was when the planner was made.
 
-    child: the policy whose plan comes after the replicas. shuffle, in_flight: as `Router.plan`
-    takes them; without effect where all clients should have the same order.
+    :param routers: the `Router` of each keyspace.
+    :param child: the policy whose plan comes after the replicas.
+    :param shuffle: see `Router.plan`, as for `in_flight`. Both have no effect on a statement for
+        which all clients should try hosts in the same order.
     """
 
     __slots__ = ("_child", "_in_flight", "_metadata", "_routers", "_shuffle", "_version")
 
     def __init__(
         self,
-        metadata: Any,
-        routers: Mapping[Any, Router],
-        child: Any,
+        metadata: Metadata,
+        routers: Mapping[str | None, Router],
+        child: LoadBalancingPolicy,
         shuffle: bool = True,
-        in_flight: Callable[[Any], int] | None = None,
+        in_flight: Callable[[Host], int] | None = None,
     ) -> None:
         self._metadata = metadata
         self._version = metadata.placement_version
@@ -121,10 +129,12 @@ class Planner:
         self._shuffle = shuffle
         self._in_flight = in_flight
 
-    def plan(self, working_keyspace: Any, query: Any) -> Iterator[Any] | None:
-        """The plan of a statement with a routing key; None where there is no router for it, or it
-        is out of date.
+    def plan(self, working_keyspace: str | None, query: Statement) -> Iterator[Host] | None:
+        """Return the plan of a statement with a routing key.
+
+        Returns None if there is no router for it, or the router is out of date.
         """
+        # The ring or a replication changed since: these routers would give yesterday's replicas.
         if self._metadata.placement_version != self._version:
             return None
         router = self._routers.get(query.keyspace or working_keyspace)
@@ -141,11 +151,12 @@ class Planner:
 
 
 def replica_plan(
-    replicas: Sequence[Any], child: Any, working_keyspace: Any, query: Any
-) -> Iterator[Any]:
-    """The replicas that are not down, then what ``child.make_query_plan(working_keyspace, query)``
-    gives beside them.
-    """
+    replicas: Sequence[Host],
+    child: LoadBalancingPolicy,
+    working_keyspace: str | None,
+    query: Statement,
+) -> Iterator[Host]:
+    """Yield the replicas that are not down, then the other hosts of the child policy's plan."""
     tried = set()
     for host in replicas:
         if host.is_up is not False:
@@ -156,19 +167,20 @@ def replica_plan(
             yield host
 
 
-def rotated(tiers: Sequence[Sequence[Any]], start: int) -> Iterator[Any]:
-    """The hosts of each tier from place `start` on (0 or more, also past its end), nearer tiers
-    first.
+def rotated(tiers: Sequence[Sequence[Host]], start: int) -> Iterator[Host]:
+    """Return the hosts of each tier from place `start` on, nearer tiers first.
+
+    `start` may lie past a tier's end, but is not negative.
     """
     if len(tiers) == 1 and 0 < len(tiers[0]) <= _FEW:
-        # A copy of some hosts is cheaper than a generator, of many it is not.
+        # For a few hosts a copy is cheaper than a generator, for many it is not.
         (hosts,) = tiers
         first = start % len(hosts)
         return iter((*hosts[first:], *hosts[:first]) if first else hosts)
     return _rotated_tiers(tiers, start)
 
 
-def _rotated_tiers(tiers: Sequence[Sequence[Any]], start: int) -> Iterator[Any]:
+def _rotated_tiers(tiers: Sequence[Sequence[Host]], start: int) -> Iterator[Host]:
     for hosts in tiers:
         size = len(hosts)
         for place in range(start, start + size):
@@ -176,18 +188,19 @@ def _rotated_tiers(tiers: Sequence[Sequence[Any]], start: int) -> Iterator[Any]:
 
 
 def make_query_plan(
-    policy: Any, working_keyspace: str | None = None, query: Any = None
-) -> Iterator[Any]:
-    """The hosts to try for one request, the best first: the replicas of the statement's partition,
-    then the child policy's plan.
+    policy: TokenAwarePolicy, working_keyspace: str | None = None, query: Statement | None = None
+) -> Iterator[Host]:
+    """Return the hosts to try for one request, the best first.
+
+    The replicas of the statement's partition come first, then the child policy's plan.
     """
     planner = policy._planner
     if query is not None and planner is not None:
         try:
-            made: Iterator[Any] | None = planner.plan(working_keyspace, query)
-        except AttributeError:  # of something that is no statement of ours
+            made: Iterator[Host] | None = planner.plan(working_keyspace, query)
+        except AttributeError:  # `query` is not one of our statements
             made = None
         if made is not None:
             return made
-    found: Iterator[Any] = policy._plan_slowly(working_keyspace, query)
+    found: Iterator[Host] = policy._plan_slowly(working_keyspace, query)
     return found

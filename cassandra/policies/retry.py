@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cassandra.consistency import ConsistencyLevel
 from cassandra.errors import WriteType
+
+if TYPE_CHECKING:
+    from cassandra.query.statement import Statement
 
 __all__ = [
     "DowngradingConsistencyRetryPolicy",
@@ -16,16 +19,14 @@ __all__ = [
     "RetryPolicy",
 ]
 
-# (what to do, the consistency level to do it with); a third member, where there is one, is the
-# delay in seconds.
+# What to do, the consistency level to do it with, and optionally the delay in seconds.
 Decision = tuple[int, int | None] | tuple[int, int | None, float]
 
 
 class RetryPolicy:
-    """The default: once more where the server has said that it can help, on another host where it
-    is safe.
+    """The default policy: tries once more if the server's answer says that this may help.
 
-    A request is sent again after it may have been executed only where it is idempotent
+    A request that may have been executed is sent again only if it is idempotent
     (`Statement.is_idempotent`).
     """
 
@@ -36,51 +37,49 @@ class RetryPolicy:
 
     def on_read_timeout(
         self,
-        query: Any,
+        query: Statement | None,
         consistency: int,
         required_responses: int,
         received_responses: int,
         data_retrieved: bool,
         retry_num: int,
     ) -> Decision:
-        """Once on the same host, where enough replicas answered and only the data itself was
-        missing.
-        """
+        """Retry once on the same host if enough replicas answered and only the data was missing."""
+        # The replica that was asked for the data was slow; the coordinator now knows to ask
+        # another.
         if retry_num == 0 and received_responses >= required_responses and not data_retrieved:
             return self.RETRY, consistency
         return self.RETHROW, None
 
     def on_write_timeout(
         self,
-        query: Any,
+        query: Statement | None,
         consistency: int,
         write_type: int,
         required_responses: int,
         received_responses: int,
         retry_num: int,
     ) -> Decision:
-        """Once on the same host, where only the batch log was late: nothing has been written then."""
+        """Retry once on the same host if only the batch log was late: nothing is written then."""
         if retry_num == 0 and write_type == WriteType.BATCH_LOG:
             return self.RETRY, consistency
         return self.RETHROW, None
 
     def on_unavailable(
         self,
-        query: Any,
+        query: Statement | None,
         consistency: int,
         required_replicas: int,
         alive_replicas: int,
         retry_num: int,
     ) -> Decision:
-        """Once on the next host: this coordinator may be cut off from the replicas."""
+        """Retry once on the next host: this coordinator may be cut off from the replicas."""
         return (self.RETRY_NEXT_HOST, None) if retry_num == 0 else (self.RETHROW, None)
 
     def on_request_error(
-        self, query: Any, consistency: int, error: Exception, retry_num: int
+        self, query: Statement | None, consistency: int, error: Exception, retry_num: int
     ) -> Decision:
-        """An idempotent request goes to the next host, each other one fails: it may have been
-        executed.
-        """
+        """Retry on the next host if the request is idempotent. Others may have been executed."""
         return (
             (self.RETRY_NEXT_HOST, None)
             if getattr(query, "is_idempotent", False)
@@ -105,14 +104,13 @@ class FallthroughRetryPolicy(RetryPolicy):
 
 
 class NeverRetryPolicy(FallthroughRetryPolicy):
-    """The same as `FallthroughRetryPolicy`, under the name that other programs use."""
+    """`FallthroughRetryPolicy` under another name."""
 
 
 class DowngradingConsistencyRetryPolicy(RetryPolicy):
-    """Tries once more with the highest consistency level that the replicas known to answer can
-    give.
+    """Retries once with the highest consistency level that the replicas known to answer allow.
 
-    Less is then guaranteed than was asked for: use it only where that is better than an error.
+    That guarantees less than was asked for: use it only if this is better than an error.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -127,7 +125,7 @@ class DowngradingConsistencyRetryPolicy(RetryPolicy):
 
     def on_read_timeout(
         self,
-        query: Any,
+        query: Statement | None,
         consistency: int,
         required_responses: int,
         received_responses: int,
@@ -142,7 +140,7 @@ class DowngradingConsistencyRetryPolicy(RetryPolicy):
 
     def on_write_timeout(
         self,
-        query: Any,
+        query: Statement | None,
         consistency: int,
         write_type: int,
         required_responses: int,
@@ -154,6 +152,7 @@ class DowngradingConsistencyRetryPolicy(RetryPolicy):
         if write_type in (WriteType.SIMPLE, WriteType.BATCH, WriteType.COUNTER):
             # One replica has it, and the others will get it by hints or repair.
             return (self.IGNORE, None) if received_responses > 0 else (self.RETHROW, None)
+        # Its parts may be applied or not: writing all of them again is the only way to complete it.
         if write_type == WriteType.UNLOGGED_BATCH:
             return self._with(received_responses)
         return (
@@ -162,7 +161,7 @@ class DowngradingConsistencyRetryPolicy(RetryPolicy):
 
     def on_unavailable(
         self,
-        query: Any,
+        query: Statement | None,
         consistency: int,
         required_replicas: int,
         alive_replicas: int,
@@ -176,8 +175,11 @@ class DowngradingConsistencyRetryPolicy(RetryPolicy):
 
 
 class ExponentialBackoffRetryPolicy(RetryPolicy):
-    """Tries up to `max_num_retries` times, waiting longer each time: from `min_interval` up to
-    `max_interval` seconds.
+    """Tries again several times, and waits twice as long each time.
+
+    :param max_num_retries: the greatest number of further tries.
+    :param min_interval: seconds before the first further try.
+    :param max_interval: the longest delay, in seconds.
     """
 
     def __init__(
@@ -194,7 +196,7 @@ class ExponentialBackoffRetryPolicy(RetryPolicy):
         self.max_interval = max_interval
 
     def _delay(self, attempt: int) -> float:
-        """The seconds before try number `attempt`, with a jitter of 15 % either way."""
+        """Return the seconds before try number `attempt`, with a jitter of 15 % either way."""
         delay = min(self.max_interval, self.min_interval * 2.0 ** min(attempt, 64))
         return delay * random.uniform(0.85, 1.15)
 
@@ -205,7 +207,7 @@ class ExponentialBackoffRetryPolicy(RetryPolicy):
 
     def on_read_timeout(
         self,
-        query: Any,
+        query: Statement | None,
         consistency: int,
         required_responses: int,
         received_responses: int,
@@ -218,7 +220,7 @@ class ExponentialBackoffRetryPolicy(RetryPolicy):
 
     def on_write_timeout(
         self,
-        query: Any,
+        query: Statement | None,
         consistency: int,
         write_type: int,
         required_responses: int,
@@ -231,7 +233,7 @@ class ExponentialBackoffRetryPolicy(RetryPolicy):
 
     def on_unavailable(
         self,
-        query: Any,
+        query: Statement | None,
         consistency: int,
         required_replicas: int,
         alive_replicas: int,
@@ -240,8 +242,9 @@ class ExponentialBackoffRetryPolicy(RetryPolicy):
         return self._again(self.RETRY_NEXT_HOST, None, retry_num)
 
     def on_request_error(
-        self, query: Any, consistency: int, error: Exception, retry_num: int
+        self, query: Statement | None, consistency: int, error: Exception, retry_num: int
     ) -> Decision:
+        # Nobody knows if the server executed it before the connection broke.
         if getattr(query, "is_idempotent", False):
             return self._again(self.RETRY_NEXT_HOST, None, retry_num)
         return self.RETHROW, None

@@ -21,10 +21,10 @@ class SpeculativeExecutionPlan:
     """Decides when the further tries of one request start."""
 
     def next_execution(self, host: Host | None) -> float:
-        """Return the seconds until the next try starts beside the others, or a negative number if
-        none does.
+        """Return the seconds until the next try starts beside the others.
 
         :param host: the host of the last try, or None if there was none yet.
+        :returns: a negative number if there is no further try.
         """
         raise NotImplementedError
 

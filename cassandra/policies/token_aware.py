@@ -1,8 +1,8 @@
 """Token awareness: a request goes to a host that holds its partition.
 
-The replicas of a key, by distance and in turn, come out of a `Router` of `cassandra._impl.plans` in
-one call. It is made once for each keyspace and state of the cluster, and only over policies whose
-distances change by events alone; a program's own child policy is asked for its distances at every
+A `Router` of `cassandra._impl.plans` gives the replicas of a key, by distance and in turn, in one
+call. It is made once for each keyspace and state of the cluster, and only if the child policy's
+distances change by events alone. A program's own child policy is asked for its distances for each
 plan.
 """
 
@@ -18,19 +18,20 @@ from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.policies.balancing import (
     HostDistance,
     LoadBalancingPolicy,
+    PolicyCluster,
     WrapperPolicy,
     distances_follow_events,
 )
 
 if TYPE_CHECKING:
+    from cassandra.metadata.host import Host
     from cassandra.policies.plans import Planner, Router
+    from cassandra.query.statement import Statement
+
+    # The replicas to try, the best first, and how many of them are at the shortest distance.
+    Ranked = tuple[tuple[Host, ...], int]
 
 __all__ = ["TokenAwarePolicy"]
-
-Host = Any  # opaque here
-Ranked = tuple[
-    tuple[Host, ...], int
-]  # the replicas to try, the best first; how many of them are at the shortest distance
 
 _LEFT_OUT = 255
 _TIERS = {HostDistance.LOCAL_RACK: 0, HostDistance.LOCAL: 1, HostDistance.REMOTE: 2}
@@ -38,20 +39,24 @@ _SERIAL = frozenset({ConsistencyLevel.SERIAL, ConsistencyLevel.LOCAL_SERIAL})
 
 
 class TokenAwarePolicy(WrapperPolicy):
-    """The replicas of a statement's partition first, nearest first, then the child policy's plan.
+    """Tries the replicas of a statement's partition first, then the child policy's plan.
 
-    Replicas of one distance are shuffled unless `shuffle_replicas` is false, or the statement is a
-    lightweight transaction or a serial read, which are fastest where every client takes the same
-    replica. Statements without a routing key or a keyspace have the child policy's plan.
+    Nearer replicas come first. Statements without a routing key or a keyspace get the child
+    policy's plan.
+
+    :param child_policy: says how far hosts are, and which hosts follow the replicas.
+    :param shuffle_replicas: True tries replicas of one distance in a random order. Lightweight
+        transactions and serial reads keep the ring's order in any case: they are fastest if every
+        client takes the same replica.
     """
 
-    __slots__ = (
-        "_planner",
-    )  # which each plan reads; all else is in the dictionary of the instance
+    # Each plan reads the planner; everything else is in the instance's dictionary.
+    __slots__ = ("_planner",)
 
     def __init__(self, child_policy: LoadBalancingPolicy, shuffle_replicas: bool = True) -> None:
         super().__init__(child_policy)
         self._shuffle_replicas = shuffle_replicas
+        # Any: a stand-in for the metadata has `get_replicas`, and need not have more.
         self._metadata: Any = None
         self._has_routing = False
         self._placement_version = -1
@@ -61,7 +66,7 @@ class TokenAwarePolicy(WrapperPolicy):
 
     @property
     def shuffle_replicas(self) -> bool:
-        """Whether replicas of one distance are tried in a random order."""
+        """True if replicas of one distance are tried in a random order."""
         return self._shuffle_replicas
 
     @shuffle_replicas.setter
@@ -69,22 +74,21 @@ class TokenAwarePolicy(WrapperPolicy):
         self._shuffle_replicas = shuffle_replicas
         self._forget_routers()
 
-    def populate(self, cluster: Any, hosts: Iterable[Host]) -> None:
+    def populate(self, cluster: PolicyCluster, hosts: Iterable[Host]) -> None:
         self._metadata = cluster.metadata
         super().populate(cluster, hosts)
-        # A stand-in for the metadata has get_replicas, and need not have more.
         self._has_routing = isinstance(self._metadata, Metadata) and distances_follow_events(
             self._child_policy
         )
         self._forget_routers()
 
-    # Of the pair of modules: a frame of Python would take as long as the plan.
+    # Straight from the twin module: a Python function in between would cost as much as the plan.
     make_query_plan = plans.make_query_plan
 
-    def _plan_slowly(self, working_keyspace: str | None, query: Any) -> Iterator[Host]:
-        """Without the planner: it has no router for the keyspace yet, or can have none."""
+    def _plan_slowly(self, working_keyspace: str | None, query: Statement | None) -> Iterator[Host]:
+        """Make a plan without the planner, if it has no router for the keyspace (yet)."""
         key = getattr(query, "routing_key", None)
-        if key is None:
+        if query is None or key is None:
             return self._child_policy.make_query_plan(working_keyspace, query)
         keyspace = query.keyspace or working_keyspace
         router = self._router_of(keyspace)
@@ -95,8 +99,9 @@ class TokenAwarePolicy(WrapperPolicy):
         return plans.replica_plan(replicas, self._child_policy, working_keyspace, query)
 
     def _router_of(self, keyspace: str | None) -> Router | None:
-        """What routes requests to `keyspace`; None where there is none, and the metadata has to be
-        asked for each.
+        """Return the router for `keyspace`.
+
+        None if there is none, and the metadata has to be asked for each plan.
         """
         metadata = self._metadata
         if not self._has_routing:
@@ -129,8 +134,9 @@ class TokenAwarePolicy(WrapperPolicy):
             and version == self._placement_version == self._metadata.placement_version
         ):
             self._planner = planner
+        # An event came in between, in another thread: this router serves one plan, and is not kept.
         if self._routers is not routers or self._planner is not planner:
-            self._forget_routers()  # an event came meanwhile: this router serves one plan
+            self._forget_routers()
         return router
 
     def _make_planner(self) -> Planner | None:
@@ -138,10 +144,10 @@ class TokenAwarePolicy(WrapperPolicy):
             self._metadata, self._routers, self._child_policy, self._shuffle_replicas
         )
 
-    def _ranked_by_asking(self, keyspace: str | None, key: bytes, query: Any) -> Ranked:
-        """The replicas of the statement's partition that are not ignored, with everything looked up
-        anew.
-        """
+    def _ranked_by_asking(
+        self, keyspace: str | None, key: bytes, query: Statement | None
+    ) -> Ranked:
+        """Return the replicas of a partition that are not ignored; everything is looked up anew."""
         if not keyspace or self._metadata is None:
             return (), 0
         replicas = self._found(keyspace, key, query)
@@ -155,7 +161,7 @@ class TokenAwarePolicy(WrapperPolicy):
         nearest = next((len(hosts) for hosts in tiers if hosts), 0)
         return (*tiers[0], *tiers[1], *tiers[2]), nearest
 
-    def _found(self, keyspace: str, key: bytes, query: Any) -> list[Host]:
+    def _found(self, keyspace: str, key: bytes, query: Statement | None) -> list[Host]:
         of_table = getattr(self._metadata, "table_replicas", None)
         table = getattr(query, "table", None)
         if of_table is not None and table:
@@ -181,8 +187,8 @@ class TokenAwarePolicy(WrapperPolicy):
         self._forget_routers()
 
 
-def keeps_order(query: Any) -> bool:
-    """Whether every client should try the replicas of a statement in one and the same order."""
+def keeps_order(query: Statement | None) -> bool:
+    """Return True if every client should try the replicas of a statement in the same order."""
     if getattr(query, "consistency_level", None) in _SERIAL:
         return True
     is_lwt = getattr(query, "is_lwt", None)

@@ -1,4 +1,4 @@
-"""Address translators: from the addresses that nodes advertise to those that this client can reach."""
+"""Address translators: from the addresses that nodes advertise to those that a client can reach."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ __all__ = ["AddressTranslator", "EC2MultiRegionTranslator", "IdentityTranslator"
 
 
 class AddressTranslator:
-    """Translates addresses of nodes. `translate` may block: the engine calls it in a thread of its
-    own.
+    """Translates addresses of nodes.
+
+    `translate` may block: the engine calls it in a thread of its own.
     """
 
     def translate(self, addr: str) -> str:
-        """Return the address to connect to for the one that a node advertises."""
+        """Return the address to connect to if a node advertises `addr`."""
         raise NotImplementedError
 
 
@@ -27,12 +28,13 @@ class IdentityTranslator(AddressTranslator):
 class EC2MultiRegionTranslator(AddressTranslator):
     """Turns public addresses into private ones for nodes of the same EC2 region.
 
-    Within a region the name that belongs to a public address resolves to the private one.
+    Within a region, the name of a public address resolves to the private one.
     """
 
     def translate(self, addr: str) -> str:
         family = socket.AF_INET6 if ":" in addr else socket.AF_INET
         try:
+            # EC2's public names resolve to private addresses for hosts of the same region.
             name = socket.getfqdn(addr)
             return str(socket.getaddrinfo(name, None, family, socket.SOCK_STREAM)[0][4][0])
         except OSError:

@@ -1,9 +1,10 @@
-"""Real Cassandra nodes on this machine, for tests: :class:`LocalCluster`, a command line (``python
--m cassandra.testing``), a pytest plugin; and :class:`FakeCluster`, scriptable nodes inside the
-process, for tests of faults.
+"""Cassandra nodes for tests: real ones on this machine, and scriptable ones inside the process.
 
-Names are looked up when they are first used: pytest imports this package at every start, for the
-plugin alone.
+Real nodes are run by :class:`LocalCluster`, a command line (``python -m cassandra.testing``) and a
+pytest plugin. :class:`FakeCluster` has the scriptable ones, for tests of faults.
+
+Names are imported at their first use: pytest imports this package at every start, for the plugin
+alone.
 """
 
 from __future__ import annotations

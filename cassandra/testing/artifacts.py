@@ -1,8 +1,8 @@
 """Cassandra's jars, from Maven Central into a directory of the user's cache.
 
 The directory ``cassandra/<version>/jars`` exists only when it is complete: it is filled under
-another name, and renamed. Processes that want it at the same time take turns by a lock; all but the
-first find it done.
+another name, and then renamed. Processes that want it at the same time take turns by a lock; all
+but the first find it done.
 """
 
 from __future__ import annotations
@@ -32,24 +32,29 @@ _POM = """<?xml version="1.0" encoding="UTF-8"?>
   <version>1</version>
   <packaging>pom</packaging>
   <dependencies>
-    <dependency><groupId>org.apache.cassandra</groupId><artifactId>cassandra-all</artifactId><version>{version}</version></dependency>
+    <dependency>
+      <groupId>org.apache.cassandra</groupId>
+      <artifactId>cassandra-all</artifactId>
+      <version>{version}</version>
+    </dependency>
   </dependencies>
 </project>
 """
 
 
 def version_directory(version: CassandraVersion) -> str:
-    """Where everything about one version is kept."""
+    """Return the directory of everything about one version."""
     return cache_directory("cassandra", str(version))
 
 
 def ensure_jars(
     version: CassandraVersion, java: JavaRuntime, progress: Progress, watch: Callable[[], None]
 ) -> str:
-    """The directory with the version's jars, fetched first if need be (some 70 MB).
+    """Return the directory with the version's jars, fetched first if need be (some 70 MB).
 
-    `watch` is called now and then, and may raise to give up. Raises MissingRequirement where Maven
-    is needed and missing, CommandFailed where it could not fetch them.
+    :param watch: called now and then. It may raise to give up.
+    :raises MissingRequirement: if Maven is needed but missing.
+    :raises CommandFailed: if Maven could not fetch them.
     """
     base = version_directory(version)
     jars = os.path.join(base, "jars")
@@ -58,7 +63,8 @@ def ensure_jars(
     lock = FileLock(os.path.join(base, "jars.lock"))
     lock.acquire(waiting=watch)
     try:
-        if not os.path.isdir(jars):  # another process may have been quicker
+        # Another process may have fetched them while we waited for the lock.
+        if not os.path.isdir(jars):
             _fetch(version, jars, java, progress, watch)
     finally:
         lock.release()
@@ -69,9 +75,11 @@ def _maven(version: CassandraVersion) -> str:
     maven = shutil.which("mvn")
     if maven is None:
         raise MissingRequirement(
-            f"the jars of Cassandra {version} are not on this machine yet, and fetching them needs Apache Maven: there is no 'mvn' on the PATH. "
-            "Install it (Debian and Ubuntu: apt-get install maven; Fedora: dnf install maven; macOS: brew install maven; "
-            f"or https://maven.apache.org/install.html). It is needed once for each version; the jars are kept in {cache_directory()}."
+            f"the jars of Cassandra {version} are not on this machine yet, and fetching them needs "
+            "Apache Maven: there is no 'mvn' on the PATH. Install it (Debian and Ubuntu: "
+            "apt-get install maven; Fedora: dnf install maven; macOS: brew install maven; or "
+            "https://maven.apache.org/install.html). It is needed once for each version; "
+            f"the jars are kept in {cache_directory()}."
         )
     return maven
 
@@ -88,7 +96,7 @@ def _fetch(
         tempfile.TemporaryDirectory(prefix="fetch-", dir=os.path.dirname(jars)) as work,
         Supervisor() as supervisor,
     ):
-        supervisor.cleanup(work)  # should we be killed
+        supervisor.cleanup(work)  # in case this process is killed
         with open(os.path.join(work, "pom.xml"), "w", encoding="utf-8") as stream:
             stream.write(_POM.format(version=version))
         filled, log = os.path.join(work, "jars"), os.path.join(work, "mvn.log")
@@ -115,7 +123,8 @@ def _fetch(
         except CommandFailed as error:
             progress.abandon()
             raise CommandFailed(
-                f"Maven could not fetch Cassandra {version}. Is there such a version, and is the network up? "
+                f"Maven could not fetch Cassandra {version}. "
+                "Is there such a version, and is the network up? "
                 f"What Maven said:\n{tail(error.output, 25)}",
                 code=error.code,
                 output=error.output,
@@ -123,7 +132,9 @@ def _fetch(
         names = os.listdir(filled) if os.path.isdir(filled) else []
         if f"cassandra-all-{version}.jar" not in names:
             raise LocalClusterError(
-                f"Maven ended well, but brought no cassandra-all-{version}.jar (only {len(names)} files)"
+                f"Maven ended well, but brought no cassandra-all-{version}.jar "
+                f"(only {len(names)} files)"
             )
+        # Last, and in one step: the directory exists only when it is complete.
         os.rename(filled, jars)
         progress.done(f"{len(names)} jars")

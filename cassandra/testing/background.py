@@ -1,9 +1,9 @@
-"""The process in the background that runs a cluster started from a shell: ``python -m
-cassandra.testing.background``.
+"""The process in the background that runs a cluster started from a shell.
 
-It holds the name's lock, runs a `LocalCluster`, takes commands on a socket, and ends by the command
-``stop`` or by SIGTERM. While it starts, its progress goes to the terminal of the command that
-started it, and the outcome to that command through a pipe.
+It is run as ``python -m cassandra.testing.background``. It holds the name's lock, runs a
+`LocalCluster`, takes commands on a socket, and ends by the command ``stop`` or by SIGTERM. While it
+starts, its progress goes to the terminal of the command that started it, and the outcome to that
+command through a pipe.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ __all__ = ["main"]
 
 
 def describe(name: str, cluster: LocalCluster) -> dict[str, Any]:
-    """The state that ``status`` shows."""
+    """Return the state that ``status`` shows."""
     for node in cluster.nodes:
         try:
             node.check()
         except NodeFailed:
-            pass  # its state says so now
+            pass  # its state says so from now on
     tls = cluster.tls
     return {
         "name": name,
@@ -68,9 +68,7 @@ def _describe_node(node: LocalNode) -> dict[str, Any]:
 
 
 class _Service:
-    """Answers commands. Each connection has a thread; the cluster itself lets one at a time
-    through.
-    """
+    """Answers commands. Each connection has a thread, but the cluster does one thing at a time."""
 
     def __init__(self, entry: Entry, cluster: LocalCluster) -> None:
         self.entry = entry
@@ -104,7 +102,8 @@ class _Service:
             return
         request = json.loads(line)
         if request["command"] == "stop":
-            self.waiting.append(connection)  # answered when all is gone
+            # Answered when everything is gone: the command `stop` waits for that.
+            self.waiting.append(connection)
             self.ending.set()
             return
         try:
@@ -123,11 +122,11 @@ def _send(connection: socket.socket, reply: dict[str, Any]) -> None:
         try:
             connection.sendall(json.dumps(reply).encode() + b"\n")
         except OSError:
-            pass  # whoever asked has gone
+            pass  # the command that asked has gone
 
 
 def _acquire(entry: Entry) -> bool:
-    """Take the name. Whoever asks for its status holds the lock for a moment, too."""
+    """Take the name. Commands that ask for its status hold the lock for a moment, too."""
     for _ in range(10):
         if entry.lock.try_acquire():
             return True
@@ -136,16 +135,16 @@ def _acquire(entry: Entry) -> bool:
 
 
 def _leave_terminal(log_path: str) -> None:
-    """From now on, what we print goes to the log."""
+    """Send everything that is printed from now on to the log."""
     descriptor = os.open(log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     for standard in (1, 2):
         os.dup2(descriptor, standard)
     os.close(descriptor)
-    os.chdir("/")  # nor do we hold on to the directory that it was started in
+    os.chdir("/")  # the directory that it was started in may be removed
 
 
 def main() -> int:
-    """Arguments: name, the options of LocalCluster as JSON, the descriptor of the pipe."""
+    """Run a cluster. Arguments: its name, options of LocalCluster as JSON, a pipe's descriptor."""
     name, options, descriptor = sys.argv[1], json.loads(sys.argv[2]), int(sys.argv[3])
     entry = Entry(name)
     service: list[_Service] = []
@@ -160,7 +159,8 @@ def main() -> int:
         try:
             if not _acquire(entry):
                 raise LocalClusterError(
-                    f"a cluster named {name!r} is running already: stop it first, or give this one another --name"
+                    f"a cluster named {name!r} is running already: stop it first, "
+                    "or give this one another --name"
                 )
             entry.forget()
             cluster = LocalCluster(**options).start()
@@ -174,6 +174,7 @@ def main() -> int:
         threading.Thread(target=service[0].serve, args=(listener,), daemon=True).start()
         state = describe(name, cluster)
         entry.write(state)
+        # Closing the pipe after this is what ends the command `start`.
         json.dump({"result": state}, outcome)
     _leave_terminal(entry.log_path)
     service[0].ending.wait()

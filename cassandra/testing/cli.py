@@ -1,7 +1,7 @@
 """``python -m cassandra.testing``: a local cluster from a shell, across commands.
 
-``start`` leaves a process in the background that runs the cluster, and returns when that is ready;
-the other commands talk to it.
+``start`` leaves a process in the background that runs the cluster, and returns when that is ready.
+The other commands talk to it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ def _show(state: dict[str, Any], as_json: bool) -> None:
     for node in state["nodes"]:
         place = f"{node['datacenter']}/{node['rack']}"
         print(
-            f"  node {node['number']:<3} {node['address']:<15} {place:<16} {node['state']:<15} pid {node['pid']}"
+            f"  node {node['number']:<3} {node['address']:<15} {place:<16} "
+            f"{node['state']:<15} pid {node['pid']}"
         )
 
 
@@ -76,6 +77,7 @@ def _yaml_keys(values: list[str]) -> dict[str, Any]:
             raise LocalClusterError(
                 f"--config {value}: expected KEY=VALUE, as in --config num_tokens=16"
             )
+        # JSON first, so that numbers, lists and null can be given; anything else is a string.
         try:
             keys[key] = json.loads(text)
         except json.JSONDecodeError:
@@ -84,7 +86,7 @@ def _yaml_keys(values: list[str]) -> dict[str, Any]:
 
 
 def _options(given: argparse.Namespace) -> dict[str, Any]:
-    """The arguments of LocalCluster."""
+    """Return the arguments of LocalCluster."""
     if given.dc and given.nodes is not None:
         raise LocalClusterError(
             "-n and --dc exclude each other: --dc NAME=NODES says how many nodes there are"
@@ -116,7 +118,8 @@ def _start(given: argparse.Namespace) -> None:
     options = _options(given)
     if entry.running:
         raise LocalClusterError(
-            f"a cluster named {given.name!r} is running already: stop it first ('stop'), or give this one another --name"
+            f"a cluster named {given.name!r} is running already: stop it first ('stop'), "
+            "or give this one another --name"
         )
     reading, writing = os.pipe()
     process = subprocess.Popen(
@@ -136,7 +139,7 @@ def _start(given: argparse.Namespace) -> None:
     os.close(writing)
     try:
         with os.fdopen(reading) as stream:
-            text = stream.read()  # up to the moment when it is ready, or has failed
+            text = stream.read()  # until the cluster is ready, or has failed
     except KeyboardInterrupt:
         process.send_signal(signal.SIGTERM)
         process.wait()
@@ -149,7 +152,7 @@ def _start(given: argparse.Namespace) -> None:
     if "error" in reply:
         process.wait()
         raise LocalClusterError(reply["error"])
-    process.returncode = 0  # it stays; no warning that it does
+    process.returncode = 0  # it stays in the background: Popen must not warn of that
     _show(reply["result"], given.json)
 
 
@@ -164,7 +167,7 @@ def _stop(given: argparse.Namespace) -> None:
 
 
 def _bury(entry: Entry) -> bool:
-    """Forget a cluster whose process is gone. False where it runs after all."""
+    """Forget a cluster whose process is gone. Return False if it runs after all."""
     if not entry.lock.try_acquire():
         return False
     entry.forget()
@@ -302,6 +305,7 @@ def _parser() -> argparse.ArgumentParser:
     ) -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
         command.set_defaults(run=run)
+        # `status` without a name shows all clusters; the others need one.
         anywhere = (
             "which cluster (default: all)"
             if name == "status"
@@ -338,7 +342,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; its exit status: 0, 1 for an error (told on stderr), 130 for Ctrl-C."""
+    """Run one command and return its exit status: 0, 1 for an error, 130 for Ctrl-C."""
     given = _parser().parse_args(arguments)
     try:
         given.run(given)
@@ -348,6 +352,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # `logs 1 | head`
+        # So that the interpreter's last flush does not fail as well.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     return 0

@@ -1,7 +1,6 @@
-"""The files that a node reads: cassandra.yaml for each version, cassandra-rackdc.properties,
-logback.xml.
+"""The files that a node reads: cassandra.yaml, cassandra-rackdc.properties and logback.xml.
 
-A value is written as JSON, which is YAML too, so that any value of any key can be given as plain
+Values are written as JSON, which is YAML too, so that any value of any key can be given as plain
 Python.
 """
 
@@ -38,8 +37,8 @@ _BASE: dict[str, Any] = {
     "file_cache_size": "32MiB",
     "networking_cache_size": "16MiB",
     "concurrent_reads": 8,
-    # The graph of a vector index has room for one writer a processor and one more; a write beyond
-    # that fails.
+    # The graph of a vector index has room for one writer for each processor and one more. A write
+    # beyond that fails.
     "concurrent_writes": min(8, os.cpu_count() or 2),
     "concurrent_counter_writes": 4,
     "concurrent_compactors": 1,
@@ -79,9 +78,7 @@ _AUTHENTICATION: dict[str, Any] = {
 
 
 def defaults(version: CassandraVersion) -> dict[str, Any]:
-    """Every key that this version is given unless the user says otherwise, under the names that it
-    knows.
-    """
+    """Return every key that this version gets by default, under the names that it knows."""
     if version.line >= (5, 0):
         return {**_BASE, **_ONLY_5_0}
     if version.line >= (4, 1):
@@ -101,11 +98,11 @@ def node_settings(
     encryption: Mapping[str, Any] | None,
     overrides: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """All settings of one node. `tokens` of None: it bootstraps, and takes tokens and data from the
-    others.
+    """Return all settings of one node.
 
-    `overrides` win over everything; a value of None takes the key out, and Cassandra's own default
-    holds.
+    :param tokens: None makes the node bootstrap, and take tokens and data from the others.
+    :param overrides: win over everything. A value of None takes the key out, so that Cassandra's
+        own default holds.
     """
     settings = defaults(version)
     settings |= {
@@ -131,13 +128,15 @@ def node_settings(
         settings |= _AUTHENTICATION
     if encryption is not None:
         settings["client_encryption_options"] = dict(encryption)
+    # Last, so that a test's own settings win over everything.
     settings |= overrides
     return settings
 
 
 def render_yaml(settings: Mapping[str, Any]) -> str:
-    """cassandra.yaml. Raises TypeError, naming the key, for a value that neither JSON nor YAML can
-    hold.
+    """Return the text of cassandra.yaml.
+
+    :raises TypeError: if a value fits neither JSON nor YAML. The message names its key.
     """
     lines = []
     for key, value in settings.items():
@@ -153,12 +152,12 @@ def render_yaml(settings: Mapping[str, Any]) -> str:
 
 
 def rackdc_properties(place: Place) -> str:
-    """cassandra-rackdc.properties"""
+    """Return the text of cassandra-rackdc.properties."""
     return f"dc={place.datacenter}\nrack={place.rack}\n"
 
 
 def logback_xml(path: str) -> str:
-    """logback.xml: everything from INFO up into the file `path`."""
+    """Return the text of logback.xml: everything from INFO up goes into the file `path`."""
     return f"""<configuration scan="false">
   <appender name="FILE" class="ch.qos.logback.core.FileAppender">
     <file>{path}</file>

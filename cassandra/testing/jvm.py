@@ -43,6 +43,7 @@ _OPENS = (
     "java.base/jdk.internal.util.jar",
     "jdk.management/com.sun.management.internal",
 )
+# Small and quick to start: a test's node does little, and the machine runs several.
 _FLAGS = (
     "-ea",
     # Run by root, Cassandra locks its memory, and all of the initial heap with it: keep that small.
@@ -67,10 +68,10 @@ _FLAGS = (
     "-Djdk.nio.maxCachedBufferSize=1048576",
     "-Dcassandra-foreground=yes",
 )
-# Waits that protect a ring of strangers, and that a ring of neighbours only sits through.
+# Waits that protect a ring of strangers; nodes on one machine would only sit through them.
 _PROPERTIES = {
-    # With 0, a node that was not heard of yet counts as gone at once; the quarantine keeps its
-    # state.
+    # With 0, a node that has not been heard of yet would count as gone at once. The quarantine
+    # keeps its state.
     "gossip_quarantine_delay_ms": "20000",
     "skip_wait_for_gossip_to_settle": "0",
     "gossip_settle_min_wait_ms": "0",
@@ -89,13 +90,12 @@ _PROPERTIES = {
     "disable_tcactive_openssl": "true",
 }
 _RING_DELAY_MS = 0
-# A bootstrapping node must have heard the ring before it chooses its tokens; 500 has been seen to
-# fail.
+# A bootstrapping node must have heard the ring before it chooses its tokens. 500 has failed.
 _RING_DELAY_BOOTSTRAP_MS = 3000
 
 
 def _opened() -> list[str]:
-    """What of Java's inside Cassandra reaches into; nodetool loads the same classes."""
+    """Return the flags for the inner parts of Java that Cassandra and nodetool use."""
     return [
         *(part for name in _EXPORTS for part in ("--add-exports", f"{name}=ALL-UNNAMED")),
         *(part for name in _OPENS for part in ("--add-opens", f"{name}=ALL-UNNAMED")),
@@ -117,8 +117,9 @@ def daemon_command(
     bootstrap: bool,
     archive: Sequence[str],
 ) -> list[str]:
-    """The node whose files are in `directory`. `archive` are the flags that use, or make, a
-    class-data archive.
+    """Return the command that runs the node whose files are in `directory`.
+
+    :param archive: the flags that use, or make, a class-data archive.
     """
     jars = sorted(glob.glob(os.path.join(jars_directory, "*.jar")))
     agents = [jar for jar in jars if os.path.basename(jar).startswith("jamm-")]
@@ -156,8 +157,9 @@ def daemon_command(
 def nodetool_command(
     java: str, jars_directory: str, *, directory: str, jmx_port: int, arguments: Sequence[str]
 ) -> list[str]:
-    """nodetool, talking to the node's JMX port. `directory`/tools holds the class of
-    :mod:`cassandra.testing.naming`.
+    """Return the command that runs nodetool against the node's JMX port.
+
+    `directory`/tools has the class of :mod:`cassandra.testing.naming`.
     """
     return [
         java,
@@ -167,8 +169,7 @@ def nodetool_command(
         "-Xlog:disable",
         "-Xlog:all=error:stderr",
         *_opened(),
-        # Java 17.0.3 and later parse the address of a JMX registry too strictly for Cassandra's
-        # tools.
+        # Java from 17.0.3 on parses a JMX registry's address too strictly for Cassandra's tools.
         "-Dcom.sun.jndi.rmiURLParsing=legacy",
         f"-Dcassandra.storagedir={directory}/data",
         f"-Dcassandra.logdir={directory}/logs",

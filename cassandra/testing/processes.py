@@ -33,7 +33,7 @@ _UNWANTED_VARIABLES = (
 
 
 def read_text(path: str) -> str:
-    """The whole file, however it is encoded; empty where there is none."""
+    """Return the whole file, however it is encoded, or "" if there is none."""
     try:
         with open(path, encoding="utf-8", errors="replace") as stream:
             return stream.read()
@@ -42,16 +42,17 @@ def read_text(path: str) -> str:
 
 
 def tail(text: str, lines: int = 40) -> str:
-    """The last lines, for an error's message."""
+    """Return the last lines, for an error's message."""
     return "\n".join(text.rstrip().splitlines()[-lines:])
 
 
 class Supervisor:
-    """A small process that starts others and, when this process ends in whatever way, kills them
-    and removes their directories.
+    """A small process that starts others, and cleans up when this process ends in any way.
 
-    `keep` are descriptors (held locks) that the supervisor inherits and so keeps until it ends.
-    Thread-safe. Close it, or use it as a context manager.
+    It then kills them and removes their directories. It may be used from any thread. Close it, or
+    use it as a context manager.
+
+    :param keep: descriptors (held locks) that the supervisor inherits, and keeps until it ends.
     """
 
     def __init__(self, keep: Sequence[int] = ()) -> None:
@@ -84,8 +85,10 @@ class Supervisor:
     def spawn(
         self, argv: Sequence[str], *, cwd: str, output: str, env: Mapping[str, str] | None = None
     ) -> int:
-        """Start a process in a session of its own; both its outputs are appended to the file
-        `output`. Returns its id.
+        """Start a process in a session of its own.
+
+        :param output: the file to which both its outputs are appended.
+        :returns: its process id.
         """
         variables = {
             key: value for key, value in os.environ.items() if key not in _UNWANTED_VARIABLES
@@ -97,16 +100,16 @@ class Supervisor:
         return pid
 
     def signal(self, pid: int, number: int) -> bool:
-        """Send a signal to the process's whole group. False where the process has ended."""
+        """Send a signal to the process's whole group. Return False if the process has ended."""
         return bool(self._ask(command="signal", pid=pid, signal=int(number)))
 
     def poll(self, pid: int) -> int | None:
-        """The exit status (negative: ended by that signal), or None while it runs."""
+        """Return the exit status (negative: ended by that signal), or None if it still runs."""
         code: int | None = self._ask(command="poll", pid=pid)
         return code
 
     def wait(self, pid: int, timeout: float) -> int | None:
-        """Wait up to `timeout` seconds for the end; None where it still runs then."""
+        """Wait up to `timeout` seconds for the end. Return None if it still runs then."""
         deadline = time.monotonic() + timeout
         while (code := self.poll(pid)) is None:
             if time.monotonic() >= deadline:
@@ -115,7 +118,7 @@ class Supervisor:
         return code
 
     def cleanup(self, directory: str) -> None:
-        """Have `directory` removed, with all that is in it, when the supervisor ends."""
+        """Have `directory` removed, with everything in it, when the supervisor ends."""
         self._ask(command="cleanup", directory=directory)
 
     def run(
@@ -130,8 +133,8 @@ class Supervisor:
     ) -> str:
         """Run a command to its end and return what it printed.
 
-        `watch` is called now and then while it runs; what it raises ends the command. Raises
-        CommandFailed where the exit status is not 0 or the time (seconds) is up.
+        :param watch: called now and then while it runs. An error that it raises ends the command.
+        :raises CommandFailed: if the exit status is not 0, or `timeout` seconds are over.
         """
         pid = self.spawn(argv, cwd=cwd, output=output, env=env)
         deadline = time.monotonic() + timeout
@@ -142,6 +145,7 @@ class Supervisor:
                     watch()
                 time.sleep(_POLL_S)
         finally:
+            # Also if `watch` has raised: no process is left behind.
             if code is None:
                 self.signal(pid, signal.SIGKILL)
                 self.wait(pid, _CLOSE_TIMEOUT_S)
@@ -158,9 +162,7 @@ class Supervisor:
         return text
 
     def close(self) -> None:
-        """Kill all that runs, remove the directories, end the supervisor, and wait until all that
-        is done.
-        """
+        """End all processes, remove the directories, end the supervisor, and wait for all that."""
         if self._closed:
             return
         self._closed = True
@@ -186,7 +188,8 @@ class Supervisor:
                     self._buffer += data
             except OSError as error:
                 raise LocalClusterError(
-                    f"the supervisor of the local cluster (process {self.pid}) is gone, and the nodes with it: {error}"
+                    f"the supervisor of the local cluster (process {self.pid}) is gone, "
+                    f"and the nodes with it: {error}"
                 ) from error
             line, _, self._buffer = self._buffer.partition(b"\n")
         reply = json.loads(line)

@@ -12,8 +12,10 @@ _REDRAW_S = 0.1
 
 
 class Progress:
-    """Says what is going on. On a terminal one line that is drawn again; elsewhere one line at the
-    start of a step and at its end.
+    """Says what is going on.
+
+    On a terminal it is one line that is drawn again and again. Elsewhere it is one line at the
+    start of a step and one at its end.
     """
 
     def __init__(self, enabled: bool = True, stream: TextIO | None = None) -> None:
@@ -25,7 +27,7 @@ class Progress:
         self._drawn = 0.0
 
     def begin(self, step: str) -> None:
-        """A step begins: ``starting 3 nodes``."""
+        """Begin a step: ``starting 3 nodes``."""
         self._step, self._began, self._drawn = step, time.monotonic(), 0.0
         if self._live:
             self.update("")
@@ -33,24 +35,26 @@ class Progress:
             self._line(f"{step} ...")
 
     def update(self, detail: str) -> None:
-        """Something moved within the step; shown on a terminal only."""
+        """Show that something has moved within the step, on a terminal only."""
         now = time.monotonic()
+        # A terminal is not drawn more often than anybody can read.
         if not self._live or not self._step or now - self._drawn < _REDRAW_S:
             return
         self._drawn = now
         self._write(
-            f"\r\x1b[Kturbocql: {self._step} {f'({detail}) ' if detail else ''}{now - self._began:.0f} s"
+            f"\r\x1b[Kturbocql: {self._step} {f'({detail}) ' if detail else ''}"
+            f"{now - self._began:.0f} s"
         )
 
     def done(self, result: str = "done") -> None:
-        """The step is over."""
+        """End the step."""
         if self._step:
             seconds = time.monotonic() - self._began
             self._line(f"{self._step}: {result} in {seconds:.1f} s", over=True)
         self._step = ""
 
     def abandon(self) -> None:
-        """The step failed; whoever failed says why."""
+        """End a step that failed. The error says why."""
         if self._live and self._step:
             self._write("\r\x1b[K")
         self._step = ""

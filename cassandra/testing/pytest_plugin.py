@@ -1,6 +1,4 @@
-"""The pytest plugin, under the path that ``pytest -p`` and ``pytest_plugins`` name. It stands in
-`turbocql_pytest`.
-"""
+"""The pytest plugin `turbocql_pytest`, under the path for ``pytest -p`` and ``pytest_plugins``."""
 
 from __future__ import annotations
 

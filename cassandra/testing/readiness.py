@@ -1,9 +1,9 @@
 """When is a cluster ready? Not when a port is open.
 
-A statement that changes the schema, sent too early, ends in nodes that disagree for ever. So: a CQL
-login works on each running node, each knows all the others, all say the same schema version, and
-where all nodes run, a read at ALL from each of them succeeds, which tells that each holds each
-other for up.
+A statement that changes the schema, if it is sent too early, leaves nodes that disagree for ever.
+So a CQL login must work on each running node, each must know all the others, and all must have the
+same schema version. If all nodes run, a read at ALL from each of them must succeed: each then
+believes that all others are up.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _POLL_S = 0.05
 
 
 class Login:
-    """How to log in to any node of a cluster."""
+    """Logs in to any node of a cluster."""
 
     __slots__ = ("credentials", "port", "tls")
 
@@ -42,7 +42,7 @@ class Login:
 def _lacks(
     node: LocalNode, view: NodeView, running: Collection[LocalNode], members: Collection[str]
 ) -> str | None:
-    """What this node's view of the cluster still lacks."""
+    """Return what this node's view of the cluster still lacks, or None."""
     if view.schema_version is None:
         return "has no schema version yet"
     unseen = sorted(
@@ -66,13 +66,15 @@ def _lacks(
 def _look(
     nodes: Sequence[LocalNode], members: Collection[str], login: Login, everybody: bool
 ) -> dict[int, str]:
-    """Node number -> what it lacks. Empty: ready. Probes are opened anew each time: a node may
-    restart under us.
+    """Return what each node lacks, by its number. Empty if all are ready.
+
+    Probes are opened anew each time, since a node may restart in between.
     """
     missing: dict[int, str] = {}
     versions = set()
     for node in nodes:
         try:
+            # A new connection each time: the node may have restarted in between.
             with login(node) as probe:
                 view = probe.view()
                 lacks = _lacks(node, view, nodes, members)
@@ -97,8 +99,10 @@ def await_ready(
     watch: Callable[[], None],
     report: Callable[[str], None],
 ) -> None:
-    """Wait until the running ones of `nodes` are ready. Raises NodeFailed at once where one ends,
-    NotReady after `timeout` seconds.
+    """Wait until the running ones of `nodes` are ready.
+
+    :raises NodeFailed: if one ends, at once.
+    :raises NotReady: after `timeout` seconds.
     """
     deadline = time.monotonic() + timeout
     members = {node.address for node in nodes if node.state != "decommissioned"}

@@ -1,9 +1,8 @@
-"""Clusters that were started from a shell: their names, and how to reach the process that runs
-each.
+"""Clusters that were started from a shell: their names, and the way to each one's process.
 
 In ``<cache>/clusters`` a cluster NAME has ``NAME.lock`` (held for as long as it runs),
-``NAME.json`` (its state), ``NAME.sock`` (where it takes commands) and ``NAME.log``. A command is
-one line of JSON, and so is its answer.
+``NAME.json`` (its state), ``NAME.sock`` (for commands) and ``NAME.log``. A command is one line of
+JSON, and so is its answer.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 
 
 def receive_line(connection: socket.socket) -> bytes:
-    """All up to the newline; empty where the other side closed first."""
+    """Return everything up to the newline, or b"" if the other side closes first."""
     data = b""
     while not data.endswith(b"\n"):
         chunk = connection.recv(65536)
@@ -38,8 +37,9 @@ def receive_line(connection: socket.socket) -> bytes:
 
 @contextlib.contextmanager
 def _inside(directory: str) -> Iterator[None]:
-    """Work in `directory`: the name of a socket has some hundred bytes at most, whereas a home
-    directory may be anywhere.
+    """Work in `directory`, since the path of a socket has some hundred bytes at most.
+
+    A home directory may be deeper than that.
     """
     before = os.getcwd()
     os.chdir(directory)
@@ -50,12 +50,16 @@ def _inside(directory: str) -> Iterator[None]:
 
 
 class Entry:
-    """One name. Raises ValueError where it cannot be one."""
+    """One name.
+
+    :raises ValueError: if a cluster cannot have that name.
+    """
 
     def __init__(self, name: str) -> None:
         if not _NAME.fullmatch(name):
             raise ValueError(
-                f"not a name for a cluster: {name!r} (letters, digits, '_', '-' and '.', 64 at most)"
+                f"not a name for a cluster: {name!r} "
+                "(letters, digits, '_', '-' and '.', 64 at most)"
             )
         self.name = name
         self.directory = cache_directory("clusters")
@@ -66,12 +70,12 @@ class Entry:
 
     @property
     def log_path(self) -> str:
-        """What the process in the background said."""
+        """The path of the background process's output."""
         return self._path("log")
 
     @property
     def running(self) -> bool:
-        """Whether a process holds the name."""
+        """True if a process holds the name."""
         if not os.path.exists(self.lock.path):
             return False
         if not self.lock.try_acquire():
@@ -80,14 +84,15 @@ class Entry:
         return False
 
     def write(self, state: dict[str, Any]) -> None:
-        """Note its state; readers see the old one or the new one."""
+        """Write down its state. Readers see the old one or the new one."""
         fresh = self._path("json.new")
         with open(fresh, "w", encoding="utf-8") as stream:
             json.dump(state, stream, indent=2)
+        # In one step: readers see the old file or the new one, never a part.
         os.replace(fresh, self._path("json"))
 
     def read(self) -> dict[str, Any] | None:
-        """The state, or None where there is none."""
+        """Return the state, or None if there is none."""
         try:
             with open(self._path("json"), encoding="utf-8") as stream:
                 state: dict[str, Any] = json.load(stream)
@@ -96,14 +101,15 @@ class Entry:
         return state
 
     def forget(self) -> None:
-        """Remove state and socket; to be called with the lock held."""
+        """Remove state and socket. Call it with the lock held."""
         for kind in ("json", "sock"):
             with contextlib.suppress(FileNotFoundError):
                 os.remove(self._path(kind))
 
     def listen(self) -> socket.socket:
-        """The socket for commands, open to this user alone."""
+        """Return the socket for commands, open to this user alone."""
         listener = socket.socket(socket.AF_UNIX)
+        # The mode of a socket comes from the umask at bind: there is no moment when it is open.
         old = os.umask(0o177)
         try:
             with _inside(self.directory):
@@ -117,12 +123,14 @@ class Entry:
         return listener
 
     def ask(self, command: str, *arguments: Any) -> Any:
-        """Send a command to the running cluster and wait for its result. Raises LocalClusterError
-        with what it answered.
+        """Send a command to the running cluster and return its result.
+
+        :raises LocalClusterError: if it does not run, or answers with an error.
         """
         if not self.running:
             raise LocalClusterError(
-                f"no cluster named {self.name!r} is running: start one with 'python -m cassandra.testing start"
+                f"no cluster named {self.name!r} is running: start one with "
+                "'python -m cassandra.testing start"
                 f"{'' if self.name == 'default' else f' --name {self.name}'}'"
             )
         with socket.socket(socket.AF_UNIX) as connection:
@@ -135,7 +143,8 @@ class Entry:
                 line = receive_line(connection)
             except OSError as error:
                 raise LocalClusterError(
-                    f"the cluster {self.name!r} takes no commands ({error}): it is just starting or stopping; its log is {self.log_path}"
+                    f"the cluster {self.name!r} takes no commands ({error}): "
+                    f"it is just starting or stopping; its log is {self.log_path}"
                 ) from error
         if not line:
             raise LocalClusterError(
@@ -148,7 +157,7 @@ class Entry:
 
 
 def all_entries() -> list[Entry]:
-    """Every name that has a state."""
+    """Return the entry of every name that has a state."""
     names = sorted(
         name[: -len(".json")]
         for name in os.listdir(cache_directory("clusters"))

@@ -1,19 +1,20 @@
 """The process between us and the nodes: it starts them, and ends them when we are gone.
 
-Theory of operation. A parent that is killed with -9 cannot clean up, so somebody else must. This
-file is run as a script of its own (``python -I -S supervisor.py FD PARENT``): one small process,
-one thread, the standard library only. It holds one end of a socket pair. Each line that comes in is
-a command, each line that goes out its answer. When the socket reads end-of-file, or when our parent
-is no longer who it was (a forked child of the parent may hold a copy of the socket open), every
-process started here is killed, with its whole group, the directories that were entrusted to us are
-removed, and we end.
+Theory of operation. A parent that is killed by SIGKILL cannot clean up, so somebody else must. This
+file is run as a script of its own (``python -I -S supervisor.py FD PARENT``): one small process
+with one thread and the standard library only. It holds one end of a socket pair. Each line that
+comes in is a command, each line that goes out its answer.
 
-What is started here asks the kernel for SIGKILL on its parent's death (Linux: PR_SET_PDEATHSIG), in
-case that it is the supervisor who is killed. That signal is bound to the *thread* that forked; this
+It ends when the socket reads end-of-file. It also ends when its parent process is another one than
+before: a forked child of the parent may hold a copy of the socket open. Then every process that it
+started is killed, with its whole group, and the directories that were entrusted to it are removed.
+
+Processes started here ask the kernel for SIGKILL on their parent's death (Linux: PR_SET_PDEATHSIG),
+in case the supervisor itself is killed. That signal is bound to the *thread* that forked. This
 process has only one, which is why the user's process, with its threads that come and go, does not
 start nodes itself.
 
-Commands: spawn, signal, poll, cleanup, close. See `_Supervisor.handle`.
+The commands are spawn, signal, poll, cleanup and close. See `_Supervisor.handle`.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from typing import Any
 
 _PARENT_CHECK_S = 1.0
 _PR_SET_PDEATHSIG = 1
-# Made before any fork: after it, in the child, as little as can be may happen.
+# Made before any fork: between fork and exec the child may do very little.
 _prctl = getattr(ctypes.CDLL(None), "prctl", None) if sys.platform == "linux" else None
 
 
@@ -52,6 +53,7 @@ class _Supervisor:
             readable, _, _ = select.select([self.channel], [], [], _PARENT_CHECK_S)
             if not readable:
                 if os.getppid() != self.parent:
+                    # The parent is gone, but a copy of its socket is still open somewhere.
                     return
                 continue
             data = self.channel.recv(65536)
@@ -101,15 +103,16 @@ class _Supervisor:
         return child.pid
 
     def prepare_child(self) -> None:
-        """Runs in the child, between fork and exec."""
+        """Prepare the child, between fork and exec."""
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         if _prctl is not None:
             _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-            if os.getppid() != self.pid:  # it died before the request was made
+            # The parent may have died before the request was made, and no signal comes then.
+            if os.getppid() != self.pid:
                 os._exit(127)
 
     def signal(self, pid: int, number: int) -> bool:
-        """To the whole process group. False where the process has ended already."""
+        """Send a signal to the whole process group. Return False if the process has ended."""
         child = self.children[pid]
         if child.poll() is not None:
             return False
@@ -121,7 +124,7 @@ class _Supervisor:
 
     def end_all(self) -> None:
         for pid in self.children:
-            # The group also where its leader has ended: what that one started may still run.
+            # The group too, even if its leader has ended: its children may still run.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(pid, signal.SIGKILL)
         for child in self.children.values():
@@ -132,7 +135,7 @@ class _Supervisor:
                 shutil.rmtree(directory, ignore_errors=True)
                 if not os.path.exists(directory):
                     break
-                time.sleep(0.1)  # a grandchild's last write made a directory not empty
+                time.sleep(0.1)  # a last write of a grandchild has put a file there again
         self.directories.clear()
 
 

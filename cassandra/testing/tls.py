@@ -1,9 +1,9 @@
 """Certificates for a local cluster: a CA, a server certificate for each node, a client certificate.
 
-Servers get PKCS#12 key stores, clients PEM files. They are made by the package ``cryptography``, or
-where that is not installed by the ``openssl`` program. The trust store holds the CA's certificate
-with its key: Java takes the certificate of a key entry for trusted, and neither tool can mark a
-bare certificate the way Java wants it in every version that is about.
+Servers get PKCS#12 key stores, clients PEM files. The package ``cryptography`` makes them, or the
+program ``openssl`` if it is not installed. The trust store has the CA's certificate with its key:
+Java trusts the certificate of a key entry. Neither tool can mark a bare certificate as trusted in
+the way that all versions of Java understand.
 """
 
 from __future__ import annotations
@@ -23,13 +23,17 @@ __all__ = ["TlsMaterial", "TlsMode", "check_tls_mode"]
 
 TlsMode: TypeAlias = Literal["required", "optional", "mutual"]
 
+# Java wants key stores to have one. It protects nothing: the PEM files lie beside them.
 _STORE_PASSWORD = "cassandra"
 _DAYS = 3650
 _OPENSSL_TIMEOUT_S = 60.0
 
 
 def check_tls_mode(tls: TlsMode | bool | None) -> TlsMode | None:
-    """True is "required"; False is None. Raises ValueError for anything else that is no mode."""
+    """Return the mode: "required" for True, None for False.
+
+    :raises ValueError: if `tls` is not a mode.
+    """
     if tls is True:
         return "required"
     if tls is None or tls is False:
@@ -40,8 +44,9 @@ def check_tls_mode(tls: TlsMode | bool | None) -> TlsMode | None:
 
 
 class TlsMaterial:
-    """Paths of PEM files for clients: ``ca_certificate``, ``client_certificate``, ``client_key``
-    (not encrypted); and the ``mode``.
+    """Paths of PEM files for clients, and the ``mode``.
+
+    They are ``ca_certificate``, ``client_certificate`` and ``client_key`` (not encrypted).
     """
 
     __module__ = "cassandra.testing"
@@ -54,8 +59,9 @@ class TlsMaterial:
 
     @classmethod
     def make(cls, directory: str, mode: TlsMode) -> TlsMaterial:
-        """Write all that does not belong to one node. Certificates of an earlier cluster in the
-        directory are used again.
+        """Write all files that do not belong to one node.
+
+        Certificates of an earlier cluster in the directory are used again.
         """
         os.makedirs(directory, mode=0o700, exist_ok=True)
         material = cls(directory, mode)
@@ -67,30 +73,32 @@ class TlsMaterial:
 
     @property
     def ca_certificate(self) -> str:
-        """Verifies the nodes."""
+        """The path of the certificate that verifies the nodes."""
         return os.path.join(self.directory, "ca.pem")
 
     @property
     def client_certificate(self) -> str:
-        """A certificate that nodes accept in the mode "mutual"."""
+        """The path of a certificate that nodes accept in the mode "mutual"."""
         return os.path.join(self.directory, "client.pem")
 
     @property
     def client_key(self) -> str:
-        """Its private key."""
+        """The path of its private key."""
         return os.path.join(self.directory, "client.key")
 
     def client_context(self) -> ssl.SSLContext:
-        """A context that verifies the nodes by certificate and address, and shows the client
-        certificate.
+        """Return a context that verifies the nodes and shows the client certificate.
+
+        Nodes are verified by certificate and address.
         """
         context = ssl.create_default_context(cafile=self.ca_certificate)
         context.load_cert_chain(self.client_certificate, self.client_key)
         return context
 
     def server_options(self, address: str) -> dict[str, Any]:
-        """client_encryption_options for the node at `address`, whose certificate is made first if
-        need be.
+        """Return the client_encryption_options of the node at `address`.
+
+        Its certificate is made first if need be.
         """
         store = os.path.join(self.directory, f"{address}.p12")
         if not os.path.exists(store):
@@ -114,8 +122,9 @@ def _maker(directory: str) -> _Cryptography | _OpenSSL:
     if program is not None:
         return _OpenSSL(directory, program)
     raise MissingRequirement(
-        "a cluster with TLS needs certificates, and there is neither the Python package cryptography nor the program openssl to make them. "
-        "Install one: pip install cryptography; or Debian and Ubuntu: apt-get install openssl"
+        "a cluster with TLS needs certificates, and there is neither the Python package "
+        "cryptography nor the program openssl to make them. Install one: pip install cryptography; "
+        "or Debian and Ubuntu: apt-get install openssl"
     )
 
 
@@ -125,17 +134,17 @@ def _write(path: str, data: bytes) -> None:
 
 
 class _Cryptography:
-    """By the Python package."""
+    """Makes certificates by the Python package."""
 
     def __init__(self, directory: str) -> None:
         self.directory = directory
 
     def authority(self) -> None:
-        """ca.pem, ca.key and the trust store ca.p12."""
+        """Write ca.pem, ca.key and the trust store ca.p12."""
         self._make("ca", None, authority=True)
 
     def issue(self, name: str, address: str | None) -> None:
-        """NAME.pem, NAME.key and the key store NAME.p12; with `address`, a server's."""
+        """Write NAME.pem, NAME.key and the key store NAME.p12; a server's if it has `address`."""
         self._make(name, address, authority=False)
 
     def _make(self, name: str, address: str | None, authority: bool) -> None:
@@ -154,6 +163,7 @@ class _Cryptography:
             .subject_name(subject)
             .public_key(key.public_key())
             .serial_number(x509.random_serial_number())
+            # A day ago, for machines whose clocks do not agree.
             .not_valid_before(now - datetime.timedelta(days=1))
             .not_valid_after(now + datetime.timedelta(days=_DAYS))
             .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
@@ -201,22 +211,29 @@ class _Cryptography:
 
 
 class _OpenSSL:
-    """By the program."""
+    """Makes certificates by the program."""
 
     def __init__(self, directory: str, program: str) -> None:
         self.directory = directory
         self.program = program
 
     def authority(self) -> None:
-        """ca.pem, ca.key and the trust store ca.p12."""
-        extensions = "basicConstraints=critical,CA:TRUE\nkeyUsage=critical,digitalSignature,keyCertSign,cRLSign\n"
+        """Write ca.pem, ca.key and the trust store ca.p12."""
+        extensions = (
+            "basicConstraints=critical,CA:TRUE\n"
+            "keyUsage=critical,digitalSignature,keyCertSign,cRLSign\n"
+        )
         self._make(
             "ca", f"[v3]\n{extensions}subjectKeyIdentifier=hash\n", ["-signkey", "ca.key"], []
         )
 
     def issue(self, name: str, address: str | None) -> None:
-        """NAME.pem, NAME.key and the key store NAME.p12; with `address`, a server's."""
-        extensions = "basicConstraints=critical,CA:FALSE\nsubjectKeyIdentifier=hash\nauthorityKeyIdentifier=keyid\n"
+        """Write NAME.pem, NAME.key and the key store NAME.p12; a server's if it has `address`."""
+        extensions = (
+            "basicConstraints=critical,CA:FALSE\n"
+            "subjectKeyIdentifier=hash\n"
+            "authorityKeyIdentifier=keyid\n"
+        )
         if address is not None:
             extensions += f"subjectAltName=IP:{address},DNS:localhost\n"
         signing = ["-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial"]
@@ -256,6 +273,7 @@ class _OpenSSL:
             f"{name}.p12",
         ]
         self._run("pkcs12", *store, "-passout", f"pass:{_STORE_PASSWORD}")
+        # Renamed last: the certificate is there only if everything else is.
         os.rename(os.path.join(self.directory, made), os.path.join(self.directory, f"{name}.pem"))
 
     def _run(self, *arguments: str) -> None:

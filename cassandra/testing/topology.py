@@ -1,4 +1,4 @@
-"""Which node stands in which data centre and rack, and which tokens it owns."""
+"""Lays out nodes in data centres and racks, and gives them tokens."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _LOWEST_TOKEN, _TOKENS = -(2**63), 2**64
 
 
 class Place(NamedTuple):
-    """Where a node stands."""
+    """The data centre and the rack of a node."""
 
     datacenter: str
     rack: str
 
 
 def _counts(nodes: NodeCounts, datacenters: Sequence[str] | None) -> dict[str, int]:
-    """How many nodes each data centre has, in order."""
+    """Return how many nodes each data centre has, in order."""
     if isinstance(nodes, Mapping):
         if datacenters is not None:
             raise ValueError("nodes= names the data centres already: leave datacenters= out")
@@ -29,6 +29,7 @@ def _counts(nodes: NodeCounts, datacenters: Sequence[str] | None) -> dict[str, i
     elif isinstance(nodes, int):
         names = list(datacenters or ["dc1"])
         share, rest = divmod(nodes, len(names))
+        # The first data centres take what is left over.
         counts = {name: share + (index < rest) for index, name in enumerate(names)}
     else:
         names = list(datacenters or [f"dc{index}" for index in range(1, len(nodes) + 1)])
@@ -60,8 +61,9 @@ def _rack_names(racks: RackNames, datacenter: str) -> list[str]:
 def lay_out(
     nodes: NodeCounts, datacenters: Sequence[str] | None = None, racks: RackNames = None
 ) -> list[Place]:
-    """The place of each node, in the order of their numbers: a data centre after the other, racks
-    in turn.
+    """Return the place of each node, in the order of their numbers.
+
+    One data centre comes after the other. Within one, racks take turns.
     """
     if isinstance(racks, Mapping) and (unknown := set(racks) - set(_counts(nodes, datacenters))):
         raise ValueError(
@@ -75,18 +77,18 @@ def lay_out(
 
 
 def tokens_of(places: Sequence[Place], each: int) -> list[list[int]]:
-    """Tokens for each node: within a data centre evenly spaced and dealt in turn, and no token
-    twice in the cluster.
+    """Return tokens for each node.
 
-    Neighbours on the ring are then different nodes, and different racks where there are several, so
-    that replicas spread.
+    Within a data centre they are evenly spaced and dealt in turn, and no token is used twice in the
+    cluster. So neighbours on the ring are different nodes, and in different racks if there are
+    several: replicas spread.
     """
     datacenters = list(dict.fromkeys(place.datacenter for place in places))
     dealt = []
     position = dict.fromkeys(datacenters, 0)
     for place in places:
         count = sum(other.datacenter == place.datacenter for other in places)
-        # The lowest token of all stands for "no token" within the server, and is left out.
+        # The server takes the lowest token of all for "no token", so it is left out.
         offset = _LOWEST_TOKEN + 1 + datacenters.index(place.datacenter) * 1000
         step = _TOKENS // (count * each)
         first = position[place.datacenter]

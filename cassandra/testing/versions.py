@@ -1,4 +1,4 @@
-"""Cassandra's version numbers, and what this machinery knows of each line."""
+"""Cassandra's version numbers, and the lines of releases that can be run."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import NamedTuple
 __all__ = ["DEFAULT_VERSION", "CassandraVersion", "parse_version"]
 
 DEFAULT_VERSION = "5.0.9"
-# The newest release of each line at the time of writing: what "5.0" stands for.
+# The newest release of each line at the time of writing: "5.0" stands for it.
 _NEWEST = {(5, 0): "5.0.9", (4, 1): "4.1.10", (4, 0): "4.0.19"}
 _VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?(-(?:alpha|beta|rc)\d+)?")
 
 
 class CassandraVersion(NamedTuple):
-    """A release: ``str()`` gives the name that Maven knows it by."""
+    """A release. ``str()`` returns the name that Maven knows it by."""
 
     major: int
     minor: int
@@ -23,7 +23,7 @@ class CassandraVersion(NamedTuple):
 
     @property
     def line(self) -> tuple[int, int]:
-        """``(5, 0)``"""
+        """The line of releases, such as ``(5, 0)``."""
         return (self.major, self.minor)
 
     def __str__(self) -> str:
@@ -32,8 +32,9 @@ class CassandraVersion(NamedTuple):
 
 
 def parse_version(text: str) -> CassandraVersion:
-    """``"5.0.9"``, or ``"5.0"`` for the newest known of that line. Raises ValueError for anything
-    that cannot be run here.
+    """Return the version of ``"5.0.9"``, or the newest known of a line for ``"5.0"``.
+
+    :raises ValueError: if that version cannot be run here.
     """
     match = _VERSION.fullmatch(text.strip()) if isinstance(text, str) else None
     if match is None:

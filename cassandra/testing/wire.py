@@ -1,6 +1,6 @@
-"""The few bytes of the native protocol, version 4, that it takes to ask a node whether it is ready.
+"""A few bytes of the native protocol, version 4: just enough to ask a node if it is ready.
 
-On purpose none of it comes from the driver: a bug there must not be able to make a cluster look
+On purpose nothing of it comes from the driver: a bug there must not be able to make a cluster look
 ready. Section numbers are those of native_protocol_v4.spec.
 """
 
@@ -31,7 +31,7 @@ __all__ = [
     "startup_body",
 ]
 
-# 2.4: opcodes
+# Section 2.4: opcodes.
 ERROR, STARTUP, READY, AUTHENTICATE, QUERY, RESULT, AUTH_RESPONSE, AUTH_SUCCESS = (
     0x00,
     0x01,
@@ -59,11 +59,11 @@ _TYPE_CUSTOM, _TYPE_LIST, _TYPE_MAP, _TYPE_SET, _TYPE_UDT, _TYPE_TUPLE = (
 
 
 class WireError(Exception):
-    """Bytes that are not what the specification says."""
+    """The bytes are not what the specification says."""
 
 
 class Header(NamedTuple):
-    """2: what stands in front of a body."""
+    """Section 2: the header before a body."""
 
     version: int
     flags: int
@@ -73,12 +73,12 @@ class Header(NamedTuple):
 
 
 def encode_frame(opcode: int, body: bytes, stream: int = 0) -> bytes:
-    """2: a request's frame, uncompressed."""
+    """Return a request's frame, uncompressed (section 2)."""
     return _HEADER.pack(_REQUEST_VERSION, 0, stream, opcode, len(body)) + body
 
 
 def decode_header(data: bytes) -> Header:
-    """2: the nine bytes in front of a response."""
+    """Return the header in the nine bytes before a response (section 2)."""
     header = Header._make(_HEADER.unpack(data))
     if header.version != _RESPONSE_VERSION:
         raise WireError(
@@ -95,18 +95,18 @@ def _string(text: str) -> bytes:
 
 
 def startup_body() -> bytes:
-    """4.1.1: a [string map] that holds CQL_VERSION alone."""
+    """Return the [string map] of STARTUP, which has CQL_VERSION alone (section 4.1.1)."""
     return struct.pack(">H", 1) + _string("CQL_VERSION") + _string("3.0.0")
 
 
 def auth_response_body(username: str, password: str) -> bytes:
-    """4.1.2: [bytes]; PasswordAuthenticator speaks SASL PLAIN (RFC 4616)."""
+    """Return the [bytes] of AUTH_RESPONSE: SASL PLAIN, RFC 4616 (section 4.1.2)."""
     token = b"\0" + username.encode() + b"\0" + password.encode()
     return struct.pack(">i", len(token)) + token
 
 
 def query_body(statement: str, consistency: int) -> bytes:
-    """4.1.4: [long string], [consistency], flags of 0."""
+    """Return [long string], [consistency] and flags of 0 (section 4.1.4)."""
     data = statement.encode()
     return struct.pack(">i", len(data)) + data + struct.pack(">HB", consistency, 0)
 
@@ -121,7 +121,7 @@ class Reader:
         self._position = 0
 
     def take(self, count: int) -> bytes:
-        """The next `count` bytes."""
+        """Return the next `count` bytes."""
         end = self._position + count
         if count < 0 or end > len(self._data):
             raise WireError(
@@ -132,28 +132,28 @@ class Reader:
         return data
 
     def rest(self) -> bytes:
-        """All that is left."""
+        """Return all that is left."""
         return self.take(len(self._data) - self._position)
 
     def short(self) -> int:
-        """3: [short]"""
+        """Return a [short] (section 3)."""
         return int.from_bytes(self.take(2), "big")
 
     def int32(self) -> int:
-        """3: [int]"""
+        """Return an [int] (section 3)."""
         return int.from_bytes(self.take(4), "big", signed=True)
 
     def string(self) -> str:
-        """3: [string]"""
+        """Return a [string] (section 3)."""
         return self.take(self.short()).decode()
 
     def blob(self) -> bytes | None:
-        """3: [bytes]"""
+        """Return [bytes], or None for null (section 3)."""
         length = self.int32()
         return None if length < 0 else self.take(length)
 
     def skip_type(self) -> None:
-        """4.2.5.2: an [option] that describes a column's type."""
+        """Skip an [option] that describes a column's type (section 4.2.5.2)."""
         kind = self.short()
         if kind == _TYPE_CUSTOM:
             self.string()
@@ -174,14 +174,15 @@ class Reader:
 
 
 def decode_error(body: bytes) -> tuple[int, str]:
-    """4.2.1: (code, message); what follows belongs to the code and is left alone."""
+    """Return (code, message) of an ERROR (section 4.2.1). What follows them is left alone."""
     reader = Reader(body)
     return reader.int32(), reader.string()
 
 
 def decode_rows(body: bytes) -> list[dict[str, bytes | None]]:
-    """4.2.5: the rows of a RESULT as column name -> bytes; no rows where the result is of another
-    kind.
+    """Return the rows of a RESULT as column name -> bytes (section 4.2.5).
+
+    There are none if the result is of another kind.
     """
     reader = Reader(body)
     if reader.int32() != _KIND_ROWS:
@@ -189,6 +190,7 @@ def decode_rows(body: bytes) -> list[dict[str, bytes | None]]:
     flags, columns = reader.int32(), reader.int32()
     if flags & _FLAG_MORE_PAGES:
         reader.blob()
+    # The probe never asks for that, so there is no metadata from before.
     if flags & _FLAG_NO_METADATA:
         raise WireError("a result without metadata, which was not asked for")
     if flags & _FLAG_GLOBAL_TABLE:

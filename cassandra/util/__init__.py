@@ -1,6 +1,4 @@
-"""Dates and times, sets and maps in the server's order, time-uuids, geometry, and other small
-helpers.
-"""
+"""Dates and times, sets and maps in the server's order, time-uuids, geometry, small helpers."""
 
 from __future__ import annotations
 

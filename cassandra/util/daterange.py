@@ -1,11 +1,9 @@
-"""Date ranges of DataStax Enterprise: two bounds, each with its own precision, either of them
-possibly open.
-"""
+"""Date ranges of DataStax Enterprise: two bounds, each with a precision; either may be open."""
 
 from __future__ import annotations
 
 import datetime
-from typing import Any, Final
+from typing import Any, Final, Union
 
 from cassandra.util.temporal import (
     datetime_from_ms_timestamp,
@@ -13,9 +11,13 @@ from cassandra.util.temporal import (
     utc_datetime_from_ms_timestamp,
 )
 
+# What a bound may be made of, None for the open one; a datetime is a date as well.
+Moment = datetime.date | int | None
+BoundLike = Union["DateRangeBound", tuple[Moment, str | None], list[Any]]
+
 
 class DateRangePrecision:
-    """How exact a bound is."""
+    """The units that a bound may be exact to."""
 
     YEAR: Final = "YEAR"
     MONTH: Final = "MONTH"
@@ -29,21 +31,28 @@ class DateRangePrecision:
 
     @classmethod
     def to_int(cls, precision: str) -> int:
-        """The number that stands for `precision` on the wire; ValueError where it is none."""
+        """Return the number that stands for `precision` on the wire.
+
+        :raises ValueError: if it is not a precision. Upper and lower case are the same.
+        """
         if precision.upper() not in cls.PRECISIONS:
             raise ValueError(
-                f"{precision!r} is no precision; there are {', '.join(cls.PRECISIONS)}"
+                f"{precision!r} is not a precision; there are {', '.join(cls.PRECISIONS)}"
             )
         return cls.PRECISIONS.index(precision.upper())
 
     @classmethod
     def from_int(cls, number: int) -> str:
-        """The precision of a wire number; ValueError where it is none."""
+        """Return the precision that `number` stands for on the wire.
+
+        :raises ValueError: if it stands for none.
+        """
         if not 0 <= number < len(cls.PRECISIONS):
-            raise ValueError(f"{number} is the number of no precision")
+            raise ValueError(f"{number} does not stand for a precision")
         return cls.PRECISIONS[number]
 
 
+# As the server's tools show them: the parts below the precision are left out.
 _FORMATS = {
     "YEAR": "%Y",
     "MONTH": "%Y-%m",
@@ -56,10 +65,13 @@ _FORMATS = {
 
 
 class DateRangeBound:
-    """One end of a range: `milliseconds` since 1970 and a `precision`. `OPEN_BOUND` is the open
-    end.
+    """One end of a range: `milliseconds` since 1970 and a `precision`.
 
-    `value` is a datetime (naive: UTC), a date, or milliseconds.
+    `OPEN_BOUND` is the open end.
+
+    :param value: a datetime (UTC if it is naive), a date, or milliseconds. None for the open end.
+    :param precision: one of `DateRangePrecision`. None for the open end.
+    :raises ValueError: for another value or precision, or if only one of them is None.
     """
 
     __slots__ = ("milliseconds", "precision")
@@ -67,7 +79,7 @@ class DateRangeBound:
     milliseconds: int | None
     precision: str | None
 
-    def __init__(self, value: Any, precision: str | None) -> None:
+    def __init__(self, value: Moment, precision: str | None) -> None:
         if precision is not None:
             precision = DateRangePrecision.PRECISIONS[DateRangePrecision.to_int(precision)]
         self.precision = precision
@@ -83,12 +95,13 @@ class DateRangeBound:
             self.milliseconds = value
         else:
             raise ValueError(f"a bound is a datetime, a date or milliseconds, not {value!r}")
+        # Only the open bound has neither; the wire has no form for half a bound.
         if (self.milliseconds is None) != (precision is None):
             raise ValueError("a bound has both a value and a precision, or neither")
 
     @classmethod
-    def from_value(cls, value: Any) -> DateRangeBound:
-        """A bound of a bound, or of (value, precision)."""
+    def from_value(cls, value: BoundLike) -> DateRangeBound:
+        """Return a bound made of `value`: a bound, or a pair (value, precision)."""
         if isinstance(value, cls):
             return value
         if isinstance(value, (tuple, list)):
@@ -96,7 +109,7 @@ class DateRangeBound:
         raise ValueError(f"a bound is a DateRangeBound or (value, precision), not {value!r}")
 
     def datetime(self) -> datetime.datetime | None:
-        """The naive UTC datetime of the bound; None for the open one."""
+        """Return the naive UTC datetime of the bound, or None for the open one."""
         return None if self.milliseconds is None else datetime_from_ms_timestamp(self.milliseconds)
 
     def __eq__(self, other: object) -> bool:
@@ -114,7 +127,7 @@ class DateRangeBound:
             return "*"
         try:
             moment = utc_datetime_from_ms_timestamp(self.milliseconds)
-        except OverflowError:
+        except OverflowError:  # 64 bits of milliseconds reach far beyond the year 9999
             return f"{self.milliseconds}ms"
         shown = moment.strftime(_FORMATS[self.precision])
         return (
@@ -129,7 +142,11 @@ OPEN_BOUND = DateRangeBound(value=None, precision=None)
 
 
 class DateRange:
-    """A range from `lower_bound` to `upper_bound`, or the single date `value`."""
+    """A range from `lower_bound` to `upper_bound`, or the single date `value`.
+
+    :param lower_bound: a `DateRangeBound` or a pair (value, precision), as are the others.
+    :raises ValueError: if it gets one bound only, or bounds and a value.
+    """
 
     __slots__ = ("lower_bound", "upper_bound", "value")
 
@@ -137,7 +154,12 @@ class DateRange:
     upper_bound: DateRangeBound | None
     value: DateRangeBound | None
 
-    def __init__(self, lower_bound: Any = None, upper_bound: Any = None, value: Any = None) -> None:
+    def __init__(
+        self,
+        lower_bound: BoundLike | None = None,
+        upper_bound: BoundLike | None = None,
+        value: BoundLike | None = None,
+    ) -> None:
         if value is not None:
             if lower_bound is not None or upper_bound is not None:
                 raise ValueError("a date range has bounds or a value, not both")
@@ -169,7 +191,10 @@ class DateRange:
         )
 
     def __repr__(self) -> str:
-        return f"DateRange(lower_bound={self.lower_bound!r}, upper_bound={self.upper_bound!r}, value={self.value!r})"
+        return (
+            f"DateRange(lower_bound={self.lower_bound!r}, upper_bound={self.upper_bound!r}, "
+            f"value={self.value!r})"
+        )
 
 
 for _public in (DateRange, DateRangeBound, DateRangePrecision):

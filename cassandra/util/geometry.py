@@ -1,5 +1,6 @@
-"""Geometries of DataStax Enterprise. WKT and GeoJSON are read by the package geomet, which is
-imported only then.
+"""Geometries of DataStax Enterprise.
+
+The package geomet reads WKT. It is optional, and imported only when text is parsed.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from importlib import import_module
 from typing import Any
 
 Coordinates = tuple[float, float]
+# Coordinates are compared and hashed as they are: the server keeps all bits of a double.
 
 
 def _loads_wkt(text: str, kind: str) -> dict[str, Any]:
-    from geomet import wkt  # costs its import only where text is parsed
+    from geomet import wkt  # optional, and its import costs more than this whole package's
 
     try:
         found: dict[str, Any] = wkt.loads(text)
@@ -42,11 +44,13 @@ def _points(coordinates: Iterable[Sequence[float]]) -> tuple[Coordinates, ...]:
 
 
 def _made(make: Callable[[Any], Any], found: Mapping[str, Any], shown: object) -> Any:
-    """What `make` makes of the coordinates; ValueError where they are not there or not of its
-    shape.
+    """Return `make` of the coordinates in a parsed geometry.
+
+    :raises ValueError: if there are none, or they do not have the shape that `make` needs.
     """
     try:
         return make(found["coordinates"])
+    # geomet passes on the contents as they stand in the text, whatever their nesting.
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise ValueError(
             f"{shown!r} does not hold the coordinates of a {found['type']}: {error!r}"
@@ -87,23 +91,30 @@ class Point:
 
     @staticmethod
     def _of(coordinates: Sequence[float]) -> Point:
+        # An empty list of coordinates is GeoJSON's empty point.
         return Point(*_points([coordinates])[0]) if coordinates else Point()
 
     @staticmethod
     def from_wkt(s: str) -> Point:
-        """The point of ``POINT (1.0 2.0)``; ValueError for anything else."""
+        """Return the point of a text like ``POINT (1.0 2.0)``.
+
+        :raises ValueError: if the text is anything else.
+        """
         point: Point = _made(Point._of, _loads_wkt(s, "Point"), s)
         return point
 
     @staticmethod
     def from_geojson(source: str | Mapping[str, Any]) -> Point:
-        """The point of a GeoJSON object, or of its text; ValueError for anything else."""
+        """Return the point of a GeoJSON object, or of its text.
+
+        :raises ValueError: if it is anything else.
+        """
         point: Point = _made(Point._of, _loads_geojson(source, "Point"), source)
         return point
 
 
 class LineString:
-    """A line through points: `coords` is a tuple of (x, y)."""
+    """A line through points. `coords` is a tuple of (x, y)."""
 
     __slots__ = ("coords",)
 
@@ -126,12 +137,18 @@ class LineString:
 
     @staticmethod
     def from_wkt(s: str) -> LineString:
-        """The line of ``LINESTRING (1.0 2.0, 3.0 4.0)``; ValueError for anything else."""
+        """Return the line of a text like ``LINESTRING (1.0 2.0, 3.0 4.0)``.
+
+        :raises ValueError: if the text is anything else.
+        """
         return LineString(_made(_points, _loads_wkt(s, "LineString"), s))
 
     @staticmethod
     def from_geojson(source: str | Mapping[str, Any]) -> LineString:
-        """The line of a GeoJSON object, or of its text; ValueError for anything else."""
+        """Return the line of a GeoJSON object, or of its text.
+
+        :raises ValueError: if it is anything else.
+        """
         return LineString(_made(_points, _loads_geojson(source, "LineString"), source))
 
 
@@ -159,7 +176,7 @@ class _LinearRing:
 
 
 class Polygon:
-    """An area: its outer boundary `exterior` and its holes `interiors`, rings with `coords`."""
+    """An area: its outer boundary `exterior` and its holes `interiors`, all with `coords`."""
 
     __slots__ = ("exterior", "interiors")
 
@@ -186,7 +203,8 @@ class Polygon:
     def __str__(self) -> str:
         if not self.exterior.coords:
             return "POLYGON EMPTY"
-        return f"POLYGON ({', '.join(f'({_listing(ring.coords)})' for ring in (self.exterior, *self.interiors))})"
+        rings = ", ".join(f"({_listing(ring.coords)})" for ring in (self.exterior, *self.interiors))
+        return f"POLYGON ({rings})"
 
     def __repr__(self) -> str:
         return f"Polygon({self.exterior.coords!r}, {[ring.coords for ring in self.interiors]!r})"
@@ -198,17 +216,24 @@ class Polygon:
 
     @staticmethod
     def from_wkt(s: str) -> Polygon:
-        """The polygon of ``POLYGON ((0.0 0.0, ...), (...))``; ValueError for anything else."""
+        """Return the polygon of a text like ``POLYGON ((0.0 0.0, ...), (...))``.
+
+        :raises ValueError: if the text is anything else.
+        """
         polygon: Polygon = _made(Polygon._of, _loads_wkt(s, "Polygon"), s)
         return polygon
 
     @staticmethod
     def from_geojson(source: str | Mapping[str, Any]) -> Polygon:
-        """The polygon of a GeoJSON object, or of its text; ValueError for anything else."""
+        """Return the polygon of a GeoJSON object, or of its text.
+
+        :raises ValueError: if it is anything else.
+        """
         polygon: Polygon = _made(Polygon._of, _loads_geojson(source, "Polygon"), source)
         return polygon
 
 
+# geomet does not know DISTANCE, so it is read here.
 _NUMBER = r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
 _DISTANCE = re.compile(
     rf"\s*DISTANCE\s*\(\s*\(\s*{_NUMBER}\s+{_NUMBER}\s*\)\s*{_NUMBER}\s*\)\s*", re.IGNORECASE
@@ -216,7 +241,7 @@ _DISTANCE = re.compile(
 
 
 class Distance:
-    """A circle of `radius` around a point: what graph predicates search within."""
+    """A circle of `radius` around a point, for graph predicates to search within."""
 
     __slots__ = ("radius", "x", "y")
 
@@ -249,7 +274,10 @@ class Distance:
 
     @staticmethod
     def from_wkt(s: str) -> Distance:
-        """The circle of ``DISTANCE ((1.0 2.0) 3.0)``; ValueError for anything else."""
+        """Return the circle of a text like ``DISTANCE ((1.0 2.0) 3.0)``.
+
+        :raises ValueError: if the text is anything else.
+        """
         if s.split() == ["DISTANCE", "EMPTY"]:
             return Distance()
         match = _DISTANCE.fullmatch(s)

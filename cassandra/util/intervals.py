@@ -1,4 +1,4 @@
-"""Log lines that must not become a flood."""
+"""A brake for log lines that must not become a flood."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ __all__ = ["OncePerInterval"]
 
 
 class OncePerInterval:
-    """Tells once in an interval that it is time.
+    """Says once in an interval that it is time for a log line.
 
-    It has no lock, so two threads that ask in the same instant may both be told: for log lines that
-    does no harm.
+    It has no lock, so two threads that ask in the same instant may both be told yes. For log lines
+    that does no harm.
 
     :param interval: seconds.
     """
@@ -26,6 +26,7 @@ class OncePerInterval:
 
     def is_due(self) -> bool:
         """Return True once, then not before the interval is over. Read `missed` before."""
+        # Monotonic: a clock that is set back must not silence the log for hours.
         now = time.monotonic()
         if now < self._next:
             self.missed += 1

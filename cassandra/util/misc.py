@@ -6,9 +6,10 @@ import datetime
 import functools
 import re
 import sys
-from typing import Any
+from collections.abc import Iterable
 from weakref import WeakSet
 
+# An old name that programs still import.
 is_little_endian = sys.byteorder == "little"
 
 _VERSION = re.compile(
@@ -18,10 +19,11 @@ _VERSION = re.compile(
 
 @functools.total_ordering
 class Version:
-    """A server's version: ``major[.minor[.patch[.build]]][-prerelease]``; ValueError for anything
-    else.
+    """A server's version: ``major[.minor[.patch[.build]]][-prerelease]``.
 
     A version with a prerelease (``4.0.0-beta1``) comes before the one without.
+
+    :raises ValueError: if the text has another form.
     """
 
     __slots__ = ("_key", "_version", "build", "major", "minor", "patch", "prerelease")
@@ -71,18 +73,19 @@ class Version:
         return f"Version({parts})"
 
 
-def list_contents_to_tuple(to_convert: Any) -> Any:
-    """`to_convert`, a tuple or list, as a tuple whose lists are tuples."""
+def list_contents_to_tuple(to_convert: Iterable[object]) -> tuple[object, ...]:
+    """Return `to_convert` as a tuple, with its lists turned into tuples as well."""
     return tuple(tuple(item) if isinstance(item, list) else item for item in to_convert)
 
 
 def maybe_add_timeout_to_query(
     stmt: str, metadata_request_timeout: datetime.timedelta | None
 ) -> str:
-    """`stmt` with ScyllaDB's ``USING TIMEOUT`` where a timeout is given."""
+    """Return `stmt` with ScyllaDB's ``USING TIMEOUT`` appended, if a timeout is given."""
     if metadata_request_timeout is None:
         return stmt
     millis = int(metadata_request_timeout / datetime.timedelta(milliseconds=1))
+    # ScyllaDB refuses a timeout of zero, so one below a millisecond is left out.
     return f"{stmt} USING TIMEOUT {millis}ms" if millis else stmt
 
 

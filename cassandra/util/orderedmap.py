@@ -1,8 +1,7 @@
-"""The mapping that a CQL map is read as: in the server's order, and open to keys that cannot be
-hashed.
+"""The mapping that a CQL map is read as: it keeps the server's order, and takes any keys.
 
-A map as it comes off the wire is two lists, keys and values. Its index from serialized key to place
-is made at the first look-up: most maps are only iterated over.
+A map arrives on the wire as two lists, keys and values. Its index from serialized key to place is
+made at the first look-up, since most maps are only iterated over.
 """
 
 from __future__ import annotations
@@ -10,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cassandra.cqltypes.base import _CassandraType
 
 
 @cache
@@ -22,10 +24,10 @@ def _dumps() -> Callable[[Any], bytes]:
 
 
 class OrderedMap(Mapping[Any, Any]):
-    """A mapping that keeps the order of insertion and takes keys of any type (they are told apart
-    by their pickles).
+    """A mapping that keeps the order of insertion and takes keys of any type.
 
-    `OrderedMap(mapping)`, `OrderedMap([(key, value), ...])` and keyword arguments, as with `dict`.
+    Keys are told apart by their pickles. It is made like a `dict`: `OrderedMap(mapping)`,
+    `OrderedMap([(key, value), ...])`, or with keyword arguments.
     """
 
     __slots__ = ("_index", "_keys", "_values")
@@ -49,7 +51,7 @@ class OrderedMap(Mapping[Any, Any]):
             for key, value in pairs:
                 self._insert(key, value)
 
-    def _serialize_key(self, key: Any) -> Any:
+    def _serialize_key(self, key: object) -> Any:
         return _dumps()(key)
 
     def _places(self) -> dict[Any, int]:
@@ -66,7 +68,7 @@ class OrderedMap(Mapping[Any, Any]):
             self._index = index
         return index
 
-    def _insert(self, key: Any, value: Any) -> None:
+    def _insert(self, key: object, value: object) -> None:
         index = self._places()
         flat = self._serialize_key(key)
         place = index.get(flat)
@@ -80,7 +82,7 @@ class OrderedMap(Mapping[Any, Any]):
 
     __setitem__ = _insert
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: object) -> Any:
         try:
             place = self._places()[self._serialize_key(key)]
         except (KeyError, TypeError, ValueError, OverflowError):
@@ -88,13 +90,14 @@ class OrderedMap(Mapping[Any, Any]):
             raise KeyError(str(key)) from None
         return self._values[place]
 
-    def __delitem__(self, key: Any) -> None:
+    def __delitem__(self, key: object) -> None:
         index = self._places()
         flat = self._serialize_key(key)
         if flat not in index:
             raise KeyError(str(key))
         place = index[flat]
         del self._keys[place], self._values[place]
+        # All later places have moved: the next look-up counts them anew.
         self._index = None
 
     def __iter__(self) -> Iterator[Any]:
@@ -116,6 +119,7 @@ class OrderedMap(Mapping[Any, Any]):
                 return False
         return NotImplemented
 
+    # A mapping that can change, so it has no hash, like dict.
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
@@ -134,7 +138,10 @@ class OrderedMap(Mapping[Any, Any]):
         return _rebuild, (type(self), self._keys, self._values)
 
     def popitem(self) -> tuple[Any, Any]:
-        """Take out the last pair and return it; KeyError on an empty map."""
+        """Take out the last pair and return it.
+
+        :raises KeyError: if the map is empty.
+        """
         if not self._keys:
             raise KeyError("popitem from an empty map")
         self._index = None
@@ -142,17 +149,19 @@ class OrderedMap(Mapping[Any, Any]):
 
 
 class OrderedMapSerializedKey(OrderedMap):
-    """An `OrderedMap` that tells its keys apart by their CQL bytes: what map columns are read as.
+    """An `OrderedMap` that tells its keys apart by their CQL bytes. Map columns are read as it.
 
-    `cass_type` is the map's key type (a class of `cassandra.cqltypes`). A copy made by pickle has
-    no type and tells its keys apart by their pickles.
+    A copy made by pickle has no key type and tells its keys apart by their pickles.
+
+    :param cass_type: the key type of the map, a class of `cassandra.cqltypes`.
+    :param protocol_version: the version whose format the keys are serialized in.
     """
 
     __slots__ = ("_encode_key",)
 
     _encode_key: Callable[[Any], bytes] | None
 
-    def __init__(self, cass_type: Any, protocol_version: int) -> None:
+    def __init__(self, cass_type: type[_CassandraType], protocol_version: int) -> None:
         super().__init__()
         self._encode_key = cass_type.codec(protocol_version).encode
 
@@ -160,7 +169,7 @@ class OrderedMapSerializedKey(OrderedMap):
     def _of(
         cls, keys: list[Any], values: list[Any], encode_key: Callable[[Any], bytes] | None
     ) -> Any:
-        """The map of two lists of one length, which it keeps."""
+        """Make a map of two lists of one length, and keep them."""
         made = cls.__new__(cls)
         made._keys = keys
         made._values = values
@@ -168,20 +177,22 @@ class OrderedMapSerializedKey(OrderedMap):
         made._encode_key = encode_key
         return made
 
-    def _insert_unchecked(self, key: Any, flat_key: bytes, value: Any) -> None:
+    def _insert_unchecked(self, key: object, flat_key: bytes, value: object) -> None:
         """Append a pair whose key is known to be new; `flat_key` is the key's bytes."""
         self._places()[flat_key] = len(self._keys)
         self._keys.append(key)
         self._values.append(value)
 
-    def _serialize_key(self, key: Any) -> Any:
+    def _serialize_key(self, key: object) -> Any:
         if key is None or self._encode_key is None:
+            # No CQL map has a null key, so None stands for itself here.
             return None if key is None else super()._serialize_key(key)
         return self._encode_key(key)
 
 
 def _rebuild(cls: type[OrderedMap], keys: list[Any], values: list[Any]) -> OrderedMap:
     made = cls.__new__(cls)
+    # Subclasses may have constructors of their own, so none is called.
     made._keys = list(keys)
     made._values = list(values)
     made._index = None

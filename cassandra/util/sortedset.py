@@ -1,4 +1,4 @@
-"""The set that a CQL set is read as: ordered, and open to elements that cannot be hashed."""
+"""The set that a CQL set is read as: it is ordered, and takes elements that have no hash."""
 
 from __future__ import annotations
 
@@ -6,27 +6,26 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 from operator import lt
-from typing import Any, TypeVar
-
-T = TypeVar("T")
+from typing import Any, SupportsIndex
 
 
 class _Unordered(list[Any]):
-    """Elements that ``<`` does not put into one order (tuples with nulls, sets, NaN): a search
-    looks at each.
+    """Elements that ``<`` does not put into one order (tuples with nulls, sets, NaN).
+
+    A search looks at each of them.
     """
 
     __slots__ = ()
 
 
 def _ordered_unique(items: Iterable[Any], distinct: bool = False) -> list[Any]:
-    """`items` sorted, equal ones once. Elements without a total order keep the order in which they
-    came.
+    """Return `items` sorted, equal ones once. If they have no total order, they keep their own.
 
-    `distinct` says that equal ones are not expected: what has neither order nor hash is then taken
-    as it is, since comparing each with each takes the square of their number.
+    :param distinct: True if no equal ones are expected. Elements without order and hash are then
+        taken as they are: comparing each with each takes the square of their number.
     """
     arrived = list(items)
+    # A single element need not be comparable.
     if len(arrived) < 2:
         return arrived
     try:
@@ -62,10 +61,10 @@ def _unique(items: list[Any], distinct: bool) -> _Unordered:
 
 
 class SortedSet:
-    """A set kept in order, whose elements need ``<`` rather than a hash; where they do not compare,
-    in order of arrival.
+    """A set kept in order, whose elements need ``<`` rather than a hash.
 
-    It has the methods and operators of `set`, and indexing besides.
+    Elements that do not compare stay in order of arrival. It has the methods and operators of
+    `set`, and indexing.
     """
 
     __slots__ = ("_items",)
@@ -84,13 +83,13 @@ class SortedSet:
 
     @classmethod
     def _read(cls, items: list[Any]) -> SortedSet:
-        """The set of elements that a server sent: it sends each once."""
+        """Make a set of elements that a server sent, which sends each once."""
         return cls._of(_ordered_unique(items, distinct=True))
 
     def __len__(self) -> int:
         return len(self._items)
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: SupportsIndex | slice) -> Any:
         return self._items[index]
 
     def __iter__(self) -> Iterator[Any]:
@@ -106,10 +105,12 @@ class SortedSet:
         return self.__class__, (list(self._items),)
 
     def _find(self, item: Any) -> tuple[bool, int]:
-        """Whether `item` is in, and its place or the place where it belongs; -1 where no order says
-        which.
+        """Return if `item` is in, and its place or the place where it belongs.
+
+        The place is -1 if it is not in, and no order says where it belongs.
         """
         items = self._items
+        # An `_Unordered` is a list too, but bisecting it would miss elements.
         if type(items) is list:
             try:
                 place = bisect_left(items, item)
@@ -119,7 +120,7 @@ class SortedSet:
                     place == 0 or items[place - 1] < item
                 ):
                     return False, place
-            except TypeError:
+            except TypeError:  # this item does not compare with the others: look at each
                 pass
         for at, other in enumerate(items):
             if other is item or other == item:
@@ -127,7 +128,7 @@ class SortedSet:
         return False, -1
 
     def _some(self, items: list[Any]) -> SortedSet:
-        """A set of some of this one's elements, in this one's order."""
+        """Return a set of some of this one's elements, in this one's order."""
         return self._of(items if type(self._items) is list else _Unordered(items))
 
     def __contains__(self, item: object) -> bool:
@@ -145,61 +146,61 @@ class SortedSet:
             return len(self) == len(other) and self == SortedSet(other)
         return NotImplemented
 
-    def __le__(self, other: Any) -> bool:
+    def __le__(self, other: Iterable[Any]) -> bool:
         return self.issubset(other)
 
-    def __lt__(self, other: Any) -> bool:
+    def __lt__(self, other: Collection[Any]) -> bool:
         return len(other) > len(self) and self.issubset(other)
 
-    def __ge__(self, other: Any) -> bool:
+    def __ge__(self, other: Iterable[Any]) -> bool:
         return self.issuperset(other)
 
-    def __gt__(self, other: Any) -> bool:
+    def __gt__(self, other: Collection[Any]) -> bool:
         return len(self) > len(other) and self.issuperset(other)
 
-    def __and__(self, other: Any) -> SortedSet:
+    def __and__(self, other: Iterable[Any]) -> SortedSet:
         return self.intersection(other)
 
     __rand__ = __and__
 
-    def __iand__(self, other: Any) -> SortedSet:
+    def __iand__(self, other: Iterable[Any]) -> SortedSet:
         self._items = self.intersection(other)._items
         return self
 
-    def __or__(self, other: Any) -> SortedSet:
+    def __or__(self, other: Iterable[Any]) -> SortedSet:
         return self.union(other)
 
     __ror__ = __or__
 
-    def __ior__(self, other: Any) -> SortedSet:
+    def __ior__(self, other: Iterable[Any]) -> SortedSet:
         self.update(other)
         return self
 
-    def __sub__(self, other: Any) -> SortedSet:
+    def __sub__(self, other: Iterable[Any]) -> SortedSet:
         return self.difference(other)
 
-    def __rsub__(self, other: Any) -> SortedSet:
+    def __rsub__(self, other: Iterable[Any]) -> SortedSet:
         return SortedSet(other).difference(self)
 
-    def __isub__(self, other: Any) -> SortedSet:
+    def __isub__(self, other: Iterable[Any]) -> SortedSet:
         self._items = self.difference(other)._items
         return self
 
-    def __xor__(self, other: Any) -> SortedSet:
+    def __xor__(self, other: Iterable[Any]) -> SortedSet:
         return self.symmetric_difference(other)
 
     __rxor__ = __xor__
 
-    def __ixor__(self, other: Any) -> SortedSet:
+    def __ixor__(self, other: Iterable[Any]) -> SortedSet:
         self._items = self.symmetric_difference(other)._items
         return self
 
-    def add(self, item: Any) -> None:
-        """Put `item` in, unless it is there."""
+    def add(self, item: object) -> None:
+        """Put `item` in, if it is not there yet."""
         found, place = self._find(item)
         if found:
             return
-        if place < 0:
+        if place < 0:  # the set loses its order: `item` does not compare with the others
             self._items = _Unordered(self._items)
             self._items.append(item)
         else:
@@ -208,77 +209,84 @@ class SortedSet:
     def update(self, *iterables: Iterable[Any]) -> None:
         """Put in all elements of `iterables`."""
         for iterable in iterables:
+            # A list first: the iterable may be this very set.
             for item in list(iterable):
                 self.add(item)
 
     def clear(self) -> None:
-        """Take all out."""
+        """Take all elements out."""
         self._items = []
 
     def copy(self) -> SortedSet:
-        """A set of the same elements."""
+        """Return a set of the same elements."""
         return self._some(list(self._items))
 
-    def discard(self, item: Any) -> None:
+    def discard(self, item: object) -> None:
         """Take `item` out if it is in."""
         found, place = self._find(item)
         if found:
             del self._items[place]
 
-    def remove(self, item: Any) -> None:
-        """Take `item` out; KeyError where it is not in."""
+    def remove(self, item: object) -> None:
+        """Take `item` out.
+
+        :raises KeyError: if it is not in.
+        """
         found, place = self._find(item)
         if not found:
             raise KeyError(item)
         del self._items[place]
 
     def pop(self) -> Any:
-        """Take out the last element and return it; KeyError on an empty set."""
+        """Take out the last element and return it.
+
+        :raises KeyError: if the set is empty.
+        """
         if not self._items:
             raise KeyError("pop from an empty set")
         return self._items.pop()
 
     def isdisjoint(self, other: Iterable[Any]) -> bool:
-        """Whether no element is in both."""
+        """Return True if no element is in both."""
         return not any(item in self for item in other)
 
-    def issubset(self, other: Any) -> bool:
-        """Whether all elements are in `other`."""
+    def issubset(self, other: Iterable[Any]) -> bool:
+        """Return True if all elements are in `other`."""
         pool = _searchable(other)
         return len(self) <= len(pool) and all(_in(item, pool) for item in self)
 
     def issuperset(self, other: Iterable[Any]) -> bool:
-        """Whether all elements of `other` are in."""
+        """Return True if all elements of `other` are in this set."""
         return all(item in self for item in other)
 
     def union(self, *others: Iterable[Any]) -> SortedSet:
-        """A set of what is in any."""
+        """Return a set of the elements that are in any of the sets."""
         result = self.copy()
         result.update(*others)
         return result
 
     def intersection(self, *others: Iterable[Any]) -> SortedSet:
-        """A set of what is in all."""
+        """Return a set of the elements that are in all of the sets."""
         pools = [_searchable(other) for other in others]
         return self._some([item for item in self if all(_in(item, pool) for pool in pools)])
 
     def difference(self, *others: Iterable[Any]) -> SortedSet:
-        """A set of what is in none of `others`."""
+        """Return a set of the elements that are in none of `others`."""
         pools = [_searchable(other) for other in others]
         return self._some([item for item in self if not any(_in(item, pool) for pool in pools)])
 
     def symmetric_difference(self, other: Iterable[Any]) -> SortedSet:
-        """A set of what is in one of the two only."""
+        """Return a set of the elements that are in one of the two only."""
         theirs = SortedSet(other)
         return self.difference(theirs).union(theirs.difference(self))
 
 
-def _searchable(other: Any) -> Any:
+def _searchable(other: Iterable[Any]) -> SortedSet | set[Any] | frozenset[Any]:
     return other if isinstance(other, (SortedSet, set, frozenset)) else SortedSet(other)
 
 
-def _in(item: Any, pool: Any) -> bool:
-    """``item in pool``, where `pool` may be a built-in set and `item` not hashable."""
+def _in(item: object, pool: Collection[Any]) -> bool:
+    """Return ``item in pool``, even if `pool` is a built-in set and `item` has no hash."""
     try:
         return item in pool
     except TypeError:

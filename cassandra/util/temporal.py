@@ -1,11 +1,11 @@
-"""Dates, times of day, durations and timestamps, over the whole range that CQL has and Python's
-datetime has not.
-"""
+"""Dates, times of day, durations and timestamps over the whole range of CQL, beyond datetime's."""
 
 from __future__ import annotations
 
 import datetime
 import re
+from collections.abc import Callable
+from functools import total_ordering
 from typing import Any
 
 DATETIME_EPOC = datetime.datetime(1970, 1, 1)
@@ -15,8 +15,24 @@ _EPOCH_ORDINAL = DATETIME_EPOC.toordinal()
 _DAY_SECONDS = 86400
 _MILLIS_MIN = -62_135_596_800_000  # 0001-01-01T00:00:00.000
 _MILLIS_MAX = 253_402_300_799_999  # 9999-12-31T23:59:59.999
+_SECOND_NANOS = 10**9
+_DAY_NANOS = _DAY_SECONDS * _SECOND_NANOS
 
 _timedelta = datetime.timedelta
+
+# A class, and the function that turns a value of it into a count (of nanoseconds, or days).
+_Forms = tuple[tuple[type, Callable[[Any], int]], ...]
+
+
+def _counted(value: object, forms: _Forms, made_of: str) -> int:
+    """Return the count of `value` by the first of `forms` that takes its class.
+
+    :raises TypeError: if none does. `made_of` begins its message.
+    """
+    for accepted, count in forms:
+        if isinstance(value, accepted):
+            return count(value)
+    raise TypeError(f"{made_of}, not of {value!r}")
 
 
 class MillisTimestamp(int):
@@ -33,28 +49,29 @@ class MillisTimestamp(int):
 
 
 def datetime_from_ms_timestamp(timestamp_ms: int) -> datetime.datetime:
-    """The naive UTC datetime of `timestamp_ms` milliseconds since 1970, exactly; OverflowError
-    outside years 1 to 9999.
+    """Return the naive UTC datetime of `timestamp_ms` milliseconds since 1970, exactly.
+
+    :raises OverflowError: outside the years 1 to 9999.
     """
     return DATETIME_EPOC + _timedelta(0, 0, 0, timestamp_ms)
 
 
 def datetime_or_millis(timestamp_ms: int) -> datetime.datetime | MillisTimestamp:
-    """The naive UTC datetime of `timestamp_ms`, or a `MillisTimestamp` where no datetime can hold
-    it.
-    """
+    """Return the naive UTC datetime of `timestamp_ms`, or a `MillisTimestamp` if there is none."""
     if _MILLIS_MIN <= timestamp_ms <= _MILLIS_MAX:
         return DATETIME_EPOC + _timedelta(0, 0, 0, timestamp_ms)  # integers: exact
     return MillisTimestamp(timestamp_ms)
 
 
 def datetime_from_timestamp(timestamp: float) -> datetime.datetime:
-    """The naive UTC datetime of `timestamp` seconds since 1970, also before 1970 and on every
-    platform.
+    """Return the naive UTC datetime of `timestamp` seconds since 1970.
 
-    Rounded to microseconds from the whole seconds and the fraction apart, so that no bit is lost on
-    large values.
+    It works for times before 1970, and on every platform. The whole seconds and the fraction are
+    rounded to microseconds apart, so that large values lose no bit.
+
+    :raises OverflowError: outside the years 1 to 9999.
     """
+    # Exact, whatever the size: no float is involved.
     if isinstance(timestamp, int):
         return DATETIME_EPOC + _timedelta(seconds=timestamp)
     whole = int(timestamp // 1)
@@ -66,19 +83,21 @@ def datetime_from_timestamp(timestamp: float) -> datetime.datetime:
 
 
 def utc_datetime_from_ms_timestamp(timestamp: int) -> datetime.datetime:
-    """The naive UTC datetime of `timestamp` milliseconds since 1970; OverflowError outside years 1
-    to 9999.
+    """Return the naive UTC datetime of `timestamp` milliseconds since 1970.
+
+    :raises OverflowError: outside the years 1 to 9999.
     """
     return datetime_from_ms_timestamp(timestamp)
 
 
 def ms_timestamp_from_datetime(dt: datetime.datetime) -> int:
-    """Whole milliseconds since 1970 of `dt`, rounded down; a naive datetime is taken as UTC."""
+    """Return the milliseconds since 1970 of `dt`, rounded down. A naive datetime counts as UTC."""
     offset = dt.utcoffset()
     days = dt.toordinal() - _EPOCH_ORDINAL
     millis = ((days * 24 + dt.hour) * 60 + dt.minute) * 60_000 + dt.second * 1000
     if not offset:
         return millis + dt.microsecond // 1000
+    # In integers: an offset may have microseconds, and a float would not hold them all.
     micros = (
         dt.microsecond
         - (offset.days * _DAY_SECONDS + offset.seconds) * 1_000_000
@@ -87,137 +106,150 @@ def ms_timestamp_from_datetime(dt: datetime.datetime) -> int:
     return millis + micros // 1000
 
 
+def _nanos_of_number(nanoseconds: int) -> int:
+    if not 0 <= nanoseconds < _DAY_NANOS:
+        raise ValueError(
+            f"a time of day is 0 to {_DAY_NANOS - 1} nanoseconds since midnight, not {nanoseconds}"
+        )
+    return int(nanoseconds)  # a subclass of int is not kept
+
+
+def _nanos_of_clock(moment: datetime.time) -> int:
+    seconds = (moment.hour * 60 + moment.minute) * 60 + moment.second
+    return seconds * _SECOND_NANOS + moment.microsecond * 1000
+
+
+_TIME_PATTERN = re.compile(r"([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?:\.([0-9]{1,9}))?")
+
+
+def _nanos_of_text(text: str) -> int:
+    # ASCII digits only: int() alone takes those of all scripts, which CQL does not.
+    match = _TIME_PATTERN.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f"{text!r} is not a time of day of the form HH:MM:SS[.nnnnnnnnn]")
+    hour, minute, second, fraction = match.groups("0")
+    try:
+        moment = datetime.time(int(hour), int(minute), int(second))
+    except ValueError as error:
+        raise ValueError(f"{text!r} is not a time of day: {error}") from None
+    return _nanos_of_clock(moment) + int(fraction.ljust(9, "0"))
+
+
+@total_ordering
 class Time:
     """A time of day with nanoseconds.
 
-    `value` is an int (nanoseconds since midnight), a `datetime.time`, another `Time`, or a string
-    ``HH:MM:SS[.nnnnnnnnn]``. Raises ValueError outside one day, TypeError for anything else.
+    :param value: an int (nanoseconds since midnight), a `datetime.time`, a string
+        ``HH:MM:SS[.nnnnnnnnn]``, or another `Time`.
+    :raises ValueError: if the value lies outside one day, or a string has another form.
+    :raises TypeError: if the value is of another class.
     """
 
-    MICRO = 1000
-    MILLI = 1000 * MICRO
-    SECOND = 1000 * MILLI
-    MINUTE = 60 * SECOND
-    HOUR = 60 * MINUTE
-    DAY = 24 * HOUR
+    # How many nanoseconds each unit has.
+    MICRO, MILLI, SECOND = 10**3, 10**6, _SECOND_NANOS
+    MINUTE, HOUR, DAY = 60 * _SECOND_NANOS, 3600 * _SECOND_NANOS, _DAY_NANOS
 
     __slots__ = ("nanosecond_time",)
 
     nanosecond_time: int
 
     def __init__(self, value: int | datetime.time | Time | str) -> None:
-        if isinstance(value, int):
-            self._from_timestamp(value)
-        elif isinstance(value, datetime.time):
-            self._from_time(value)
-        elif isinstance(value, str):
-            self._from_timestring(value)
-        elif isinstance(value, Time):
-            self.nanosecond_time = value.nanosecond_time
+        # Decoders make one of each value of a column, so their integers go past the table.
+        if type(value) is int and 0 <= value < _DAY_NANOS:
+            self.nanosecond_time = value
         else:
-            raise TypeError(f"a Time is made of an int, a datetime.time or a str, not of {value!r}")
+            self.nanosecond_time = _counted(
+                value, _TIME_FORMS, "a Time is made of an int, a datetime.time or a str"
+            )
+
+    def _clock(self) -> tuple[int, int, int, int]:
+        """Return (hour, minute, second, nanosecond within the second)."""
+        seconds, nanosecond = divmod(self.nanosecond_time, _SECOND_NANOS)
+        minutes, second = divmod(seconds, 60)
+        return (*divmod(minutes, 60), second, nanosecond)
 
     @property
     def hour(self) -> int:
         """The hour, 0 to 23."""
-        return self.nanosecond_time // Time.HOUR
+        return self._clock()[0]
 
     @property
     def minute(self) -> int:
         """The minute, 0 to 59."""
-        return self.nanosecond_time % Time.HOUR // Time.MINUTE
+        return self._clock()[1]
 
     @property
     def second(self) -> int:
         """The second, 0 to 59."""
-        return self.nanosecond_time % Time.MINUTE // Time.SECOND
+        return self._clock()[2]
 
     @property
     def nanosecond(self) -> int:
         """The nanosecond within the second."""
-        return self.nanosecond_time % Time.SECOND
+        return self._clock()[3]
 
     def time(self) -> datetime.time:
-        """The `datetime.time`, its nanoseconds cut to microseconds."""
-        return datetime.time(self.hour, self.minute, self.second, self.nanosecond // Time.MICRO)
-
-    def _from_timestamp(self, nanoseconds: int) -> None:
-        if not 0 <= nanoseconds < Time.DAY:
-            raise ValueError(
-                f"a time of day is 0 to {Time.DAY - 1} nanoseconds since midnight, not {nanoseconds}"
-            )
-        self.nanosecond_time = int(nanoseconds)
-
-    def _from_time(self, value: datetime.time) -> None:
-        self.nanosecond_time = (
-            value.hour * Time.HOUR
-            + value.minute * Time.MINUTE
-            + value.second * Time.SECOND
-            + value.microsecond * Time.MICRO
-        )
-
-    def _from_timestring(self, text: str) -> None:
-        match = _TIME_PATTERN.fullmatch(text.strip())
-        if match is None:
-            raise ValueError(f"{text!r} is not a time of day of the form HH:MM:SS[.nnnnnnnnn]")
-        hour, minute, second = int(match[1]), int(match[2]), int(match[3])
-        if hour > 23 or minute > 59 or second > 59:
-            raise ValueError(
-                f"{text!r} is not a time of day: hour, minute or second is out of range"
-            )
-        nanoseconds = int((match[4] or "").ljust(9, "0"))
-        self.nanosecond_time = (
-            hour * Time.HOUR + minute * Time.MINUTE + second * Time.SECOND + nanoseconds
-        )
+        """Return the `datetime.time`, with the nanoseconds cut to microseconds."""
+        hour, minute, second, nanosecond = self._clock()
+        return datetime.time(hour, minute, second, nanosecond // 1000)
 
     def __hash__(self) -> int:
         return hash(self.nanosecond_time)
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, Time):
-            return self.nanosecond_time == other.nanosecond_time
-        if isinstance(other, int):
-            return self.nanosecond_time == other
-        if isinstance(other, datetime.time):
-            return self.nanosecond_time % Time.MICRO == 0 and self.time() == other
+        theirs = other.nanosecond_time if isinstance(other, Time) else other
+        if isinstance(theirs, int):
+            return self.nanosecond_time == theirs
+        if isinstance(theirs, datetime.time):
+            # To Python a time with an offset from UTC equals none without one, and we have none.
+            return theirs.utcoffset() is None and self.nanosecond_time == _nanos_of_clock(theirs)
         return NotImplemented
 
     def __lt__(self, other: Time) -> bool:
-        if not isinstance(other, Time):
-            return NotImplemented
-        return self.nanosecond_time < other.nanosecond_time
-
-    def __le__(self, other: Time) -> bool:
-        if not isinstance(other, Time):
-            return NotImplemented
-        return self.nanosecond_time <= other.nanosecond_time
-
-    def __gt__(self, other: Time) -> bool:
-        if not isinstance(other, Time):
-            return NotImplemented
-        return self.nanosecond_time > other.nanosecond_time
-
-    def __ge__(self, other: Time) -> bool:
-        if not isinstance(other, Time):
-            return NotImplemented
-        return self.nanosecond_time >= other.nanosecond_time
+        if isinstance(other, Time):
+            return self.nanosecond_time < other.nanosecond_time
+        return NotImplemented
 
     def __repr__(self) -> str:
         return f"Time({self.nanosecond_time})"
 
     def __str__(self) -> str:
-        return f"{self.hour:02d}:{self.minute:02d}:{self.second:02d}.{self.nanosecond:09d}"
+        return "{:02d}:{:02d}:{:02d}.{:09d}".format(*self._clock())
 
 
-_TIME_PATTERN = re.compile(r"([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?:\.([0-9]{1,9}))?")
+_TIME_FORMS: _Forms = (
+    (int, _nanos_of_number),
+    (datetime.time, _nanos_of_clock),
+    (str, _nanos_of_text),
+    (Time, lambda time: time.nanosecond_time),
+)
 
 
+def _days_of_date(day: datetime.date) -> int:
+    return day.toordinal() - _EPOCH_ORDINAL
+
+
+_DATE_PATTERN = re.compile(r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})")
+
+
+def _days_of_text(text: str) -> int:
+    match = _DATE_PATTERN.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f"{text!r} is not a date of the form YYYY-MM-DD")
+    try:
+        return _days_of_date(datetime.date(*map(int, match.groups())))
+    except ValueError as error:
+        raise ValueError(f"{text!r} is not a date: {error}") from None
+
+
+@total_ordering
 class Date:
-    """A day, of all the days that 32 bits count.
+    """A day. It has all the days that CQL's 32 bits count, also those before 1 and after 9999.
 
-    `value` is an int (days since 1970-01-01), a `datetime.date` or datetime, another `Date`, or a
-    string ``YYYY-MM-DD``. Raises ValueError for a string that is no date, TypeError for anything
-    else.
+    :param value: an int (days since 1970-01-01), a `datetime.date` or datetime, a string
+        ``YYYY-MM-DD``, or another `Date`.
+    :raises ValueError: if a string is not a date.
+    :raises TypeError: if the value is of another class.
     """
 
     DAY = _DAY_SECONDS
@@ -228,16 +260,13 @@ class Date:
     days_from_epoch: int
 
     def __init__(self, value: int | datetime.date | Date | str) -> None:
-        if isinstance(value, int):
-            self.days_from_epoch = int(value)
-        elif isinstance(value, datetime.date):
-            self.days_from_epoch = value.toordinal() - _EPOCH_ORDINAL
-        elif isinstance(value, str):
-            self._from_datestring(value)
-        elif isinstance(value, Date):
-            self.days_from_epoch = value.days_from_epoch
+        # As in Time: decoders make one of each value of a column.
+        if type(value) is int:
+            self.days_from_epoch = value
         else:
-            raise TypeError(f"a Date is made of an int, a datetime.date or a str, not of {value!r}")
+            self.days_from_epoch = _counted(
+                value, _DATE_FORMS, "a Date is made of an int, a datetime.date or a str"
+            )
 
     @property
     def seconds(self) -> int:
@@ -245,55 +274,34 @@ class Date:
         return self.days_from_epoch * _DAY_SECONDS
 
     def date(self) -> datetime.date:
-        """The `datetime.date`; ValueError outside the years 1 to 9999."""
+        """Return the `datetime.date`.
+
+        :raises ValueError: outside the years 1 to 9999.
+        """
         try:
             return datetime.date.fromordinal(self.days_from_epoch + _EPOCH_ORDINAL)
         except (ValueError, OverflowError):
             raise ValueError(
-                f"{self.days_from_epoch} days from 1970-01-01 lie outside the years 1 to 9999 of datetime.date"
+                f"{self.days_from_epoch} days from 1970-01-01 lie outside the years 1 to 9999 "
+                "of datetime.date"
             ) from None
-
-    def _from_datestring(self, text: str) -> None:
-        match = _DATE_PATTERN.fullmatch(text.strip())
-        if match is None:
-            raise ValueError(f"{text!r} is not a date of the form YYYY-MM-DD")
-        try:
-            day = datetime.date(int(match[1]), int(match[2]), int(match[3]))
-        except ValueError as error:
-            raise ValueError(f"{text!r} is not a date: {error}") from None
-        self.days_from_epoch = day.toordinal() - _EPOCH_ORDINAL
 
     def __hash__(self) -> int:
         return hash(self.days_from_epoch)
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, Date):
-            return self.days_from_epoch == other.days_from_epoch
-        if isinstance(other, int):
-            return self.days_from_epoch == other
-        if isinstance(other, datetime.date) and not isinstance(other, datetime.datetime):
-            return self.days_from_epoch == other.toordinal() - _EPOCH_ORDINAL
+        theirs = other.days_from_epoch if isinstance(other, Date) else other
+        if isinstance(theirs, int):
+            return self.days_from_epoch == theirs
+        # A datetime is a date to Python, but it is not a day: it never equals one.
+        if isinstance(theirs, datetime.date) and not isinstance(theirs, datetime.datetime):
+            return self.days_from_epoch == _days_of_date(theirs)
         return NotImplemented
 
     def __lt__(self, other: Date) -> bool:
-        if not isinstance(other, Date):
-            return NotImplemented
-        return self.days_from_epoch < other.days_from_epoch
-
-    def __le__(self, other: Date) -> bool:
-        if not isinstance(other, Date):
-            return NotImplemented
-        return self.days_from_epoch <= other.days_from_epoch
-
-    def __gt__(self, other: Date) -> bool:
-        if not isinstance(other, Date):
-            return NotImplemented
-        return self.days_from_epoch > other.days_from_epoch
-
-    def __ge__(self, other: Date) -> bool:
-        if not isinstance(other, Date):
-            return NotImplemented
-        return self.days_from_epoch >= other.days_from_epoch
+        if isinstance(other, Date):
+            return self.days_from_epoch < other.days_from_epoch
+        return NotImplemented
 
     def __repr__(self) -> str:
         return f"Date({self.days_from_epoch})"
@@ -305,12 +313,20 @@ class Date:
             return str(self.days_from_epoch)
 
 
-_DATE_PATTERN = re.compile(r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})")
+_DATE_FORMS: _Forms = (
+    (int, int),
+    (datetime.date, _days_of_date),
+    (str, _days_of_text),
+    (Date, lambda date: date.days_from_epoch),
+)
 
 
 class Duration:
-    """A CQL duration: months (int32), days (int32) and nanoseconds (int64), each counted by itself,
-    all of one sign.
+    """A CQL duration. Its three parts are counted each by itself, and have one sign.
+
+    :param months: 32 bits with a sign.
+    :param days: 32 bits with a sign; a day need not have 24 hours.
+    :param nanoseconds: 64 bits with a sign.
     """
 
     __slots__ = ("days", "months", "nanoseconds")
@@ -328,8 +344,8 @@ class Duration:
         return f"Duration({self.months}, {self.days}, {self.nanoseconds})"
 
     def __str__(self) -> str:
-        negative = self.months < 0 or self.days < 0 or self.nanoseconds < 0
-        return f"{'-' if negative else ''}{abs(self.months)}mo{abs(self.days)}d{abs(self.nanoseconds)}ns"
+        sign = "-" if min(self.months, self.days, self.nanoseconds) < 0 else ""
+        return f"{sign}{abs(self.months)}mo{abs(self.days)}d{abs(self.nanoseconds)}ns"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Duration):

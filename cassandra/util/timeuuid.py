@@ -1,6 +1,4 @@
-"""Version 1 UUIDs and time: from one to the other, and the bounds that a range over timeuuids
-needs.
-"""
+"""Version 1 UUIDs and time: conversions, and the bounds for a range over timeuuids."""
 
 from __future__ import annotations
 
@@ -20,12 +18,12 @@ HIGHEST_TIME_UUID = uuid.UUID("ffffffff-ffff-1fff-bf7f-7f7f7f7f7f7f")
 
 
 def unix_time_from_uuid1(uuid_arg: uuid.UUID) -> float:
-    """Seconds since 1970 of a version 1 UUID."""
+    """Return the seconds since 1970 of a version 1 UUID."""
     return (uuid_arg.time - _EPOCH_TICKS) / 1e7
 
 
 def datetime_from_uuid1(uuid_arg: uuid.UUID) -> datetime.datetime:
-    """The naive UTC datetime of a version 1 UUID, cut to microseconds."""
+    """Return the naive UTC datetime of a version 1 UUID, cut to microseconds."""
     return DATETIME_EPOC + datetime.timedelta(microseconds=(uuid_arg.time - _EPOCH_TICKS) // 10)
 
 
@@ -36,6 +34,7 @@ def _ticks(time_arg: float | datetime.datetime | uuid.UUID) -> int:
         millis = ms_timestamp_from_datetime(time_arg)
         offset = time_arg.utcoffset()
         micros = time_arg.microsecond - (offset.microseconds if offset else 0)
+        # The milliseconds are rounded down, so what they leave out is never negative.
         return (millis * 1000 + micros % 1000) * 10 + _EPOCH_TICKS
     if isinstance(time_arg, int):
         return time_arg * 10_000_000 + _EPOCH_TICKS
@@ -45,10 +44,12 @@ def _ticks(time_arg: float | datetime.datetime | uuid.UUID) -> int:
 def uuid_from_time(
     time_arg: float | datetime.datetime, node: int | None = None, clock_seq: int | None = None
 ) -> uuid.UUID:
-    """A version 1 UUID of `time_arg`, a datetime (naive: UTC) or seconds since 1970.
+    """Make a version 1 UUID.
 
-    `node` (48 bits) and `clock_seq` (14 bits) are random where they are not given. ValueError out
-    of range.
+    :param time_arg: a datetime (UTC if it is naive), or seconds since 1970.
+    :param node: 48 bits, random by default.
+    :param clock_seq: 14 bits, random by default.
+    :raises ValueError: if one of them is out of range.
     """
     ticks = _ticks(time_arg)
     if not 0 <= ticks < 1 << 60:
@@ -74,13 +75,13 @@ def uuid_from_time(
 
 
 def min_uuid_from_time(timestamp: float | datetime.datetime) -> uuid.UUID:
-    """The least version 1 UUID of `timestamp` in the server's order."""
-    return uuid_from_time(timestamp, 0x808080808080, 0x80)
+    """Return the least version 1 UUID of `timestamp` in the server's order."""
+    return uuid_from_time(timestamp, LOWEST_TIME_UUID.node, LOWEST_TIME_UUID.clock_seq)
 
 
 def max_uuid_from_time(timestamp: float | datetime.datetime) -> uuid.UUID:
-    """The greatest version 1 UUID of `timestamp` in the server's order."""
-    return uuid_from_time(timestamp, 0x7F7F7F7F7F7F, 0x3F7F)
+    """Return the greatest version 1 UUID of `timestamp` in the server's order."""
+    return uuid_from_time(timestamp, HIGHEST_TIME_UUID.node, HIGHEST_TIME_UUID.clock_seq)
 
 
 for _public in (

@@ -1,7 +1,6 @@
-"""The contract of a codec, in Python: an immutable plan for one CQL type, resolved once and shared
-by all threads.
+"""The contract of a codec: an immutable plan for one CQL type, shared by all threads.
 
-A codec knows nothing of the classes in `cassandra.cqltypes`; those build it. Containers hold the
+A codec knows nothing of the classes in `cassandra.cqltypes`, which build it. Containers hold the
 codecs of their elements.
 """
 
@@ -9,27 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from struct import Struct
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from cassandra.cqltypes.coerce import refuse_missing, truncated
 from cassandra.limits import NullCells
 
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
 Data = bytes | memoryview
 
-# The fields that values of tuples and user-defined types lack, of one page or one value that is
-# decoded by itself.
+# Counts the fields that values of tuples and user-defined types lack, over one page or one value
+# that is decoded by itself.
 missing_fields = NullCells()
 begin_page = missing_fields.begin
 MAX_LENGTH = 0x7FFFFFFF  # native_protocol_v5.spec 3: the length of [bytes] is a signed [int]
 
 
 class Codec:
-    """Encodes and decodes the body of one CQL type's values; subclasses fill in `encode` and
-    `decode`.
+    """Encodes and decodes the body of one CQL type's values, in `encode` and `decode`.
 
-    `fixed_size` is the width that a vector packs values in without a length, or -1; `width` the
-    width of every non-empty value, or -1; `struct_code` the `struct` letter where the value is a
-    plain number, else "".
+    `fixed_size` is the width of a value inside a vector if it has no length there, or -1. `width`
+    is the width of every non-empty value, or -1. `struct_code` is the `struct` letter if the value
+    is a plain number, else "".
     """
 
     __slots__ = ("cql_name", "empty_is_value", "fixed_size", "legacy_empty", "struct_code", "width")
@@ -58,21 +59,26 @@ class Codec:
         self.empty_is_value = empty_is_value
         self.legacy_empty = empty
 
-    def encode(self, value: Any) -> bytes:
-        """The body of `value`, which is neither None nor UNSET_VALUE.
+    def encode(self, value: object) -> bytes:
+        """Return the body of `value`, which is neither None nor UNSET_VALUE.
 
-        Raises `EncodeTypeError` (a TypeError) or `EncodeValueError` (a ValueError and
-        OverflowError).
+        :raises EncodeTypeError: if the type does not take the value's class (a TypeError).
+        :raises EncodeValueError: if the value is out of range or badly formed (a ValueError and an
+            OverflowError).
         """
         raise NotImplementedError
 
     def decode(self, data: Data) -> Any:
-        """The value of a body. Raises `cassandra.errors.DecodeError`."""
+        """Return the value of a body.
+
+        :raises cassandra.errors.DecodeError: if it is not valid for the type.
+        """
         raise NotImplementedError
 
     def decode_nullable(self, data: Data | None) -> Any:
-        """The value of a [bytes]: None for null; for zero bytes the legacy empty value, where they
-        are no value.
+        """Return the value of a [bytes], or None for null.
+
+        Zero bytes are read as the legacy empty value, if they are not a value of the type.
         """
         if data is None:
             return None
@@ -81,29 +87,32 @@ class Codec:
         return self.decode(data)
 
     def _encode_many(self, values: list[Any]) -> list[bytes] | None:
-        """The bodies of `values`, in one go; None where it takes a look at each (there is a null,
-        or an error).
+        """Return the bodies of `values` in one go, or None if each has to be looked at.
 
-        Types whose coding runs Python code of a user's or of other types have no such way: nothing
-        of that runs twice.
+        That is so if there is a null or an error. It is always so for types whose coding runs code
+        of a program or of other types: no such code may run twice.
         """
         return None
 
     def _decode_many(self, bodies: list[bytes]) -> list[Any] | None:
-        """The values of `bodies`, none of them null or empty; None where one is malformed, or there
-        is no such way.
+        """Return the values of `bodies` in one go; none of them is null or empty.
+
+        None if one of them is malformed, or the type has no such way.
         """
         return None
 
-    def deserialize_into(self, data: Data, out: Any) -> int:
-        """Decode a list, set or vector of plain numbers into `out`, a writable C-contiguous buffer
-        of the same kind.
+    def deserialize_into(self, data: Data, out: Buffer) -> int:
+        """Decode a list, set or vector of plain numbers into a buffer.
 
-        Gives the number of elements written. Raises TypeError for a buffer of another kind,
-        ValueError for one too small, DecodeError for malformed data and for nulls.
+        :param out: writable, C-contiguous, and of the same kind of numbers.
+        :returns: the number of elements written.
+        :raises TypeError: if the buffer is of another kind.
+        :raises ValueError: if the buffer is too small.
+        :raises DecodeError: if the data are malformed or have nulls.
         """
         raise TypeError(
-            f"{self.cql_name} is not a list, set or vector of numbers; it cannot be decoded into a buffer"
+            f"{self.cql_name} is not a list, set or vector of numbers; "
+            "it cannot be decoded into a buffer"
         )
 
     def __repr__(self) -> str:
@@ -111,7 +120,7 @@ class Codec:
 
 
 class Leaf(Codec):
-    """What the codecs of types without other types inside share."""
+    """Base of the codecs of types that have no other types inside."""
 
     __slots__ = ()
 
@@ -119,16 +128,15 @@ class Leaf(Codec):
         """See `Codec._encode_many`."""
         try:
             return [*map(self.encode, values)]
-        except (
-            Exception
-        ):  # once more, one by one: that finds the value and says what is wrong with it
+        except Exception:
+            # Each is then encoded alone: that finds the value and says what is wrong with it.
             return None
 
     def _decode_many(self, bodies: list[bytes]) -> list[Any] | None:
         """See `Codec._decode_many`."""
         try:
             return [*map(self.decode, bodies)]
-        except Exception:  # as above
+        except Exception:  # as in _encode_many
             return None
 
 
@@ -150,8 +158,8 @@ class FunctionCodec(Codec):
         self._encode = encode
         self._decode = decode
 
-    def encode(self, value: Any) -> bytes:
-        """What the type's function makes of `value`."""
+    def encode(self, value: object) -> bytes:
+        """Return the bytes that the type's function makes of `value`."""
         refuse_missing(value, f"a value of {self.cql_name}")
         data = self._encode(value)
         if not isinstance(data, (bytes, bytearray, memoryview)):
@@ -161,7 +169,7 @@ class FunctionCodec(Codec):
         return bytes(data)
 
     def decode(self, data: Data) -> Any:
-        """What the type's function makes of `data`."""
+        """Return the value that the type's function makes of `data`."""
         return self._decode(bytes(data))
 
 
@@ -174,16 +182,28 @@ def from_functions(
     empty_is_value: bool = False,
     empty: object = None,
 ) -> Codec:
-    """A type whose coding is the functions ``encode(value) -> bytes`` and ``decode(bytes) ->
-    value``.
-    """
+    """Return the codec of a type that is coded by two functions."""
     return FunctionCodec(name, encode, decode, fixed_size, empty_is_value, empty)
 
 
-def from_class(cls: Any, protocol_version: int, *, name: str = "", fixed_size: int = -1) -> Codec:
-    """The codec of a class with ``to_binary(value, protocol_version)`` and ``from_binary(data,
-    protocol_version)``.
-    """
+class BinaryType(Protocol):
+    """A class that codes its values by itself."""
+
+    @property
+    def __name__(self) -> str:
+        """The class's name."""
+
+    def to_binary(self, val: Any, protocol_version: int) -> bytes:
+        """Return the bytes of `val`."""
+
+    def from_binary(self, byts: bytes | None, protocol_version: int) -> Any:
+        """Return the value of `byts`."""
+
+
+def from_class(
+    cls: BinaryType, protocol_version: int, *, name: str = "", fixed_size: int = -1
+) -> Codec:
+    """Return the codec of a class that codes its values by itself, as types of a program do."""
     to_binary, from_binary = cls.to_binary, cls.from_binary
     return FunctionCodec(
         name or cls.__name__,
@@ -202,7 +222,7 @@ pack_length = Struct(">i").pack
 
 
 def length_fields(bodies: list[bytes]) -> list[bytes]:
-    """The [int] length of each body."""
+    """Return the [int] length of each body."""
     try:
         return [*map(_SHORT_LENGTHS.__getitem__, map(len, bodies))]
     except IndexError:
@@ -210,7 +230,7 @@ def length_fields(bodies: list[bytes]) -> list[bytes]:
 
 
 def read_element(codec: Codec, data: bytes, size: int) -> Any:
-    """The value of an element whose length field was `size` and whose bytes are `data`."""
+    """Return the value of an element from its length field `size` and its bytes `data`."""
     if size < 0:
         return None
     if size == 0 and not codec.empty_is_value:
@@ -219,7 +239,7 @@ def read_element(codec: Codec, data: bytes, size: int) -> Any:
 
 
 def take(data: bytes, offset: int) -> tuple[int, int]:
-    """(start, size) of the [bytes] whose length field lies at `offset`; a size below 0 is a null."""
+    """Return (start, size) of the [bytes] at `offset`. A size below 0 is a null."""
     start = offset + 4
     left = len(data) - start
     if left < 0:
@@ -229,7 +249,7 @@ def take(data: bytes, offset: int) -> tuple[int, int]:
         truncated(f"truncated: an item claims {size} bytes, {left} are left")
     if size < -1:
         # [bytes] calls every negative length null (native_protocol_v5.spec 3), but servers write
-        # -1: another is damage.
+        # -1: another one is damage.
         truncated(f"an item has the negative length {size}")
     return start, size
 

@@ -1,10 +1,10 @@
-"""Integers of any size to decimal digits and back, in less than the square of their size.
+"""Integers of any size to decimal digits and back, in less than quadratic time.
 
 Python's own ways between `int` and `decimal.Decimal` take a digit at a time: minutes for a
 megabyte. Here a number is cut in halves until they are small, and the halves are joined by the fast
-multiplications of `decimal` and `int`. All is exact, whatever the thread's decimal context says and
-whatever `sys.set_int_max_str_digits` is set to: no text of an int is longer than what Python always
-allows.
+multiplications of `decimal` and `int`. Every result is exact, whatever the thread's decimal context
+says. `sys.set_int_max_str_digits` does not matter either: no text of an int is longer than Python
+always allows.
 """
 
 from __future__ import annotations
@@ -25,31 +25,32 @@ WIDE_CONTEXT = decimal.Context(
 
 _LEAF_BITS = 1024
 _LEAF_DIGITS = 512  # below 640, which is what set_int_max_str_digits() cannot go under
-_KEPT = (
-    1 << 19
-)  # powers of two and of five to such exponents are kept: half a megabyte of them at most
+# Powers of two and of five to such exponents are kept: half a megabyte of them at most.
+_KEPT = 1 << 19
 
 _twos: dict[int, decimal.Decimal] = {}
 _fives: dict[int, int] = {}
 
 
 def check_size(size: int) -> str:
-    """What is wrong with a number of `size` bytes between its binary and its decimal form; "" where
-    nothing is.
-    """
+    """Return why a number of `size` bytes is too large to convert, or "" if it is not."""
     limit = limits.decimal_bytes
     if size <= limit:
         return ""
-    return f"a number of {size} bytes has more digits than limits.decimal_bytes ({limit}) allows (see cassandra.limits)"
+    return (
+        f"a number of {size} bytes has more digits than limits.decimal_bytes ({limit}) allows "
+        "(see cassandra.limits)"
+    )
 
 
 def digits_limit() -> int:
-    """How many digits a number of `limits.decimal_bytes` has at most."""
+    """Return how many digits a number of `limits.decimal_bytes` has at most."""
+    # A byte has log10(256), a little less than 2.409, digits.
     return limits.decimal_bytes * 2409 // 1000 + 1
 
 
 def to_decimal(number: int) -> decimal.Decimal:
-    """`number`, exactly."""
+    """Return `number` as a Decimal, exactly."""
     size = number.bit_length()
     if size <= _LEAF_BITS:
         return decimal.Decimal(number)
@@ -82,7 +83,7 @@ def _two_to(bits: int) -> decimal.Decimal:
 
 
 def int_of_digits(digits: str) -> int:
-    """The integer that the decimal `digits`, without a sign, spell."""
+    """Return the integer that decimal `digits` without a sign spell."""
     size = len(digits)
     if size <= _LEAF_DIGITS:
         return int(digits)
@@ -90,6 +91,7 @@ def int_of_digits(digits: str) -> int:
     while count * 2 < size:
         count *= 2
     upper = int_of_digits(digits[:-count])
+    # 10 ** n is 5 ** n shifted by n bits, and shifting costs nearly nothing.
     return ((upper * _five_to(count)) << count) + int_of_digits(digits[-count:])
 
 

@@ -1,8 +1,7 @@
-"""Many numbers at once, in Python: one `struct` call for all elements, and byte-wise slices to lay
-lengths between them.
+"""Many numbers at once: one `struct` call for all, and slices of bytes to lay lengths between them.
 
-A list of n numbers of width w is n times ([int] w, w bytes). With the bare numbers packed side by
-side, byte j of all elements is one slice with a stride, so a list costs w + 1 slice assignments,
+A list of n numbers of width w is n times ([int] w, w bytes). If the bare numbers are packed side by
+side, byte j of all elements is one slice with a stride. So a list costs w + 1 slice assignments,
 whatever n is.
 """
 
@@ -12,11 +11,14 @@ import struct
 import sys
 from array import array
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cassandra.cqltypes import coerce
 from cassandra.cqltypes.failures import malformed
 from cassandra.cqltypes.missing import masked_array
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 _NATIVE_ORDER = "<" if sys.byteorder == "little" else ">"
 _INTEGERS = frozenset("bBhHiIlLqQnN")
@@ -26,10 +28,10 @@ _ARRAY_CODES = {"b": "b", "h": "h", "i": "i", "q": "q", "f": "f", "d": "d"}
 
 
 def buffer_of(value: Any) -> memoryview | None:
-    """The memory of an array of numbers (NumPy, array.array, memoryview, bytearray); None for
-    anything else.
+    """Return the memory of an array of numbers, or None for anything else.
 
-    The memory of a masked array says nothing of its mask: its elements are looked at one by one.
+    Arrays are those of NumPy, array.array, memoryview and bytearray. The memory of a masked array
+    says nothing of its mask, so its elements are looked at one by one.
     """
     if (
         isinstance(value, (list, tuple, set, frozenset, str, bytes))
@@ -43,11 +45,11 @@ def buffer_of(value: Any) -> memoryview | None:
 
 
 def wire_form(view: memoryview, code: str) -> bytes | None:
-    """The elements of a one-dimensional `view` as packed big-endian numbers of the struct letter
-    `code`.
+    """Return the elements of a one-dimensional `view` as packed big-endian numbers.
 
-    None where its format is no number, or one whose values do not all belong into the type (then
-    the elements are looked at one by one, and the error names the first that does not fit).
+    :param code: the struct letter of the numbers to return.
+    :returns: None if the view's format is not a number, or has values that do not fit. The elements
+        are then looked at one by one, and the error names the first that does not fit.
     """
     form = view.format
     order, letter = (form[0], form[1:]) if form[:1] in "<>=!@" and form else ("@", form)
@@ -58,6 +60,7 @@ def wire_form(view: memoryview, code: str) -> bytes | None:
     else:
         order, native = (">" if order == "!" else order), False
     size = view.itemsize
+    # Memory of the same kind and width needs no look at its numbers, only their byte order.
     same_kind = (letter in "bhilqn" and code in "bhiq") or (letter == code and code in "fd")
     data = view.tobytes()
     if same_kind and size == struct.calcsize(">" + code):
@@ -77,16 +80,18 @@ def wire_form(view: memoryview, code: str) -> bytes | None:
 
 
 def values_of(view: memoryview) -> list[Any]:
-    """The elements of a one-dimensional buffer as Python numbers, for a look at each of them."""
+    """Return the elements of a one-dimensional buffer as Python numbers."""
+    # memoryview.tolist() knows native formats only.
     form = view.format
     if form[:1] in "<>=!" and len(form) == 2:
         return list(struct.unpack(f"{form[0]}{len(view)}{form[1]}", view.tobytes()))
     return view.tolist()
 
 
-def elements_of(value: Any, name: str) -> Sequence[Any]:
-    """The elements of any iterable, also of an array of numbers, as a list or tuple that nobody
-    else changes.
+def elements_of(value: object, name: str) -> Sequence[Any]:
+    """Return the elements of any iterable, as a list or tuple that nobody else changes.
+
+    Arrays of numbers are taken from their memory.
     """
     view = buffer_of(value)
     if view is not None and view.ndim == 1:
@@ -99,12 +104,13 @@ def elements_of(value: Any, name: str) -> Sequence[Any]:
 
 
 def with_lengths(packed: bytes, width: int) -> bytes:
-    """[int] n and n times ([int] width, element) of `packed` elements."""
+    """Return [int] n and n times ([int] width, element) of `packed` elements."""
     count = len(packed) // width
     stride = width + 4
     out = bytearray(4 + count * stride)
     out[0:4] = count.to_bytes(4, "big")
     if count:
+        # Byte 3 of each length; the others stay 0, since no number has more than 8 bytes.
         out[7::stride] = bytes((width,)) * count
         for place in range(width):
             out[8 + place :: stride] = packed[place::width]
@@ -112,9 +118,7 @@ def with_lengths(packed: bytes, width: int) -> bytes:
 
 
 def without_lengths(data: bytes, count: int, width: int) -> bytearray | None:
-    """The packed elements of a list body whose `count` elements all have `width` bytes; None where
-    they have not.
-    """
+    """Return the packed elements of a list body, or None if not all of them have `width` bytes."""
     stride = width + 4
     if len(data) != 4 + count * stride:
         return None
@@ -132,18 +136,19 @@ def without_lengths(data: bytes, count: int, width: int) -> bytearray | None:
 
 
 def native_array(packed: bytes | bytearray, code: str) -> array[Any]:
-    """An array.array of packed big-endian numbers."""
+    """Return an array.array of packed big-endian numbers."""
     made = array(_ARRAY_CODES[code], bytes(packed))
     if sys.byteorder == "little":
         made.byteswap()
     return made
 
 
-def store(packed: bytes | bytearray, code: str, out: Any, name: str) -> int:
-    """Write packed big-endian numbers into the buffer `out` of the same kind; the number of
-    elements.
+def store(packed: bytes | bytearray, code: str, out: Buffer, name: str) -> int:
+    """Write packed big-endian numbers into the buffer `out` of the same kind.
 
-    Raises TypeError for a buffer of another kind or not writable, ValueError for one too small.
+    :returns: the number of elements.
+    :raises TypeError: if the buffer is of another kind, or cannot be written to.
+    :raises ValueError: if the buffer is too small.
     """
     view = memoryview(out)
     width = struct.calcsize(">" + code)
@@ -159,8 +164,8 @@ def store(packed: bytes | bytearray, code: str, out: Any, name: str) -> int:
         or not alike
     ):
         raise TypeError(
-            f"{name}: the buffer to decode into must be writable, contiguous, of one dimension and of the "
-            f"format {code!r}; it has the format {form!r}, {view.ndim} dimensions"
+            f"{name}: the buffer to decode into must be writable, contiguous, of one dimension "
+            f"and of the format {code!r}; it has the format {form!r}, {view.ndim} dimensions"
         )
     count = len(packed) // width
     if len(view) < count:
@@ -174,15 +179,16 @@ def store(packed: bytes | bytearray, code: str, out: Any, name: str) -> int:
 
 
 def native_swapped(packed: bytes, code: str) -> bytes:
-    """`packed` with the bytes of each element reversed."""
+    """Return `packed` with the bytes of each element reversed."""
     swapped = array(_ARRAY_CODES[code], packed)
     swapped.byteswap()
     return swapped.tobytes()
 
 
 def numpy_array(packed: bytes | bytearray, code: str) -> Any:
-    """A NumPy array, native byte order and writable, of packed big-endian numbers; DependencyError
-    without NumPy.
+    """Return a NumPy array of packed big-endian numbers, writable and in native byte order.
+
+    :raises ImportError: if NumPy is not installed.
     """
     import numpy  # optional
 
@@ -193,9 +199,11 @@ _NUMPY_CODES = {"b": "i1", "h": "i2", "i": "i4", "q": "i8", "f": "f4", "d": "f8"
 
 
 def check_dimension(element: str, width: int, dimension: int) -> None:
-    """Raise ValueError unless a vector may have `dimension` elements of `width` bytes (-1: of any
-    number).
+    """Raise ValueError unless a vector may have `dimension` elements.
+
+    :param width: bytes of each element. -1 if they vary.
     """
+    # Beyond 1 << 60 the size in bytes would overflow the compiled twin's 64 bits.
     if not 1 <= dimension <= 0x7FFFFFFF or dimension * width > 1 << 60:
         raise ValueError(f"a vector of {element} cannot have {dimension} elements")
 

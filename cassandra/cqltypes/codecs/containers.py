@@ -1,12 +1,10 @@
-"""Codecs of the types that hold others, in Python: list, set, map, tuple, user-defined types,
-vector, composites.
-"""
+"""Codecs of the types that hold others: list, set, map, tuple, user-defined types, vector."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cassandra.cqltypes import coerce
 from cassandra.cqltypes.codecs.base import (
@@ -39,12 +37,16 @@ from cassandra.sentinels import EMPTY
 from cassandra.util.orderedmap import OrderedMapSerializedKey
 from cassandra.util.sortedset import SortedSet
 
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
 _length = struct.Struct(">i").unpack_from
 
 
-def _packed(value: Any, code: str) -> bytes | None:
-    """The packed big-endian bytes of a sequence of plain numbers; None where it takes a look at
-    each element.
+def _packed(value: object, code: str) -> bytes | None:
+    """Return the packed big-endian bytes of a sequence of plain numbers.
+
+    None if each element has to be looked at.
     """
     if type(value) is list or type(value) is tuple:
         if value and value[0] is None:
@@ -53,9 +55,8 @@ def _packed(value: Any, code: str) -> bytes | None:
             return None
         try:
             return struct.pack(f">{len(value)}{code}", *value)
-        except (
-            Exception
-        ):  # once more, one by one: that finds the element and says what is wrong with it
+        except Exception:
+            # Each is then encoded alone: that finds the element and says what is wrong with it.
             return None
     view = buffer_of(value)
     if view is None:
@@ -65,18 +66,22 @@ def _packed(value: Any, code: str) -> bytes | None:
 
 
 def _count(name: str, data: bytes, smallest: int) -> int:
-    """The [int] at the start of a collection; refuses more elements than the bytes can hold."""
+    """Return the [int] at the start of a collection.
+
+    A count of more elements than the bytes can hold is refused before anything is made for them.
+    """
     if len(data) < 4:
         malformed(name, f"truncated: {len(data)} bytes of a 4-byte count")
     count = int.from_bytes(data[:4], "big", signed=True)
     if count < 0:
         malformed(name, f"the negative count {count}")
+    # A count is not believed: memory for it would be taken before an element is read.
     if count * smallest > len(data) - 4:
         malformed(name, f"claims {count} elements, which {len(data) - 4} bytes cannot hold")
     return count
 
 
-def _append(parts: list[bytes], encode: Callable[[Any], bytes], value: Any) -> None:
+def _append(parts: list[bytes], encode: Callable[[Any], bytes], value: object) -> None:
     if value is None:
         parts.append(NULL)
     else:
@@ -86,8 +91,9 @@ def _append(parts: list[bytes], encode: Callable[[Any], bytes], value: Any) -> N
 
 
 def _bodies(data: bytes, count: int) -> list[bytes] | None:
-    """The `count` bodies behind the [int] at the start of `data`; None where one is null or empty,
-    or they do not fit.
+    """Return the `count` bodies after the [int] at the start of `data`.
+
+    None if one is null or empty, or if they do not fit.
     """
     found = []
     length, total, start = _length, len(data), 8
@@ -114,8 +120,8 @@ class ListCodec(Codec):
         self._element = element
         self._finish = finish
 
-    def encode(self, value: Any) -> bytes:
-        """The body of any iterable."""
+    def encode(self, value: object) -> bytes:
+        """Return the body of any iterable."""
         element = self._element
         if element.struct_code:
             packed = _packed(value, element.struct_code)
@@ -151,7 +157,7 @@ class ListCodec(Codec):
         return b"".join(parts)
 
     def decode(self, data: Data) -> Any:
-        """A list, or a SortedSet."""
+        """Return a list, or a SortedSet."""
         data = bytes(data)
         name, element = self.cql_name, self._element
         count = _count(name, data, 4)
@@ -172,8 +178,8 @@ class ListCodec(Codec):
         decode, total = element.decode, len(data)
         try:
             for _ in range(count):
-                # The ordinary case in line: a list of a thousand pays for each call a thousand
-                # times.
+                # The ordinary case is written out here: a list of a thousand would pay for a call
+                # a thousand times.
                 start = offset + 4
                 size = _length(data, offset)[0] if start <= total else -2
                 offset = start + size
@@ -190,7 +196,7 @@ class ListCodec(Codec):
             malformed(name, f"{len(data) - offset} bytes left over after {count} elements")
         return found if self._finish is None else self._finish(found)
 
-    def deserialize_into(self, data: Data, out: Any) -> int:
+    def deserialize_into(self, data: Data, out: Buffer) -> int:
         """See `Codec.deserialize_into`."""
         element = self._element
         if not element.struct_code:
@@ -199,7 +205,7 @@ class ListCodec(Codec):
         count = _count(self.cql_name, data, 4)
         packed = without_lengths(data, count, element.width)
         if packed is None:
-            self.decode(data)  # says what is malformed, where something is
+            self.decode(data)  # raises an error that says what is malformed, if something is
             malformed(
                 self.cql_name, "has null or empty elements, which a buffer of numbers cannot hold"
             )
@@ -215,11 +221,11 @@ class MapCodec(Codec):
         super().__init__(name, empty=empty)
         self._key = key
         self._value = value
-        # Otherwise the keys' code would run twice.
+        # Other types run code of their own: a map may not run the keys' code twice.
         self._leaves = isinstance(key, Leaf) and isinstance(value, Leaf)
 
-    def encode(self, value: Any) -> bytes:
-        """The body of any mapping."""
+    def encode(self, value: object) -> bytes:
+        """Return the body of any mapping."""
         if value is EMPTY:
             return b""
         if type(value) is dict:
@@ -258,9 +264,10 @@ class MapCodec(Codec):
         return b"".join(parts)
 
     def decode(self, data: Data) -> Any:
-        """An `OrderedMapSerializedKey`."""
+        """Return an `OrderedMapSerializedKey`."""
         data = bytes(data)
         name = self.cql_name
+        # A key and a value take 4 bytes each at least: their lengths.
         count = _count(name, data, 8)
         keys: list[Any] = []
         values: list[Any] = []
@@ -287,9 +294,8 @@ class MapCodec(Codec):
                     if size > 0 and offset <= total:
                         append(decode(data[start:offset]))
                         continue
-                    start, size = take(
-                        data, start - 4
-                    )  # null, empty, or malformed: then it says how
+                    # Null, empty, or malformed: `take` says which.
+                    start, size = take(data, start - 4)
                     offset = start
                     append(read_element(codec, b"", size))
         except Exception as error:
@@ -315,11 +321,11 @@ class TupleCodec(Codec):
     def _where(self, at: int) -> str:
         return f"item {at} of {self.cql_name}"
 
-    def _items(self, value: Any) -> Sequence[Any]:
+    def _items(self, value: object) -> Sequence[Any]:
         return coerce.tuple_items(value, self.cql_name, len(self._fields))
 
-    def encode(self, value: Any) -> bytes:
-        """The body of a sequence; missing items are null."""
+    def encode(self, value: object) -> bytes:
+        """Return the body of a sequence. Missing items are null."""
         if value is EMPTY:
             return b""
         parts = []
@@ -377,13 +383,14 @@ class TupleCodec(Codec):
         return found
 
     def decode(self, data: Data) -> Any:
-        """A tuple."""
+        """Return a tuple."""
         return tuple(self._read(data))
 
 
 class UdtCodec(TupleCodec):
-    """A user-defined type: as tuple (native_protocol_v5.spec 6), `make` turns the list of fields
-    into the value.
+    """A user-defined type: coded like a tuple (native_protocol_v5.spec 6).
+
+    `make` turns the list of fields into the value.
     """
 
     __slots__ = ("_make", "_names")
@@ -403,17 +410,18 @@ class UdtCodec(TupleCodec):
     def _where(self, at: int) -> str:
         return f'field "{self._names[at]}" of {self.cql_name}'
 
-    def _items(self, value: Any) -> Sequence[Any]:
+    def _items(self, value: object) -> Sequence[Any]:
         return coerce.udt_items(value, self.cql_name, self._names)
 
     def decode(self, data: Data) -> Any:
-        """What `make` makes of the fields."""
+        """Return the value that `make` makes of the fields."""
         return self._make(self._read(data))
 
 
 class VectorCodec(Codec):
-    """vector<element, dimension>: elements side by side; those without a fixed width have an
-    unsigned vint length each.
+    """vector<element, dimension>: elements side by side.
+
+    If they have no fixed width, each has its length as an unsigned vint before it.
     """
 
     __slots__ = ("_as", "_dimension", "_element")
@@ -425,12 +433,13 @@ class VectorCodec(Codec):
         self._dimension = dimension
         self._as = as_ if element.struct_code and element.fixed_size >= 0 else "list"
 
-    def _wrong_length(self, value: Any, count: int) -> None:
+    def _wrong_length(self, value: object, count: int) -> None:
         refuse_value(value, f"has {count} elements, {self.cql_name} takes {self._dimension}")
 
-    def encode(self, value: Any) -> bytes:
-        """The body of any iterable of the right length without nulls."""
+    def encode(self, value: object) -> bytes:
+        """Return the body of any iterable of the right length without nulls."""
         element, dimension = self._element, self._dimension
+        # The fast path: one struct call for all elements, without a Python call for each.
         if element.struct_code and element.fixed_size >= 0:
             packed = _packed(value, element.struct_code)
             if packed is not None:
@@ -438,6 +447,7 @@ class VectorCodec(Codec):
                     self._wrong_length(value, len(packed) // element.fixed_size)
                 return packed
         items = elements_of(value, self.cql_name)
+        # Counted before anything is encoded, so that the error comes first.
         if len(items) != dimension:
             self._wrong_length(value, len(items))
         items = without_missing(items, element.cql_name)
@@ -464,7 +474,7 @@ class VectorCodec(Codec):
         return b"".join(parts)
 
     def decode(self, data: Data) -> Any:
-        """A list; on request an array.array or a NumPy array where the elements are plain numbers."""
+        """Return a list, or on request an array.array or NumPy array of plain numbers."""
         element, dimension = self._element, self._dimension
         width = element.fixed_size
         if width >= 0:
@@ -517,7 +527,7 @@ class VectorCodec(Codec):
             coerce.truncated(f"truncated: an element claims {size} bytes, {left} are left")
         return size, taken
 
-    def deserialize_into(self, data: Data, out: Any) -> int:
+    def deserialize_into(self, data: Data, out: Buffer) -> int:
         """See `Codec.deserialize_into`."""
         element = self._element
         if not element.struct_code or element.fixed_size < 0:
@@ -530,22 +540,22 @@ class VectorCodec(Codec):
 
 
 def list_of(element: Codec, name: str = "", empty: object = None) -> Codec:
-    """list<element>, read as a list."""
+    """Return the codec of list<element>, read as a list."""
     return ListCodec(name or f"list<{element.cql_name}>", element, None, empty)
 
 
 def set_of(element: Codec, name: str = "", empty: object = None) -> Codec:
-    """set<element>, read as a SortedSet."""
+    """Return the codec of set<element>, read as a SortedSet."""
     return ListCodec(name or f"set<{element.cql_name}>", element, SortedSet._read, empty)
 
 
 def map_of(key: Codec, value: Codec, name: str = "", empty: object = None) -> Codec:
-    """map<key, value>, read as an OrderedMapSerializedKey."""
+    """Return the codec of map<key, value>, read as an OrderedMapSerializedKey."""
     return MapCodec(name or f"map<{key.cql_name}, {value.cql_name}>", key, value, empty)
 
 
 def tuple_of(fields: Sequence[Codec], name: str = "", empty: object = None) -> Codec:
-    """tuple<fields...>, read as a tuple."""
+    """Return the codec of tuple<fields...>, read as a tuple."""
     return TupleCodec(
         name or f"tuple<{', '.join(field.cql_name for field in fields)}>", fields, empty
     )
@@ -558,7 +568,7 @@ def udt(
     make: Callable[[list[Any]], Any],
     empty: object = None,
 ) -> Codec:
-    """The user-defined type `name` with fields `names`; reading gives ``make([field values])``."""
+    """Return the codec of a user-defined type, which is read as ``make([field values])``."""
     if len(names) != len(fields):
         raise ValueError(f"{name} has {len(names)} names of fields and {len(fields)} fields")
     return UdtCodec(name, names, fields, make, empty)
@@ -567,8 +577,10 @@ def udt(
 def vector_of(
     element: Codec, dimension: int, as_: str = "list", name: str = "", empty: object = None
 ) -> Codec:
-    """vector<element, dimension>, read as "list", "array" (array.array) or "numpy" where the
-    elements are numbers.
+    """Return the codec of vector<element, dimension>.
+
+    :param as_: vectors of numbers are read as "list", "array" (array.array) or "numpy".
+    :raises ValueError: if `as_` is something else, or the dimension is out of range.
     """
     check_dimension(element.cql_name, element.fixed_size, dimension)
     if as_ not in ("list", "array", "numpy"):

@@ -1,6 +1,4 @@
-"""Codecs of the scalar types, in Python: `struct` where it does, the rules of `coerce` where it
-does not.
-"""
+"""Codecs of the scalar types: by `struct` if that can do it, else by the rules of `coerce`."""
 
 from __future__ import annotations
 
@@ -34,7 +32,7 @@ _DAY_NANOS = Time.DAY
 
 
 class _Number(Leaf):
-    """What the codecs on one `struct` format share."""
+    """Base of the codecs on one `struct` format."""
 
     __slots__ = ("_pack", "_unpack")
 
@@ -46,17 +44,18 @@ class _Number(Leaf):
         self._pack = form.pack
         self._unpack = form.unpack
 
-    def encode(self, value: Any) -> bytes:
-        """The big-endian bytes of `value`."""
+    def encode(self, value: object) -> bytes:
+        """Return the big-endian bytes of `value`."""
         try:
             return self._pack(value)
         except (struct_error, OverflowError, TypeError) as error:
+            # struct calls the value's own conversion, whose TypeError looks like its own.
             if type(error) is TypeError and _converts(value):
                 raise  # raised by the value's own conversion
             return self._refuse(value)
 
     def decode(self, data: Data) -> Any:
-        """The number in `data`."""
+        """Return the number in `data`."""
         try:
             return self._unpack(data)[0]
         except struct_error:
@@ -66,7 +65,7 @@ class _Number(Leaf):
         """See `Codec._encode_many`."""
         try:
             return [*map(self._pack, values)]
-        except Exception:  # once more, one by one, as in Leaf
+        except Exception:  # as in Leaf: each is then encoded alone
             return None
 
     def _decode_many(self, bodies: list[bytes]) -> list[Any] | None:
@@ -75,11 +74,11 @@ class _Number(Leaf):
             return None
         return list(unpack(f">{len(bodies)}{self.struct_code}", b"".join(bodies)))
 
-    def _refuse(self, value: Any) -> bytes:
+    def _refuse(self, value: object) -> bytes:
         raise NotImplementedError
 
 
-def _converts(value: Any) -> bool:
+def _converts(value: object) -> bool:
     return hasattr(type(value), "__float__") or hasattr(type(value), "__index__")
 
 
@@ -105,7 +104,7 @@ class Float(_Number):
 
     __slots__ = ()
 
-    def _refuse(self, value: Any) -> bytes:
+    def _refuse(self, value: object) -> bytes:
         if value is EMPTY:
             return b""
         # struct hides errors of the value's own conversion: convert once more.
@@ -121,8 +120,8 @@ class Boolean(Leaf):
 
     __slots__ = ()
 
-    def encode(self, value: Any) -> bytes:
-        """One byte, 1 or 0."""
+    def encode(self, value: object) -> bytes:
+        """Return one byte, 1 or 0."""
         if value is True:
             return b"\x01"
         if value is False:
@@ -132,9 +131,10 @@ class Boolean(Leaf):
         return b"\x01" if coerce.boolean(value) else b"\x00"
 
     def decode(self, data: Data) -> Any:
-        """False for a zero byte, True for any other."""
+        """Return False for a zero byte, True for any other."""
         if len(data) != 1:
             wrong_width(self.cql_name, 1, len(data))
+        # native_protocol_v5.spec 5.4: zero is false, anything else is true.
         return data[0] != 0
 
 
@@ -148,7 +148,7 @@ class Text(Leaf):
         self._encoding = encoding
 
     def encode(self, value: Any) -> bytes:
-        """The encoded text; surrogates, and in ascii anything beyond 127, are refused."""
+        """Return the encoded text. Surrogates, and in ascii anything beyond 127, are refused."""
         try:
             return str.encode(value, self._encoding)
         except (TypeError, UnicodeEncodeError):
@@ -157,7 +157,7 @@ class Text(Leaf):
             return coerce.text_bytes(value, self.cql_name if self._encoding == "ascii" else "text")
 
     def decode(self, data: Data) -> Any:
-        """The text in `data`."""
+        """Return the text in `data`."""
         try:
             return str(data, self._encoding)
         except UnicodeDecodeError as error:
@@ -190,8 +190,8 @@ class Blob(Leaf):
 
     __slots__ = ()
 
-    def encode(self, value: Any) -> bytes:
-        """The bytes of any buffer."""
+    def encode(self, value: object) -> bytes:
+        """Return the bytes of any buffer."""
         if type(value) is bytes:
             return value
         if value is EMPTY:
@@ -199,7 +199,7 @@ class Blob(Leaf):
         return coerce.blob_bytes(value)
 
     def decode(self, data: Data) -> Any:
-        """The bytes."""
+        """Return the bytes as they are."""
         return bytes(data)
 
 
@@ -208,8 +208,8 @@ class Uuid(Leaf):
 
     __slots__ = ()
 
-    def encode(self, value: Any) -> bytes:
-        """The 16 bytes."""
+    def encode(self, value: object) -> bytes:
+        """Return the 16 bytes."""
         if type(value) is UUID:
             return value.bytes
         if value is EMPTY:
@@ -217,7 +217,7 @@ class Uuid(Leaf):
         return coerce.uuid_bytes(value)
 
     def decode(self, data: Data) -> Any:
-        """The UUID."""
+        """Return the UUID."""
         if len(data) != 16:
             wrong_width(self.cql_name, 16, len(data))
         # Past UUID's constructor, which checks its many kinds of arguments for a microsecond.
@@ -251,14 +251,14 @@ class Timestamp(Leaf):
 
     __slots__ = ()
 
-    def encode(self, value: Any) -> bytes:
-        """8 bytes."""
+    def encode(self, value: object) -> bytes:
+        """Return 8 bytes."""
         if value is EMPTY:
             return b""
         return _int64.pack(coerce.timestamp_millis(value))
 
     def decode(self, data: Data) -> Any:
-        """A naive UTC datetime, or a `MillisTimestamp` outside years 1 to 9999."""
+        """Return a naive UTC datetime, or a `MillisTimestamp` outside the years 1 to 9999."""
         if len(data) != 8:
             wrong_width(self.cql_name, 8, len(data))
         return datetime_or_millis(_int64.unpack(data)[0])
@@ -269,19 +269,20 @@ class DateCodec(Leaf):
 
     __slots__ = ()
 
-    def encode(self, value: Any) -> bytes:
-        """4 bytes."""
+    def encode(self, value: object) -> bytes:
+        """Return 4 bytes."""
+        # Most values are Dates: this way skips the rules for all the other forms.
         if type(value) is Date:
             try:
                 return _uint32.pack(value.days_from_epoch + coerce.DATE_OFFSET)
             except (struct_error, TypeError):
-                pass  # out of range: the rules say how
+                pass  # out of range: `coerce` says how
         if value is EMPTY:
             return b""
         return _uint32.pack(coerce.date_number(value))
 
     def decode(self, data: Data) -> Any:
-        """A `cassandra.util.Date`."""
+        """Return a `cassandra.util.Date`."""
         if len(data) != 4:
             wrong_width(self.cql_name, 4, len(data))
         return Date(_uint32.unpack(data)[0] - coerce.DATE_OFFSET)
@@ -292,14 +293,14 @@ class TimeCodec(Leaf):
 
     __slots__ = ()
 
-    def encode(self, value: Any) -> bytes:
-        """8 bytes."""
+    def encode(self, value: object) -> bytes:
+        """Return 8 bytes."""
         if value is EMPTY:
             return b""
         return _int64.pack(coerce.time_nanos(value))
 
     def decode(self, data: Data) -> Any:
-        """A `cassandra.util.Time`."""
+        """Return a `cassandra.util.Time`."""
         if len(data) != 8:
             wrong_width(self.cql_name, 8, len(data))
         nanos = _int64.unpack(data)[0]
@@ -313,14 +314,14 @@ class DurationCodec(Leaf):
 
     __slots__ = ()
 
-    def encode(self, value: Any) -> bytes:
-        """3 to 27 bytes."""
+    def encode(self, value: object) -> bytes:
+        """Return 3 to 27 bytes."""
         if value is EMPTY:
             return b""
         return vints_pack(coerce.duration_parts(value))
 
     def decode(self, data: Data) -> Any:
-        """A `cassandra.util.Duration`."""
+        """Return a `cassandra.util.Duration`."""
         try:
             parts = vints_unpack(bytes(data))
         except ValueError:
@@ -338,14 +339,14 @@ class Inet(Leaf):
 
     __slots__ = ()
 
-    def encode(self, value: Any) -> bytes:
-        """4 or 16 bytes."""
+    def encode(self, value: object) -> bytes:
+        """Return 4 or 16 bytes."""
         if value is EMPTY:
             return b""
         return coerce.inet_bytes(value)
 
     def decode(self, data: Data) -> Any:
-        """The address as text."""
+        """Return the address as text."""
         return coerce.inet_text(bytes(data))
 
 
@@ -354,14 +355,14 @@ class Varint(Leaf):
 
     __slots__ = ()
 
-    def encode(self, value: Any) -> bytes:
-        """The shortest form."""
+    def encode(self, value: object) -> bytes:
+        """Return the shortest form."""
         if value is EMPTY:
             return b""
         return coerce.varint_bytes(value)
 
     def decode(self, data: Data) -> Any:
-        """The int."""
+        """Return the int."""
         if not len(data):
             malformed(self.cql_name, "takes at least 1 byte, got 0")
         return int.from_bytes(data, "big", signed=True)
@@ -372,15 +373,15 @@ class DecimalCodec(Leaf):
 
     __slots__ = ()
 
-    def encode(self, value: Any) -> bytes:
-        """4 bytes of scale and the unscaled integer."""
+    def encode(self, value: object) -> bytes:
+        """Return 4 bytes of scale and the unscaled integer."""
         if value is EMPTY:
             return b""
         unscaled, scale = coerce.decimal_parts(value)
         return _int32.pack(scale) + coerce.varint_bytes(unscaled)
 
     def decode(self, data: Data) -> Any:
-        """The Decimal, with its scale."""
+        """Return the Decimal, with its scale."""
         if len(data) < 5:
             malformed(self.cql_name, f"takes at least 5 bytes, got {len(data)}")
         scale = _int32.unpack(data[:4])[0]
@@ -395,12 +396,12 @@ class Empty(Leaf):
 
     __slots__ = ()
 
-    def encode(self, value: Any) -> bytes:
-        """No bytes; only EMPTY is a value."""
+    def encode(self, value: object) -> bytes:
+        """Return no bytes. Only EMPTY is a value."""
         return empty_or_refuse(value, EMPTY, "EMPTY, the only value of the type empty")
 
     def decode(self, data: Data) -> Any:
-        """None."""
+        """Return None."""
         if len(data):
             malformed(self.cql_name, f"takes 0 bytes, got {len(data)}")
 
@@ -409,95 +410,95 @@ class Empty(Leaf):
 
 
 def int8(name: str = "tinyint", empty: object = None) -> Codec:
-    """tinyint."""
+    """Return the codec of tinyint."""
     return Integer(name, "b", False, empty)
 
 
 def int16(name: str = "smallint", empty: object = None) -> Codec:
-    """smallint."""
+    """Return the codec of smallint."""
     return Integer(name, "h", False, empty)
 
 
 def int32(name: str = "int", empty: object = None) -> Codec:
-    """int."""
+    """Return the codec of int."""
     return Integer(name, "i", True, empty)
 
 
 def int64(name: str = "bigint", empty: object = None) -> Codec:
-    """bigint and counter."""
+    """Return the codec of bigint and counter."""
     return Integer(name, "q", True, empty)
 
 
 def float32(name: str = "float", empty: object = None) -> Codec:
-    """float."""
+    """Return the codec of float."""
     return Float(name, "f", True, empty)
 
 
 def float64(name: str = "double", empty: object = None) -> Codec:
-    """double."""
+    """Return the codec of double."""
     return Float(name, "d", True, empty)
 
 
 def boolean(name: str = "boolean", empty: object = None) -> Codec:
-    """boolean."""
+    """Return the codec of boolean."""
     return Boolean(name, 1, width=1, empty=empty)
 
 
 def text(name: str = "text", empty: object = None) -> Codec:
-    """text and varchar; zero bytes are a value."""
+    """Return the codec of text and varchar. Zero bytes are a value."""
     return Text(name, "utf-8")
 
 
 def ascii_text(name: str = "ascii", empty: object = None) -> Codec:
-    """ascii; zero bytes are a value."""
+    """Return the codec of ascii. Zero bytes are a value."""
     return Text(name, "ascii")
 
 
 def blob(name: str = "blob", empty: object = None) -> Codec:
-    """blob and types without a coding of their own; zero bytes are a value."""
+    """Return the codec of blob and of types that are not decoded. Zero bytes are a value."""
     return Blob(name, empty_is_value=True)
 
 
 def uuid(name: str = "uuid", empty: object = None) -> Codec:
-    """uuid and timeuuid."""
+    """Return the codec of uuid and timeuuid."""
     return Uuid(name, 16, width=16, empty=empty)
 
 
 def timestamp(name: str = "timestamp", empty: object = None) -> Codec:
-    """timestamp."""
+    """Return the codec of timestamp."""
     return Timestamp(name, 8, width=8, empty=empty)
 
 
 def date(name: str = "date", empty: object = None) -> Codec:
-    """date."""
+    """Return the codec of date."""
     return DateCodec(name, width=4, empty=empty)
 
 
 def time(name: str = "time", empty: object = None) -> Codec:
-    """time."""
+    """Return the codec of time."""
     return TimeCodec(name, width=8, empty=empty)
 
 
 def duration(name: str = "duration", empty: object = None) -> Codec:
-    """duration."""
+    """Return the codec of duration."""
     return DurationCodec(name, empty=empty)
 
 
 def inet(name: str = "inet", empty: object = None) -> Codec:
-    """inet."""
+    """Return the codec of inet."""
     return Inet(name, empty=empty)
 
 
 def varint(name: str = "varint", empty: object = None) -> Codec:
-    """varint."""
+    """Return the codec of varint."""
     return Varint(name, empty=empty)
 
 
 def decimal_number(name: str = "decimal", empty: object = None) -> Codec:
-    """decimal."""
+    """Return the codec of decimal."""
     return DecimalCodec(name, empty=empty)
 
 
 def nothing(name: str = "empty", empty: object = None) -> Codec:
-    """empty."""
+    """Return the codec of the type "empty"."""
     return Empty(name, empty_is_value=True)

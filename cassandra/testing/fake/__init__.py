@@ -1,6 +1,4 @@
-"""Scriptable nodes in this process: `FakeNode`, `FakeCluster`, and the answers that tests prime
-them with.
-"""
+"""Scriptable nodes in this process: `FakeNode`, `FakeCluster`, and answers to prime them with."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What a node answers: results and refusals. Faults, which break the rules, are in `faults`.
+"""Answers of a node: results and refusals. Faults, which break the rules, are in `faults`.
 
-An `Answer` is told to answer one request. It may be given for any number of requests, and keeps no
-state of them but where it says so (`sequence`).
+An `Answer` is told to answer one request. It may serve any number of requests, and keeps no state
+of them unless its function says so (`sequence`).
 """
 
 from __future__ import annotations
@@ -55,8 +55,11 @@ class Answer:
         raise NotImplementedError
 
     def envelope(self, request: Request) -> tuple[int, int, bytes]:
-        """(opcode, flags, body) where it is one message; TypeError where it is not."""
-        raise TypeError(f"{type(self).__name__} is no single message: it cannot be wrapped")
+        """Return (opcode, flags, body) of the one message that it sends.
+
+        :raises TypeError: if it is not one message.
+        """
+        raise TypeError(f"{type(self).__name__} is not a single message: it cannot be wrapped")
 
 
 Answerable = Answer | Callable[["Request"], Answer]
@@ -76,7 +79,7 @@ class _Computed(Answer):
 
 
 def as_answer(answer: Answerable) -> Answer:
-    """`answer`, or one that asks the function `answer` for each request."""
+    """Return `answer`, or an answer that calls the function `answer` for each request."""
     if isinstance(answer, Answer):
         return answer
     if callable(answer):
@@ -85,9 +88,7 @@ def as_answer(answer: Answerable) -> Answer:
 
 
 class Message(Answer):
-    """One message. `extras` are what may stand before its body: tracing id, warnings, custom
-    payload.
-    """
+    """One message. `having` adds what may stand before its body."""
 
     __slots__ = ("_encode", "_opcode", "_payload", "_tracing_id", "_warnings")
 
@@ -104,7 +105,7 @@ class Message(Answer):
         tracing_id: uuid.UUID | None = None,
         custom_payload: Mapping[str, bytes | None] | None = None,
     ) -> Message:
-        """The same message with a tracing id, warnings, a custom payload."""
+        """Return the same message with warnings, a tracing id, or a custom payload."""
         other = Message(self._opcode, self._encode)
         other._warnings = warnings
         other._tracing_id = tracing_id
@@ -140,7 +141,7 @@ class Message(Answer):
 
 
 def message(opcode: int, body: bytes) -> Message:
-    """Any message at all."""
+    """Return a message of any kind."""
     return Message(opcode, lambda request: body)
 
 
@@ -148,19 +149,19 @@ _VOID = message(Opcode.RESULT, b"\0\0\0\x01")
 
 
 def void() -> Message:
-    """4.2.5.1: it worked."""
+    """Return a Void result: it worked (section 4.2.5.1)."""
     return _VOID
 
 
 def set_keyspace(keyspace: str) -> Message:
-    """4.2.5.3: the answer to USE."""
+    """Return the answer to USE (section 4.2.5.3)."""
     return message(Opcode.RESULT, b"\0\0\0\x03" + string(keyspace))
 
 
 def schema_change_body(
     change: str, target: str, keyspace: str, name: str | None, arguments: Sequence[str] | None
 ) -> bytes:
-    """4.2.6: <change_type><target><options>."""
+    """Return <change_type><target><options> (section 4.2.6)."""
     body = string(change) + string(target) + string(keyspace)
     if name is not None:
         body += string(name)
@@ -176,19 +177,24 @@ def schema_change(
     name: str | None = None,
     arguments: Sequence[str] | None = None,
 ) -> Message:
-    """4.2.5.5: the answer to DDL, ``schema_change("CREATED", "TABLE", "ks", "t")`` say."""
+    """Return the answer to DDL, such as ``schema_change("CREATED", "TABLE", "ks", "t")``.
+
+    See section 4.2.5.5.
+    """
     return message(
         Opcode.RESULT, b"\0\0\0\x05" + schema_change_body(change, target, keyspace, name, arguments)
     )
 
 
 def error(code: int, message: str = "primed", **fields: Any) -> Message:
-    """8: a refusal. Fields that the code has and that are not given get plain values; TypeError for
-    others.
+    """Return a refusal (section 8).
 
-    consistency (default: the request's), required, alive, received, blockfor, data_present,
-    write_type, contentions, failures (address -> reason code), keyspace, function, arg_types,
-    table, query_id (default: the request's), op_type, rejected_by_coordinator.
+    Fields of the code that are not given get plain values. The fields are consistency (default: the
+    request's), required, alive, received, blockfor, data_present, write_type, contentions, failures
+    (address -> reason code), keyspace, function, arg_types, table, query_id (default: the
+    request's), op_type, rejected_by_coordinator.
+
+    :raises TypeError: if the code does not have such a field.
     """
     check_fields(code, fields)
     return Message(Opcode.ERROR, lambda request: error_body(code, message, fields, request))
@@ -205,12 +211,12 @@ def _table(keyspace: str, table: str) -> bytes:
 
 
 def metadata_id_of(columns: Columns) -> bytes:
-    """What a node calls these result columns in version 5."""
+    """Return the id that a node gives to these result columns in version 5."""
     return hashlib.md5(repr([(name, str(kind)) for name, kind in columns]).encode()).digest()
 
 
 class _Rows:
-    """Encodes a Rows result: whole, or in pages."""
+    """Encodes a Rows result, whole or in pages."""
 
     __slots__ = ("_columns", "_encoded", "_kinds", "_metadata_id", "_names", "_specs", "_table")
 
@@ -227,12 +233,14 @@ class _Rows:
         self._encoded = [encode_row(self._kinds, self._names, row) for row in rows]
         self._metadata_id = metadata_id if metadata_id is not None else metadata_id_of(columns)
         self._table = _table(keyspace, table)
+        # By protocol version: options of types differ, and a test may send thousands of rows.
         self._specs: dict[int, bytes] = {}
 
     def whole(self, request: Request, paging_state: bytes | None) -> bytes:
         return self._body(request, self._encoded, paging_state)
 
     def page(self, request: Request) -> bytes:
+        # The paging state is ours: the place of the next row, in four bytes.
         start = int.from_bytes(request.paging_state or b"", "big")
         end = start + (request.page_size or len(self._encoded))
         more = end < len(self._encoded)
@@ -248,8 +256,8 @@ class _Rows:
         if paging_state is not None:
             flags |= _MORE_PAGES
             parts.append(long_bytes(paging_state))
-        # 4.2.5.2: from version 5 on the client learns of changed columns by their id; before that
-        # it has to trust its own.
+        # 4.2.5.2: from version 5 on the client learns of changed columns by their id. Before that
+        # it has to trust the columns that it knows.
         theirs = request.result_metadata_id
         if theirs is not None and theirs != self._metadata_id:
             flags |= _METADATA_CHANGED
@@ -276,11 +284,13 @@ def rows(
     keyspace: str = "ks",
     table: str = "t",
 ) -> Message:
-    """4.2.5.2: rows, as sequences or mappings; `columns` are (name, type) pairs, the types texts as
-    in CQL, or `Udt`.
+    """Return a result of rows (section 4.2.5.2).
 
-    paging_state: announces that there are more pages. metadata_id: what the columns are called in
-    version 5; default: their digest, so that a client that knows other columns is told.
+    :param columns: (name, type) pairs. Types are texts as in CQL, or `Udt`.
+    :param rows: sequences or mappings.
+    :param paging_state: says that there are more pages.
+    :param metadata_id: the id of the columns in version 5. By default it is their digest, so that a
+        client which knows other columns is told.
     """
     content = _Rows(columns, rows, metadata_id, keyspace, table)
     return Message(Opcode.RESULT, lambda request: content.whole(request, paging_state))
@@ -289,15 +299,16 @@ def rows(
 def paged(
     columns: Columns, rows: Sequence[Any], *, keyspace: str = "ks", table: str = "t"
 ) -> Message:
-    """Rows in pages of the size that each request asks for; the paging state is the place of the
-    next row.
+    """Return rows in pages of the size that each request asks for.
+
+    The paging state is the place of the next row.
     """
     content = _Rows(columns, rows, None, keyspace, table)
     return Message(Opcode.RESULT, content.page)
 
 
 class Prepared:
-    """A prepared statement: its text, its bind columns, the columns of its result."""
+    """A prepared statement: its text, its bind columns, and the columns of its result."""
 
     __slots__ = (
         "_keyspace",
@@ -331,7 +342,7 @@ class Prepared:
         self._table = table
 
     def body(self, request: Request) -> bytes:
-        """4.2.5.4: the result of PREPARE."""
+        """Return the result of PREPARE (section 4.2.5.4)."""
         version = request.version
         parts = [b"\0\0\0\x04", short_bytes(self.query_id)]
         if request.connection.has_metadata_ids:
@@ -378,8 +389,10 @@ class _Sequence(Answer):
 
 
 def sequence(*answers: Answerable) -> Answer:
-    """The first answer to the first request, the second to the second, the last to all that come
-    after it.
+    """Return an answer that differs from request to request.
+
+    The first answer is for the first request, the second for the second, and the last one for all
+    further requests.
     """
     if not answers:
         raise ValueError("a sequence of no answers")

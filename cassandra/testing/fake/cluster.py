@@ -1,5 +1,6 @@
-"""`FakeCluster`: several fake nodes that know of each other, on addresses 127.0.z.1, .2, .3 ...
-with one port.
+"""`FakeCluster`: several fake nodes that know of each other.
+
+They have the addresses 127.0.z.1, .2, .3 ... and one port.
 """
 
 from __future__ import annotations
@@ -22,10 +23,13 @@ _RING = 1 << 64
 
 
 class FakeCluster:
-    """`nodes` fake nodes, or so many in each data centre of a mapping. Use it as a context manager.
+    """Several fake nodes. Use it as a context manager.
 
-    `cluster[0]` is the first node. Further keywords are handed to each `FakeNode`. Tokens are
-    spread evenly over the ring.
+    `cluster[0]` is the first node. Tokens are spread evenly over the ring.
+
+    :param nodes: how many, or how many in each data centre of a mapping.
+    :param racks: how many racks each data centre has. Nodes are dealt to them in turn.
+    :param settings: keywords for each `FakeNode`.
     """
 
     def __init__(self, nodes: int | Mapping[str, int] = 3, racks: int = 1, **settings: Any) -> None:
@@ -59,8 +63,9 @@ class FakeCluster:
         return self
 
     def _find_addresses(self) -> None:
-        """Take a third byte and a port that are free for all nodes."""
+        """Take a third byte of addresses, and a port, that are free for all nodes."""
         fault: OSError | None = None
+        # At random, so that test processes that run side by side seldom meet.
         for third in random.sample(range(100, 250), _TRIES):
             self._prefix, self.port, self._numbered = f"127.0.{third}.", 0, 0
             try:
@@ -69,6 +74,7 @@ class FakeCluster:
                     self._start_new(datacenter, rack, token)
             except OSError as error:
                 fault = error
+                # Another test on this machine has one of them: start over with another byte.
                 for node in self.nodes:
                     node.stop()
                 self.nodes = []
@@ -122,7 +128,7 @@ class FakeCluster:
     async def __aexit__(self, *args: object) -> None:
         self.stop()
 
-    # -- what a test looks at ----------------------------------------------------------------------
+    # -- what happened -----------------------------------------------------------------------------
 
     @property
     def contact_points(self) -> list[str]:
@@ -136,7 +142,10 @@ class FakeCluster:
         return len(self.nodes)
 
     def node_at(self, address: str) -> FakeNode:
-        """The node with that address; KeyError where there is none."""
+        """Return the node with that address.
+
+        :raises KeyError: if there is none.
+        """
         for node in self.nodes:
             if node.address == address:
                 return node
@@ -148,7 +157,7 @@ class FakeCluster:
         return sorted((request for node in self.nodes for request in node.requests), key=_number)
 
     def queries(self, text: str | None = None) -> list[Request]:
-        """As `FakeNode.queries`, of all nodes."""
+        """Return `FakeNode.queries` of all nodes, in the order of their arrival."""
         return sorted(
             (request for node in self.nodes for request in node.queries(text)), key=_number
         )
@@ -156,8 +165,9 @@ class FakeCluster:
     # -- scripts -----------------------------------------------------------------------------------
 
     def prime(self, match: Match, answer: Answerable, times: int | None = None) -> list[Prime]:
-        """`FakeNode.prime` on each node (`times` counts on each by itself); without `times` also on
-        nodes added later.
+        """Call `FakeNode.prime` on each node; `times` counts on each by itself.
+
+        Without `times` it holds for nodes that are added later, too.
         """
         if times is None:
             self._primes.append((match, answer))
@@ -166,7 +176,7 @@ class FakeCluster:
     # -- topology ----------------------------------------------------------------------------------
 
     def tell(self, event_type: str, change: str, about: FakeNode) -> None:
-        """Have the other nodes send an event about one: ``("STATUS_CHANGE", "UP", node)`` say."""
+        """Have the other nodes send an event, such as ``("STATUS_CHANGE", "UP", node)``."""
         for node in self.nodes:
             if node is not about and node.is_running:
                 node.send_event(event_type, change, about.address, about.port)
@@ -174,7 +184,7 @@ class FakeCluster:
     def add_node(
         self, datacenter: str | None = None, rack: str = "rack1", token: int | None = None
     ) -> FakeNode:
-        """A new node joins: the others send NEW_NODE and UP."""
+        """Have a new node join: the others send NEW_NODE and UP."""
         taken = {int(node.tokens[0]) for node in self.nodes}
         chosen = (
             token
@@ -187,22 +197,26 @@ class FakeCluster:
         return node
 
     def remove_node(self, node: FakeNode) -> None:
-        """A node leaves for good: it stops, and the others send REMOVED_NODE."""
+        """Have a node leave for good: it stops, and the others send REMOVED_NODE."""
         node.stop()
         self.nodes = [other for other in self.nodes if other is not node]
         self._introduce()
         self.tell("TOPOLOGY_CHANGE", "REMOVED_NODE", node)
 
     def stop_node(self, node: FakeNode, tell: bool = True) -> None:
-        """A node stops, its port refuses connections; the others send DOWN (unless `tell` is
-        false).
+        """Stop a node, so that its port refuses connections.
+
+        :param tell: False if the others are not to send DOWN.
         """
         node.stop()
         if tell:
             self.tell("STATUS_CHANGE", "DOWN", node)
 
     def start_node(self, node: FakeNode, tell: bool = True) -> None:
-        """A stopped node is back; the others send UP (unless `tell` is false)."""
+        """Start a stopped node again.
+
+        :param tell: False if the others are not to send UP.
+        """
         node.start()
         if tell:
             self.tell("STATUS_CHANGE", "UP", node)

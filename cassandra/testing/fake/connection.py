@@ -1,8 +1,8 @@
-"""One client's connection, as the node sees it: bytes in, requests parsed, answers packed together
-and written.
+"""One client's connection, as the node sees it.
 
-Until STARTUP is answered envelopes travel bare; from then on a version 5 connection has frames
-around them, both ways (native_protocol_v5.spec, section 2.3.1).
+Bytes come in, requests are parsed, and answers are packed together and written. Until STARTUP is
+answered, envelopes travel bare. From then on a version 5 connection has frames around them, both
+ways (native_protocol_v5.spec, section 2.3.1).
 """
 
 from __future__ import annotations
@@ -45,8 +45,10 @@ METADATA_IDS = "SCYLLA_USE_METADATA_ID"
 
 
 class ServerConnection(asyncio.Protocol):
-    """An open connection. `version` is that of STARTUP (before it, of the last request),
-    `compression` what STARTUP asked for.
+    """An open connection.
+
+    `version` is the one of STARTUP, or of the last request before it. `compression` is what STARTUP
+    asked for.
     """
 
     def __init__(self, node: FakeNode) -> None:
@@ -74,6 +76,7 @@ class ServerConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         sock = transport.get_extra_info("socket")
+        # Small answers must not wait for the client's acknowledgement.
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.peer = transport.get_extra_info("peername")
         self.node.connection_opened(self)
@@ -83,12 +86,12 @@ class ServerConnection(asyncio.Protocol):
         self.node.connection_closed(self)
 
     def hang(self) -> None:
-        """From now on read everything, and answer nothing."""
+        """Read everything from now on, but answer nothing."""
         self.flush()
         self._hanging = True
 
     def end(self, reset: bool = False) -> None:
-        """Close it after what was written: orderly (FIN), or at once (RST)."""
+        """Close it after everything is written: orderly (FIN), or at once (RST)."""
         if self._ended or self._transport is None:
             return
         if reset:
@@ -103,13 +106,13 @@ class ServerConnection(asyncio.Protocol):
             self._transport.close()
 
     def abort(self) -> None:
-        """Close it now; what has not been written is dropped."""
+        """Close it now. Anything that is not written yet is dropped."""
         if self._transport is not None:
             self._ended = True
             self._transport.abort()
 
     def pause_reading(self) -> None:
-        """Leave what comes in the socket's buffer."""
+        """Leave the client's bytes in the socket's buffer."""
         if (
             self._transport is not None
             and not self._transport.is_closing()
@@ -131,7 +134,7 @@ class ServerConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._hanging or self._ended:
             return
-        self._flushing = True  # one flush at the end of what came together
+        self._flushing = True  # requests that came together are answered in one write
         try:
             self._receive(data)
         except WireError as error:
@@ -160,7 +163,7 @@ class ServerConnection(asyncio.Protocol):
             if self._ended or self._hanging:
                 return
             if segments is not self._segments:
-                # STARTUP was answered: what follows has frames around it.
+                # STARTUP was answered: further bytes have frames around them.
                 segments = self._segments
                 assert segments is not None
                 data = segments.feed(data[position:])
@@ -174,12 +177,12 @@ class ServerConnection(asyncio.Protocol):
             body = lz4_decompress(body[4:], int.from_bytes(body[:4], "big"))
         if opcode not in _REQUEST_OPCODES or version & 0x80:
             raise WireError(
-                f"an envelope of version 0x{version:02x} and opcode 0x{opcode:02x} is no request"
+                f"an envelope of version 0x{version:02x} and opcode 0x{opcode:02x} is not a request"
             )
         self.node.on_request(self, version, flags, stream, opcode, body)
 
     def start(self, request: Request) -> None:
-        """STARTUP is being answered: the version and the compression hold from the next byte on."""
+        """Take version and compression from STARTUP: they hold from the next byte on."""
         self.flush()
         self.started = True
         self.version = request.version
@@ -191,8 +194,9 @@ class ServerConnection(asyncio.Protocol):
 
     @property
     def has_metadata_ids(self) -> bool:
-        """Whether PREPARED and EXECUTE carry the id of the result's columns: version 5, or
-        ScyllaDB's extension.
+        """True if PREPARED and EXECUTE carry the id of the result's columns.
+
+        They do in version 5, and by ScyllaDB's extension.
         """
         return self.version >= 5 or METADATA_IDS in self.options
 
@@ -203,7 +207,7 @@ class ServerConnection(asyncio.Protocol):
         self.send_envelope(self._envelope(stream, opcode, flags, body))
 
     def send_envelope(self, envelope: bytes) -> None:
-        """Queue bytes in an envelope's place."""
+        """Queue bytes in the place of an envelope."""
         if self._ended or self._hanging:
             return
         self._out.append(envelope)
@@ -216,7 +220,7 @@ class ServerConnection(asyncio.Protocol):
         self.flush()
 
     def flush(self) -> None:
-        """Write what is queued."""
+        """Write everything that is queued."""
         out = self._out
         if out and self._transport is not None and not self._ended:
             self._out = []
@@ -225,13 +229,13 @@ class ServerConnection(asyncio.Protocol):
             )
 
     def write_raw(self, data: bytes) -> None:
-        """Write bytes as they are, behind what is queued."""
+        """Write bytes as they are, after everything that is queued."""
         self.flush()
         if self._transport is not None and not self._ended and not self._hanging:
             self._transport.write(data)
 
     def wire_bytes(self, stream: int, opcode: int, flags: int, body: bytes) -> bytes:
-        """A message as it would travel, with its frame."""
+        """Return a message as it would travel, with its frame."""
         envelope = self._envelope(stream, opcode, flags, body)
         return pack([envelope], self.compression == "lz4") if self._framed else envelope
 

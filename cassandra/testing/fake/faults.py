@@ -1,4 +1,4 @@
-"""Answers that come late, come twice, come in pieces, or do not come."""
+"""Answers that come late, come twice, come in pieces, or never come."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _SILENCE = _Silence()
 
 
 def silence() -> Answer:
-    """No answer, ever."""
+    """Return an answer that never comes."""
     return _SILENCE
 
 
@@ -59,12 +59,12 @@ class _Delay(Answer):
 
 
 def delay(seconds: float, answer: Answerable) -> Answer:
-    """`answer` after `seconds`. Tests that must not depend on time use `hold`."""
+    """Return `answer` after `seconds`. Tests that must not depend on time use `hold`."""
     return _Delay(seconds, as_answer(answer))
 
 
 class Held:
-    """One request whose answer is held back; `released` once it was answered."""
+    """One request whose answer is held back. `released` is True once it was answered."""
 
     __slots__ = ("_default", "released", "request")
 
@@ -74,7 +74,10 @@ class Held:
         self.released = False
 
     def release(self, answer: Answerable | None = None) -> None:
-        """Answer it now; any thread. RuntimeError the second time."""
+        """Answer it now. Any thread may call it.
+
+        :raises RuntimeError: if it was answered already.
+        """
         self.request.connection.node.post(self._chosen(answer).perform, self.request)
 
     def _chosen(self, answer: Answerable | None) -> Answer:
@@ -85,8 +88,9 @@ class Held:
 
     @staticmethod
     def release_together(held: Sequence[Held], answer: Answerable | None = None) -> None:
-        """Answer all of `held`, which are requests to one node, in one go: the answers are written
-        together.
+        """Answer all of `held`, which are requests to one node.
+
+        The answers are written together.
         """
         chosen = [(one._chosen(answer), one.request) for one in held]
 
@@ -99,7 +103,7 @@ class Held:
 
 
 class Hold(Answer):
-    """Holds answers back until they are released. Requests are kept in the order of their arrival."""
+    """Holds answers back until they are released, in the order in which requests arrive."""
 
     def __init__(self, default: Answer) -> None:
         self._default = default
@@ -117,13 +121,14 @@ class Hold(Answer):
 
     @property
     def held(self) -> list[Held]:
-        """Those that wait now, the oldest one first."""
+        """The requests that wait now, the oldest one first."""
         with self._arrived:
             return list(self._held)
 
     def wait(self, count: int = 1, timeout: float = 5.0) -> list[Held]:
-        """Wait until `count` requests are held, and give them all; AssertionError after `timeout`
-        seconds.
+        """Wait until `count` requests are held, and return all that are.
+
+        :raises AssertionError: after `timeout` seconds.
         """
         with self._arrived:
             if not self._arrived.wait_for(lambda: len(self._held) >= count, timeout):
@@ -133,9 +138,7 @@ class Hold(Answer):
             return list(self._held)
 
     def take(self, count: int = 1, timeout: float = 5.0) -> list[Held]:
-        """Wait for `count` requests, and take them out of the hold: the caller releases each of
-        them.
-        """
+        """Wait for `count` requests, and take them out of the hold: the caller releases them."""
         with self._arrived:
             if not self._arrived.wait_for(lambda: len(self._held) >= count, timeout):
                 raise AssertionError(
@@ -144,8 +147,9 @@ class Hold(Answer):
             return [self._held.popleft() for _ in range(count)]
 
     def release(self, answer: Answerable | None = None, timeout: float = 5.0) -> None:
-        """Wait for a request to be held, and answer the oldest one; default: with the hold's own
-        answer.
+        """Wait for a request to be held, and answer the oldest one.
+
+        :param answer: None takes the hold's own answer.
         """
         self.take(1, timeout)[0].release(answer)
 
@@ -161,13 +165,16 @@ class Hold(Answer):
     def open(self) -> None:
         """Answer all that wait, and hold nothing back from now on."""
         with self._arrived:
+            # Under the lock: a request that arrives now is either in the queue, or answered at
+            # once.
             self._open = True
         self.release_all()
 
 
 def hold(answer: Answerable | None = None) -> Hold:
-    """Hold answers back; `answer` is what `release` sends where it is told nothing else (default: a
-    Void result).
+    """Return an answer that is held back.
+
+    :param answer: sent by `release` if that gets no other answer. Default: a Void result.
     """
     return Hold(void() if answer is None else as_answer(answer))
 
@@ -183,12 +190,12 @@ class _Ending(Answer):
 
 
 def close() -> Answer:
-    """The connection ends in an orderly way (FIN), with no answer."""
+    """End the connection in an orderly way (FIN), with no answer."""
     return _Ending(False)
 
 
 def reset() -> Answer:
-    """The connection is torn down (RST)."""
+    """Tear the connection down (RST)."""
     return _Ending(True)
 
 
@@ -211,8 +218,11 @@ class _HalfFrame(Answer):
 
 
 def half_frame(answer: Answerable, cut: int, then: str = "close") -> Answer:
-    """The first `cut` bytes of an answer (negative: all but so many), then "close" (FIN), "reset"
-    (RST) or "hang".
+    """Return a part of an answer, after which the connection ends.
+
+    :param cut: how many bytes are sent. A negative number leaves so many bytes off.
+    :param then: "close" (FIN), "reset" (RST) or "hang".
+    :raises ValueError: if `then` is something else.
     """
     if then not in ("close", "reset", "hang"):
         raise ValueError(f"then is 'close', 'reset' or 'hang', not {then!r}")
@@ -229,13 +239,15 @@ class _Corrupted(Answer):
     def perform(self, request: Request) -> None:
         connection = request.connection
         damaged = bytearray(connection.wire_bytes(request.stream, *self._answer.envelope(request)))
+        # One bit: every CRC detects that.
         damaged[self._at] ^= 0x01
         connection.write_raw(bytes(damaged))
 
 
 def corrupted(answer: Answerable, at: int = -5) -> Answer:
-    """An answer with one bit of byte `at` of its frame turned over; the default is the last one
-    that a CRC32 protects.
+    """Return an answer with one bit of byte `at` of its frame turned over.
+
+    The default is the last byte that a CRC32 protects.
     """
     return _Corrupted(as_answer(answer), at)
 
@@ -255,12 +267,12 @@ class _Bytes(Answer):
 
 
 def garbage(data: bytes = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n") -> Answer:
-    """Bytes straight into the socket."""
+    """Return bytes that go straight into the socket."""
     return _Bytes(data, False)
 
 
 def raw(data: bytes) -> Answer:
-    """Bytes in an envelope's place: in version 5 with a proper frame around them."""
+    """Return bytes in the place of an envelope: version 5 has a proper frame around them."""
     return _Bytes(data, True)
 
 
@@ -285,7 +297,7 @@ class _Dribble(Answer):
 
 
 def dribble(answer: Answerable, size: int = 1) -> Answer:
-    """An answer in pieces of `size` bytes. Give the connection nothing else to send meanwhile."""
+    """Return an answer in pieces of `size` bytes. The connection must send nothing else then."""
     return _Dribble(as_answer(answer), size)
 
 
@@ -301,7 +313,7 @@ class _OnStream(Answer):
 
 
 def on_stream(answer: Answerable, stream: int) -> Answer:
-    """An answer on another stream than the request's."""
+    """Return an answer on another stream than the request's."""
     return _OnStream(as_answer(answer), stream)
 
 
@@ -318,7 +330,7 @@ class _Duplicate(Answer):
 
 
 def duplicate(answer: Answerable, times: int = 2) -> Answer:
-    """The same answer more than once."""
+    """Return the same answer more than once."""
     return _Duplicate(as_answer(answer), times)
 
 
@@ -339,5 +351,5 @@ class _OutOfOrder(Answer):
 
 
 def out_of_order(answer: Answerable, count: int = 2) -> Answer:
-    """Waits for `count` requests, then answers the last one first."""
+    """Return an answer that waits for `count` requests, then answers the last one first."""
     return _OutOfOrder(as_answer(answer), count)

@@ -15,10 +15,9 @@ T = TypeVar("T")
 
 
 class NodeThread:
-    """Runs an asyncio loop from its making until `stop`. Other threads hand it work by `call` and
-    `post`.
+    """Runs an asyncio loop from its making until `stop`.
 
-    `number` counts the requests of all its nodes.
+    Other threads hand it work by `call` and `post`. `number` counts the requests of all its nodes.
     """
 
     def __init__(self, name: str) -> None:
@@ -38,8 +37,9 @@ class NodeThread:
             self.loop.close()
 
     def call(self, function: Callable[..., T], *args: Any) -> T:
-        """Run ``function(*args)`` on the loop, and wait for what it returns or raises. At once
-        where this is its thread.
+        """Run ``function(*args)`` on the loop, and return or raise its outcome.
+
+        In the loop's own thread it runs at once.
         """
         if threading.get_ident() == self._thread.ident:
             return function(*args)
@@ -49,7 +49,7 @@ class NodeThread:
         def work() -> None:
             try:
                 outcome.append((True, function(*args)))
-            except BaseException as error:  # handed to the caller
+            except BaseException as error:  # raised in the caller's thread instead
                 outcome.append((False, error))
             done.set()
 
@@ -62,8 +62,9 @@ class NodeThread:
         return result
 
     def post(self, function: Callable[..., Any], *args: Any) -> None:
-        """Run ``function(*args)`` on the loop soon; many posts cost one wake-up."""
+        """Run ``function(*args)`` on the loop soon. Many posts cost one wake-up."""
         self._posted.append((function, args))
+        # The flag is cleared before the queue is emptied, so that no post is left behind.
         if not self._armed:
             self._armed = True
             self.loop.call_soon_threadsafe(self._drain)
@@ -76,8 +77,9 @@ class NodeThread:
             function(*args)
 
     def settle(self) -> None:
-        """Let the loop close what it was told to close."""
-        for _ in range(5):  # each is at least one turn of the loop
+        """Let the loop close everything that it was told to close."""
+        # A transport closes its socket some turns later; each call is at least one turn.
+        for _ in range(5):
             self.call(lambda: None)
 
     def stop(self) -> None:

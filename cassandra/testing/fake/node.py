@@ -1,9 +1,8 @@
-"""`FakeNode`: a node in this process that speaks the native protocol on a real socket, and does
-what a test tells it to.
+"""`FakeNode`: a node in this process that speaks the native protocol on a real socket.
 
-The node runs on a thread of its own, so that blocking tests and asyncio tests use it alike. Its
-methods may be called from any thread; where they change what the socket does they return when it is
-done. Nothing here is shared with the driver.
+It does what a test tells it to do. The node runs on a thread of its own, so that blocking tests and
+asyncio tests use it alike. Its methods may be called from any thread. If they change what the
+socket does, they return when it is done. Nothing here is shared with the driver.
 """
 
 from __future__ import annotations
@@ -58,17 +57,22 @@ _BEFORE_READY = frozenset({Opcode.STARTUP, Opcode.OPTIONS, Opcode.AUTH_RESPONSE}
 
 
 class FakeNode:
-    """A scriptable node on ``address:port`` (port 0: a free one). Use it as a context manager, or
-    call `start` and `stop`.
+    """A scriptable node. Use it as a context manager, or call `start` and `stop`.
 
-    Without a script it answers as a real node does: the handshake, the system tables, USE, PREPARE;
-    any other statement gets a Void result. `prime` changes that for the requests that match.
-    `requests` are those that came in, `connections` the open ones.
+    Without a script it answers as a real node does: the handshake, the system tables, USE, PREPARE.
+    Any other statement gets a Void result. `prime` changes that for the requests that match.
+    `requests` are those that came in, `connections` the open ones. The attribute `schema` has rows
+    of the schema tables, as mappings, by the table: ``{"system_schema.keyspaces":
+    [{"keyspace_name": "ks", ...}]}``.
 
-    schema: rows of the schema tables, as mappings, by the table: ``{"system_schema.keyspaces":
-    [{"keyspace_name": "ks", ...}]}``. max_version: the newest protocol version it speaks (3, 4 or
-    5). username, password: wanted where they are given. ssl_context: for TLS. datacenter, rack,
-    tokens, host_id, release_version, cluster_name: what the system tables say.
+    :param address: where it listens.
+    :param port: 0 takes a free one.
+    :param max_version: the newest protocol version that it speaks (3, 4 or 5).
+    :param username: wanted from clients, with `password`, if it is given.
+    :param ssl_context: makes it speak TLS.
+    :param thread: the thread of several nodes. None gives it its own.
+
+    The other parameters are shown in the system tables.
     """
 
     address: str
@@ -152,12 +156,15 @@ class FakeNode:
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
-        """The loop that it runs on; RuntimeError where it does not run."""
+        """The loop that it runs on.
+
+        :raises RuntimeError: if it does not run.
+        """
         return self._running().loop
 
     @property
     def is_running(self) -> bool:
-        """Whether it was started, and not stopped."""
+        """True if it was started, and not stopped."""
         return self._listener is not None or self._reservation is not None
 
     def _running(self) -> NodeThread:
@@ -178,7 +185,7 @@ class FakeNode:
         return self
 
     def stop(self) -> None:
-        """Close all connections, stop listening, forget what was prepared; wait until it is done."""
+        """Close all connections, stop listening, forget prepared statements, and wait for that."""
         if not self.is_running:
             return
         thread = self._running()
@@ -214,9 +221,11 @@ class FakeNode:
         return sock
 
     def _reserve(self) -> None:
-        """Hold the port by a socket that does not listen: connections are refused, and nobody else
-        can take it.
+        """Hold the port by a socket that does not listen.
+
+        Connections are refused then, and no other process can take the port.
         """
+        # Port 0 becomes a number here, which stays the node's for its whole life.
         self._reservation = self._bound_socket()
         self.port = self._reservation.getsockname()[1]
 
@@ -226,6 +235,7 @@ class FakeNode:
         listener = self._bound_socket()
         listener.setblocking(False)
         listener.listen(1024)
+        # Both sockets share the port by SO_REUSEADDR; only this one accepts.
         self._listener = listener
         self.loop.add_reader(listener, self._accept)
 
@@ -237,6 +247,7 @@ class FakeNode:
 
     def _accept(self) -> None:
         listener = self._listener
+        # A bound, so that a storm of connections does not keep the loop from the open ones.
         for _ in range(64):
             if listener is None:
                 return
@@ -268,7 +279,7 @@ class FakeNode:
         self._prepared.clear()
         self._parked.clear()
 
-    # -- what a test looks at ----------------------------------------------------------------------
+    # -- what happened -----------------------------------------------------------------------------
 
     @property
     def requests(self) -> list[Request]:
@@ -276,8 +287,9 @@ class FakeNode:
         return list(self._requests)
 
     def queries(self, text: str | None = None) -> list[Request]:
-        """The QUERY, EXECUTE and BATCH requests that are not for system tables; with `text` those
-        of that text.
+        """Return the QUERY, EXECUTE and BATCH requests that are not for system tables.
+
+        :param text: return those with this text instead.
         """
         kinds = (Opcode.QUERY, Opcode.EXECUTE, Opcode.BATCH)
         found = [request for request in self.requests if request.opcode in kinds]
@@ -290,7 +302,7 @@ class FakeNode:
         ]
 
     def count(self, opcode: Opcode) -> int:
-        """How many of the recorded requests are of that kind."""
+        """Return how many of the recorded requests are of that kind."""
         return sum(request.opcode == opcode for request in self.requests)
 
     def forget_requests(self) -> None:
@@ -299,14 +311,15 @@ class FakeNode:
 
     @property
     def connections(self) -> list[ServerConnection]:
-        """The open ones, the oldest first. `opened` counts all there ever were."""
+        """The open connections, the oldest first. `opened` counts all there ever were."""
         return list(self._connections)
 
     def wait_for(self, predicate: Callable[[FakeNode], Any], timeout: float = 5.0) -> Any:
-        """Wait until ``predicate(node)`` is true, which is asked after each request and each
-        connection; returns what it gave.
+        """Wait until ``predicate(node)`` is true, and return its result.
 
-        AssertionError after `timeout` seconds.
+        It is asked after each request, and whenever a connection opens or closes.
+
+        :raises AssertionError: after `timeout` seconds.
         """
         with self._changed:
             self._waiters += 1
@@ -321,7 +334,7 @@ class FakeNode:
         return result
 
     async def wait_until(self, predicate: Callable[[FakeNode], Any], timeout: float = 5.0) -> Any:
-        """`wait_for` for asyncio tests."""
+        """Wait like `wait_for`, in asyncio tests."""
         return await asyncio.to_thread(self.wait_for, predicate, timeout)
 
     def _notify(self) -> None:
@@ -332,12 +345,15 @@ class FakeNode:
     # -- the script --------------------------------------------------------------------------------
 
     def prime(self, match: Match, answer: Answerable, times: int | None = None) -> Prime:
-        """Answer requests that match with `answer`: the next `times` of them, or all.
+        """Answer requests that match with `answer`.
 
-        match: the text of a statement (of a QUERY, of the statement that an EXECUTE names, of one
-        in a BATCH), a compiled regular expression that is searched in it, an `Opcode`, or a
-        function of a `Request`. answer: an answer, or a function of a `Request` that returns one.
-        What is primed later goes before what was primed earlier.
+        A later prime goes before an earlier one.
+
+        :param match: the text of a statement, a compiled regular expression that is searched in it,
+            an `Opcode`, or a function of a `Request`. The text is that of a QUERY, of the statement
+            that an EXECUTE names, or of one in a BATCH.
+        :param answer: an answer, or a function of a `Request` that returns one.
+        :param times: how many of the next requests it answers. None answers all.
         """
         return self._script.prime(match, answer, times)
 
@@ -354,15 +370,18 @@ class FakeNode:
         query_id: bytes | None = None,
         metadata_id: bytes | None = None,
     ) -> Prepared:
-        """What PREPARE of `query` answers: bind columns, result columns, places of the partition
-        key, ids.
+        """Set the answer to PREPARE of `query`.
+
+        :param columns: the bind columns.
+        :param result: the result columns.
+        :param pk_indexes: places of the partition key among the bind columns.
         """
         prepared = Prepared(query, columns, result, pk_indexes, query_id, metadata_id)
         self._statements[query] = prepared
         return prepared
 
     def forget_prepared(self) -> None:
-        """Forget all prepared statements, as a restart does: their ids are UNPREPARED."""
+        """Forget all prepared statements, as a restart does: their ids are UNPREPARED then."""
         self._prepared.clear()
 
     @property
@@ -371,14 +390,14 @@ class FakeNode:
         return [prepared.query for prepared in self._prepared.values()]
 
     def text_of(self, query_id: bytes) -> str | None:
-        """The text that was prepared under `query_id`."""
+        """Return the text that was prepared under `query_id`, or None."""
         prepared = self._prepared.get(query_id)
         return None if prepared is None else prepared.query
 
     # -- switches ----------------------------------------------------------------------------------
 
     def refuse_connections(self) -> None:
-        """New connections are refused (RST to SYN); those that are open stay."""
+        """Refuse new connections (RST to SYN). Those that are open stay."""
         self._running().call(self._stop_listening)
 
     def accept_connections(self) -> None:
@@ -387,7 +406,7 @@ class FakeNode:
         self._running().call(self._listen)
 
     def accept_but_hang(self) -> None:
-        """New connections are accepted, and nothing is answered on them."""
+        """Accept new connections, but answer nothing on them."""
         self._hanging = True
 
     def require_password(self, username: str, password: str) -> None:
@@ -416,14 +435,15 @@ class FakeNode:
                 connection.pause_reading()
 
     def pause(self) -> None:
-        """As if its process were stopped: connections stay open, and are even accepted by the
-        system; nothing is answered.
+        """Behave as if the process were stopped.
+
+        Connections stay open, and the system even accepts new ones, but nothing is answered.
         """
         self._paused = True
         self.stop_reading()
 
     def resume(self) -> None:
-        """Take back `pause`; what has come in meanwhile is answered."""
+        """Take back `pause`. Requests that came in between are answered."""
         self._paused = False
         parked, self._parked = self._parked, []
         for function, args in parked:
@@ -431,7 +451,7 @@ class FakeNode:
         self.start_reading()
 
     def drop_connections(self, reset: bool = False) -> int:
-        """Close all open connections (FIN, or RST); returns how many."""
+        """Close all open connections (FIN, or RST), and return how many there were."""
         return self._running().call(self._drop, reset)
 
     def _drop(self, reset: bool) -> int:
@@ -441,7 +461,7 @@ class FakeNode:
         return len(connections)
 
     def post(self, function: Callable[..., Any], *args: Any) -> None:
-        """Run something on the node's thread; later while the node is paused."""
+        """Run something on the node's thread, or later if the node is paused."""
         if self._paused:
             self._parked.append((function, args))
         else:
@@ -450,10 +470,12 @@ class FakeNode:
     # -- events ------------------------------------------------------------------------------------
 
     def send_event(self, event_type: str, change: str, *details: Any) -> int:
-        """Push an EVENT to the connections that are registered for its type; returns to how many.
+        """Push an EVENT to the connections that are registered for its type.
 
-        ``("STATUS_CHANGE", "UP", address, port)``, ``("TOPOLOGY_CHANGE", "NEW_NODE", address,
-        port)``, ``("SCHEMA_CHANGE", "CREATED", "TABLE", keyspace, name)``.
+        Events are ``("STATUS_CHANGE", "UP", address, port)``, ``("TOPOLOGY_CHANGE", "NEW_NODE",
+        address, port)``, ``("SCHEMA_CHANGE", "CREATED", "TABLE", keyspace, name)``.
+
+        :returns: how many connections it was sent to.
         """
         if event_type == "SCHEMA_CHANGE":
             target, keyspace, *rest = details
@@ -477,26 +499,26 @@ class FakeNode:
     # -- called by connections, on the node's thread -----------------------------------------------
 
     def connection_opened(self, connection: ServerConnection) -> None:
-        """A client has connected."""
+        """Take note of a client that has connected."""
         self.opened += 1
         self._connections.append(connection)
         if self._hanging:
             connection.hang()
         if not self._reading:
-            # Not before the transport reads, which is in a moment: Python 3.10 would begin all the
-            # same.
+            # Only when the transport reads, which is in a moment: before, Python 3.10 would begin
+            # to read all the same.
             self.loop.call_soon(self._apply_reading)
         if self._closed:
             connection.abort()
         self._notify()
 
     def connection_closed(self, connection: ServerConnection) -> None:
-        """A connection has come to its end."""
+        """Take note of a connection that has ended."""
         self._connections.remove(connection)
         self._notify()
 
     def on_malformed(self, connection: ServerConnection, fault: WireError) -> None:
-        """A client does not speak the protocol: a real node answers so, and closes."""
+        """Answer a client that does not speak the protocol as a real node does, and close."""
         self.malformed.append(fault)
         connection.version = connection.version or self.max_version
         connection.send(0, *self._protocol_error(str(fault)))
@@ -515,10 +537,13 @@ class FakeNode:
         opcode: int,
         body: bytes,
     ) -> None:
-        """A request has come in whole."""
+        """Answer a request that has come in whole."""
         if connection.started:
             if version != connection.version:
-                text = f"Invalid message version. Got {version}/v{version} but previous messages were of another version"
+                text = (
+                    f"Invalid message version. Got {version}/v{version} "
+                    "but previous messages were of another version"
+                )
                 connection.send(stream, *self._protocol_error(text))
                 return
         elif not _OLDEST_VERSION <= version <= self.max_version:
@@ -535,12 +560,15 @@ class FakeNode:
             self._notify()
 
     def _refuse_version(self, connection: ServerConnection, version: int, stream: int) -> None:
-        """As a real node does: a protocol error in the newest version that it speaks."""
+        """Answer like a real node: a protocol error in the newest version that it speaks."""
         connection.version = min(self.max_version, max(version, _OLDEST_VERSION))
         spoken = ", ".join(
             f"{number}/v{number}" for number in range(_OLDEST_VERSION, self.max_version + 1)
         )
-        text = f"Invalid or unsupported protocol version ({version}); supported versions are ({spoken})"
+        text = (
+            f"Invalid or unsupported protocol version ({version}); "
+            f"supported versions are ({spoken})"
+        )
         connection.send(stream, *self._protocol_error(text))
 
     def _answer(self, request: Request) -> None:
@@ -614,6 +642,7 @@ class FakeNode:
         text = request.query or ""
         prepared = self._statements.get(text)
         if prepared is None:
+            # Markers inside quotes are text.
             markers = _QUOTED.sub("", text).count("?")
             prepared = Prepared(
                 text, [(f"k{place + 1}" if place else "k", "int") for place in range(markers)]
@@ -633,7 +662,10 @@ class FakeNode:
         return void()
 
     def _unprepared(self, query_id: bytes) -> Message:
-        text = f"Prepared query with ID {query_id.hex()} not found (either the query was not prepared on this host)"
+        text = (
+            f"Prepared query with ID {query_id.hex()} not found "
+            "(either the query was not prepared on this host)"
+        )
         return error(ErrorCode.UNPREPARED, text, query_id=query_id)
 
     def __repr__(self) -> str:

@@ -1,6 +1,4 @@
-"""The notations of native_protocol_v5.spec, section 3, and the names of section 2.4.1.4: what a
-node reads and writes.
-"""
+"""The notations of native_protocol_v5.spec, section 3, and the opcodes of section 2.4.1.4."""
 
 from __future__ import annotations
 
@@ -32,7 +30,7 @@ __all__ = [
 
 
 class Opcode(IntEnum):
-    """2.4.1.4: the messages."""
+    """The messages (section 2.4.1.4)."""
 
     ERROR = 0x00
     STARTUP = 0x01
@@ -73,23 +71,23 @@ class BodyReader(Reader):
     __slots__ = ()
 
     def byte(self) -> int:
-        """[byte]"""
+        """Return a [byte]."""
         return self.take(1)[0]
 
     def long(self) -> int:
-        """[long]"""
+        """Return a [long]."""
         return int.from_bytes(self.take(8), "big", signed=True)
 
     def long_string(self) -> str:
-        """[long string]"""
+        """Return a [long string]."""
         return self.take(self.int32()).decode()
 
     def short_bytes(self) -> bytes:
-        """[short bytes]"""
+        """Return [short bytes]."""
         return self.take(self.short())
 
     def value(self) -> bytes | NotSet | None:
-        """[value]: bytes, null or not set."""
+        """Return a [value]: bytes, null or not set."""
         length = self.int32()
         if length >= 0:
             return self.take(length)
@@ -100,76 +98,76 @@ class BodyReader(Reader):
         raise WireError(f"a [value] of length {length}")
 
     def string_list(self) -> list[str]:
-        """[string list]"""
+        """Return a [string list]."""
         return [self.string() for _ in range(self.short())]
 
     def string_map(self) -> dict[str, str]:
-        """[string map]"""
+        """Return a [string map]."""
         return {self.string(): self.string() for _ in range(self.short())}
 
     def bytes_map(self) -> dict[str, bytes | None]:
-        """[bytes map]"""
+        """Return a [bytes map]."""
         return {self.string(): self.blob() for _ in range(self.short())}
 
     @property
     def at_end(self) -> bool:
-        """Whether all has been read."""
+        """True if all has been read."""
         return self._position == len(self._data)
 
 
 def string(text: str) -> bytes:
-    """[string]"""
+    """Return a [string]."""
     data = text.encode()
     return _SHORT.pack(len(data)) + data
 
 
 def long_string(text: str) -> bytes:
-    """[long string]"""
+    """Return a [long string]."""
     return long_bytes(text.encode())
 
 
 def long_bytes(data: bytes | None) -> bytes:
-    """[bytes]"""
+    """Return [bytes]."""
     return b"\xff\xff\xff\xff" if data is None else _INT.pack(len(data)) + data
 
 
 def short_bytes(data: bytes) -> bytes:
-    """[short bytes]"""
+    """Return [short bytes]."""
     return _SHORT.pack(len(data)) + data
 
 
 def string_list(items: Sequence[str]) -> bytes:
-    """[string list]"""
+    """Return a [string list]."""
     return _SHORT.pack(len(items)) + b"".join(map(string, items))
 
 
 def string_multimap(items: Mapping[str, Sequence[str]]) -> bytes:
-    """[string multimap]"""
+    """Return a [string multimap]."""
     return _SHORT.pack(len(items)) + b"".join(
         string(key) + string_list(values) for key, values in items.items()
     )
 
 
 def bytes_map(items: Mapping[str, bytes | None]) -> bytes:
-    """[bytes map]"""
+    """Return a [bytes map]."""
     return _SHORT.pack(len(items)) + b"".join(
         string(key) + long_bytes(value) for key, value in items.items()
     )
 
 
 def inetaddr(address: str) -> bytes:
-    """[inetaddr]"""
+    """Return an [inetaddr]."""
     packed = ipaddress.ip_address(address).packed
     return bytes([len(packed)]) + packed
 
 
 def inet(address: str, port: int) -> bytes:
-    """[inet]"""
+    """Return an [inet]."""
     return inetaddr(address) + _INT.pack(port)
 
 
 def unsigned_vint(number: int) -> bytes:
-    """[unsigned vint]: as many leading 1 bits as bytes follow the first one."""
+    """Return an [unsigned vint]: as many leading 1 bits as bytes follow the first one."""
     for extra in range(8):
         if number < 1 << (7 * (extra + 1)):
             mark = 0xFF00 >> extra & 0xFF
@@ -179,5 +177,6 @@ def unsigned_vint(number: int) -> bytes:
 
 
 def vint(number: int) -> bytes:
-    """[vint]: zig-zag over 64 bits, then as the unsigned one."""
+    """Return a [vint]: zig-zag over 64 bits, then like the unsigned one."""
+    # Small magnitudes of either sign become small numbers.
     return unsigned_vint((number << 1) ^ (number >> 63))

@@ -1,6 +1,4 @@
-"""ERROR messages: every code of native_protocol_v5.spec, section 8, with the fields that follow its
-message.
-"""
+"""ERROR messages: every code of native_protocol_v5.spec, section 8, with its fields."""
 
 from __future__ import annotations
 
@@ -17,7 +15,10 @@ __all__ = ["ErrorCode", "error_body"]
 
 
 class ErrorCode(IntEnum):
-    """8: why a request fails. `RATE_LIMITED` is ScyllaDB's; its number is agreed on in SUPPORTED."""
+    """Why a request fails (section 8).
+
+    `RATE_LIMITED` is ScyllaDB's. Its number is agreed on in SUPPORTED.
+    """
 
     SERVER_ERROR = 0x0000
     PROTOCOL_ERROR = 0x000A
@@ -55,7 +56,7 @@ def _byte(number: int) -> bytes:
 
 
 def _reasons(failures: Mapping[str, int], request: Request) -> bytes:
-    """<reasonmap> from version 5 on; before that <numfailures>."""
+    """Return <reasonmap> from version 5 on, before that <numfailures>."""
     if request.version < 5:
         return _int(len(failures))
     return _int(len(failures)) + b"".join(
@@ -63,7 +64,7 @@ def _reasons(failures: Mapping[str, int], request: Request) -> bytes:
     )
 
 
-# Field: (its value where none is given, its bytes)
+# For each field, its default value and its encoder.
 _Field = tuple[Any, Callable[[Any], bytes]]
 _FIELDS: dict[str, _Field] = {
     "consistency": (None, _short),
@@ -84,7 +85,7 @@ _FIELDS: dict[str, _Field] = {
     "failures": ({}, bytes),
 }
 
-# Code: its fields in their order. <contentions> is there for CAS writes of version 5 alone.
+# The fields of each code in their order. <contentions> is there only for CAS writes of version 5.
 _LAYOUTS: dict[int, tuple[str, ...]] = {
     ErrorCode.UNAVAILABLE: ("consistency", "required", "alive"),
     ErrorCode.WRITE_TIMEOUT: ("consistency", "received", "blockfor", "write_type", "contentions"),
@@ -100,18 +101,20 @@ _LAYOUTS: dict[int, tuple[str, ...]] = {
 
 
 def check_fields(code: int, fields: Mapping[str, Any]) -> None:
-    """TypeError where `code` has no such fields."""
+    """Raise TypeError if `code` does not have such fields."""
     known = _LAYOUTS.get(code, ())
     unknown = [name for name in fields if name not in known]
     if unknown:
         raise TypeError(
-            f"error 0x{code:04x} has no field {', '.join(unknown)}; it has {', '.join(known) or 'none'}"
+            f"error 0x{code:04x} has no field {', '.join(unknown)}; "
+            f"it has {', '.join(known) or 'none'}"
         )
 
 
 def error_body(code: int, message: str, fields: Mapping[str, Any], request: Request) -> bytes:
-    """4.2.1: the body of an ERROR. Consistency and query id are those of `request` where they are
-    not given.
+    """Return the body of an ERROR (section 4.2.1).
+
+    Consistency and query id are those of `request` if they are not given.
     """
     parts = [_int(code), string(message)]
     for name in _LAYOUTS.get(code, ()):
@@ -119,6 +122,7 @@ def error_body(code: int, message: str, fields: Mapping[str, Any], request: Requ
         value = fields.get(name, default)
         if name == "contentions" and (request.version < 5 or fields.get("write_type") != "CAS"):
             continue
+        # Its form depends on the version, so it cannot be in the table.
         if name == "failures":
             parts.append(_reasons(value, request))
             continue

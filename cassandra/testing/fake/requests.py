@@ -1,5 +1,6 @@
-"""What a client has asked: one `Request` for each envelope, parsed by native_protocol_v3, v4 and
-v5.spec, section 4.1.
+"""Requests of clients: one `Request` for each envelope.
+
+They are parsed by section 4.1 of native_protocol_v3, v4 and v5.spec.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ Value = bytes | NotSet | None
 
 
 class BatchStatement(NamedTuple):
-    """4.1.7: one statement of a batch: a text, or a prepared statement's id (its text where the
-    node knows it).
+    """One statement of a batch (section 4.1.7).
+
+    It has a text, or a prepared statement's id, and then its text if the node knows it.
     """
 
     query: str | None
@@ -33,14 +35,14 @@ class BatchStatement(NamedTuple):
 
 
 class Request:
-    """One request as it came in. What its kind does not have is None, or empty.
+    """One request as it came in. Parts that its kind does not have are None, or empty.
 
-    query: the text; for an EXECUTE that of the prepared statement, where the node knows it. values:
-    the bytes of the bound values (None: null, `NOT_SET`). number: the place in the order of arrival
-    at the node, or at all nodes of its cluster, from 0.
+    `query` is the text. For an EXECUTE it is that of the prepared statement, if the node knows it.
+    `values` are the bytes of the bound values (None: null, `NOT_SET`). `number` is the place in the
+    order of arrival at the node, or at all nodes of its cluster, from 0.
     """
 
-    # Most requests have few of these: the others cost nothing where they stand on the class.
+    # Most requests have few of these. On the class, the others cost nothing.
     query: str | None = None
     query_id: bytes | None = None
     result_metadata_id: bytes | None = None
@@ -81,12 +83,12 @@ class Request:
 
     @property
     def skip_metadata(self) -> bool:
-        """Whether a result without column metadata is asked for."""
+        """True if a result without column metadata is asked for."""
         return bool(self.query_flags & _SKIP_METADATA)
 
     @property
     def traced(self) -> bool:
-        """Whether it is to be traced."""
+        """True if it is to be traced."""
         return bool(self.flags & TRACING)
 
     @property
@@ -97,7 +99,10 @@ class Request:
         return [] if self.query is None else [self.query]
 
     def parse(self) -> None:
-        """Read the body; WireError where it is not what the specification says."""
+        """Read the body.
+
+        :raises WireError: if it is not what the specification says.
+        """
         parser = _PARSERS.get(self.opcode)
         if parser is None:
             return
@@ -108,8 +113,9 @@ class Request:
             parser(self, reader)
         except UnicodeDecodeError as error:
             raise WireError(f"a text that is not UTF-8: {error}") from error
+        # Bytes left over are a mistake in the driver that no answer would show.
         if not reader.at_end:
-            raise WireError(f"{len(reader.rest())} bytes are left behind the body of {self!r}")
+            raise WireError(f"{len(reader.rest())} bytes are left after the body of {self!r}")
 
     def __repr__(self) -> str:
         shown = self.query if self.query is not None else self.query_id or ""

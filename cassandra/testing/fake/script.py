@@ -1,4 +1,4 @@
-"""Priming: which requests get which answers."""
+"""Priming: decides which requests get which answers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _by_opcode(opcode: int) -> Callable[[Request], bool]:
 
 
 def matcher(match: Match) -> Callable[[Request], bool]:
-    """A predicate over requests."""
+    """Return a predicate over requests."""
     if isinstance(match, str):
         return _by_text(match)
     if isinstance(match, re.Pattern):
@@ -46,13 +46,11 @@ def matcher(match: Match) -> Callable[[Request], bool]:
         return _by_opcode(match)
     if callable(match):
         return match
-    raise TypeError(f"{match!r} is no text, pattern, Opcode or function of a request")
+    raise TypeError(f"{match!r} is not a text, pattern, Opcode or function of a request")
 
 
 class Prime:
-    """One line of the script. `used` counts the requests that it has answered; `remove` takes it
-    out.
-    """
+    """One line of the script. `used` counts the requests that it has answered."""
 
     __slots__ = ("_script", "answer", "matches", "times", "used")
 
@@ -66,19 +64,18 @@ class Prime:
         self.used = 0
 
     def remove(self) -> None:
-        """Answer no more requests with it."""
+        """Take it out: it answers no further requests."""
         self._script.remove(self)
 
 
 class Script:
-    """The lines, the latest first: what is primed later goes before what was primed earlier."""
+    """The lines, the latest first: a later prime goes before an earlier one."""
 
     __slots__ = ("_lines",)
 
     def __init__(self) -> None:
-        self._lines: tuple[
-            Prime, ...
-        ] = ()  # swapped as a whole: the node's thread reads it at any time
+        # Replaced as a whole: the node's thread may read it at any time.
+        self._lines: tuple[Prime, ...] = ()
 
     def prime(self, match: Match, answer: Answerable, times: int | None) -> Prime:
         """Add a line that holds for the next `times` matching requests, or for all."""
@@ -95,7 +92,7 @@ class Script:
         self._lines = ()
 
     def answer_to(self, request: Request) -> Answer | None:
-        """The answer of the first line that matches, None where none does."""
+        """Return the answer of the first line that matches, or None if none does."""
         for line in self._lines:
             if line.matches(request):
                 line.used += 1

@@ -1,8 +1,7 @@
-"""Version 5's outer frames (native_protocol_v5.spec, section 2): lengths and checksums around
-envelopes.
+"""Version 5's outer frames (native_protocol_v5.spec, section 2): lengths, checksums and envelopes.
 
-The checksums are written out here and shared with nobody, so that a fault in the driver's cannot go
-unnoticed.
+The checksums are written out here, and shared with nobody, so that a fault in the driver's cannot
+go unnoticed.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _CRC32_START = zlib.crc32(b"\xfa\x2d\x55\xca")
 
 
 def crc24(data: bytes) -> int:
-    """2.1: the header's checksum, the least significant byte first."""
+    """Return the header's checksum, the least significant byte first (section 2.1)."""
     crc = _CRC24_START
     for byte in data:
         crc ^= byte << 16
@@ -47,29 +46,29 @@ def crc24(data: bytes) -> int:
 
 
 def lz4_compress(data: bytes) -> bytes:
-    """One LZ4 block without a length in front."""
+    """Return one LZ4 block without a length before it."""
     compressed: bytes = lz4.compress(data, store_size=False)
     return compressed
 
 
 def lz4_decompress(data: bytes, size: int) -> bytes:
-    """Back to `size` bytes."""
+    """Return the `size` bytes that an LZ4 block holds."""
     try:
         plain: bytes = lz4.decompress(data, uncompressed_size=size)
     except lz4.LZ4BlockError as error:
-        raise WireError(f"an LZ4 block of {len(data)} bytes that is none: {error}") from error
+        raise WireError(f"{len(data)} bytes are not an LZ4 block: {error}") from error
     if len(plain) != size:
-        raise WireError(f"an LZ4 block of {len(plain)} bytes where {size} were announced")
+        raise WireError(f"an LZ4 block has {len(plain)} bytes, but {size} were announced")
     return plain
 
 
 def encode_segment(payload: bytes, self_contained: bool, compressed: bool) -> bytes:
-    """2.1, 2.2: one frame around `payload`, at most `MAX_PAYLOAD` bytes."""
+    """Return one frame around `payload`, at most `MAX_PAYLOAD` bytes (sections 2.1, 2.2)."""
     if compressed:
         block = lz4_compress(payload)
         size = len(payload)
         if len(block) >= size:
-            block, size = payload, 0  # stored as it is
+            block, size = payload, 0  # size 0 says that it is stored as it is
         fields = (len(block) | size << 17 | self_contained << 34).to_bytes(5, "little")
     else:
         block = payload
@@ -79,8 +78,9 @@ def encode_segment(payload: bytes, self_contained: bool, compressed: bool) -> by
 
 
 def pack(envelopes: Sequence[bytes], compressed: bool) -> bytes:
-    """Frames around `envelopes`: small ones together, one that is too large cut into frames that
-    are not self-contained.
+    """Return frames around `envelopes`.
+
+    Small ones share a frame. One that is too large is cut into frames that are not self-contained.
     """
     frames: list[bytes] = []
     waiting: list[bytes] = []
@@ -103,7 +103,10 @@ def pack(envelopes: Sequence[bytes], compressed: bool) -> bytes:
 
 
 class SegmentReader:
-    """Takes bytes in any portions, gives payloads; WireError for a wrong checksum or length."""
+    """Takes bytes in any portions, and returns payloads.
+
+    `feed` raises WireError for a wrong checksum or length.
+    """
 
     __slots__ = ("_buffer", "_compressed", "_header")
 
@@ -113,7 +116,7 @@ class SegmentReader:
         self._buffer = b""
 
     def feed(self, data: bytes) -> bytes:
-        """The payloads that are whole now, one after the other."""
+        """Return the payloads that are whole now, one after the other."""
         buffer = self._buffer + data if self._buffer else data
         payloads: list[bytes] = []
         position, end, size = 0, len(buffer), self._header
@@ -134,7 +137,7 @@ class SegmentReader:
         return payloads[0] if len(payloads) == 1 else b"".join(payloads)
 
     def _lengths(self, header: bytes) -> tuple[int, int]:
-        """(length on the wire, length once decompressed or 0)"""
+        """Return (length on the wire, length once decompressed or 0)."""
         fields, checksum = header[:-3], int.from_bytes(header[-3:], "little")
         if crc24(fields) != checksum:
             raise WireError(f"the CRC24 of a frame's header does not match: {header.hex()}")

@@ -1,5 +1,7 @@
-"""The system tables that drivers read: rows made of the nodes' own attributes, and the schema's
-tables with the rows in `FakeNode.schema`.
+"""The system tables that drivers read.
+
+Some rows are made of the nodes' own attributes. The schema's tables have the rows in
+`FakeNode.schema`.
 """
 
 from __future__ import annotations
@@ -17,8 +19,10 @@ if TYPE_CHECKING:
 
 __all__ = ["SCHEMA_TABLES", "SCHEMA_TABLES_OF_5_0", "answer_to"]
 
+# As much of CQL as drivers use to read system tables.
 _SELECT = re.compile(
-    r"^\s*select\s+(?P<columns>.+?)\s+from\s+(?P<table>system\w*\.\w+)\s*(?:where\s+(?P<where>.+?))?\s*;?\s*$",
+    r"^\s*select\s+(?P<columns>.+?)\s+from\s+(?P<table>system\w*\.\w+)"
+    r"\s*(?:where\s+(?P<where>.+?))?\s*;?\s*$",
     re.IGNORECASE | re.DOTALL,
 )
 _AND = re.compile(r"\s+and\s+", re.IGNORECASE)
@@ -66,16 +70,19 @@ _PEERS_V2: tuple[_Column, ...] = (
 _NAME, _TABLE = ("keyspace_name", "text"), ("table_name", "text")
 _TEXTS = "map<text,text>"
 _OPTIONS = [
-    ("additional_write_policy", "text"), ("allow_auto_snapshot", "boolean"), ("bloom_filter_fp_chance", "double"),
-    ("caching", _TEXTS), ("cdc", "boolean"), ("comment", "text"), ("compaction", _TEXTS), ("compression", _TEXTS),
-    ("crc_check_chance", "double"), ("dclocal_read_repair_chance", "double"), ("default_time_to_live", "int"),
-    ("extensions", "map<text,blob>"), ("gc_grace_seconds", "int"), ("id", "uuid"), ("incremental_backups", "boolean"),
-    ("max_index_interval", "int"), ("memtable", "text"), ("memtable_flush_period_in_ms", "int"), ("min_index_interval", "int"),
-    ("read_repair", "text"), ("read_repair_chance", "double"), ("speculative_retry", "text"),
+    ("additional_write_policy", "text"), ("allow_auto_snapshot", "boolean"),
+    ("bloom_filter_fp_chance", "double"), ("caching", _TEXTS), ("cdc", "boolean"),
+    ("comment", "text"), ("compaction", _TEXTS), ("compression", _TEXTS),
+    ("crc_check_chance", "double"), ("dclocal_read_repair_chance", "double"),
+    ("default_time_to_live", "int"), ("extensions", "map<text,blob>"),
+    ("gc_grace_seconds", "int"), ("id", "uuid"), ("incremental_backups", "boolean"),
+    ("max_index_interval", "int"), ("memtable", "text"), ("memtable_flush_period_in_ms", "int"),
+    ("min_index_interval", "int"), ("read_repair", "text"), ("read_repair_chance", "double"),
+    ("speculative_retry", "text"),
 ]  # fmt: skip
 _COLUMN = [
-    _NAME, _TABLE, ("column_name", "text"), ("clustering_order", "text"), ("column_name_bytes", "blob"), ("kind", "text"),
-    ("position", "int"), ("type", "text"),
+    _NAME, _TABLE, ("column_name", "text"), ("clustering_order", "text"),
+    ("column_name_bytes", "blob"), ("kind", "text"), ("position", "int"), ("type", "text"),
 ]  # fmt: skip
 _FUNCTION = [("argument_types", "list<text>"), ("argument_names", "list<text>"), ("body", "text")]
 SCHEMA_TABLES: dict[str, list[tuple[str, str]]] = {
@@ -83,28 +90,36 @@ SCHEMA_TABLES: dict[str, list[tuple[str, str]]] = {
     "system_schema.tables": [_NAME, _TABLE, *_OPTIONS, ("flags", "set<text>")],
     "system_schema.columns": _COLUMN,
     "system_schema.dropped_columns": [
-        _NAME, _TABLE, ("column_name", "text"), ("dropped_time", "timestamp"), ("kind", "text"), ("type", "text"),
+        _NAME, _TABLE, ("column_name", "text"), ("dropped_time", "timestamp"), ("kind", "text"),
+        ("type", "text"),
     ],
-    "system_schema.types": [_NAME, ("type_name", "text"), ("field_names", "list<text>"), ("field_types", "list<text>")],
-    "system_schema.indexes": [_NAME, _TABLE, ("index_name", "text"), ("kind", "text"), ("options", _TEXTS)],
+    "system_schema.types": [
+        _NAME, ("type_name", "text"), ("field_names", "list<text>"), ("field_types", "list<text>"),
+    ],
+    "system_schema.indexes": [
+        _NAME, _TABLE, ("index_name", "text"), ("kind", "text"), ("options", _TEXTS),
+    ],
     "system_schema.views": [
         _NAME, ("view_name", "text"), ("base_table_name", "text"), ("base_table_id", "uuid"),
         ("include_all_columns", "boolean"), ("where_clause", "text"), *_OPTIONS,
     ],
-    "system_schema.triggers": [_NAME, _TABLE, ("trigger_name", "text"), ("options", _TEXTS)],
+    "system_schema.triggers": [
+        _NAME, _TABLE, ("trigger_name", "text"), ("options", _TEXTS),
+    ],
     "system_schema.functions": [
-        _NAME, ("function_name", "text"), *_FUNCTION, ("called_on_null_input", "boolean"), ("language", "text"),
-        ("return_type", "text"),
+        _NAME, ("function_name", "text"), *_FUNCTION, ("called_on_null_input", "boolean"),
+        ("language", "text"), ("return_type", "text"),
     ],
     "system_schema.aggregates": [
-        _NAME, ("aggregate_name", "text"), ("argument_types", "list<text>"), ("final_func", "text"), ("initcond", "text"),
-        ("return_type", "text"), ("state_func", "text"), ("state_type", "text"),
+        _NAME, ("aggregate_name", "text"), ("argument_types", "list<text>"), ("final_func", "text"),
+        ("initcond", "text"), ("return_type", "text"), ("state_func", "text"),
+        ("state_type", "text"),
     ],
 }  # fmt: skip
 _MASKS: list[tuple[str, str]] = [
     _NAME, _TABLE, ("column_name", "text"), ("function_argument_nulls", "list<boolean>"),
-    ("function_argument_types", "list<text>"), ("function_argument_values", "list<text>"), ("function_keyspace", "text"),
-    ("function_name", "text"),
+    ("function_argument_types", "list<text>"), ("function_argument_values", "list<text>"),
+    ("function_keyspace", "text"), ("function_name", "text"),
 ]  # fmt: skip
 SCHEMA_TABLES_OF_5_0 = {
     "system_schema.column_masks": _MASKS,
@@ -122,7 +137,7 @@ def _described(columns: Sequence[_Column], nodes: Sequence[FakeNode]) -> Table:
 
 
 def _table(node: FakeNode, name: str) -> Table | None:
-    """The columns of a table, and its rows as mappings."""
+    """Return the columns of a table, and its rows as mappings."""
     if name == "system.local":
         return _described(_LOCAL, [node])
     if name == "system.peers":
@@ -140,7 +155,7 @@ def _refusal(text: str) -> Message:
 
 
 def answer_to(node: FakeNode, request: Request) -> Message | None:
-    """The answer to a SELECT from a system table; None where `request` is none."""
+    """Return the answer to a SELECT from a system table, or None if `request` is not one."""
     match = _SELECT.match(request.query or "")
     if match is None:
         return None

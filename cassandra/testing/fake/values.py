@@ -1,5 +1,6 @@
-"""CQL types as texts, and values in their wire formats (native_protocol_v5.spec, sections 4.2.5.2,
-5 and 6).
+"""CQL types as texts, and values in their wire formats.
+
+See native_protocol_v5.spec, sections 4.2.5.2, 5 and 6.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import decimal
 import ipaddress
 import struct
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -23,14 +24,15 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
 class Encoded(NamedTuple):
-    """Bytes that are sent as they are in a value's place, whatever the column's type."""
+    """Bytes that are sent as they are in the place of a value, whatever the column's type."""
 
     data: bytes
 
 
 class Udt(NamedTuple):
-    """A user defined type; `fields` are (name, type) pairs. Values are dicts, or sequences in the
-    fields' order.
+    """A user-defined type. `fields` are (name, type) pairs.
+
+    Values are dicts, or sequences in the fields' order.
     """
 
     keyspace: str
@@ -43,8 +45,10 @@ Columns = Sequence[Column]
 
 
 class Type(NamedTuple):
-    """One type: the option that announces it for a protocol version, its encoder, its class name,
-    its width in a vector.
+    """One type.
+
+    `option` announces it for a protocol version, `encode` encodes a value, `class_name` is the
+    server's, and `width` is the one of a value in a vector, or None.
     """
 
     option: Callable[[int], bytes]
@@ -62,14 +66,15 @@ def _varint(number: int) -> bytes:
     return number.to_bytes(length, "big", signed=True)
 
 
-def _decimal(number: Any) -> bytes:
+def _decimal(number: decimal.Decimal | int | float | str) -> bytes:
     sign, digits, exponent = decimal.Decimal(number).as_tuple()
     assert isinstance(exponent, int)
+    # CQL's scale is the exponent with the other sign.
     unscaled = int("".join(map(str, digits)))
     return struct.pack(">i", -exponent) + _varint(-unscaled if sign else unscaled)
 
 
-def _timestamp(moment: Any) -> bytes:
+def _timestamp(moment: datetime.datetime | int) -> bytes:
     if isinstance(moment, datetime.datetime):
         aware = (
             moment if moment.tzinfo is not None else moment.replace(tzinfo=datetime.timezone.utc)
@@ -78,27 +83,27 @@ def _timestamp(moment: Any) -> bytes:
     return struct.pack(">q", moment)
 
 
-def _date(day: Any) -> bytes:
+def _date(day: datetime.date | int) -> bytes:
     days = (day - _EPOCH_DATE).days if isinstance(day, datetime.date) else day
     return struct.pack(">I", days + (1 << 31))
 
 
-def _time(moment: Any) -> bytes:
+def _time(moment: datetime.time | int) -> bytes:
     if isinstance(moment, datetime.time):
         seconds = (moment.hour * 60 + moment.minute) * 60 + moment.second
         moment = (seconds * 1_000_000 + moment.microsecond) * 1000
     return struct.pack(">q", moment)
 
 
-def _inet(address: Any) -> bytes:
+def _inet(address: str) -> bytes:
     return ipaddress.ip_address(address).packed
 
 
-def _uuid(value: Any) -> bytes:
+def _uuid(value: uuid.UUID | str) -> bytes:
     return (value if isinstance(value, uuid.UUID) else uuid.UUID(value)).bytes
 
 
-def _duration(value: Any) -> bytes:
+def _duration(value: Sequence[int]) -> bytes:
     months, days, nanoseconds = value
     return vint(months) + vint(days) + vint(nanoseconds)
 
@@ -107,8 +112,8 @@ class _Scalar(NamedTuple):
     option: int
     encode: Callable[[Any], bytes]
     class_name: str
-    width: int | None = None  # in a vector; None where each element has its length before it
-    since: int = 3  # the protocol version that has an option of its own for it
+    width: int | None = None  # in a vector; None if each element has its length before it
+    since: int = 3  # the first protocol version with an option for it
 
 
 _SCALARS = {
@@ -153,14 +158,14 @@ def _scalar(name: str) -> Type:
     )
 
 
-def _cell(kind: Type, value: Any) -> bytes:
+def _cell(kind: Type, value: object) -> bytes:
     if value is None:
         return b"\xff\xff\xff\xff"
     return long_bytes(value.data if isinstance(value, Encoded) else kind.encode(value))
 
 
 def _sequence(element: Type, option: int, class_name: str) -> Type:
-    def encode(values: Any) -> bytes:
+    def encode(values: Collection[Any]) -> bytes:
         return len(values).to_bytes(4, "big") + b"".join(_cell(element, value) for value in values)
 
     def announce(version: int) -> bytes:
@@ -170,8 +175,8 @@ def _sequence(element: Type, option: int, class_name: str) -> Type:
 
 
 def _map(key: Type, value: Type) -> Type:
-    def encode(values: Any) -> bytes:
-        items = values.items() if hasattr(values, "items") else values
+    def encode(values: Mapping[Any, Any] | Collection[tuple[Any, Any]]) -> bytes:
+        items = values.items() if isinstance(values, Mapping) else values
         return len(values).to_bytes(4, "big") + b"".join(
             _cell(key, k) + _cell(value, v) for k, v in items
         )
@@ -183,7 +188,7 @@ def _map(key: Type, value: Type) -> Type:
 
 
 def _tuple(fields: Sequence[Type]) -> Type:
-    def encode(values: Any) -> bytes:
+    def encode(values: Sequence[Any]) -> bytes:
         return b"".join(_cell(field, value) for field, value in zip(fields, values, strict=False))
 
     def announce(version: int) -> bytes:
@@ -205,8 +210,8 @@ def _udt(udt: Udt) -> Type:
     names = [name for name, _ in udt.fields]
     kinds = [parse_type(kind) for _, kind in udt.fields]
 
-    def encode(value: Any) -> bytes:
-        values = [value.get(name) for name in names] if hasattr(value, "get") else value
+    def encode(value: Mapping[str, Any] | Sequence[Any]) -> bytes:
+        values = [value.get(name) for name in names] if isinstance(value, Mapping) else value
         return b"".join(_cell(kind, item) for kind, item in zip(kinds, values, strict=False))
 
     def announce(version: int) -> bytes:
@@ -233,11 +238,13 @@ def _udt(udt: Udt) -> Type:
 
 
 def _vector(element: Type, dimensions: int) -> Type:
-    """It travels as a custom type; elements of fixed length are packed, others have an unsigned
-    vint before them.
+    """Return a vector type.
+
+    It travels as a custom type. Elements of fixed length are packed, others have an unsigned vint
+    before them.
     """
 
-    def encode(values: Any) -> bytes:
+    def encode(values: Collection[Any]) -> bytes:
         if len(values) != dimensions:
             raise ValueError(f"{len(values)} elements for a vector of {dimensions}")
         parts = [element.encode(value) for value in values]
@@ -251,7 +258,7 @@ def _vector(element: Type, dimensions: int) -> Type:
 
 
 def _split(text: str) -> list[str]:
-    """What stands between the commas that are in no angle brackets."""
+    """Return the parts between the commas that are not in angle brackets."""
     parts, depth, start = [], 0, 0
     for position, character in enumerate(text):
         depth += (character == "<") - (character == ">")
@@ -263,7 +270,7 @@ def _split(text: str) -> list[str]:
 
 @lru_cache(maxsize=1024)
 def parse_type(kind: str | Udt) -> Type:
-    """The type that a text as in CQL, ``map<text, frozen<list<int>>>`` say, or a `Udt` describes."""
+    """Return the type of a text as in CQL, such as ``map<text, frozen<list<int>>>``, or `Udt`."""
     if isinstance(kind, Udt):
         return _udt(kind)
     text = kind.strip()
@@ -271,7 +278,7 @@ def parse_type(kind: str | Udt) -> Type:
     if not bracket:
         return _scalar(text.lower())
     if not rest.endswith(">"):
-        raise ValueError(f"{kind!r} is no CQL type: a bracket is open")
+        raise ValueError(f"{kind!r} is not a CQL type: a bracket is open")
     parts, head = _split(rest[:-1]), head.strip().lower()
     if head == "vector":
         return _vector(parse_type(parts[0]), int(parts[1]))
@@ -289,11 +296,14 @@ def parse_type(kind: str | Udt) -> Type:
     raise ValueError(f"no CQL type is called {head!r}")
 
 
-def encode_row(kinds: Sequence[Type], names: Sequence[str], row: Any) -> bytes:
-    """4.2.5.2: one row, a sequence in the columns' order or a mapping by name."""
-    values = [row.get(name) for name in names] if hasattr(row, "get") else row
+def encode_row(
+    kinds: Sequence[Type], names: Sequence[str], row: Mapping[str, Any] | Sequence[Any]
+) -> bytes:
+    """Return one row, a sequence in the columns' order or a mapping by name (section 4.2.5.2)."""
+    values = [row.get(name) for name in names] if isinstance(row, Mapping) else row
     if len(values) != len(kinds):
         raise ValueError(
-            f"a row of {len(values)} values for the {len(kinds)} columns {', '.join(names)}: {row!r}"
+            f"a row of {len(values)} values for the {len(kinds)} columns {', '.join(names)}: "
+            f"{row!r}"
         )
     return b"".join(_cell(kind, value) for kind, value in zip(kinds, values, strict=True))

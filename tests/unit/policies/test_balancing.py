@@ -23,6 +23,10 @@ from cassandra.policies.balancing import (
 from cassandra.policies.token_aware import TokenAwarePolicy
 
 
+def host_of(name: str, dc: str = "dc1", rack: str = "r1") -> Any:
+    return FakeHost(name, dc, rack)
+
+
 class FakeHost:
     def __init__(self, name: str, dc: str = "dc1", rack: str = "r1") -> None:
         self.address = name
@@ -63,7 +67,7 @@ def plan(policy: LoadBalancingPolicy, query: Any = None) -> list[Any]:
 
 
 def test_round_robin_visits_each_host_once_and_starts_one_further_each_time() -> None:
-    hosts = [FakeHost(str(i)) for i in range(4)]
+    hosts = [host_of(str(i)) for i in range(4)]
     policy = populated(RoundRobinPolicy(), hosts)
     plans = [plan(policy) for _ in range(8)]
     assert all(set(p) == set(hosts) and len(p) == 4 for p in plans)
@@ -72,7 +76,7 @@ def test_round_robin_visits_each_host_once_and_starts_one_further_each_time() ->
 
 
 def test_round_robin_takes_opaque_hosts() -> None:
-    policy = populated(RoundRobinPolicy(), [1, 2, 3])
+    policy: Any = populated(RoundRobinPolicy(), [1, 2, 3])
     policy.on_down(2)
     policy.on_add(7)
     assert set(plan(policy)) == {1, 3, 7}
@@ -88,7 +92,7 @@ def test_round_robin_without_hosts_is_empty() -> None:
     )
 )
 def test_any_history_leaves_each_live_host_once(events: list[tuple[str, int]]) -> None:
-    hosts = [FakeHost(str(i), f"dc{i % 2}", f"r{i % 3}") for i in range(6)]
+    hosts = [host_of(str(i), f"dc{i % 2}", f"r{i % 3}") for i in range(6)]
     policies = [
         RoundRobinPolicy(),
         DCAwareRoundRobinPolicy("dc0", used_hosts_per_remote_dc=9),
@@ -111,8 +115,8 @@ def test_any_history_leaves_each_live_host_once(events: list[tuple[str, int]]) -
 
 
 def test_local_data_centre_first_then_some_of_the_others() -> None:
-    local = [FakeHost(f"l{i}", "here") for i in range(3)]
-    remote = [FakeHost(f"r{i}", "there") for i in range(3)]
+    local = [host_of(f"l{i}", "here") for i in range(3)]
+    remote = [host_of(f"r{i}", "there") for i in range(3)]
     policy = populated(
         DCAwareRoundRobinPolicy("here", used_hosts_per_remote_dc=2), [*remote, *local]
     )
@@ -126,7 +130,7 @@ def test_local_data_centre_first_then_some_of_the_others() -> None:
 
 
 def test_a_host_that_comes_while_another_thread_makes_a_plan_is_in_the_next_one() -> None:
-    first, second = FakeHost("1"), FakeHost("2")
+    first, second = host_of("1"), host_of("2")
     policy = DCAwareRoundRobinPolicy("dc1")
 
     class Watched(FakeHost):
@@ -141,13 +145,14 @@ def test_a_host_that_comes_while_another_thread_makes_a_plan_is_in_the_next_one(
         def datacenter(self, datacenter: str) -> None:
             """It stays where it is."""
 
-    policy.populate(None, [first, Watched("3")])
+    watched: Any = Watched("3")
+    policy.populate(cluster_of([]), [first, watched])
     assert len(list(policy.make_query_plan())) == 2
     assert second in list(policy.make_query_plan())
 
 
 def test_the_contact_points_data_centre_is_local_by_default() -> None:
-    hosts = [FakeHost("a", "dc9"), FakeHost("b", "dc9"), FakeHost("c", "other")]
+    hosts = [host_of("a", "dc9"), host_of("b", "dc9"), host_of("c", "other")]
     cluster = cluster_of(hosts)
     cluster.get_control_connection_host = lambda: hosts[0]
     policy = DCAwareRoundRobinPolicy()
@@ -158,10 +163,10 @@ def test_the_contact_points_data_centre_is_local_by_default() -> None:
 
 def test_rack_then_data_centre_then_the_rest() -> None:
     hosts = [
-        FakeHost("a", "dc", "r1"),
-        FakeHost("b", "dc", "r2"),
-        FakeHost("c", "dc", "r1"),
-        FakeHost("d", "x", "r1"),
+        host_of("a", "dc", "r1"),
+        host_of("b", "dc", "r2"),
+        host_of("c", "dc", "r1"),
+        host_of("d", "x", "r1"),
     ]
     policy = populated(RackAwareRoundRobinPolicy("dc", "r1", used_hosts_per_remote_dc=1), hosts)
     made = plan(policy)
@@ -180,7 +185,7 @@ def statement(key: bytes | None = b"k", lwt: bool = False) -> Any:
 
 
 def test_replicas_come_first_and_nothing_twice() -> None:
-    hosts = [FakeHost(str(i)) for i in range(6)]
+    hosts = [host_of(str(i)) for i in range(6)]
     policy = populated(TokenAwarePolicy(RoundRobinPolicy()), hosts, hosts[2:5])
     for _ in range(20):
         made = plan(policy, statement())
@@ -190,7 +195,7 @@ def test_replicas_come_first_and_nothing_twice() -> None:
 
 
 def test_replicas_are_shuffled_but_not_for_lightweight_transactions() -> None:
-    hosts = [FakeHost(str(i)) for i in range(6)]
+    hosts = [host_of(str(i)) for i in range(6)]
     policy = populated(TokenAwarePolicy(RoundRobinPolicy()), hosts, hosts[:5])
     orders = {tuple(map(repr, plan(policy, statement())[:5])) for _ in range(60)}
     assert len(orders) > 1
@@ -203,20 +208,20 @@ def test_replicas_are_shuffled_but_not_for_lightweight_transactions() -> None:
 
 
 def test_replicas_that_are_down_are_no_first_choice() -> None:
-    hosts = [FakeHost(str(i)) for i in range(3)]
+    hosts = [host_of(str(i)) for i in range(3)]
     hosts[0].is_up = False
     policy = populated(TokenAwarePolicy(RoundRobinPolicy()), hosts, hosts[:2])
     assert plan(policy, statement())[0] is hosts[1]
 
 
 def test_without_a_routing_key_the_childs_plan_serves() -> None:
-    hosts = [FakeHost(str(i)) for i in range(3)]
+    hosts = [host_of(str(i)) for i in range(3)]
     policy = populated(TokenAwarePolicy(RoundRobinPolicy()), hosts, hosts[:2])
     assert set(plan(policy, statement(key=None))) == set(hosts)
 
 
 def test_white_list_and_filter_leave_others_out() -> None:
-    hosts = [FakeHost(f"10.0.0.{i}") for i in range(4)]
+    hosts = [host_of(f"10.0.0.{i}") for i in range(4)]
     listed = populated(WhiteListRoundRobinPolicy(["10.0.0.1", "10.0.0.3"]), hosts)
     assert set(plan(listed)) == {hosts[1], hosts[3]}
     assert listed.distance(hosts[0]) == HostDistance.IGNORED
@@ -237,8 +242,8 @@ def test_white_lists_take_names(monkeypatch: pytest.MonkeyPatch) -> None:
         return [(2, 1, 6, "", ({"db": "10.0.0.2"}.get(name, name), 0))]
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
-    by_address, by_name, other = FakeHost("10.0.0.2"), FakeHost("db.example"), FakeHost("10.0.0.9")
-    by_name.broadcast_rpc_address = "10.0.0.2"  # type: ignore[attr-defined]
+    by_address, by_name, other = host_of("10.0.0.2"), host_of("db.example"), host_of("10.0.0.9")
+    by_name.broadcast_rpc_address = "10.0.0.2"
     for listed in (["db", "gone"], ["10.0.0.2"]):
         policy = populated(WhiteListRoundRobinPolicy(listed), [by_address, by_name, other])
         assert set(plan(policy)) == {by_address, by_name}
@@ -246,7 +251,7 @@ def test_white_lists_take_names(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_default_policy_honours_the_target_host() -> None:
-    hosts = [FakeHost(str(i)) for i in range(3)]
+    hosts = [host_of(str(i)) for i in range(3)]
     policy = populated(DefaultLoadBalancingPolicy(RoundRobinPolicy()), hosts)
     made = plan(policy, SimpleNamespace(target_host="2"))
     assert made[0] is hosts[2]

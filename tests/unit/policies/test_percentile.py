@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cassandra.policies import LatencyTracker, PercentileSpeculativeExecutionPolicy
+from cassandra.query.statement import SimpleStatement
 
 
 class Clock:
@@ -89,11 +90,11 @@ def test_a_long_silence_forgets_at_once() -> None:
 
 def test_the_policy_waits_for_the_percentile_and_tries_so_often() -> None:
     policy = PercentileSpeculativeExecutionPolicy(90, max_attempts=2)
-    assert policy.new_plan(None, None).next_execution(None) == -1
+    assert policy.new_plan(None, SimpleStatement("")).next_execution(None) == -1
     rng = random.Random(3)
     for _ in range(640):
         policy.tracker.record(None, rng.uniform(0.0, 1.0))
-    plan = policy.new_plan("ks", None)
+    plan = policy.new_plan("ks", SimpleStatement(""))
     delays = [plan.next_execution(None) for _ in range(3)]
     assert 0.85 < delays[0] < 1.0
     assert delays[0] == delays[1]
@@ -104,7 +105,7 @@ def test_the_least_delay() -> None:
     policy = PercentileSpeculativeExecutionPolicy(99, min_delay=0.5)
     for _ in range(100):
         policy.tracker.record(None, 0.001)
-    assert policy.new_plan(None, None).next_execution(None) == 0.5
+    assert policy.new_plan(None, SimpleStatement("")).next_execution(None) == 0.5
 
 
 def test_the_engine_feeds_the_tracker() -> None:

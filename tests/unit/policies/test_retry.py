@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -21,8 +22,8 @@ ONE, TWO, QUORUM, SERIAL = (
     ConsistencyLevel.QUORUM,
     ConsistencyLevel.SERIAL,
 )
-SAFE = SimpleNamespace(is_idempotent=True)
-UNSAFE = SimpleNamespace(is_idempotent=False)
+SAFE: Any = SimpleNamespace(is_idempotent=True)
+UNSAFE: Any = SimpleNamespace(is_idempotent=False)
 
 
 @pytest.mark.parametrize(

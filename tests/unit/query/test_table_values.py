@@ -242,7 +242,7 @@ def test_user_types_by_the_names_of_their_fields(twins: Twins) -> None:
     assert one_by_one(ADDRESS, table) == [("x", 7), None]
     assert one_by_one(ADDRESS, pyarrow.table({"c0": pyarrow.array([{"zip": 7}])})) == [(None, 7)]
     with pytest.raises(
-        ValueError, match=r"row 0: column .* has the key 'town', which is no field of ks.address"
+        ValueError, match=r"row 0: column .* has the key 'town', which is not a field of ks.address"
     ):
         bound(twins, ADDRESS, pyarrow.table({"c0": pyarrow.array([{"town": "x"}])}))
     with pytest.raises((TypeError, ValueError), match='row 0: column "c0"'):

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import datetime
+import operator
 import pickle
 import uuid
+from collections.abc import Callable
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cassandra import util
 
@@ -28,7 +32,94 @@ def test_time() -> None:
     assert util.Time(util.Time(3)) == util.Time(3)
 
 
-@pytest.mark.parametrize("wrong", [-1, util.Time.DAY, "24:00:00", "1:2", "00:60:00", "abc"])
+class _Count(int):
+    """An integer of a program's own class."""
+
+
+@pytest.mark.parametrize(
+    ("value", "nanoseconds"),
+    [
+        (0, 0),
+        (True, 1),
+        (_Count(7), 7),
+        (86_400 * 10**9 - 1, 86_400 * 10**9 - 1),
+        (datetime.time(23, 59, 59, 999_999), 86_399_999_999_000),
+        (datetime.time(0, 0, 1, tzinfo=UTC), 10**9),
+        ("00:00:00", 0),
+        (" 23:59:59.999999999\n", 86_400 * 10**9 - 1),
+        ("0:0:1.000000001", 10**9 + 1),
+        ("00:00:00.1", 10**8),
+        (util.Time(12), 12),
+    ],
+)
+def test_each_form_of_a_time(value: int | str | datetime.time, nanoseconds: int) -> None:
+    moment = util.Time(value)
+    assert moment.nanosecond_time == nanoseconds
+    assert type(moment.nanosecond_time) is int
+    assert str(moment) == str(util.Time(str(moment)))
+
+
+@pytest.mark.parametrize(
+    ("value", "days"),
+    [
+        (-(2**31), -(2**31)),
+        (True, 1),
+        (_Count(7), 7),
+        (datetime.date(1, 1, 1), -719_162),
+        (datetime.datetime(9999, 12, 31, 23, tzinfo=UTC), 2_932_896),
+        (" 1970-1-2\n", 1),
+        (util.Date(-5), -5),
+    ],
+)
+def test_each_form_of_a_date(value: int | str | datetime.date, days: int) -> None:
+    day = util.Date(value)
+    assert day.days_from_epoch == days
+    assert type(day.days_from_epoch) is int
+
+
+@given(st.integers(0, util.Time.DAY - 1))
+def test_the_parts_of_a_time_are_those_of_its_text(nanoseconds: int) -> None:
+    moment = util.Time(nanoseconds)
+    shown = f"{moment.hour:02d}:{moment.minute:02d}:{moment.second:02d}.{moment.nanosecond:09d}"
+    assert str(moment) == shown
+    assert util.Time(shown) == moment
+    assert util.Time(moment.time()).nanosecond_time == nanoseconds // 1000 * 1000
+
+
+def test_the_units_of_a_time() -> None:
+    units = (util.Time.MICRO, util.Time.MILLI, util.Time.SECOND)
+    assert units == (1_000, 1_000_000, 1_000_000_000)
+    longer = (util.Time.MINUTE, util.Time.HOUR, util.Time.DAY)
+    assert longer == (60 * 10**9, 3_600 * 10**9, 86_400 * 10**9)
+
+
+def test_what_equals_times_and_dates() -> None:
+    class Later(util.Time):
+        """A program's own time."""
+
+    assert util.Time(5) == Later(5) == util.Time(5)
+    assert util.Time(5000) != datetime.time(0, 0, 0, 5, tzinfo=UTC)
+    assert util.Time(5) != "00:00:00.000000005"
+    assert util.Time(5) != util.Date(5)
+    assert util.Date(1) != datetime.datetime(1970, 1, 2)
+    assert util.Date(1) != "1970-01-02"
+    assert hash(util.Time(5)) == hash(5)
+    assert hash(util.Date(-5)) == hash(-5)
+
+
+@pytest.mark.parametrize("compare", [operator.lt, operator.le, operator.gt, operator.ge])
+@pytest.mark.parametrize("value", [util.Time(5), util.Date(5)])
+@pytest.mark.parametrize("other", [5, "5", datetime.time(1), datetime.date(1970, 1, 6), None])
+def test_other_classes_are_in_no_order_with_times_and_dates(
+    compare: Callable[[object, object], bool], value: object, other: object
+) -> None:
+    with pytest.raises(TypeError, match="not supported between"):
+        compare(value, other)
+
+
+@pytest.mark.parametrize(
+    "wrong", [-1, util.Time.DAY, "24:00:00", "1:2", "00:60:00", "00:00:60", "1:2:3.", "abc"]
+)
 def test_no_time(wrong: int | str) -> None:
     with pytest.raises(ValueError, match="time of day"):
         util.Time(wrong)
