@@ -35,6 +35,7 @@ LAYERS: list[set[str]] = [
     {"cluster"},
     {"concurrent"},
     {"aio"},
+    {"cqlengine"},
     {"testing"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
