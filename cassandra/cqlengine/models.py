@@ -235,7 +235,8 @@ class ConditionalDescriptor(_OptionDescriptor):
     name = "iff"
 
     def changes(self, instance: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        return {"conditionals": type(instance).__queryset__(type(instance)).iff(*args, **kwargs).conditionals}
+        model = type(instance)
+        return {"conditionals": model.__queryset__(model).conditions(*args, **kwargs)}
 
 
 class ConsistencyDescriptor(_OptionDescriptor):

@@ -16,7 +16,7 @@ from cassandra.cqlengine.options import NOT_SET
 from cassandra.query.row_factories import dict_factory
 from cassandra.query.statement import FETCH_SIZE_UNSET, SimpleStatement
 
-__all__ = ["Operation", "Request", "arun", "run", "simple_request"]
+__all__ = ["Call", "Operation", "Request", "arun", "run", "simple_request"]
 
 T = TypeVar("T")
 
@@ -91,6 +91,16 @@ class SimpleRequest(Request):
         )
 
 
+class Call(Request):
+    """Something else than a statement: a function of the connection, whose outcome may have to be awaited."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: Callable[[Connection], Any], connection: str | None) -> None:
+        super().__init__("", (), connection)
+        self.function = function
+
+
 def simple_request(text: str, connection: str | None, timeout: Any = NOT_SET) -> SimpleRequest:
     """Return a request for a text without values."""
     return SimpleRequest(text, (), connection, timeout=timeout)
@@ -107,6 +117,8 @@ def blocking(request: Request) -> Any:
     connection = get_connection(request.connection)
     if connection.is_async:
         raise _wrong_face(connection, blocking=True)
+    if type(request) is Call:
+        return request.function(connection)
     prepared = connection.prepared
     for text in request.texts():
         if text not in prepared:
@@ -126,6 +138,8 @@ async def awaited(request: Request) -> Any:
     connection = get_connection(request.connection)
     if not connection.is_async:
         raise _wrong_face(connection, blocking=False)
+    if type(request) is Call:
+        return await request.function(connection)
     prepared = connection.prepared
     missing = [text for text in request.texts() if text not in prepared]
     if missing:

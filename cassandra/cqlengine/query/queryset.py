@@ -191,7 +191,11 @@ class AbstractQuerySet(Generic[T]):
 
     def iff(self, *args: Any, **kwargs: Any) -> Self:
         """Return a queryset whose update or delete is only applied if all conditions hold."""
-        found = list(self._how.conditionals)
+        return self._but(conditionals=(*self._how.conditionals, *self.conditions(*args, **kwargs)))
+
+    def conditions(self, *args: Any, **kwargs: Any) -> tuple[ConditionalClause, ...]:
+        """Return the conditions that the arguments of `iff` say."""
+        found: list[ConditionalClause] = []
         for clause in args:
             if isinstance(clause, WhereClause):
                 clause = ConditionalClause(clause.field, clause.value, clause.operator)
@@ -199,7 +203,7 @@ class AbstractQuerySet(Generic[T]):
                 raise QueryException(f"{clause!r} is not a valid query operator")
             found.append(clause)
         found += [self._condition_of(name, value) for name, value in kwargs.items()]
-        return self._but(conditionals=tuple(found))
+        return tuple(found)
 
     def order_by(self, *colnames: str) -> Self:
         """Return a queryset ordered by clustering columns; ``-name`` is descending. Without names: in the table's order."""
