@@ -56,10 +56,14 @@ def changed_positions(values: Values, mapping: Mapping) -> list[int]:
     """Return the positions of the values that differ from the database's."""
     was = values.was
     if was is None:
+        # Defaults are no change: they are written when the row is inserted.
+        given = values.explicit | values.exposed
         return [
             at
             for at, column in enumerate(mapping.order)
-            if not column.is_null(values[at]) and not (column.is_counter and values[at] == 0)
+            if given >> at & 1
+            and not column.is_null(values[at])
+            and not (column.is_counter and values[at] == 0)
         ]
     found = []
     for at, value in enumerate(values):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from cassandra.cqlengine.clauses import (
     AssignmentClause,
     ConditionalClause,
+    IsNotNullClause,
     ListUpdateClause,
     MapUpdateClause,
     SetUpdateClause,
@@ -160,7 +161,10 @@ class ModelQuerySet(AbstractQuerySet[T]):
         return WhereClause(f"token({names})", operator, made, quote_field=False)
 
     def _checked(self, clause: WhereClause) -> WhereClause:
-        if clause.quote_field and clause.field not in self.model.__mapping__.db_index:
+        mapping = self.model.__mapping__
+        if isinstance(clause, IsNotNullClause) and clause.field in mapping.columns:
+            return type(clause)(mapping.columns[clause.field].db_field_name)
+        if clause.quote_field and clause.field not in mapping.db_index:
             raise QueryException(
                 f"Can't resolve column name: '{clause.field}' in {self.model.__name__}"
             )

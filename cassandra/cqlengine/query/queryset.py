@@ -503,9 +503,7 @@ def _copied(clause: WhereClause) -> WhereClause:
 
 def is_lookup(clause: WhereClause) -> bool:
     """Return True if the filter finds rows by an index or a key, rather than looks through them."""
-    return isinstance(clause.operator, (EqualsOperator, InOperator, ContainsOperator)) and not isinstance(
-        clause, IsNotNullClause
-    )
+    return type(clause.operator) in (EqualsOperator, InOperator, ContainsOperator)
 
 
 def is_fixed(clause: WhereClause) -> bool:
