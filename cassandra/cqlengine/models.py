@@ -27,7 +27,8 @@ from cassandra.cqlengine.query.errors import (
 )
 from cassandra.cqlengine.query.expressions import ColumnQueryEvaluator
 from cassandra.cqlengine.query.model_queryset import ModelQuerySet
-from cassandra.cqlengine.running import arun, run
+from cassandra.cqlengine.options import DEFAULTS
+from cassandra.cqlengine.running import Operation, arun, run
 from cassandra.cqlengine.statements import Timestamp
 from cassandra.cqlengine.values import Values, changed_positions, own, values_read
 from cassandra.metadata.names import protect_name
@@ -538,12 +539,15 @@ class BaseModel(metaclass=ModelMetaClass):
 
     # -- writing --------------------------------------------------------------------------------
 
-    def _written(self) -> None:
-        """Forget the options that are for one write."""
-        row = own(self)
-        how = row.how
-        if how.batch is not None or how.timestamp is not None:
-            row.how = how.but(batch=None, timestamp=None)
+    def _write(self, operation: Operation[Any]) -> Operation[Any]:
+        """Run `operation`, then forget the options that are for one write, whether it went well or not."""
+        try:
+            return (yield from operation)
+        finally:
+            row = own(self)
+            how = row.how
+            if how is not DEFAULTS and (how.batch or how.timestamp is not None or how.is_conditional):
+                row.how = how.for_later()
 
     def save(self) -> Self:
         """Insert the row, or update what has changed since it was read or saved; returns self.
@@ -551,14 +555,12 @@ class BaseModel(metaclass=ModelMetaClass):
         :raises ValidationError: if a column cannot hold its value, or the key is not complete.
         :raises LWTException: if it is conditional and was not applied.
         """
-        run(dml.save(self))
-        self._written()
+        run(self._write(dml.save(self)))
         return self
 
     async def asave(self) -> Self:
         """`save` on a connection of `cassandra.aio`."""
-        await arun(dml.save(self))
-        self._written()
+        await arun(self._write(dml.save(self)))
         return self
 
     def update(self, **values: Any) -> Self:
@@ -567,25 +569,21 @@ class BaseModel(metaclass=ModelMetaClass):
         :raises ValidationError: for unknown columns, the primary key's, and values that columns cannot hold.
         :raises LWTException: if it is conditional and was not applied.
         """
-        run(dml.update(self, values))
-        self._written()
+        run(self._write(dml.update(self, values)))
         return self
 
     async def aupdate(self, **values: Any) -> Self:
         """`update` on a connection of `cassandra.aio`."""
-        await arun(dml.update(self, values))
-        self._written()
+        await arun(self._write(dml.update(self, values)))
         return self
 
     def delete(self) -> None:
         """Delete the row."""
-        run(dml.delete(self))
-        self._written()
+        run(self._write(dml.delete(self)))
 
     async def adelete(self) -> None:
         """`delete` on a connection of `cassandra.aio`."""
-        await arun(dml.delete(self))
-        self._written()
+        await arun(self._write(dml.delete(self)))
 
     def timeout(self, timeout: float | None) -> Self:
         """Set the timeout of writes, in seconds; None for no limit. Returns self.

@@ -50,6 +50,12 @@ class Options:
             setattr(made, name, value)
         return made
 
+    def for_later(self) -> Options:
+        """Return the options without those that are for one write."""
+        return self.but(
+            batch=None, if_not_exists=False, if_exists=False, conditionals=(), timestamp=None
+        )
+
     @property
     def is_conditional(self) -> bool:
         """Whether the statement is a lightweight transaction, whose outcome is looked at."""

@@ -359,9 +359,7 @@ class ModelQuerySet(AbstractQuerySet[T]):
         how = self._how
         if how.batch is not None or how.is_conditional or how.timestamp is not None:
             # These were for this one statement; ttl, keyspace and connection stay with the instance.
-            own(instance).how = how.but(
-                batch=None, if_not_exists=False, if_exists=False, conditionals=(), timestamp=None
-            )
+            own(instance).how = how.for_later()
         return instance
 
     def _delete(self) -> Operation[None]:
