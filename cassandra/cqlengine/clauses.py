@@ -122,11 +122,7 @@ class BaseClause(UnicodeMixin):
         return f"<{type(self).__name__} {self}>"
 
     def __eq__(self, other: object) -> bool:
-        return (
-            type(other) is type(self)
-            and self.field == other.field  # type: ignore[attr-defined]
-            and self.value == other.value  # type: ignore[attr-defined]
-        )
+        return type(other) is type(self) and self.field == other.field and self.value == other.value
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -142,13 +138,9 @@ class WhereClause(BaseClause):
 
     __slots__ = ("operator", "quote_field")
 
-    def __init__(
-        self, field: str, operator: BaseWhereOperator, value: Any, quote_field: bool = True
-    ) -> None:
+    def __init__(self, field: str, operator: BaseWhereOperator, value: Any, quote_field: bool = True) -> None:
         if not isinstance(operator, BaseWhereOperator):
-            raise StatementException(
-                f"operator must be of type {BaseWhereOperator}, got {type(operator)}"
-            )
+            raise StatementException(f"operator must be of type {BaseWhereOperator}, got {type(operator)}")
         self.field = field
         self.value = value
         self.context_id = None
@@ -178,7 +170,7 @@ class WhereClause(BaseClause):
         return self.bound()
 
     def __eq__(self, other: object) -> bool:
-        return super().__eq__(other) and self.operator == other.operator  # type: ignore[attr-defined]
+        return super().__eq__(other) and self.operator == other.operator
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -257,9 +249,7 @@ class ContainerUpdateClause(AssignmentClause, metaclass=ContainerUpdateTypeMapMe
 
     col_type: ClassVar[str | None] = None
 
-    def __init__(
-        self, field: str, value: Any, operation: str | None = None, previous: Any = None
-    ) -> None:
+    def __init__(self, field: str, value: Any, operation: str | None = None, previous: Any = None) -> None:
         super().__init__(field, value)
         self.operation = operation
         self.previous = previous
@@ -325,9 +315,7 @@ class ListUpdateClause(ContainerUpdateClause):
                     return self._around(name, new[:at], new[at + len(old) :])
         return [(f"{name} = {{}}", [value])]
 
-    def _around(
-        self, name: str, before: list[Any], behind: list[Any]
-    ) -> list[tuple[str, list[Any]]]:
+    def _around(self, name: str, before: list[Any], behind: list[Any]) -> list[tuple[str, list[Any]]]:
         found = []
         if before:
             found.append((f"{name} = {{}} + {name}", [before]))
@@ -352,9 +340,7 @@ class MapUpdateClause(ContainerUpdateClause):
         # Without `previous`, an assignment adds its keys to those that the row has: what other keys there are is not known.
         old: Mapping[Any, Any] = previous or {}
         found = [
-            (f"{name}[{{}}] = {{}}", [key, item])
-            for key, item in value.items()
-            if key not in old or old[key] != item
+            (f"{name}[{{}}] = {{}}", [key, item]) for key, item in value.items() if key not in old or old[key] != item
         ]
         found += [(f"{name}[{{}}] = {{}}", [key, None]) for key in old if key not in value]
         return found

@@ -79,14 +79,9 @@ class Mapping:
         self.partition_positions = tuple(self.index[name] for name in self.partition_keys)
         self.has_counter = any(column.is_counter for column in self.order)
         self.mutable = tuple(at for at, column in enumerate(self.order) if column.mutable)
-        self.discriminator = next(
-            (name for name, column in columns.items() if column.discriminator_column), None
-        )
+        self.discriminator = next((name for name, column in columns.items() if column.discriminator_column), None)
         self.wires = tuple(column.wire for column in self.order)
-        self.init = {
-            name: (at, column.to_python, column.mutable)
-            for at, (name, column) in enumerate(columns.items())
-        }
+        self.init = {name: (at, column.to_python, column.mutable) for at, (name, column) in enumerate(columns.items())}
         self.defaults = tuple(
             (at, column)
             for at, column in enumerate(self.order)
@@ -94,8 +89,7 @@ class Mapping:
         )
         # (position, validate, whether None needs no look, whether it may change in place)
         self.checks = tuple(
-            (at, column.validate, _takes_none(column), column.mutable)
-            for at, column in enumerate(self.order)
+            (at, column.validate, _takes_none(column), column.mutable) for at, column in enumerate(self.order)
         )
         self.blank = (None,) * len(self.order)
         self.plans: dict[Any, Plan] = {}
@@ -263,7 +257,7 @@ class InstanceRows:
         if mapping.discriminator is not None:
             return self._polymorphic(names, rows, found)
         new = model.__new__
-        made = []
+        made: list[BaseModel] = []
         append = made.append
         for row in found:
             instance = new(model)
@@ -271,9 +265,7 @@ class InstanceRows:
             append(instance)
         return made
 
-    def _polymorphic(
-        self, names: Sequence[str], rows: Sequence[Any], found: Sequence[Any]
-    ) -> list[BaseModel]:
+    def _polymorphic(self, names: Sequence[str], rows: Sequence[Any], found: Sequence[Any]) -> list[BaseModel]:
         """Each row as an instance of the class that its discriminator names."""
         mapping = self._model.__mapping__
         at = mapping.index[mapping.discriminator or ""]

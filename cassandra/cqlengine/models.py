@@ -18,6 +18,7 @@ from cassandra.cqlengine.mapping import (
     PolymorphicModelException,
 )
 from cassandra.cqlengine.naming import snake_case
+from cassandra.cqlengine.options import DEFAULTS
 from cassandra.cqlengine.query import dml
 from cassandra.cqlengine.query import errors as query_errors
 from cassandra.cqlengine.query.batch import BatchQuery
@@ -27,7 +28,6 @@ from cassandra.cqlengine.query.errors import (
 )
 from cassandra.cqlengine.query.expressions import ColumnQueryEvaluator
 from cassandra.cqlengine.query.model_queryset import ModelQuerySet
-from cassandra.cqlengine.options import DEFAULTS
 from cassandra.cqlengine.running import Operation, arun, run
 from cassandra.cqlengine.statements import Timestamp
 from cassandra.cqlengine.values import Values, changed_positions, own, values_read
@@ -150,10 +150,10 @@ class hybrid_classmethod:
 class QuerySetDescriptor:
     """``Model.objects``: a new queryset at each look."""
 
-    def __get__(self, obj: Any, model: Any) -> ModelQuerySet[Any]:
+    def __get__(self, obj: object, model: type[M]) -> ModelQuerySet[M]:
         if model.__abstract__:
             raise CQLEngineException("cannot execute queries against abstract models")
-        queryset: ModelQuerySet[Any] = model.__queryset__(model)
+        queryset: ModelQuerySet[M] = model.__queryset__(model)
         mapping = model.__mapping__
         if mapping.discriminator is not None and model.__discriminator_value__ is not None:
             column = mapping.columns[mapping.discriminator]
@@ -211,9 +211,7 @@ class IfNotExistsDescriptor(_OptionDescriptor):
 
     def changes(self, instance: Any, value: bool = True) -> dict[str, Any]:
         if type(instance).__mapping__.has_counter:
-            raise IfNotExistsWithCounterColumn(
-                "if_not_exists cannot be used with tables containing counter columns"
-            )
+            raise IfNotExistsWithCounterColumn("if_not_exists cannot be used with tables containing counter columns")
         return {"if_not_exists": value}
 
 
@@ -224,9 +222,7 @@ class IfExistsDescriptor(_OptionDescriptor):
 
     def changes(self, instance: Any, value: bool = True) -> dict[str, Any]:
         if type(instance).__mapping__.has_counter:
-            raise IfExistsWithCounterColumn(
-                "if_exists cannot be used with tables containing counter columns"
-            )
+            raise IfExistsWithCounterColumn("if_exists cannot be used with tables containing counter columns")
         return {"if_exists": value}
 
 
@@ -254,9 +250,7 @@ class UsingDescriptor(_OptionDescriptor):
 
     name = "using"
 
-    def changes(
-        self, instance: Any, keyspace: str | None = None, connection: str | None = None
-    ) -> dict[str, Any]:
+    def changes(self, instance: Any, keyspace: str | None = None, connection: str | None = None) -> dict[str, Any]:
         if connection is not None and own(instance).how.batch is not None:
             raise CQLEngineException("Cannot specify a connection on model in batch mode.")
         found = {"keyspace": keyspace, "connection": connection}
@@ -287,9 +281,7 @@ def _check_names(name: str, columns: dict[str, Column[Any]], bases: Sequence[typ
         for base in bases:
             known = getattr(base, column_name, None)
             if column_name in _RESERVED and known is not None and column_name != "pk":
-                raise ModelDefinitionException(
-                    f"column '{column_name}' conflicts with built-in attribute/method"
-                )
+                raise ModelDefinitionException(f"column '{column_name}' conflicts with built-in attribute/method")
     seen: dict[str, str] = {}
     for column_name, column in columns.items():
         other = seen.setdefault(column.db_field_name, column_name)
@@ -316,9 +308,7 @@ def _check_keys(name: str, columns: dict[str, Column[Any]], abstract: bool) -> N
                 f"clustering_order may be specified only for clustering primary keys, not for '{column.column_name}'"
             )
         if order.lower() not in ("asc", "desc"):
-            raise ModelException(
-                f"invalid clustering order '{order}' for column '{column.column_name}'"
-            )
+            raise ModelException(f"invalid clustering order '{order}' for column '{column.column_name}'")
 
 
 def _check_kinds(name: str, columns: dict[str, Column[Any]]) -> None:
@@ -341,9 +331,7 @@ def _check_kinds(name: str, columns: dict[str, Column[Any]]) -> None:
 class ModelMetaClass(type):
     """Makes models: collects the columns, checks them, and gives each model its `DoesNotExist`."""
 
-    def __new__(
-        mcs, name: str, bases: tuple[type, ...], attrs: dict[str, Any], **kwargs: Any
-    ) -> ModelMetaClass:
+    def __new__(mcs, name: str, bases: tuple[type, ...], attrs: dict[str, Any], **kwargs: Any) -> ModelMetaClass:
         abstract = attrs.setdefault("__abstract__", False)
         parents = [base for base in bases if isinstance(base, ModelMetaClass)]
         columns = _columns_of(bases, attrs)
@@ -369,9 +357,7 @@ class ModelMetaClass(type):
         _join_family(made, mapping, parents, abstract)
         return made
 
-    def __init__(
-        cls, name: str, bases: tuple[type, ...], attrs: dict[str, Any], **kwargs: Any
-    ) -> None:
+    def __init__(cls, name: str, bases: tuple[type, ...], attrs: dict[str, Any], **kwargs: Any) -> None:
         super().__init__(name, bases, attrs)
 
 
@@ -483,7 +469,7 @@ class BaseModel(metaclass=ModelMetaClass):
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return False
-        return self.values() == other.values()  # type: ignore[attr-defined]
+        return self.values() == other.values()
 
     def __ne__(self, other: object) -> bool:
         return not self == other
@@ -677,9 +663,7 @@ class BaseModel(metaclass=ModelMetaClass):
         return made
 
 
-def _restored(
-    model: type[BaseModel], values: Sequence[Any], state: Any, attributes: dict[str, Any]
-) -> BaseModel:
+def _restored(model: type[BaseModel], values: Sequence[Any], state: Any, attributes: dict[str, Any]) -> BaseModel:
     """An instance from what `BaseModel.__reduce__` says."""
     instance = model.__new__(model)
     if state is None:
@@ -694,9 +678,7 @@ def _restored(
 
 # Names that columns cannot have. The awaitable forms are not among them: a column may hide those.
 _RESERVED = frozenset(
-    name
-    for name in vars(BaseModel)
-    if not name.startswith("_") and not name.startswith("a") or name in ("all",)
+    name for name in vars(BaseModel) if (not name.startswith("_") and not name.startswith("a")) or name in ("all",)
 )
 
 
@@ -708,31 +690,31 @@ class Model(BaseModel):
     :param values: values by column; for the others their defaults.
     """
 
-    __abstract__ = True
+    __abstract__: ClassVar[bool] = True
     """*Optional.* True for models that are only bases of others: they have no table."""
 
-    __table_name__ = None
+    __table_name__: ClassVar[str | None] = None
     """*Optional.* The table's name; that of the class in snake case if it is not given."""
 
-    __table_name_case_sensitive__ = False
+    __table_name_case_sensitive__: ClassVar[bool] = False
     """*Optional.* Keep upper and lower case of `__table_name__`."""
 
-    __keyspace__ = None
+    __keyspace__: ClassVar[str | None] = None
     """The keyspace; the default one of the connection if it is not given."""
 
-    __connection__ = None
+    __connection__: ClassVar[str | None] = None
     """The name of the connection."""
 
-    __options__ = None
+    __options__: ClassVar[dict[str, Any] | None] = None
     """*Optional.* Options of the table, for `sync_table`."""
 
-    __default_ttl__ = None
+    __default_ttl__: ClassVar[int | None] = None
     """The old place of the table's ``default_time_to_live`` option."""
 
-    __discriminator_value__ = None
+    __discriminator_value__: ClassVar[Any] = None
     """*Optional.* What the discriminator column holds in rows of this class."""
 
-    __compute_routing_key__ = True
+    __compute_routing_key__: ClassVar[bool] = True
     """Kept for programs that set it: prepared statements know their routing keys."""
 
 

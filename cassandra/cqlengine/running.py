@@ -86,9 +86,7 @@ class SimpleRequest(Request):
         return ()
 
     def statement(self, prepared: Callable[[str], Any]) -> Any:
-        return SimpleStatement(
-            self.text, consistency_level=self.consistency, fetch_size=self.fetch_size
-        )
+        return SimpleStatement(self.text, consistency_level=self.consistency, fetch_size=self.fetch_size)
 
 
 class Call(Request):

@@ -83,8 +83,7 @@ def _frozen(type_text: str) -> bool:
 def create_type(type_model: type[UserType], keyspace: str) -> str:
     """Return CREATE TYPE."""
     fields = ", ".join(
-        f"{protect_name(column.db_field_name)} {_field_type(column)}"
-        for column in type_model.fields().values()
+        f"{protect_name(column.db_field_name)} {_field_type(column)}" for column in type_model.fields().values()
     )
     return f"CREATE TYPE {protect_name(keyspace)}.{protect_name(type_model.type_name())} ({fields})"
 
@@ -93,9 +92,7 @@ def _field_type(column: Any) -> str:
     return str(column.db_type)
 
 
-def add_fields(
-    type_model: type[UserType], keyspace: str, existing: Mapping[str, str]
-) -> tuple[list[str], list[str]]:
+def add_fields(type_model: type[UserType], keyspace: str, existing: Mapping[str, str]) -> tuple[list[str], list[str]]:
     """Return the ALTERs that add what a type lacks, and warnings about what cannot be changed."""
     changes, warnings = [], []
     name = f"{protect_name(keyspace)}.{protect_name(type_model.type_name())}"
@@ -127,8 +124,7 @@ def create_table(model: type[BaseModel], table: str) -> str:
     options = _option_texts(declared_options(model))
     if any(column.clustering_order for column in mapping.clustering_keys.values()):
         orders = ", ".join(
-            f"{column.cql} {(column.clustering_order or 'asc').upper()}"
-            for column in mapping.clustering_keys.values()
+            f"{column.cql} {(column.clustering_order or 'asc').upper()}" for column in mapping.clustering_keys.values()
         )
         options.insert(0, f"CLUSTERING ORDER BY ({orders})")
     text = f"CREATE TABLE IF NOT EXISTS {table} ({', '.join(definitions)})"
@@ -169,18 +165,14 @@ def add_columns(
     return changes, warnings
 
 
-def _check_key(
-    model: type[BaseModel], table: str, existing: Mapping[str, ServerColumn]
-) -> None:
+def _check_key(model: type[BaseModel], table: str, existing: Mapping[str, ServerColumn]) -> None:
     mapping = model.__mapping__
     for kind, ours in (
         ("partition_key", mapping.partition_keys),
         ("clustering", mapping.clustering_keys),
     ):
         there = [
-            column.name
-            for column in sorted(existing.values(), key=lambda one: one.position)
-            if column.kind == kind
+            column.name for column in sorted(existing.values(), key=lambda one: one.position) if column.kind == kind
         ]
         wanted = [column.db_field_name for column in ours.values()]
         if there != wanted:
@@ -235,9 +227,7 @@ def _short(value: Any) -> str:
         return text.lower() if text.lower() in ("true", "false") else text
 
 
-def option_changes(
-    model: type[BaseModel], table: str, existing: Mapping[str, Any]
-) -> list[str]:
+def option_changes(model: type[BaseModel], table: str, existing: Mapping[str, Any]) -> list[str]:
     """Return the ALTER that sets what differs from the model's options, if anything does."""
     different = {}
     for name, value in declared_options(model).items():
@@ -262,15 +252,13 @@ def create_index(name: str, table: str, column: Any) -> str:
     return f"CREATE INDEX IF NOT EXISTS {protect_name(name)} ON {table} ({column.cql})"
 
 
-def missing_indexes(
-    model: type[BaseModel], table: str, table_name: str, targets: Iterable[str]
-) -> list[str]:
+def missing_indexes(model: type[BaseModel], table: str, table_name: str, targets: Iterable[str]) -> list[str]:
     """Return the CREATEs of the indexes that a table lacks.
 
     :param table_name: without the keyspace.
     :param targets: what the indexes that there are index, as the server says it.
     """
-    indexed = {re.sub(r'^\w+\((.*)\)$', r"\1", target).strip('"') for target in targets}
+    indexed = {re.sub(r"^\w+\((.*)\)$", r"\1", target).strip('"') for target in targets}
     plain_name = table_name.strip('"')
     return [
         create_index(f"index_{plain_name}_{column.db_field_name}", table, column)

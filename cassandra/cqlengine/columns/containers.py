@@ -61,7 +61,11 @@ class BaseCollectionColumn(Column[T]):
         self.types = [_made(kind, self) for kind in types]
         for column in self.types:
             column.column_name = None
-        self.db_type = self._type_text()
+
+    @property
+    def db_type(self) -> str:  # type: ignore[override]
+        """The type's CQL text."""
+        return self._type_text()
 
     def _type_text(self) -> str:
         raise NotImplementedError
@@ -78,9 +82,7 @@ class BaseCollectionColumn(Column[T]):
 
     def _checked_size(self, value: Any) -> Any:
         if len(value) > MOST_ELEMENTS:
-            raise ValidationError(
-                f"{self.label} has {len(value)} elements; a collection can have {MOST_ELEMENTS}"
-            )
+            raise ValidationError(f"{self.label} has {len(value)} elements; a collection can have {MOST_ELEMENTS}")
         return value
 
     def _element(self, column: Column[Any], value: Any, what: str = "an element") -> Any:
@@ -266,9 +268,7 @@ class Map(BaseContainerColumn[dict[K, V]], Generic[K, V]):
             raise ValidationError(f"{self.label} {value!r} is not a dict object")
         self._checked_size(value)
         return {
-            self._element(self.key_col, key, "a key"): self._element(
-                self.value_col, item, "a value"
-            )
+            self._element(self.key_col, key, "a key"): self._element(self.value_col, item, "a value")
             for key, item in value.items()
         }
 
@@ -285,9 +285,7 @@ class Map(BaseContainerColumn[dict[K, V]], Generic[K, V]):
         if value is None:
             return None
         key_of, value_of = self.key_col.to_database, self.value_col.to_database
-        return {
-            key_of(key): None if item is None else value_of(item) for key, item in value.items()
-        }
+        return {key_of(key): None if item is None else value_of(item) for key, item in value.items()}
 
 
 class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
@@ -315,8 +313,7 @@ class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
             raise ValidationError(f"{self.label} {value!r} is not a tuple")
         if len(value) > len(self.types):
             raise ValidationError(
-                f"{self.label} {value!r} has {len(value)} elements, "
-                f"but {self.db_type} has {len(self.types)}"
+                f"{self.label} {value!r} has {len(value)} elements, but {self.db_type} has {len(self.types)}"
             )
         return value
 
@@ -351,9 +348,7 @@ class Vector(BaseCollectionColumn[list[T]], Generic[T]):
     :param dimension: how many elements.
     """
 
-    def __init__(
-        self, value_type: Column[T] | type[Column[T]], dimension: int, **kwargs: Any
-    ) -> None:
+    def __init__(self, value_type: Column[T] | type[Column[T]], dimension: int, **kwargs: Any) -> None:
         if isinstance(dimension, bool) or not isinstance(dimension, int) or dimension < 1:
             raise ValueError(f"the dimension of a vector is a number from 1 on, not {dimension!r}")
         self.dimension = dimension
@@ -372,9 +367,7 @@ class Vector(BaseCollectionColumn[list[T]], Generic[T]):
         if isinstance(value, (str, bytes)) or not hasattr(value, "__len__") or _is_map(value):
             raise ValidationError(f"{self.label} {value!r} is not a vector")
         if len(value) != self.dimension:
-            raise ValidationError(
-                f"{self.label} has {len(value)} elements, but its dimension is {self.dimension}"
-            )
+            raise ValidationError(f"{self.label} has {len(value)} elements, but its dimension is {self.dimension}")
         if not self._numbers:
             return [self._element(self.value_col, element) for element in value]
         if isinstance(value, (list, tuple)):
@@ -435,9 +428,7 @@ class UserDefinedType(Column[U], Generic[U]):
             return value
         made = self.user_type.from_value(value)
         if made is None:
-            raise ValidationError(
-                f"{self.label} {value!r} is not a value of {self.user_type.__name__}"
-            )
+            raise ValidationError(f"{self.label} {value!r} is not a value of {self.user_type.__name__}")
         return made
 
     def validate(self, value: Any) -> Any:

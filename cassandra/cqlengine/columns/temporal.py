@@ -34,9 +34,7 @@ class DateTime(Column[datetime.datetime]):
             try:
                 moment = _EPOCH + datetime.timedelta(seconds=value)
             except (TypeError, OverflowError):
-                raise ValidationError(
-                    f"{self.label} {value!r} is not a datetime object"
-                ) from None
+                raise ValidationError(f"{self.label} {value!r} is not a datetime object") from None
         if self.truncate_microseconds:
             moment = moment.replace(microsecond=moment.microsecond // 1000 * 1000)
         return moment

@@ -119,9 +119,7 @@ class BatchQuery:
         :raises CQLEngineException: if `query` is not one of the mapper's statements.
         """
         if not isinstance(query, BaseCQLStatement):
-            raise CQLEngineException(
-                f"only BaseCQLStatements can be added to a batch query, not {query!r}"
-            )
+            raise CQLEngineException(f"only BaseCQLStatements can be added to a batch query, not {query!r}")
         if query.timestamp is None and self.timestamp is not None:
             query.timestamp = self.timestamp
         self.add_bound(query.prepared(), query.bound(), bool(query.conditionals))
@@ -162,9 +160,7 @@ class BatchQuery:
         :raises ValueError: if `fn` cannot be called.
         """
         if not callable(fn):
-            raise ValueError(
-                f"Value for argument 'fn' is {type(fn)} and is not a callable object."
-            )
+            raise ValueError(f"Value for argument 'fn' is {type(fn)} and is not a callable object.")
         self._callbacks.append((fn, args, kwargs))
 
     # -- executing ------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ def timestamp_of(how: Options, counters: bool = False) -> int | None:
     if how.timestamp is not None:
         return microseconds_of(how.timestamp)
     if how.batch is not None and not counters:  # the servers refuse timestamps for counters
-        return how.batch.timestamp  # type: ignore[return-value]
+        return how.batch.timestamp
     return None
 
 
@@ -58,9 +58,7 @@ def execute_write(
         how.batch.add_bound(text, values, how.is_conditional, connection, undo)
         return
     consistency = how.consistency if how.consistency is not None else model.__consistency__
-    result = yield Request(
-        text, values, connection, consistency=consistency, timeout=how.timeout
-    )
+    result = yield Request(text, values, connection, consistency=consistency, timeout=how.timeout)
     if how.is_conditional:
         check_applied(result)
 
@@ -128,13 +126,9 @@ def _insert(instance: BaseModel, values: Values) -> Operation[None]:
     commit(values, mapping)
 
 
-def _insert_plan(
-    mapping: Mapping, table: str, mask: int, how: Options, timestamp: int | None
-) -> Plan:
+def _insert_plan(mapping: Mapping, table: str, mask: int, how: Options, timestamp: int | None) -> Plan:
     assignments = [
-        AssignmentClause(column.db_field_name, None)
-        for at, column in enumerate(mapping.order)
-        if mask >> at & 1
+        AssignmentClause(column.db_field_name, None) for at, column in enumerate(mapping.order) if mask >> at & 1
     ]
     return Plan(
         InsertStatement(
@@ -152,9 +146,7 @@ def _check_keys(mapping: Mapping, values: Values, mask: int) -> None:
     for name, column in mapping.primary_keys.items():
         if values[mapping.index[name]] is not None:
             continue
-        others = [
-            c for at, c in enumerate(mapping.order) if mask >> at & 1 and not c.primary_key
-        ]
+        others = [c for at, c in enumerate(mapping.order) if mask >> at & 1 and not c.primary_key]
         if not column.partition_key and others and all(c.static for c in others):
             continue  # a row of static columns alone has no clustering key
         raise ValidationError(f"{column.label} - None values are not allowed in the primary key")
@@ -224,7 +216,7 @@ def _plain_update(
         _add_rest(statement, mapping, values, keys, how)
         text = statement.prepared()
         plan = mapping.plan(key, lambda: Plan(text))
-    bound = [] if how.ttl is None else [how.ttl]
+    bound: list[Any] = [] if how.ttl is None else [how.ttl]
     if timestamp is not None:
         bound.append(timestamp)
     for at in changed:
@@ -258,9 +250,7 @@ def _add_rest(
         name = mapping.order[at].db_field_name
         statement.add_where(WhereClause(name, _EQUALS, _wired(mapping, at, values[at])))
     for clause in how.conditionals:
-        statement.add_conditional_clause(
-            ConditionalClause(clause.field, clause.value, clause.operator)
-        )
+        statement.add_conditional_clause(ConditionalClause(clause.field, clause.value, clause.operator))
 
 
 def update(instance: BaseModel, changes: dict[str, Any]) -> Operation[BaseModel]:
@@ -274,9 +264,7 @@ def update(instance: BaseModel, changes: dict[str, Any]) -> Operation[BaseModel]
     for name in changes:
         column = mapping.columns.get(name)
         if column is None:
-            raise ValidationError(
-                f"{model.__module__}.{model.__name__} has no column named: {name}"
-            )
+            raise ValidationError(f"{model.__module__}.{model.__name__} has no column named: {name}")
         if column.primary_key:
             at = mapping.index[name]
             if changes[name] != values[at]:

@@ -34,16 +34,12 @@ def filter_value(column: Column[Any], operator: BaseWhereOperator, value: Any) -
     :raises ValidationError: if `column` cannot hold it.
     """
     if value is None:
-        raise CQLEngineException(
-            f"None values on filter are not allowed ({column.label} {operator})"
-        )
+        raise CQLEngineException(f"None values on filter are not allowed ({column.label} {operator})")
     if isinstance(value, QueryValue):
         return value
     if isinstance(operator, InOperator):
         if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
-            raise CQLEngineException(
-                f"{column.label} IN takes a list of values, not {value!r}"
-            )
+            raise CQLEngineException(f"{column.label} IN takes a list of values, not {value!r}")
         return [column.to_filter(one) for one in value]
     if isinstance(operator, ContainsOperator):
         elements = column.sub_types

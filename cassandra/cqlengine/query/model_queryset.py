@@ -122,9 +122,7 @@ class ModelQuerySet(AbstractQuerySet[T]):
         if isinstance(value, Token):
             return self._token(column, operator, value)
         if column is _PK_TOKEN:
-            raise QueryException(
-                f"'{_PK_TOKEN}' is compared with a Token(...), not with {value!r}"
-            )
+            raise QueryException(f"'{_PK_TOKEN}' is compared with a Token(...), not with {value!r}")
         return WhereClause(column.db_field_name, operator, filter_value(column, operator, value))
 
     def _parsed(self, name: str) -> tuple[Any, BaseWhereOperator]:
@@ -139,16 +137,12 @@ class ModelQuerySet(AbstractQuerySet[T]):
         column = mapping.column_of(column_name)
         if column is None:
             known = ", ".join(mapping.columns)
-            raise QueryException(
-                f"Can't resolve column name: '{column_name}'; {self.model.__name__} has {known}"
-            )
+            raise QueryException(f"Can't resolve column name: '{column_name}'; {self.model.__name__} has {known}")
         return column, operator
 
     def _token(self, column: Any, operator: BaseWhereOperator, value: Token) -> WhereClause:
         if column is not _PK_TOKEN:
-            raise QueryException(
-                f"Token() values may only be compared to the '{_PK_TOKEN}' virtual column"
-            )
+            raise QueryException(f"Token() values may only be compared to the '{_PK_TOKEN}' virtual column")
         keys = list(self.model.__mapping__.partition_keys.values())
         if len(value.value) != len(keys):
             raise QueryException(
@@ -165,9 +159,7 @@ class ModelQuerySet(AbstractQuerySet[T]):
         if isinstance(clause, IsNotNullClause) and clause.field in mapping.columns:
             return type(clause)(mapping.columns[clause.field].db_field_name)
         if clause.quote_field and clause.field not in mapping.db_index:
-            raise QueryException(
-                f"Can't resolve column name: '{clause.field}' in {self.model.__name__}"
-            )
+            raise QueryException(f"Can't resolve column name: '{clause.field}' in {self.model.__name__}")
         return clause
 
     def _condition_of(self, name: str, value: Any) -> ConditionalClause:
@@ -221,9 +213,7 @@ class ModelQuerySet(AbstractQuerySet[T]):
             return []
         names = self._only or mapping.names
         fields = [
-            mapping.columns[name].db_field_name
-            for name in mapping.names
-            if name in names and name not in self._defer
+            mapping.columns[name].db_field_name for name in mapping.names if name in names and name not in self._defer
         ]
         found = [field for field in fields if field not in fixed]
         return found or fields
@@ -246,7 +236,8 @@ class ModelQuerySet(AbstractQuerySet[T]):
         plan = mapping.plans.get(key)
         if plan is None:
             plan = mapping.plan(key, lambda: Plan(self._statement(count).prepared()))
-        return plan.text
+        text: str = plan.text
+        return text
 
     def _factory(self) -> Any:
         if self._listed is not None:
@@ -267,9 +258,7 @@ class ModelQuerySet(AbstractQuerySet[T]):
     def _known(self, fields: Sequence[str]) -> Sequence[str]:
         unknown = [name for name in fields if name not in self.model.__mapping__.columns]
         if unknown or isinstance(fields, str):
-            raise QueryException(
-                f"Can't resolve fields {', '.join(unknown) or fields} in {self.model.__name__}"
-            )
+            raise QueryException(f"Can't resolve fields {', '.join(unknown) or fields} in {self.model.__name__}")
         return fields
 
     def values_list(self, *fields: str, **kwargs: Any) -> ModelQuerySet[Any]:
@@ -298,9 +287,7 @@ class ModelQuerySet(AbstractQuerySet[T]):
         if not column.primary_key:
             raise QueryException(f"Can't order on '{name}', can only order on (clustered) primary keys")
         if column.partition_key:
-            raise QueryException(
-                f"Can't order by '{name}' of the partition key, clustering (secondary) keys only"
-            )
+            raise QueryException(f"Can't order by '{name}' of the partition key, clustering (secondary) keys only")
         return f"{column.cql} {'DESC' if colname.startswith('-') else 'ASC'}"
 
     # -- options of writes ----------------------------------------------------------------------
@@ -318,17 +305,13 @@ class ModelQuerySet(AbstractQuerySet[T]):
     def if_not_exists(self) -> Self:
         """Return a queryset whose `create` is only applied if the row does not exist."""
         if self.model.__mapping__.has_counter:
-            raise IfNotExistsWithCounterColumn(
-                "if_not_exists cannot be used with tables containing counter columns"
-            )
+            raise IfNotExistsWithCounterColumn("if_not_exists cannot be used with tables containing counter columns")
         return self._but(if_not_exists=True)
 
     def if_exists(self) -> Self:
         """Return a queryset whose update or delete is only applied if the row exists."""
         if self.model.__mapping__.has_counter:
-            raise IfExistsWithCounterColumn(
-                "if_exists cannot be used with tables containing counter columns"
-            )
+            raise IfExistsWithCounterColumn("if_exists cannot be used with tables containing counter columns")
         return self._but(if_exists=True)
 
     # -- writing --------------------------------------------------------------------------------
@@ -339,7 +322,8 @@ class ModelQuerySet(AbstractQuerySet[T]):
         :raises ValidationError: for unknown columns, and for values that columns cannot hold.
         :raises LWTException: after `if_not_exists`, if the row exists.
         """
-        return run(self._create(kwargs))
+        made: T = run(self._create(kwargs))
+        return made
 
     async def acreate(self, **kwargs: Any) -> T:
         """`create` on a connection of `cassandra.aio`."""
@@ -365,9 +349,7 @@ class ModelQuerySet(AbstractQuerySet[T]):
     def _delete(self) -> Operation[None]:
         timestamp = timestamp_of(self._how, self.model.__mapping__.has_counter)
         statement = self._delete_statement(timestamp)
-        yield from execute_write(
-            self.model, self._how, statement.prepared(), statement.bound()
-        )
+        yield from execute_write(self.model, self._how, statement.prepared(), statement.bound())
 
     def update(self, **values: Any) -> None:
         """Write columns of the rows of the filters, without reading them first.
@@ -389,9 +371,7 @@ class ModelQuerySet(AbstractQuerySet[T]):
         how, mapping = self._how, self.model.__mapping__
         statement = UpdateStatement(
             self.column_family_name,
-            where=[
-                WhereClause(c.field, c.operator, c.value, c.quote_field) for c in self._where
-            ],
+            where=[WhereClause(c.field, c.operator, c.value, c.quote_field) for c in self._where],
             ttl=how.ttl,
             timestamp=timestamp_of(how, mapping.has_counter),
             conditionals=how.conditionals,
@@ -415,22 +395,16 @@ class ModelQuerySet(AbstractQuerySet[T]):
         if column is None:
             raise ValidationError(f"{label} has no column named: {name}")
         if column.primary_key:
-            raise ValidationError(
-                f"Cannot apply update to primary key '{column.column_name}' for {label}"
-            )
+            raise ValidationError(f"Cannot apply update to primary key '{column.column_name}' for {label}")
         if operation is not None:
             allowed = _OPERATIONS.get(column.update_clause, ())
             if operation not in allowed:
                 takes = ", ".join(allowed) or "no operation"
-                raise ValidationError(
-                    f"{column.label} ({column.db_type}) takes {takes}, not '{operation}'"
-                )
+                raise ValidationError(f"{column.label} ({column.db_type}) takes {takes}, not '{operation}'")
         return column, operation
 
 
-def _assign(
-    statement: UpdateStatement, column: Column[Any], operation: str | None, value: Any
-) -> None:
+def _assign(statement: UpdateStatement, column: Column[Any], operation: str | None, value: Any) -> None:
     """Add one assignment of a queryset's `update`."""
     field = column.db_field_name
     if value is None or (operation is None and column.is_null(value)):
@@ -466,9 +440,7 @@ class _ListRows:
 
     __slots__ = ("_fixed", "_flat", "_model", "_names")
 
-    def __init__(
-        self, model: Any, names: Sequence[str], flat: bool, fixed: Sequence[tuple[str, Any]]
-    ) -> None:
+    def __init__(self, model: Any, names: Sequence[str], flat: bool, fixed: Sequence[tuple[str, Any]]) -> None:
         self._model = model
         self._names = names
         self._flat = flat
@@ -484,9 +456,7 @@ class _ListRows:
             for column in wanted:
                 field = column.db_field_name
                 value = row[at[field]] if field in at else self._fixed.get(field)
-                values.append(
-                    column.to_python(value) if column.mutable or column.converts else value
-                )
+                values.append(column.to_python(value) if column.mutable or column.converts else value)
             made.append(values[0] if self._flat else values)
         return made
 

@@ -102,11 +102,7 @@ class AbstractQuerySet(Generic[T]):
         return self._copy()
 
     def __eq__(self, other: object) -> bool:
-        return (
-            type(other) is type(self)
-            and self.model is other.model  # type: ignore[attr-defined]
-            and self._state() == other._state()  # type: ignore[attr-defined]
-        )
+        return type(other) is type(self) and self.model is other.model and self._state() == other._state()
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -372,9 +368,12 @@ class AbstractQuerySet(Generic[T]):
         """
         if args or kwargs:
             return self.filter(*args, **kwargs).get()
+        found: T
         if self._cache is not None:
-            return self._single(self._fill(2))
-        return run(self._get())
+            found = self._single(self._fill(2))
+        else:
+            found = run(self._get())
+        return found
 
     def _get(self) -> Operation[Any]:
         result = yield self._request(most=2)
@@ -396,7 +395,8 @@ class AbstractQuerySet(Generic[T]):
         if self._cache is not None:
             rows = self._fill(1)
             return rows[0] if rows else None
-        return run(self._first())
+        found: T | None = run(self._first())
+        return found
 
     def _first(self) -> Operation[Any]:
         result = yield self._request(most=1)
@@ -474,16 +474,11 @@ class AbstractQuerySet(Generic[T]):
         )
 
     def _delete_statement(self, timestamp: int | None) -> DeleteStatement:
-        given = {
-            clause.field
-            for clause in self._where
-            if isinstance(clause.operator, (EqualsOperator, InOperator))
-        }
+        given = {clause.field for clause in self._where if isinstance(clause.operator, (EqualsOperator, InOperator))}
         missing = [name for name in self._partition_columns() if name not in given]
         if missing:
             raise QueryException(
-                "The partition key must be defined on delete queries: there is no filter for "
-                + ", ".join(missing)
+                "The partition key must be defined on delete queries: there is no filter for " + ", ".join(missing)
             )
         return DeleteStatement(
             self.column_family_name,

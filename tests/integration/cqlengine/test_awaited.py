@@ -94,7 +94,11 @@ async def test_batches(thing: Any) -> None:
 
 
 async def test_the_wrong_face_says_which_is_the_right_one(thing: Any, mapper: str) -> None:
-    for call in (lambda: Thing.get(owner=1, number=1), lambda: list(Thing.objects(owner=1)), lambda: Thing.create(owner=1, number=1)):
+    for call in (
+        lambda: Thing.get(owner=1, number=1),
+        lambda: list(Thing.objects(owner=1)),
+        lambda: Thing.create(owner=1, number=1),
+    ):
         with pytest.raises(CQLEngineException, match="aget"):
             call()
     with pytest.raises(CQLEngineException, match="asetup"):

@@ -24,25 +24,36 @@ def model(name: str, **attributes: Any) -> Any:
 
 def column_types(keyspace: str, table: str) -> dict[str, str]:
     rows = connection.execute(
-        "SELECT column_name, type FROM system_schema.columns WHERE keyspace_name = %s AND table_name = %s", (keyspace, table)
+        "SELECT column_name, type FROM system_schema.columns WHERE keyspace_name = %s AND table_name = %s",
+        (keyspace, table),
     )
     return {row["column_name"]: row["type"] for row in rows}
 
 
 def test_columns_are_added_and_never_dropped(mapper: str) -> None:
     first = model("Grown", id=columns.Integer(primary_key=True), a=columns.Text(), old=columns.Text())
-    assert [text.split(" (")[0] for text in management.sync_table(first)] == [f"CREATE TABLE IF NOT EXISTS {mapper}.grown"]
+    assert [text.split(" (")[0] for text in management.sync_table(first)] == [
+        f"CREATE TABLE IF NOT EXISTS {mapper}.grown"
+    ]
     assert management.sync_table(first) == []
     second = model(
-        "Grown", id=columns.Integer(primary_key=True), a=columns.Text(), b=columns.Set(columns.Integer), c=columns.Text(index=True)
+        "Grown",
+        id=columns.Integer(primary_key=True),
+        a=columns.Text(),
+        b=columns.Set(columns.Integer),
+        c=columns.Text(index=True),
     )
     told = management.sync_table(second, dry_run=True)
     assert column_types(mapper, "grown") == {"id": "int", "a": "text", "old": "text"}
-    assert management.sync_table(second) == told == [
-        f'ALTER TABLE {mapper}.grown ADD "b" set<int>',
-        f'ALTER TABLE {mapper}.grown ADD "c" text',
-        f'CREATE INDEX IF NOT EXISTS index_grown_c ON {mapper}.grown ("c")',
-    ]
+    assert (
+        management.sync_table(second)
+        == told
+        == [
+            f'ALTER TABLE {mapper}.grown ADD "b" set<int>',
+            f'ALTER TABLE {mapper}.grown ADD "c" text',
+            f'CREATE INDEX IF NOT EXISTS index_grown_c ON {mapper}.grown ("c")',
+        ]
+    )
     assert column_types(mapper, "grown") == {"id": "int", "a": "text", "old": "text", "b": "set<int>", "c": "text"}
     assert management.sync_table(second) == []
 
@@ -76,7 +87,12 @@ def test_options(mapper: str) -> None:
         "comment": "it's here", "gc_grace_seconds": "0", "default_time_to_live": 20,
         "compaction": {"class": "LeveledCompactionStrategy", "sstable_size_in_mb": "64"},
     }  # fmt: skip
-    made = model("Opted", id=columns.Integer(primary_key=True), c=columns.Integer(primary_key=True, clustering_order="desc"), __options__=options)
+    made = model(
+        "Opted",
+        id=columns.Integer(primary_key=True),
+        c=columns.Integer(primary_key=True, clustering_order="desc"),
+        __options__=options,
+    )
     synced(made)
     assert management.sync_table(made) == []
     changed = model(
