@@ -138,9 +138,13 @@ class WhereClause(BaseClause):
 
     __slots__ = ("operator", "quote_field")
 
-    def __init__(self, field: str, operator: BaseWhereOperator, value: Any, quote_field: bool = True) -> None:
+    def __init__(
+        self, field: str, operator: BaseWhereOperator, value: Any, quote_field: bool = True
+    ) -> None:
         if not isinstance(operator, BaseWhereOperator):
-            raise StatementException(f"operator must be of type {BaseWhereOperator}, got {type(operator)}")
+            raise StatementException(
+                f"operator must be of type {BaseWhereOperator}, got {type(operator)}"
+            )
         self.field = field
         self.value = value
         self.context_id = None
@@ -170,7 +174,11 @@ class WhereClause(BaseClause):
         return self.bound()
 
     def __eq__(self, other: object) -> bool:
-        return super().__eq__(other) and self.operator == other.operator
+        return (
+            isinstance(other, WhereClause)
+            and super().__eq__(other)
+            and self.operator == other.operator
+        )
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -249,7 +257,9 @@ class ContainerUpdateClause(AssignmentClause, metaclass=ContainerUpdateTypeMapMe
 
     col_type: ClassVar[str | None] = None
 
-    def __init__(self, field: str, value: Any, operation: str | None = None, previous: Any = None) -> None:
+    def __init__(
+        self, field: str, value: Any, operation: str | None = None, previous: Any = None
+    ) -> None:
         super().__init__(field, value)
         self.operation = operation
         self.previous = previous
@@ -315,7 +325,9 @@ class ListUpdateClause(ContainerUpdateClause):
                     return self._around(name, new[:at], new[at + len(old) :])
         return [(f"{name} = {{}}", [value])]
 
-    def _around(self, name: str, before: list[Any], behind: list[Any]) -> list[tuple[str, list[Any]]]:
+    def _around(
+        self, name: str, before: list[Any], behind: list[Any]
+    ) -> list[tuple[str, list[Any]]]:
         found = []
         if before:
             found.append((f"{name} = {{}} + {name}", [before]))
@@ -340,7 +352,9 @@ class MapUpdateClause(ContainerUpdateClause):
         # Without `previous`, an assignment adds its keys to those that the row has: what other keys there are is not known.
         old: Mapping[Any, Any] = previous or {}
         found = [
-            (f"{name}[{{}}] = {{}}", [key, item]) for key, item in value.items() if key not in old or old[key] != item
+            (f"{name}[{{}}] = {{}}", [key, item])
+            for key, item in value.items()
+            if key not in old or old[key] != item
         ]
         found += [(f"{name}[{{}}] = {{}}", [key, None]) for key in old if key not in value]
         return found

@@ -98,7 +98,9 @@ def _simple(name: str, factor: int, durable: bool, connections: Connections) -> 
     return _everywhere(_replicated(name, replication, durable), connections)
 
 
-def _network(name: str, factors: Mapping[str, Any], durable: bool, connections: Connections) -> Operation[None]:
+def _network(
+    name: str, factors: Mapping[str, Any], durable: bool, connections: Connections
+) -> Operation[None]:
     replication = {"class": "NetworkTopologyStrategy", **factors}
     return _everywhere(_replicated(name, replication, durable), connections)
 
@@ -182,7 +184,9 @@ def _rows(table: str, connection: str | None, **keys: str) -> Generator[Request,
     return rows
 
 
-def _columns(keyspace: str, table: str, connection: str | None) -> Generator[Request, Any, dict[str, ServerColumn]]:
+def _columns(
+    keyspace: str, table: str, connection: str | None
+) -> Generator[Request, Any, dict[str, ServerColumn]]:
     rows = yield from _rows("columns", connection, keyspace_name=keyspace, table_name=table)
     return {
         row["column_name"]: ServerColumn(
@@ -196,7 +200,9 @@ def _columns(keyspace: str, table: str, connection: str | None) -> Generator[Req
     }
 
 
-def _fields(keyspace: str, name: str, connection: str | None) -> Generator[Request, Any, dict[str, str] | None]:
+def _fields(
+    keyspace: str, name: str, connection: str | None
+) -> Generator[Request, Any, dict[str, str] | None]:
     rows = yield from _rows("types", connection, keyspace_name=keyspace, type_name=name)
     if not rows:
         return None
@@ -234,7 +240,9 @@ class _Changes:
 
     def agreement(self) -> Request:
         """Wait until all nodes have one schema."""
-        return Call(lambda connection: connection.session.wait_for_schema_agreement(), self.connection)
+        return Call(
+            lambda connection: connection.session.wait_for_schema_agreement(), self.connection
+        )
 
     def warn(self, message: str) -> None:
         """Tell about what cannot be changed."""
@@ -267,7 +275,8 @@ def _sync_type(type_model: Any, changes: _Changes) -> Operation[None]:
     keyspace, connection = changes.keyspace, changes.connection
     existing = yield from _fields(keyspace, type_model.type_name(), connection)
     if existing is None:
-        if not (yield from changes.make(get_create_type(type_model, keyspace))):
+        made = yield from changes.make(get_create_type(type_model, keyspace))
+        if not made:
             existing = yield from _fields(keyspace, type_model.type_name(), connection)
     if existing is not None:
         alters, told = schema_changes.add_fields(type_model, keyspace, existing)
@@ -277,10 +286,14 @@ def _sync_type(type_model: Any, changes: _Changes) -> Operation[None]:
             yield from changes.make(text)
     if not changes.dry_run:
         name = type_model.type_name()
-        yield Call(lambda found: found.cluster.register_user_type(keyspace, name, type_model), connection)
+        yield Call(
+            lambda found: found.cluster.register_user_type(keyspace, name, type_model), connection
+        )
 
 
-def _type_operation(ks_name: str, type_model: Any, connection: str | None, dry_run: bool) -> Operation[list[str]]:
+def _type_operation(
+    ks_name: str, type_model: Any, connection: str | None, dry_run: bool
+) -> Operation[list[str]]:
     _check_environment()
     changes = _Changes(connection, ks_name, dry_run)
     yield from _sync_type(type_model, changes)
@@ -319,7 +332,9 @@ def _check_model(model: Any) -> None:
         raise ValueError(f"Models must be derived from base Model, not {model!r}.")
 
 
-def _sync_operation(model: Any, keyspaces: Keyspaces, connections: Connections, dry_run: bool) -> Operation[list[str]]:
+def _sync_operation(
+    model: Any, keyspaces: Keyspaces, connections: Connections, dry_run: bool
+) -> Operation[list[str]]:
     _check_environment()
     _check_model(model)
     if model.__abstract__:
@@ -360,7 +375,9 @@ def _sync_one(model: Any, table: str, changes: _Changes) -> Operation[None]:
         yield from changes.make(text)
 
 
-def _alter(model: Any, table: str, name: str, existing: dict[str, ServerColumn], changes: _Changes) -> Operation[None]:
+def _alter(
+    model: Any, table: str, name: str, existing: dict[str, ServerColumn], changes: _Changes
+) -> Operation[None]:
     alters, told = schema_changes.add_columns(model, table, existing)
     for message in told:
         changes.warn(message)
@@ -369,7 +386,9 @@ def _alter(model: Any, table: str, name: str, existing: dict[str, ServerColumn],
             again = yield from _columns(changes.keyspace, name, changes.connection)
             if len(again) <= len(existing):
                 raise CQLEngineException(f"{text} was refused, and the column is not there")
-    rows = yield from _rows("tables", changes.connection, keyspace_name=changes.keyspace, table_name=name)
+    rows = yield from _rows(
+        "tables", changes.connection, keyspace_name=changes.keyspace, table_name=name
+    )
     if rows:
         for text in schema_changes.option_changes(model, table, rows[0]):
             yield from changes.make(text)
@@ -411,10 +430,14 @@ def _drop_operation(model: Any, keyspaces: Keyspaces, connections: Connections) 
     for connection in _names(connections, "connections"):
         for keyspace in _names(keyspaces, "keyspaces"):
             table = model.__mapping__.table_name(keyspace)
-            yield simple_request(f"DROP TABLE IF EXISTS {table}", connection or model.__connection__, DDL_TIMEOUT)
+            yield simple_request(
+                f"DROP TABLE IF EXISTS {table}", connection or model.__connection__, DDL_TIMEOUT
+            )
 
 
-def drop_table(model: type[BaseModel], keyspaces: Keyspaces = None, connections: Connections = None) -> None:
+def drop_table(
+    model: type[BaseModel], keyspaces: Keyspaces = None, connections: Connections = None
+) -> None:
     """Drop the table of `model` with all its rows, if it exists.
 
     :param keyspaces: names of the keyspaces; None for the model's.
@@ -423,7 +446,9 @@ def drop_table(model: type[BaseModel], keyspaces: Keyspaces = None, connections:
     run(_drop_operation(model, keyspaces, connections))
 
 
-async def adrop_table(model: type[BaseModel], keyspaces: Keyspaces = None, connections: Connections = None) -> None:
+async def adrop_table(
+    model: type[BaseModel], keyspaces: Keyspaces = None, connections: Connections = None
+) -> None:
     """`drop_table` on connections of `cassandra.aio`."""
     await arun(_drop_operation(model, keyspaces, connections))
 

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import copy
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from cassandra.cqlengine import connection
 from cassandra.cqlengine.columns.base import Column
+from cassandra.cqlengine.descriptors import (
+    ColumnDescriptor,
+    ConditionalDescriptor,
+    ConsistencyDescriptor,
+    IfExistsDescriptor,
+    IfNotExistsDescriptor,
+    QuerySetDescriptor,
+    TimestampDescriptor,
+    TTLDescriptor,
+    UsingDescriptor,
+    descriptor_of,
+    hybrid_classmethod,
+)
 from cassandra.cqlengine.errors import CQLEngineException, ValidationError
 from cassandra.cqlengine.mapping import (
     Mapping,
@@ -22,15 +35,10 @@ from cassandra.cqlengine.options import DEFAULTS
 from cassandra.cqlengine.query import dml
 from cassandra.cqlengine.query import errors as query_errors
 from cassandra.cqlengine.query.batch import BatchQuery
-from cassandra.cqlengine.query.errors import (
-    IfExistsWithCounterColumn,
-    IfNotExistsWithCounterColumn,
-)
 from cassandra.cqlengine.query.expressions import ColumnQueryEvaluator
 from cassandra.cqlengine.query.model_queryset import ModelQuerySet
 from cassandra.cqlengine.running import Operation, arun, run
-from cassandra.cqlengine.statements import Timestamp
-from cassandra.cqlengine.values import Values, changed_positions, own, values_read
+from cassandra.cqlengine.values import Values, changed_positions, own
 from cassandra.metadata.names import protect_name
 
 if TYPE_CHECKING:
@@ -61,200 +69,11 @@ __all__ = [
     "protect_name",
 ]
 
-M = TypeVar("M", bound="BaseModel")
-
 DEFAULT_KEYSPACE: str | None
 
 
 class UndefinedKeyspaceWarning(Warning):
     """A model has no keyspace, and there is no default one."""
-
-
-# -- descriptors ----------------------------------------------------------------------------------
-
-
-class ColumnDescriptor:
-    """A column's value on instances, and what filters are made of on the class."""
-
-    __slots__ = ("column", "position", "query_evaluator")
-
-    def __init__(self, column: Column[Any], position: int = 0) -> None:
-        self.column = column
-        self.position = position
-        self.query_evaluator = ColumnQueryEvaluator(column)
-
-    def __get__(self, instance: Any, owner: type) -> Any:
-        if instance is None:
-            return self.query_evaluator
-        return instance._row[self.position]
-
-    def __set__(self, instance: Any, value: Any) -> None:
-        values = own(instance)
-        values[self.position] = value
-        values.explicit |= 1 << self.position
-
-    def __delete__(self, instance: Any) -> None:
-        self.__set__(instance, None)
-
-
-class _MutableDescriptor(ColumnDescriptor):
-    """The same for collections and user-defined types, which may change in place once they are handed out."""
-
-    __slots__ = ()
-
-    def __get__(self, instance: Any, owner: type) -> Any:
-        if instance is None:
-            return self.query_evaluator
-        return values_read(own(instance), self.position, self.column)
-
-    def __set__(self, instance: Any, value: Any) -> None:
-        super().__set__(instance, value)
-        # What the program gave is what it gets back: it is not converted before it is saved.
-        own(instance).exposed |= 1 << self.position
-
-
-class _CounterDescriptor(ColumnDescriptor):
-    """The same for counters, which are 0 where the database has none."""
-
-    __slots__ = ()
-
-    def __get__(self, instance: Any, owner: type) -> Any:
-        if instance is None:
-            return self.query_evaluator
-        return instance._row[self.position] or 0
-
-
-def _descriptor(column: Column[Any], position: int) -> ColumnDescriptor:
-    if column.mutable:
-        return _MutableDescriptor(column, position)
-    return (_CounterDescriptor if column.is_counter else ColumnDescriptor)(column, position)
-
-
-class hybrid_classmethod:
-    """A method that is one thing on the class and another on instances."""
-
-    def __init__(self, clsmethod: Callable[..., Any], instmethod: Callable[..., Any]) -> None:
-        self.clsmethod = clsmethod
-        self.instmethod = instmethod
-
-    def __get__(self, instance: Any, owner: type) -> Any:
-        if instance is None:
-            return self.clsmethod.__get__(owner, owner)
-        return self.instmethod.__get__(instance, owner)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Only here for those who look whether it can be called."""
-        raise NotImplementedError
-
-
-class QuerySetDescriptor:
-    """``Model.objects``: a new queryset at each look."""
-
-    def __get__(self, obj: object, model: type[M]) -> ModelQuerySet[M]:
-        if model.__abstract__:
-            raise CQLEngineException("cannot execute queries against abstract models")
-        queryset: ModelQuerySet[M] = model.__queryset__(model)
-        mapping = model.__mapping__
-        if mapping.discriminator is not None and model.__discriminator_value__ is not None:
-            column = mapping.columns[mapping.discriminator]
-            if column.index or column.custom_index:
-                return queryset.filter(**{mapping.discriminator: model.__discriminator_value__})
-        return queryset
-
-
-class _OptionDescriptor:
-    """An option: on the class a queryset with it; on an instance it is set for its writes, and gives the instance."""
-
-    name: ClassVar[str] = ""
-
-    def changes(self, instance: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """Return the changed options, after a check of the arguments."""
-        raise NotImplementedError
-
-    def __get__(self, instance: Any, model: Any) -> Any:
-        if instance is None:
-            return getattr(model.objects, self.name)
-
-        def set_option(*args: Any, **kwargs: Any) -> Any:
-            changes = self.changes(instance, *args, **kwargs)
-            values = own(instance)
-            values.how = values.how.but(**changes)
-            return instance
-
-        set_option.__name__ = self.name
-        set_option.__doc__ = self.__doc__
-        return set_option
-
-
-class TTLDescriptor(_OptionDescriptor):
-    """``ttl(seconds)``: how long what is written lives."""
-
-    name = "ttl"
-
-    def changes(self, instance: Any, ttl: int | None) -> dict[str, Any]:
-        return {"ttl": ttl}
-
-
-class TimestampDescriptor(_OptionDescriptor):
-    """``timestamp(moment)``: of the next write; a datetime, or a timedelta from now."""
-
-    name = "timestamp"
-
-    def changes(self, instance: Any, timestamp: Timestamp) -> dict[str, Any]:
-        return {"timestamp": timestamp}
-
-
-class IfNotExistsDescriptor(_OptionDescriptor):
-    """``if_not_exists()``: insert only if there is no such row."""
-
-    name = "if_not_exists"
-
-    def changes(self, instance: Any, value: bool = True) -> dict[str, Any]:
-        if type(instance).__mapping__.has_counter:
-            raise IfNotExistsWithCounterColumn("if_not_exists cannot be used with tables containing counter columns")
-        return {"if_not_exists": value}
-
-
-class IfExistsDescriptor(_OptionDescriptor):
-    """``if_exists()``: update or delete only if there is such a row."""
-
-    name = "if_exists"
-
-    def changes(self, instance: Any, value: bool = True) -> dict[str, Any]:
-        if type(instance).__mapping__.has_counter:
-            raise IfExistsWithCounterColumn("if_exists cannot be used with tables containing counter columns")
-        return {"if_exists": value}
-
-
-class ConditionalDescriptor(_OptionDescriptor):
-    """``iff(column=value)``: update or delete only if the row has these values."""
-
-    name = "iff"
-
-    def changes(self, instance: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        model = type(instance)
-        return {"conditionals": model.__queryset__(model).conditions(*args, **kwargs)}
-
-
-class ConsistencyDescriptor(_OptionDescriptor):
-    """``consistency(level)``: the `ConsistencyLevel` of writes."""
-
-    name = "consistency"
-
-    def changes(self, instance: Any, consistency: int) -> dict[str, Any]:
-        return {"consistency": consistency}
-
-
-class UsingDescriptor(_OptionDescriptor):
-    """``using(keyspace=, connection=)``: where the row is."""
-
-    name = "using"
-
-    def changes(self, instance: Any, keyspace: str | None = None, connection: str | None = None) -> dict[str, Any]:
-        if connection is not None and own(instance).how.batch is not None:
-            raise CQLEngineException("Cannot specify a connection on model in batch mode.")
-        found = {"keyspace": keyspace, "connection": connection}
-        return {name: value for name, value in found.items() if value is not None}
 
 
 # -- making classes -------------------------------------------------------------------------------
@@ -273,7 +92,11 @@ def _columns_of(bases: Sequence[type], attrs: dict[str, Any]) -> dict[str, Colum
     declared = {name: value for name, value in attrs.items() if isinstance(value, Column)}
     columns.update(sorted(declared.items(), key=lambda item: item[1].instance_counter))
     # Copies: what a class says of its columns must not change those of its bases.
-    return {name: copy.copy(column) for name, column in columns.items() if attrs.get(name, column) is not None}
+    return {
+        name: copy.copy(column)
+        for name, column in columns.items()
+        if attrs.get(name, column) is not None
+    }
 
 
 def _check_names(name: str, columns: dict[str, Column[Any]], bases: Sequence[type]) -> None:
@@ -281,7 +104,9 @@ def _check_names(name: str, columns: dict[str, Column[Any]], bases: Sequence[typ
         for base in bases:
             known = getattr(base, column_name, None)
             if column_name in _RESERVED and known is not None and column_name != "pk":
-                raise ModelDefinitionException(f"column '{column_name}' conflicts with built-in attribute/method")
+                raise ModelDefinitionException(
+                    f"column '{column_name}' conflicts with built-in attribute/method"
+                )
     seen: dict[str, str] = {}
     for column_name, column in columns.items():
         other = seen.setdefault(column.db_field_name, column_name)
@@ -308,7 +133,9 @@ def _check_keys(name: str, columns: dict[str, Column[Any]], abstract: bool) -> N
                 f"clustering_order may be specified only for clustering primary keys, not for '{column.column_name}'"
             )
         if order.lower() not in ("asc", "desc"):
-            raise ModelException(f"invalid clustering order '{order}' for column '{column.column_name}'")
+            raise ModelException(
+                f"invalid clustering order '{order}' for column '{column.column_name}'"
+            )
 
 
 def _check_kinds(name: str, columns: dict[str, Column[Any]]) -> None:
@@ -331,7 +158,9 @@ def _check_kinds(name: str, columns: dict[str, Column[Any]]) -> None:
 class ModelMetaClass(type):
     """Makes models: collects the columns, checks them, and gives each model its `DoesNotExist`."""
 
-    def __new__(mcs, name: str, bases: tuple[type, ...], attrs: dict[str, Any], **kwargs: Any) -> ModelMetaClass:
+    def __new__(
+        mcs, name: str, bases: tuple[type, ...], attrs: dict[str, Any], **kwargs: Any
+    ) -> ModelMetaClass:
         abstract = attrs.setdefault("__abstract__", False)
         parents = [base for base in bases if isinstance(base, ModelMetaClass)]
         columns = _columns_of(bases, attrs)
@@ -343,21 +172,26 @@ class ModelMetaClass(type):
         _check_kinds(name, columns)
         mapping = attrs["__mapping__"] = Mapping(columns)
         for position, (column_name, column) in enumerate(columns.items()):
-            attrs[column_name] = _descriptor(column, position)
+            attrs[column_name] = descriptor_of(column, position)
         attrs["__discriminator_value__"] = attrs.get("__discriminator_value__")
         for error in ("DoesNotExist", "MultipleObjectsReturned"):
             known = tuple(vars(p)[error] for p in parents if error in vars(p))
             attrs[error] = type(
                 error,
                 known or (getattr(query_errors, error),),
-                {"__module__": attrs.get("__module__"), "__qualname__": f"{attrs.get('__qualname__', name)}.{error}"},
+                {
+                    "__module__": attrs.get("__module__"),
+                    "__qualname__": f"{attrs.get('__qualname__', name)}.{error}",
+                },
             )
         made = super().__new__(mcs, name, bases, attrs, **kwargs)
         mapping.model = made
         _join_family(made, mapping, parents, abstract)
         return made
 
-    def __init__(cls, name: str, bases: tuple[type, ...], attrs: dict[str, Any], **kwargs: Any) -> None:
+    def __init__(
+        cls, name: str, bases: tuple[type, ...], attrs: dict[str, Any], **kwargs: Any
+    ) -> None:
         super().__init__(name, bases, attrs)
 
 
@@ -372,7 +206,10 @@ def _join_family(model: Any, mapping: Mapping, parents: Sequence[Any], abstract:
     if value is None or abstract or "__context_of__" in vars(model):
         return
     other = mapping.base.classes.get(value)
-    if other is not None and (other.__module__, other.__qualname__) != (model.__module__, model.__qualname__):
+    if other is not None and (other.__module__, other.__qualname__) != (
+        model.__module__,
+        model.__qualname__,
+    ):
         raise ModelDefinitionException(
             f"{other.__qualname__} and {model.__qualname__} both have the discriminator value {value!r}"
         )
@@ -532,7 +369,9 @@ class BaseModel(metaclass=ModelMetaClass):
         finally:
             row = own(self)
             how = row.how
-            if how is not DEFAULTS and (how.batch or how.timestamp is not None or how.is_conditional):
+            if how is not DEFAULTS and (
+                how.batch or how.timestamp is not None or how.is_conditional
+            ):
                 row.how = how.for_later()
 
     def save(self) -> Self:
@@ -663,7 +502,9 @@ class BaseModel(metaclass=ModelMetaClass):
         return made
 
 
-def _restored(model: type[BaseModel], values: Sequence[Any], state: Any, attributes: dict[str, Any]) -> BaseModel:
+def _restored(
+    model: type[BaseModel], values: Sequence[Any], state: Any, attributes: dict[str, Any]
+) -> BaseModel:
     """An instance from what `BaseModel.__reduce__` says."""
     instance = model.__new__(model)
     if state is None:
@@ -678,7 +519,9 @@ def _restored(model: type[BaseModel], values: Sequence[Any], state: Any, attribu
 
 # Names that columns cannot have. The awaitable forms are not among them: a column may hide those.
 _RESERVED = frozenset(
-    name for name in vars(BaseModel) if (not name.startswith("_") and not name.startswith("a")) or name in ("all",)
+    name
+    for name in vars(BaseModel)
+    if (not name.startswith("_") and not name.startswith("a")) or name in ("all",)
 )
 
 

