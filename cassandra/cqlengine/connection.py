@@ -152,7 +152,11 @@ class Connection:
         except BaseException:
             made.shutdown()
             if self.retry_connect:
-                log.warning(format_log_context("connect failed, it is tried again when it is used next", self.name))
+                log.warning(
+                    format_log_context(
+                        "connect failed, it is tried again when it is used next", self.name
+                    )
+                )
                 self.lazy_connect = True
             raise
         self.adopt(connected, owned=True)
@@ -160,7 +164,9 @@ class Connection:
 
     async def asetup(self) -> None:
         """`setup` on a cluster of `cassandra.aio`, of the running loop."""
-        made = AsyncCluster(self.hosts if self.hosts is not None else NOT_SET, **self.cluster_options)
+        made = AsyncCluster(
+            self.hosts if self.hosts is not None else NOT_SET, **self.cluster_options
+        )
         try:
             connected = await made.connect()
         except BaseException:
@@ -170,7 +176,9 @@ class Connection:
         for keyspace, types in list(udt_by_keyspace.items()):
             for type_name, klass in types.items():
                 try:
-                    await made.register_user_type(keyspace or self.default_keyspace or "", type_name, klass)
+                    await made.register_user_type(
+                        keyspace or self.default_keyspace or "", type_name, klass
+                    )
                 except UserTypeDoesNotExist:
                     pass
 
@@ -268,7 +276,9 @@ def register_connection(
     _check_free(name)
     if session is not None:
         if hosts is not None or consistency or lazy_connect or retry_connect or cluster_options:
-            raise CQLEngineException("Session configuration arguments and 'session' argument are mutually exclusive")
+            raise CQLEngineException(
+                "Session configuration arguments and 'session' argument are mutually exclusive"
+            )
         made = Connection.from_session(name, session)
         if not made.is_async:
             made.setup_session()
@@ -461,7 +471,9 @@ def get_cluster(connection: Any = None) -> Any:
     return get_connection(connection).cluster
 
 
-def _rendered(found: Connection, query: Any, params: Any, consistency_level: int | None) -> tuple[Any, Any]:
+def _rendered(
+    found: Connection, query: Any, params: Any, consistency_level: int | None
+) -> tuple[Any, Any]:
     """The statement that `query` is, and its parameters."""
     if isinstance(query, BaseCQLStatement):
         params = query.get_context()
@@ -509,7 +521,9 @@ async def aexecute(
     """`execute` on a connection of `cassandra.aio`."""
     found = get_connection(connection)
     if not found.is_async:
-        raise CQLEngineException(f"the connection {found.label} has a blocking session: use connection.execute(...)")
+        raise CQLEngineException(
+            f"the connection {found.label} has a blocking session: use connection.execute(...)"
+        )
     statement, params = _rendered(found, query, params, consistency_level)
     future = found.session.execute(statement, params, timeout=timeout)
     future.row_factory = dict_factory
@@ -532,3 +546,10 @@ def _register(found: Connection, keyspace: str | None, type_name: str, klass: An
         found.cluster.register_user_type(keyspace, type_name, klass)
     except UserTypeDoesNotExist:
         pass  # it will be registered by sync_type
+
+
+def __getattr__(name: str) -> Any:
+    """``cql_cluster`` and ``cql_session``, as programs call the two of the default connection."""
+    if name in ("cql_cluster", "cql_session"):
+        return {"cql_cluster": cluster, "cql_session": session}[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

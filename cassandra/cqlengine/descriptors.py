@@ -94,6 +94,10 @@ def descriptor_of(column: Column[Any], position: int) -> ColumnDescriptor:
     return (_CounterDescriptor if column.is_counter else ColumnDescriptor)(column, position)
 
 
+class AbstractModelException(CQLEngineException, AttributeError):
+    """An abstract model has no table. An AttributeError, so that tools can look through its class."""
+
+
 class hybrid_classmethod:
     """A method that is one thing on the class and another on instances."""
 
@@ -116,7 +120,7 @@ class QuerySetDescriptor:
 
     def __get__(self, obj: object, model: type[M]) -> ModelQuerySet[M]:
         if model.__abstract__:
-            raise CQLEngineException("cannot execute queries against abstract models")
+            raise AbstractModelException("cannot execute queries against abstract models")
         queryset: ModelQuerySet[M] = model.__queryset__(model)
         mapping = model.__mapping__
         if mapping.discriminator is not None and model.__discriminator_value__ is not None:
@@ -137,6 +141,8 @@ class _OptionDescriptor:
 
     def __get__(self, instance: Any, model: Any) -> Any:
         if instance is None:
+            if model.__abstract__:  # for those who look through the class: it fails when it is called
+                return lambda *args, **kwargs: model.objects
             return getattr(model.objects, self.name)
 
         def set_option(*args: Any, **kwargs: Any) -> Any:

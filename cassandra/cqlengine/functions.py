@@ -135,4 +135,7 @@ class Token(BaseQueryFunction):
     def bound(self) -> list[Any]:
         if self.columns is None:
             return list(self.value)
-        return [column.to_database(value) for column, value in zip(self.columns, self.value, strict=True)]
+        return [
+            column.to_database(value)
+            for column, value in zip(self.columns, self.value, strict=True)
+        ]

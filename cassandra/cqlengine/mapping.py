@@ -79,9 +79,14 @@ class Mapping:
         self.partition_positions = tuple(self.index[name] for name in self.partition_keys)
         self.has_counter = any(column.is_counter for column in self.order)
         self.mutable = tuple(at for at, column in enumerate(self.order) if column.mutable)
-        self.discriminator = next((name for name, column in columns.items() if column.discriminator_column), None)
+        self.discriminator = next(
+            (name for name, column in columns.items() if column.discriminator_column), None
+        )
         self.wires = tuple(column.wire for column in self.order)
-        self.init = {name: (at, column.to_python, column.mutable) for at, (name, column) in enumerate(columns.items())}
+        self.init = {
+            name: (at, column.to_python, column.mutable)
+            for at, (name, column) in enumerate(columns.items())
+        }
         self.defaults = tuple(
             (at, column)
             for at, column in enumerate(self.order)
@@ -89,7 +94,8 @@ class Mapping:
         )
         # (position, validate, whether None needs no look, whether it may change in place)
         self.checks = tuple(
-            (at, column.validate, _takes_none(column), column.mutable) for at, column in enumerate(self.order)
+            (at, column.validate, _takes_none(column), column.mutable)
+            for at, column in enumerate(self.order)
         )
         self.blank = (None,) * len(self.order)
         self.plans: dict[Any, Plan] = {}
@@ -207,7 +213,9 @@ def _takes_none(column: Column[Any]) -> bool:
 def layout(mapping: Mapping, names: tuple[str, ...], filled: tuple[str, ...]) -> Arrange:
     """Return the function for `Mapping.rows`, called with rows and a tail: the filled values, and a None."""
     given = (*names, *filled)
-    sources = {mapping.db_index[name]: at for at, name in enumerate(given) if name in mapping.db_index}
+    sources = {
+        mapping.db_index[name]: at for at, name in enumerate(given) if name in mapping.db_index
+    }
     picks = [sources.get(position, len(given)) for position in range(len(mapping.order))]
     converts = [
         (position, column)
@@ -265,7 +273,9 @@ class InstanceRows:
             append(instance)
         return made
 
-    def _polymorphic(self, names: Sequence[str], rows: Sequence[Any], found: Sequence[Any]) -> list[BaseModel]:
+    def _polymorphic(
+        self, names: Sequence[str], rows: Sequence[Any], found: Sequence[Any]
+    ) -> list[BaseModel]:
         """Each row as an instance of the class that its discriminator names."""
         mapping = self._model.__mapping__
         at = mapping.index[mapping.discriminator or ""]

@@ -124,7 +124,9 @@ class NamedTable:
         :raises CQLEngineException: if there is no such table.
         """
         try:
-            keyspace = get_cluster(connection or self.__connection__).metadata.keyspaces[self.keyspace]
+            keyspace = get_cluster(connection or self.__connection__).metadata.keyspaces[
+                self.keyspace
+            ]
             table = keyspace.tables.get(self.name) or keyspace.views[self.name]
         except KeyError:
             raise CQLEngineException(

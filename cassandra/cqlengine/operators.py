@@ -67,7 +67,9 @@ class BaseQueryOperator(UnicodeMixin):
         found: type[BaseWhereOperator] | None = cls.opmap.get(symbol.upper())
         if found is None:
             known = ", ".join(sorted(name.lower() for name in cls.opmap))
-            raise QueryOperatorException(f"{symbol} doesn't map to a QueryOperator; there are {known}")
+            raise QueryOperatorException(
+                f"{symbol} doesn't map to a QueryOperator; there are {known}"
+            )
         return found
 
 

@@ -52,7 +52,9 @@ class Options:
 
     def for_later(self) -> Options:
         """Return the options without those that are for one write."""
-        return self.but(batch=None, if_not_exists=False, if_exists=False, conditionals=(), timestamp=None)
+        return self.but(
+            batch=None, if_not_exists=False, if_exists=False, conditionals=(), timestamp=None
+        )
 
     @property
     def is_conditional(self) -> bool:

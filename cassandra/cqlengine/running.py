@@ -86,7 +86,9 @@ class SimpleRequest(Request):
         return ()
 
     def statement(self, prepared: Callable[[str], Any]) -> Any:
-        return SimpleStatement(self.text, consistency_level=self.consistency, fetch_size=self.fetch_size)
+        return SimpleStatement(
+            self.text, consistency_level=self.consistency, fetch_size=self.fetch_size
+        )
 
 
 class Call(Request):

@@ -83,7 +83,8 @@ def _frozen(type_text: str) -> bool:
 def create_type(type_model: type[UserType], keyspace: str) -> str:
     """Return CREATE TYPE."""
     fields = ", ".join(
-        f"{protect_name(column.db_field_name)} {_field_type(column)}" for column in type_model.fields().values()
+        f"{protect_name(column.db_field_name)} {_field_type(column)}"
+        for column in type_model.fields().values()
     )
     return f"CREATE TYPE {protect_name(keyspace)}.{protect_name(type_model.type_name())} ({fields})"
 
@@ -92,7 +93,9 @@ def _field_type(column: Any) -> str:
     return str(column.db_type)
 
 
-def add_fields(type_model: type[UserType], keyspace: str, existing: Mapping[str, str]) -> tuple[list[str], list[str]]:
+def add_fields(
+    type_model: type[UserType], keyspace: str, existing: Mapping[str, str]
+) -> tuple[list[str], list[str]]:
     """Return the ALTERs that add what a type lacks, and warnings about what cannot be changed."""
     changes, warnings = [], []
     name = f"{protect_name(keyspace)}.{protect_name(type_model.type_name())}"
@@ -124,7 +127,8 @@ def create_table(model: type[BaseModel], table: str) -> str:
     options = _option_texts(declared_options(model))
     if any(column.clustering_order for column in mapping.clustering_keys.values()):
         orders = ", ".join(
-            f"{column.cql} {(column.clustering_order or 'asc').upper()}" for column in mapping.clustering_keys.values()
+            f"{column.cql} {(column.clustering_order or 'asc').upper()}"
+            for column in mapping.clustering_keys.values()
         )
         options.insert(0, f"CLUSTERING ORDER BY ({orders})")
     text = f"CREATE TABLE IF NOT EXISTS {table} ({', '.join(definitions)})"
@@ -172,7 +176,9 @@ def _check_key(model: type[BaseModel], table: str, existing: Mapping[str, Server
         ("clustering", mapping.clustering_keys),
     ):
         there = [
-            column.name for column in sorted(existing.values(), key=lambda one: one.position) if column.kind == kind
+            column.name
+            for column in sorted(existing.values(), key=lambda one: one.position)
+            if column.kind == kind
         ]
         wanted = [column.db_field_name for column in ours.values()]
         if there != wanted:
@@ -252,7 +258,9 @@ def create_index(name: str, table: str, column: Any) -> str:
     return f"CREATE INDEX IF NOT EXISTS {protect_name(name)} ON {table} ({column.cql})"
 
 
-def missing_indexes(model: type[BaseModel], table: str, table_name: str, targets: Iterable[str]) -> list[str]:
+def missing_indexes(
+    model: type[BaseModel], table: str, table_name: str, targets: Iterable[str]
+) -> list[str]:
     """Return the CREATEs of the indexes that a table lacks.
 
     :param table_name: without the keyspace.

@@ -138,14 +138,18 @@ class BaseCQLStatement(UnicodeMixin):
         :raises StatementException: if `clause` is not a `WhereClause`.
         """
         if not isinstance(clause, WhereClause):
-            raise StatementException(f"only instances of WhereClause can be added to WHERE, got {clause!r}")
+            raise StatementException(
+                f"only instances of WhereClause can be added to WHERE, got {clause!r}"
+            )
         self._number(clause)
         self.where_clauses.append(clause)
 
     def add_conditional_clause(self, clause: ConditionalClause) -> None:
         """Add a condition to IF."""
         if not isinstance(clause, ConditionalClause):
-            raise StatementException(f"only instances of ConditionalClause can be added to IF, got {clause!r}")
+            raise StatementException(
+                f"only instances of ConditionalClause can be added to IF, got {clause!r}"
+            )
         self._number(clause)
         self.conditionals.append(clause)
 
@@ -276,7 +280,9 @@ class AssignmentStatement(BaseCQLStatement):
         :raises StatementException: if `clause` is not an `AssignmentClause`.
         """
         if not isinstance(clause, AssignmentClause):
-            raise StatementException(f"only instances of AssignmentClause can be assigned, got {clause!r}")
+            raise StatementException(
+                f"only instances of AssignmentClause can be assigned, got {clause!r}"
+            )
         self._number(clause)
         self.assignments.append(clause)
 
@@ -359,7 +365,9 @@ class UpdateStatement(AssignmentStatement):
         super().__init__(table, assignments, where, ttl, timestamp, conditionals)
         self.if_exists = if_exists
 
-    def add_update(self, column: Any, value: Any, operation: str | None = None, previous: Any = None) -> None:
+    def add_update(
+        self, column: Any, value: Any, operation: str | None = None, previous: Any = None
+    ) -> None:
         """Assign `value` to `column`, as its type demands.
 
         :param operation: of a collection: "add", "remove", "append", "prepend" or "update".

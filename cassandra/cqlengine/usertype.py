@@ -59,7 +59,9 @@ class _FieldDescriptor:
 class UserTypeMetaClass(type):
     """Makes the classes of user-defined types: collects their fields and checks them."""
 
-    def __new__(mcs, name: str, bases: tuple[type, ...], attrs: dict[str, Any], **kwargs: Any) -> UserTypeMetaClass:
+    def __new__(
+        mcs, name: str, bases: tuple[type, ...], attrs: dict[str, Any], **kwargs: Any
+    ) -> UserTypeMetaClass:
         fields: dict[str, Column[Any]] = {}
         for base in reversed(bases):
             fields.update(getattr(base, "__fields__", {}))
@@ -71,7 +73,9 @@ class UserTypeMetaClass(type):
             if any(hasattr(base, field_name) and not field_name.startswith("_") for base in bases):
                 inherited = any(field_name in getattr(base, "__fields__", {}) for base in bases)
                 if not inherited:
-                    raise UserTypeDefinitionException(f"field '{field_name}' conflicts with built-in attribute/method")
+                    raise UserTypeDefinitionException(
+                        f"field '{field_name}' conflicts with built-in attribute/method"
+                    )
             if column.is_counter or column.primary_key or column.static:
                 raise UserTypeDefinitionException(
                     f"field '{field_name}' of {name} must not be a key, a counter or static"
@@ -79,7 +83,9 @@ class UserTypeMetaClass(type):
             column.owner = name
             column.set_column_name(field_name)
             if column.db_field_name in seen:
-                raise UserTypeDefinitionException(f"{name} defines the field '{column.db_field_name}' more than once")
+                raise UserTypeDefinitionException(
+                    f"{name} defines the field '{column.db_field_name}' more than once"
+                )
             seen.add(column.db_field_name)
             attrs[field_name] = _FieldDescriptor(field_name, column)
         attrs["__fields__"] = fields
@@ -140,7 +146,9 @@ class BaseUserType(metaclass=UserTypeMetaClass):
     def to_database(self) -> dict[str, Any]:
         """Return the fields as the driver takes them, by their names in the database."""
         return {
-            column.db_field_name: None if self._values[name] is None else column.to_database(self._values[name])
+            column.db_field_name: None
+            if self._values[name] is None
+            else column.to_database(self._values[name])
             for name, column in self.__fields__.items()
         }
 

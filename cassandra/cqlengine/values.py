@@ -61,7 +61,9 @@ def changed_positions(values: Values, mapping: Mapping) -> list[int]:
         return [
             at
             for at, column in enumerate(mapping.order)
-            if given >> at & 1 and not column.is_null(values[at]) and not (column.is_counter and values[at] == 0)
+            if given >> at & 1
+            and not column.is_null(values[at])
+            and not (column.is_counter and values[at] == 0)
         ]
     found = []
     for at, value in enumerate(values):

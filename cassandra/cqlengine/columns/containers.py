@@ -82,7 +82,9 @@ class BaseCollectionColumn(Column[T]):
 
     def _checked_size(self, value: Any) -> Any:
         if len(value) > MOST_ELEMENTS:
-            raise ValidationError(f"{self.label} has {len(value)} elements; a collection can have {MOST_ELEMENTS}")
+            raise ValidationError(
+                f"{self.label} has {len(value)} elements; a collection can have {MOST_ELEMENTS}"
+            )
         return value
 
     def _element(self, column: Column[Any], value: Any, what: str = "an element") -> Any:
@@ -268,7 +270,9 @@ class Map(BaseContainerColumn[dict[K, V]], Generic[K, V]):
             raise ValidationError(f"{self.label} {value!r} is not a dict object")
         self._checked_size(value)
         return {
-            self._element(self.key_col, key, "a key"): self._element(self.value_col, item, "a value")
+            self._element(self.key_col, key, "a key"): self._element(
+                self.value_col, item, "a value"
+            )
             for key, item in value.items()
         }
 
@@ -285,7 +289,9 @@ class Map(BaseContainerColumn[dict[K, V]], Generic[K, V]):
         if value is None:
             return None
         key_of, value_of = self.key_col.to_database, self.value_col.to_database
-        return {key_of(key): None if item is None else value_of(item) for key, item in value.items()}
+        return {
+            key_of(key): None if item is None else value_of(item) for key, item in value.items()
+        }
 
 
 class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
@@ -348,7 +354,9 @@ class Vector(BaseCollectionColumn[list[T]], Generic[T]):
     :param dimension: how many elements.
     """
 
-    def __init__(self, value_type: Column[T] | type[Column[T]], dimension: int, **kwargs: Any) -> None:
+    def __init__(
+        self, value_type: Column[T] | type[Column[T]], dimension: int, **kwargs: Any
+    ) -> None:
         if isinstance(dimension, bool) or not isinstance(dimension, int) or dimension < 1:
             raise ValueError(f"the dimension of a vector is a number from 1 on, not {dimension!r}")
         self.dimension = dimension
@@ -367,12 +375,17 @@ class Vector(BaseCollectionColumn[list[T]], Generic[T]):
         if isinstance(value, (str, bytes)) or not hasattr(value, "__len__") or _is_map(value):
             raise ValidationError(f"{self.label} {value!r} is not a vector")
         if len(value) != self.dimension:
-            raise ValidationError(f"{self.label} has {len(value)} elements, but its dimension is {self.dimension}")
+            raise ValidationError(
+                f"{self.label} has {len(value)} elements, but its dimension is {self.dimension}"
+            )
         if not self._numbers:
             return [self._element(self.value_col, element) for element in value]
         if isinstance(value, (list, tuple)):
             validate = self.value_col.validate
-            return [self._element(self.value_col, one) if one is None else validate(one) for one in value]
+            return [
+                self._element(self.value_col, one) if one is None else validate(one)
+                for one in value
+            ]
         return value  # an array of numbers, which the codec takes as it is
 
     @reads_rows_as_they_are
@@ -428,7 +441,9 @@ class UserDefinedType(Column[U], Generic[U]):
             return value
         made = self.user_type.from_value(value)
         if made is None:
-            raise ValidationError(f"{self.label} {value!r} is not a value of {self.user_type.__name__}")
+            raise ValidationError(
+                f"{self.label} {value!r} is not a value of {self.user_type.__name__}"
+            )
         return made
 
     def validate(self, value: Any) -> Any:

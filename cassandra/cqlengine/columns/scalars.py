@@ -47,14 +47,18 @@ class Text(Column[str]):
 
     db_type = "text"
 
-    def __init__(self, min_length: int | None = None, max_length: int | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self, min_length: int | None = None, max_length: int | None = None, **kwargs: Any
+    ) -> None:
         if min_length is None and kwargs.get("required"):
             min_length = 1
         for name, length in (("min_length", min_length), ("max_length", max_length)):
             if length is not None and length < 0:
                 raise ValueError(f"{name} is not allowed to be negative, but is {length}")
         if min_length is not None and max_length is not None and max_length < min_length:
-            raise ValueError(f"max_length must be greater or equal to min_length, but {max_length} < {min_length}")
+            raise ValueError(
+                f"max_length must be greater or equal to min_length, but {max_length} < {min_length}"
+            )
         self.min_length = min_length
         self.max_length = max_length
         super().__init__(**kwargs)
@@ -64,9 +68,13 @@ class Text(Column[str]):
         if value is not None and not isinstance(value, (str, bytearray)):
             raise ValidationError(f"{self.label} {value!r} ({type(value)}) is not a string")
         if self.min_length and (value is None or len(value) < self.min_length):
-            raise ValidationError(f"{self.label} {value!r} is shorter than {self.min_length} characters")
+            raise ValidationError(
+                f"{self.label} {value!r} is shorter than {self.min_length} characters"
+            )
         if self.max_length is not None and value is not None and len(value) > self.max_length:
-            raise ValidationError(f"{self.label} {value!r} is longer than {self.max_length} characters")
+            raise ValidationError(
+                f"{self.label} {value!r} is longer than {self.max_length} characters"
+            )
         return value.decode() if isinstance(value, bytearray) else value
 
     def to_filter(self, value: Any) -> Any:
@@ -136,7 +144,9 @@ class Integer(Column[int]):
             try:
                 value = int(value)
             except (TypeError, ValueError, OverflowError):
-                raise ValidationError(f"{self.label} {value!r} can't be converted to integral value") from None
+                raise ValidationError(
+                    f"{self.label} {value!r} can't be converted to integral value"
+                ) from None
         bits = self.bits
         if bits is not None and not -(1 << (bits - 1)) <= value < 1 << (bits - 1):
             raise ValidationError(f"{self.label} {value!r} is out of the range of {self.db_type}")
@@ -184,7 +194,9 @@ class VarInt(Column[int]):
         try:
             return int(value)
         except (TypeError, ValueError, OverflowError):
-            raise ValidationError(f"{self.label} {value!r} can't be converted to integral value") from None
+            raise ValidationError(
+                f"{self.label} {value!r} can't be converted to integral value"
+            ) from None
 
     @reads_rows_as_they_are
     def to_python(self, value: Any) -> Any:
@@ -211,7 +223,9 @@ class Counter(Integer):
     is_counter = True
     value_manager = CounterValueManager
 
-    def __init__(self, index: bool = False, db_field: str | None = None, required: bool = False) -> None:
+    def __init__(
+        self, index: bool = False, db_field: str | None = None, required: bool = False
+    ) -> None:
         super().__init__(index=index, db_field=db_field, required=required)
 
 

@@ -119,7 +119,9 @@ class BatchQuery:
         :raises CQLEngineException: if `query` is not one of the mapper's statements.
         """
         if not isinstance(query, BaseCQLStatement):
-            raise CQLEngineException(f"only BaseCQLStatements can be added to a batch query, not {query!r}")
+            raise CQLEngineException(
+                f"only BaseCQLStatements can be added to a batch query, not {query!r}"
+            )
         if query.timestamp is None and self.timestamp is not None:
             query.timestamp = self.timestamp
         self.add_bound(query.prepared(), query.bound(), bool(query.conditionals))

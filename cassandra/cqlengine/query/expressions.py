@@ -34,7 +34,9 @@ def filter_value(column: Column[Any], operator: BaseWhereOperator, value: Any) -
     :raises ValidationError: if `column` cannot hold it.
     """
     if value is None:
-        raise CQLEngineException(f"None values on filter are not allowed ({column.label} {operator})")
+        raise CQLEngineException(
+            f"None values on filter are not allowed ({column.label} {operator})"
+        )
     if isinstance(value, QueryValue):
         return value
     if isinstance(operator, InOperator):

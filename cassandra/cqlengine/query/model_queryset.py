@@ -137,12 +137,16 @@ class ModelQuerySet(AbstractQuerySet[T]):
         column = mapping.column_of(column_name)
         if column is None:
             known = ", ".join(mapping.columns)
-            raise QueryException(f"Can't resolve column name: '{column_name}'; {self.model.__name__} has {known}")
+            raise QueryException(
+                f"Can't resolve column name: '{column_name}'; {self.model.__name__} has {known}"
+            )
         return column, operator
 
     def _token(self, column: Any, operator: BaseWhereOperator, value: Token) -> WhereClause:
         if column is not _PK_TOKEN:
-            raise QueryException(f"Token() values may only be compared to the '{_PK_TOKEN}' virtual column")
+            raise QueryException(
+                f"Token() values may only be compared to the '{_PK_TOKEN}' virtual column"
+            )
         keys = list(self.model.__mapping__.partition_keys.values())
         if len(value.value) != len(keys):
             raise QueryException(
@@ -159,7 +163,9 @@ class ModelQuerySet(AbstractQuerySet[T]):
         if isinstance(clause, IsNotNullClause) and clause.field in mapping.columns:
             return type(clause)(mapping.columns[clause.field].db_field_name)
         if clause.quote_field and clause.field not in mapping.db_index:
-            raise QueryException(f"Can't resolve column name: '{clause.field}' in {self.model.__name__}")
+            raise QueryException(
+                f"Can't resolve column name: '{clause.field}' in {self.model.__name__}"
+            )
         return clause
 
     def _condition_of(self, name: str, value: Any) -> ConditionalClause:
@@ -213,7 +219,9 @@ class ModelQuerySet(AbstractQuerySet[T]):
             return []
         names = self._only or mapping.names
         fields = [
-            mapping.columns[name].db_field_name for name in mapping.names if name in names and name not in self._defer
+            mapping.columns[name].db_field_name
+            for name in mapping.names
+            if name in names and name not in self._defer
         ]
         found = [field for field in fields if field not in fixed]
         return found or fields
@@ -258,7 +266,9 @@ class ModelQuerySet(AbstractQuerySet[T]):
     def _known(self, fields: Sequence[str]) -> Sequence[str]:
         unknown = [name for name in fields if name not in self.model.__mapping__.columns]
         if unknown or isinstance(fields, str):
-            raise QueryException(f"Can't resolve fields {', '.join(unknown) or fields} in {self.model.__name__}")
+            raise QueryException(
+                f"Can't resolve fields {', '.join(unknown) or fields} in {self.model.__name__}"
+            )
         return fields
 
     def values_list(self, *fields: str, **kwargs: Any) -> ModelQuerySet[Any]:
@@ -271,7 +281,9 @@ class ModelQuerySet(AbstractQuerySet[T]):
         if kwargs:
             raise TypeError(f"Unexpected keyword arguments to values_list: {', '.join(kwargs)}")
         if flat and len(fields) != 1:
-            raise TypeError("'flat' is not valid when values_list is called with more than one field.")
+            raise TypeError(
+                "'flat' is not valid when values_list is called with more than one field."
+            )
         self._known(fields)
         made: Any = self._copy()
         made._listed = fields
@@ -285,9 +297,13 @@ class ModelQuerySet(AbstractQuerySet[T]):
         if column is None:
             raise QueryException(f"Can't resolve the column name: '{name}'")
         if not column.primary_key:
-            raise QueryException(f"Can't order on '{name}', can only order on (clustered) primary keys")
+            raise QueryException(
+                f"Can't order on '{name}', can only order on (clustered) primary keys"
+            )
         if column.partition_key:
-            raise QueryException(f"Can't order by '{name}' of the partition key, clustering (secondary) keys only")
+            raise QueryException(
+                f"Can't order by '{name}' of the partition key, clustering (secondary) keys only"
+            )
         return f"{column.cql} {'DESC' if colname.startswith('-') else 'ASC'}"
 
     # -- options of writes ----------------------------------------------------------------------
@@ -305,13 +321,17 @@ class ModelQuerySet(AbstractQuerySet[T]):
     def if_not_exists(self) -> Self:
         """Return a queryset whose `create` is only applied if the row does not exist."""
         if self.model.__mapping__.has_counter:
-            raise IfNotExistsWithCounterColumn("if_not_exists cannot be used with tables containing counter columns")
+            raise IfNotExistsWithCounterColumn(
+                "if_not_exists cannot be used with tables containing counter columns"
+            )
         return self._but(if_not_exists=True)
 
     def if_exists(self) -> Self:
         """Return a queryset whose update or delete is only applied if the row exists."""
         if self.model.__mapping__.has_counter:
-            raise IfExistsWithCounterColumn("if_exists cannot be used with tables containing counter columns")
+            raise IfExistsWithCounterColumn(
+                "if_exists cannot be used with tables containing counter columns"
+            )
         return self._but(if_exists=True)
 
     # -- writing --------------------------------------------------------------------------------
@@ -395,16 +415,22 @@ class ModelQuerySet(AbstractQuerySet[T]):
         if column is None:
             raise ValidationError(f"{label} has no column named: {name}")
         if column.primary_key:
-            raise ValidationError(f"Cannot apply update to primary key '{column.column_name}' for {label}")
+            raise ValidationError(
+                f"Cannot apply update to primary key '{column.column_name}' for {label}"
+            )
         if operation is not None:
             allowed = _OPERATIONS.get(column.update_clause, ())
             if operation not in allowed:
                 takes = ", ".join(allowed) or "no operation"
-                raise ValidationError(f"{column.label} ({column.db_type}) takes {takes}, not '{operation}'")
+                raise ValidationError(
+                    f"{column.label} ({column.db_type}) takes {takes}, not '{operation}'"
+                )
         return column, operation
 
 
-def _assign(statement: UpdateStatement, column: Column[Any], operation: str | None, value: Any) -> None:
+def _assign(
+    statement: UpdateStatement, column: Column[Any], operation: str | None, value: Any
+) -> None:
     """Add one assignment of a queryset's `update`."""
     field = column.db_field_name
     if value is None or (operation is None and column.is_null(value)):
@@ -440,7 +466,9 @@ class _ListRows:
 
     __slots__ = ("_fixed", "_flat", "_model", "_names")
 
-    def __init__(self, model: Any, names: Sequence[str], flat: bool, fixed: Sequence[tuple[str, Any]]) -> None:
+    def __init__(
+        self, model: Any, names: Sequence[str], flat: bool, fixed: Sequence[tuple[str, Any]]
+    ) -> None:
         self._model = model
         self._names = names
         self._flat = flat
@@ -456,7 +484,9 @@ class _ListRows:
             for column in wanted:
                 field = column.db_field_name
                 value = row[at[field]] if field in at else self._fixed.get(field)
-                values.append(column.to_python(value) if column.mutable or column.converts else value)
+                values.append(
+                    column.to_python(value) if column.mutable or column.converts else value
+                )
             made.append(values[0] if self._flat else values)
         return made
 

@@ -102,13 +102,25 @@ class AbstractQuerySet(Generic[T]):
         return self._copy()
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and self.model is other.model and self._state() == other._state()
+        return (
+            type(other) is type(self)
+            and self.model is other.model
+            and self._state() == other._state()
+        )
 
     __hash__ = None  # type: ignore[assignment]
 
     def _state(self) -> tuple[Any, ...]:
         where = [(c.field, str(c.operator), c.value) for c in self._where]
-        return (where, self._order, self._limit, self._only, self._defer, self._distinct, self._allow_filtering)
+        return (
+            where,
+            self._order,
+            self._limit,
+            self._only,
+            self._defer,
+            self._distinct,
+            self._allow_filtering,
+        )
 
     # -- statements -----------------------------------------------------------------------------
 
@@ -128,14 +140,18 @@ class AbstractQuerySet(Generic[T]):
     def __str__(self) -> str:
         return str(self._statement())
 
-    def _request(self, factory: Any = None, most: int | None = None, count: bool = False) -> Request:
+    def _request(
+        self, factory: Any = None, most: int | None = None, count: bool = False
+    ) -> Request:
         """The request of the select.
 
         :param most: rows that are looked at; fewer than the queryset's limit may be asked for.
         """
         how = self._how
         if how.batch is not None:
-            raise CQLEngineException("Only inserts, updates, and deletes are available in batch mode")
+            raise CQLEngineException(
+                "Only inserts, updates, and deletes are available in batch mode"
+            )
         self._check_filters()
         values: list[Any] = []
         for clause in self._where:
@@ -474,11 +490,16 @@ class AbstractQuerySet(Generic[T]):
         )
 
     def _delete_statement(self, timestamp: int | None) -> DeleteStatement:
-        given = {clause.field for clause in self._where if isinstance(clause.operator, (EqualsOperator, InOperator))}
+        given = {
+            clause.field
+            for clause in self._where
+            if isinstance(clause.operator, (EqualsOperator, InOperator))
+        }
         missing = [name for name in self._partition_columns() if name not in given]
         if missing:
             raise QueryException(
-                "The partition key must be defined on delete queries: there is no filter for " + ", ".join(missing)
+                "The partition key must be defined on delete queries: there is no filter for "
+                + ", ".join(missing)
             )
         return DeleteStatement(
             self.column_family_name,
