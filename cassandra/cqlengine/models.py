@@ -99,14 +99,12 @@ def _columns_of(bases: Sequence[type], attrs: dict[str, Any]) -> dict[str, Colum
     }
 
 
-def _check_names(name: str, columns: dict[str, Column[Any]], bases: Sequence[type]) -> None:
+def _check_names(name: str, columns: dict[str, Column[Any]]) -> None:
     for column_name in columns:
-        for base in bases:
-            known = getattr(base, column_name, None)
-            if column_name in _RESERVED and known is not None and column_name != "pk":
-                raise ModelDefinitionException(
-                    f"column '{column_name}' conflicts with built-in attribute/method"
-                )
+        if column_name in _RESERVED:
+            raise ModelDefinitionException(
+                f"column '{column_name}' conflicts with built-in attribute/method"
+            )
     seen: dict[str, str] = {}
     for column_name, column in columns.items():
         other = seen.setdefault(column.db_field_name, column_name)
@@ -167,7 +165,7 @@ class ModelMetaClass(type):
         for column_name, column in columns.items():
             column.owner = name
             column.set_column_name(column_name)
-        _check_names(name, columns, bases)
+        _check_names(name, columns)
         _check_keys(name, columns, abstract)
         _check_kinds(name, columns)
         mapping = attrs["__mapping__"] = Mapping(columns)
@@ -521,8 +519,8 @@ def _restored(
 _RESERVED = frozenset(
     name
     for name in vars(BaseModel)
-    if (not name.startswith("_") and not name.startswith("a")) or name in ("all",)
-)
+    if (not name.startswith("_") and not name.startswith("a")) or name == "all"
+) - {"pk"}
 
 
 class Model(BaseModel):

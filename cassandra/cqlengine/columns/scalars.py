@@ -81,7 +81,8 @@ class Text(Column[str]):
         # Of any length: parts of what is looked for, with LIKE.
         if not isinstance(value, str):
             raise ValidationError(f"{self.label} {value!r} ({type(value)}) is not a string")
-        return value
+        wire = self.wire
+        return value if wire is None else wire(value)
 
 
 class Ascii(Text):

@@ -59,5 +59,9 @@ def test_exceptions_say_their_public_place() -> None:
     for module in ("models", "query", "usertype", "statements", "connection", "operators"):
         face = importlib.import_module(f"cassandra.cqlengine.{module}")
         for name, value in vars(face).items():
-            if isinstance(value, type) and issubclass(value, Exception) and value.__module__.startswith("cassandra.cqlengine."):
+            if (
+                isinstance(value, type)
+                and issubclass(value, Exception)
+                and value.__module__.startswith("cassandra.cqlengine.")
+            ):
                 assert hasattr(importlib.import_module(value.__module__), name)
