@@ -180,7 +180,7 @@ class WhereClause(BaseClause):
             and self.operator == other.operator
         )
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
 
 class ConditionalClause(BaseClause):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 
 from cassandra.cqlengine.columns.base import Column
 from cassandra.cqlengine.errors import CQLEngineException
@@ -139,6 +139,10 @@ class _OptionDescriptor:
         """Return the changed options, after a check of the arguments."""
         raise NotImplementedError
 
+    @overload
+    def __get__(self, instance: None, model: type[M]) -> Callable[..., ModelQuerySet[M]]: ...
+    @overload
+    def __get__(self, instance: M, model: type[M]) -> Callable[..., M]: ...
     def __get__(self, instance: Any, model: Any) -> Any:
         if instance is None:
             if (

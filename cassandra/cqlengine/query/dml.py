@@ -242,7 +242,9 @@ def _add_change(statement: UpdateStatement, mapping: Mapping, values: Values, at
     elif column.is_null(value):
         statement.add_assignment(AssignmentClause(column.db_field_name, None))
     else:
-        previous = None if column.is_null(before) else _wired(mapping, at, column.to_python(before))
+        # Null is an empty collection: what is added is added to what others have written since.
+        known = values.was is not None and column.update_clause is not None
+        previous = _wired(mapping, at, column.to_python(before)) if known else None
         statement.add_update(column, _wired(mapping, at, value), previous=previous)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Generator, Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from cassandra.cqlengine.clauses import ConditionalClause, IsNotNullClause, WhereClause
@@ -50,6 +51,7 @@ class AbstractQuerySet(Generic[T]):
         self._fetch_size: Any = FETCH_SIZE_UNSET
         self._cache: list[Any] | None = None
         self._pending: Iterator[Any] | None = None
+        self._result: Any = None
 
     # -- what the kinds of querysets say --------------------------------------------------------
 
@@ -90,7 +92,7 @@ class AbstractQuerySet(Generic[T]):
     def _copy(self) -> Self:
         made = object.__new__(type(self))
         made.__dict__.update(self.__dict__)
-        made._cache = made._pending = None
+        made._cache = made._pending = made._result = None
         return made
 
     def _but(self, **changes: Any) -> Self:
@@ -321,42 +323,49 @@ class AbstractQuerySet(Generic[T]):
 
     def _start(self) -> list[Any]:
         if self._cache is None:
-            result = blocking(self._request())
+            self._result = blocking(self._request())
             self._cache = []
-            self._pending = iter(result)
+            self._pending = iter(self._result)
         return self._cache
 
     def _fill(self, count: int | None = None) -> list[Any]:
         """Fetch until `count` rows are there, or all."""
         rows = self._start()
-        while self._pending is not None and (count is None or len(rows) < count):
-            try:
-                if count is None:
-                    rows.extend(self._pending)
-                    self._pending = None
-                else:
-                    rows.append(next(self._pending))
-            except StopIteration:
+        pending = self._pending
+        if pending is None:
+            return rows
+        try:
+            if count is None:
+                rows.extend(pending)
                 self._pending = None
+            else:
+                rows.extend(islice(pending, max(count - len(rows), 0)))
+        except BaseException:
+            # Asked again, the result goes on where it failed.
+            self._pending = iter(self._result)
+            raise
+        if count is not None and len(rows) < count:
+            self._pending = None
         return rows
 
     def __iter__(self) -> Iterator[T]:
         rows = self._start()
         at = 0
         while True:
-            if at < len(rows):
-                yield rows[at]
-                at += 1
-                continue
-            pending = self._pending
-            if pending is None:
-                return
-            try:
-                row = next(pending)
-            except StopIteration:
-                self._pending = None
-                return
-            rows.append(row)
+            if at == len(rows):
+                pending = self._pending
+                if pending is None:
+                    return
+                try:
+                    rows.append(next(pending))
+                except StopIteration:
+                    self._pending = None
+                    return
+                except BaseException:
+                    self._pending = iter(self._result)
+                    raise
+            yield rows[at]
+            at += 1
 
     def __len__(self) -> int:
         return len(self._fill())

@@ -181,11 +181,12 @@ def test_user_types() -> None:
     assert dict(one.items()) == {"street": "a", "number": 1}
     assert repr(one) == "Address(street='a', number=1)"
     assert str(one) == "{'street': a, 'number': 1}"
-    assert one.has_changed_fields()
+    changed = [one.has_changed_fields()]
     one.reset_changed_fields()
-    assert not one.has_changed_fields()
+    changed.append(one.has_changed_fields())
     one["street"] = "b"
-    assert one.has_changed_fields()
+    changed.append(one.has_changed_fields())
+    assert changed == [True, False, True]
     assert one != Address(street="a", number=1)
     with pytest.raises(KeyError):
         one["zip"]
@@ -197,9 +198,10 @@ def test_user_types() -> None:
 
 def test_value_managers() -> None:
     manager = c.BaseValueManager(None, c.Text(), "a")
-    assert manager.changed
+    changed = [manager.changed]
     manager.reset_previous_value()
-    assert not manager.changed
+    changed.append(manager.changed)
+    assert changed == [True, False]
     manager.delval()
     assert (manager.deleted, manager.getval()) == (True, None)
     assert c.CounterValueManager(None, c.Counter(), None).value == 0
