@@ -17,7 +17,7 @@ from cassandra.util import Date, Duration, Time
 from .conftest import synced
 
 hypothesis = pytest.importorskip("hypothesis")
-from hypothesis import HealthCheck, given, settings  # noqa: E402
+from hypothesis import HealthCheck, Phase, given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("mapper")]
@@ -92,7 +92,14 @@ def pairs(depth: int = 2) -> Any:
 _numbers = itertools.count()
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+# Not shrunk: each example is a table more on the node.
+@settings(
+    max_examples=15,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    phases=(Phase.explicit, Phase.generate),
+    database=None,
+)
 @given(st.data())
 def test_random_models(data: Any) -> None:
     shapes = data.draw(st.lists(pairs(), min_size=1, max_size=5))
