@@ -334,7 +334,7 @@ class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
         if value is None:
             return ()
         pairs = zip(self.types, self._checked(value), strict=False)
-        return tuple(column.to_python(item) for column, item in pairs)
+        return tuple(None if item is None else column.to_python(item) for column, item in pairs)
 
     @by_elements
     def to_database(self, value: Any) -> Any:
