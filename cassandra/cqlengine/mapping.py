@@ -48,13 +48,25 @@ del _class
 
 
 class Plan:
-    """A statement of one shape: its text to prepare, and the positions whose values come first."""
+    """A statement of one shape.
 
-    __slots__ = ("positions", "text")
+    :param text: to prepare.
+    :param fixed: of a select: which filters fix columns that are not selected, with these columns.
+    """
 
-    def __init__(self, text: str, positions: tuple[int, ...] = ()) -> None:
+    __slots__ = ("fixed", "fixed_names", "text")
+
+    def __init__(self, text: str, fixed: Sequence[tuple[int, Column[Any]]] = ()) -> None:
         self.text = text
-        self.positions = positions
+        self.fixed = tuple(fixed)
+        self.fixed_names = tuple(column.db_field_name for _, column in fixed)
+
+    def fixed_values(self, clauses: Sequence[Any]) -> list[Any]:
+        """Return what the filters `clauses` say that the fixed columns hold."""
+        return [
+            column.to_python(clauses[at].value) if column.converts else clauses[at].value
+            for at, column in self.fixed
+        ]
 
 
 class Mapping:
@@ -83,8 +95,9 @@ class Mapping:
             (name for name, column in columns.items() if column.discriminator_column), None
         )
         self.wires = tuple(column.wire for column in self.order)
+        # (position, its bit, what converts given values if anything does, whether they change in place)
         self.init = {
-            name: (at, column.to_python, column.mutable)
+            name: (at, 1 << at, _converter(column), column.mutable)
             for at, (name, column) in enumerate(columns.items())
         }
         self.defaults = tuple(
@@ -204,6 +217,11 @@ class Mapping:
 _lock = threading.Lock()
 
 
+def _converter(column: Column[Any]) -> Callable[[Any], Any] | None:
+    """What makes of a given value what instances have; None if values are taken as they are."""
+    return None if type(column).to_python is Column.to_python else column.to_python
+
+
 def _takes_none(column: Column[Any]) -> bool:
     """Whether None is a value of the column that needs no look: not if a program's own class validates."""
     stock = type(column).__module__.startswith("cassandra.cqlengine.columns")
@@ -248,15 +266,18 @@ def _single(at: int) -> Callable[[Sequence[Any]], tuple[Any]]:
 class InstanceRows:
     """A row factory that makes instances of a model.
 
-    :param filled: names and values of the columns that the statement fixes and does not select.
+    :param filled: names of the columns that the statement fixes and does not select.
+    :param values: what they hold.
     """
 
     __slots__ = ("_filled", "_model", "_tail")
 
-    def __init__(self, model: type[BaseModel], filled: Sequence[tuple[str, Any]] = ()) -> None:
+    def __init__(
+        self, model: type[BaseModel], filled: tuple[str, ...] = (), values: Sequence[Any] = ()
+    ) -> None:
         self._model = model
-        self._filled = tuple(name for name, _ in filled)
-        self._tail = (*(value for _, value in filled), None)
+        self._filled = filled
+        self._tail = (*values, None)
 
     def __call__(self, names: Sequence[str], rows: Sequence[Any]) -> list[BaseModel]:
         model = self._model

@@ -260,11 +260,13 @@ class BaseModel(metaclass=ModelMetaClass):
             found = mapping.init.get(name)
             if found is None:
                 continue
-            position, to_python, mutable = found
-            row[position] = None if value is None else to_python(value)
-            explicit |= 1 << position
-            if mutable and value is not None:
-                row.exposed |= 1 << position
+            position, bit, to_python, mutable = found
+            explicit |= bit
+            if value is None:
+                continue
+            row[position] = value if to_python is None else to_python(value)
+            if mutable:
+                row.exposed |= bit
         row.explicit = explicit
         for position, column in mapping.defaults:
             if not explicit >> position & 1:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["DMLQuery", "delete", "execute_write", "save", "timestamp_of", "update"]
 
 _EQUALS = EqualsOperator()
+Write = tuple[str, list[Any]]  # the text of a prepared statement, and its values
 
 
 def timestamp_of(how: Options, counters: bool = False) -> int | None:
@@ -68,21 +69,32 @@ def execute_write(
 
 def save(instance: BaseModel) -> Operation[BaseModel]:
     """Insert `instance`, or update what has changed if its row was read or saved before."""
-    model = type(instance)
-    mapping = model.__mapping__
+    mapping = instance.__mapping__
     values = own(instance)
     if mapping.discriminator is not None:
         mapping.set_discriminator(values)
     instance.validate()
     was = values.was
-    if was is None or any(values[at] != was[at] for at in mapping.key_positions):
-        if mapping.has_counter:
-            yield from _update(instance, values)
-        else:
-            yield from _insert(instance, values)
+    is_new = was is None
+    if was is not None:
+        for at in mapping.key_positions:
+            if values[at] != was[at]:
+                is_new = True
+    if is_new and not mapping.has_counter:
+        write: Write | None = _insert(mapping, values)
     else:
-        yield from _update(instance, values)
+        write = _update(mapping, values)
+    if write is not None:
+        yield from _written(instance, values, write)
     return instance
+
+
+def _written(instance: BaseModel, values: Values, write: Write) -> Operation[None]:
+    """Execute `write`, and take note of it."""
+    how = values.how
+    undo = None if how.batch is None else _undo(values)
+    yield from execute_write(type(instance), how, *write, undo)
+    commit(values, instance.__mapping__)
 
 
 def _undo(values: Values) -> Callable[[], None]:
@@ -94,9 +106,9 @@ def _undo(values: Values) -> Callable[[], None]:
     return undo
 
 
-def _insert(instance: BaseModel, values: Values) -> Operation[None]:
-    model = type(instance)
-    mapping, how = model.__mapping__, values.how
+def _insert(mapping: Mapping, values: Values) -> Write:
+    """The INSERT of all values."""
+    how = values.how
     wires, explicit = mapping.wires, values.explicit if values.was is None else 0
     mask = 0
     bound: list[Any] = []
@@ -120,9 +132,7 @@ def _insert(instance: BaseModel, values: Values) -> Operation[None]:
         bound.append(how.ttl)
     if timestamp is not None:
         bound.append(timestamp)
-    undo = None if how.batch is None else _undo(values)
-    yield from execute_write(model, how, plan.text, bound, undo)
-    commit(values, mapping)
+    return plan.text, bound
 
 
 def _insert_plan(
@@ -155,15 +165,14 @@ def _check_keys(mapping: Mapping, values: Values, mask: int) -> None:
         raise ValidationError(f"{column.label} - None values are not allowed in the primary key")
 
 
-def _update(instance: BaseModel, values: Values) -> Operation[None]:
-    """UPDATE what has changed; nothing if nothing has."""
-    model = type(instance)
-    mapping, how = model.__mapping__, values.how
+def _update(mapping: Mapping, values: Values) -> Write | None:
+    """The UPDATE of what has changed; None if nothing has."""
+    how = values.how
     changed = [at for at in changed_positions(values, mapping) if not mapping.order[at].primary_key]
     if values.was is None and mapping.has_counter:
         changed = [at for at, column in enumerate(mapping.order) if column.is_counter]
     if not changed:
-        return
+        return None
     _check_keys(mapping, values, sum(1 << at for at in changed))
     static = all(mapping.order[at].static for at in changed)
     keys = mapping.partition_positions if static else mapping.key_positions
@@ -179,9 +188,7 @@ def _update(instance: BaseModel, values: Values) -> Operation[None]:
             _add_change(statement, mapping, values, at)
         _add_rest(statement, mapping, values, keys, how)
         text, bound = statement.prepared(), statement.bound()
-    undo = None if how.batch is None else _undo(values)
-    yield from execute_write(model, how, text, bound, undo)
-    commit(values, mapping)
+    return text, bound
 
 
 def _is_plain(mapping: Mapping, values: Values, at: int) -> bool:
@@ -291,7 +298,9 @@ def update(instance: BaseModel, changes: dict[str, Any]) -> Operation[BaseModel]
         if mapping.discriminator is not None:
             mapping.set_discriminator(values)
         instance.validate()
-        yield from _update(instance, values)
+        write = _update(mapping, values)
+        if write is not None:
+            yield from _written(instance, values, write)
     except BaseException:
         values[:] = before
         values.explicit, values.exposed = explicit, exposed

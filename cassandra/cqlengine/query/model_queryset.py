@@ -15,6 +15,7 @@ from cassandra.cqlengine.clauses import (
     WhereClause,
 )
 from cassandra.cqlengine.columns.base import Column
+from cassandra.cqlengine.connection import default_keyspace
 from cassandra.cqlengine.errors import CQLEngineException, ValidationError
 from cassandra.cqlengine.functions import Token
 from cassandra.cqlengine.mapping import InstanceRows, Plan
@@ -79,7 +80,7 @@ class SimpleQuerySet(AbstractQuerySet[ResultObject]):
             raise CQLEngineException(f"None values on filter are not allowed ({name})")
         return WhereClause(column, operator, value)
 
-    def _factory(self) -> Any:
+    def _factory(self, plan: Plan) -> Any:
         return _result_objects
 
     def _fields(self) -> list[str]:
@@ -175,6 +176,7 @@ class ModelQuerySet(AbstractQuerySet[T]):
         return super()._condition_of(name, value)
 
     def _check_filters(self) -> None:
+        """QueryException if the servers would refuse the filters."""
         if self._allow_filtering or not self._where:
             return
         mapping = self.model.__mapping__
@@ -197,16 +199,14 @@ class ModelQuerySet(AbstractQuerySet[T]):
 
     # -- what is selected -----------------------------------------------------------------------
 
-    def _fixed(self) -> list[tuple[str, Any]]:
-        """The columns that filters fix, with their values: they are not selected."""
+    def _fixed(self) -> list[tuple[int, Column[Any]]]:
+        """The filters that fix columns, by their position, with these columns: they are not selected."""
         mapping = self.model.__mapping__
-        found = []
-        for clause in self._where:
-            if clause.quote_field and is_fixed(clause):
-                column = mapping.order[mapping.db_index[clause.field]]
-                value = clause.value
-                found.append((clause.field, column.to_python(value) if column.converts else value))
-        return found
+        return [
+            (at, mapping.order[mapping.db_index[clause.field]])
+            for at, clause in enumerate(self._where)
+            if clause.quote_field and is_fixed(clause)
+        ]
 
     def _fields(self) -> list[str]:
         mapping = self.model.__mapping__
@@ -226,11 +226,11 @@ class ModelQuerySet(AbstractQuerySet[T]):
         found = [field for field in fields if field not in fixed]
         return found or fields
 
-    def _text(self, count: bool) -> str:
+    def _plan(self, count: bool) -> Plan:
         mapping = self.model.__mapping__
         key = (
             "select",
-            self.column_family_name,
+            self._how.keyspace or self.model.__keyspace__ or default_keyspace(),
             count,
             tuple([clause.shape() for clause in self._where]),
             self._order,
@@ -241,16 +241,18 @@ class ModelQuerySet(AbstractQuerySet[T]):
             self._distinct,
             self._listed,
         )
-        plan = mapping.plans.get(key)
+        plan: Plan | None = mapping.plans.get(key)
         if plan is None:
-            plan = mapping.plan(key, lambda: Plan(self._statement(count).prepared()))
-        text: str = plan.text
-        return text
+            self._check_filters()
+            plan = mapping.plan(key, lambda: Plan(self._statement(count).prepared(), self._fixed()))
+        return plan
 
-    def _factory(self) -> Any:
+    def _factory(self, plan: Plan) -> Any:
+        values = plan.fixed_values(self._where)
         if self._listed is not None:
-            return _ListRows(self.model, self._listed, self._flat, self._fixed())
-        return InstanceRows(self.model, self._fixed())
+            fixed = dict(zip(plan.fixed_names, values, strict=True))
+            return _ListRows(self.model, self._listed, self._flat, fixed)
+        return InstanceRows(self.model, plan.fixed_names, values)
 
     def _partition_columns(self) -> Sequence[str]:
         keys = self.model.__mapping__.partition_keys.values()
@@ -466,13 +468,11 @@ class _ListRows:
 
     __slots__ = ("_fixed", "_flat", "_model", "_names")
 
-    def __init__(
-        self, model: Any, names: Sequence[str], flat: bool, fixed: Sequence[tuple[str, Any]]
-    ) -> None:
+    def __init__(self, model: Any, names: Sequence[str], flat: bool, fixed: dict[str, Any]) -> None:
         self._model = model
         self._names = names
         self._flat = flat
-        self._fixed = dict(fixed)
+        self._fixed = fixed
 
     def __call__(self, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[Any]:
         mapping = self._model.__mapping__

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from cassandra.cqlengine.clauses import ConditionalClause, IsNotNullClause, WhereClause
 from cassandra.cqlengine.errors import CQLEngineException
 from cassandra.cqlengine.functions import QueryValue
+from cassandra.cqlengine.mapping import Plan
 from cassandra.cqlengine.operators import (
     ContainsOperator,
     EqualsOperator,
@@ -63,20 +64,17 @@ class AbstractQuerySet(Generic[T]):
         clause = self._terms_of(name, value)
         return ConditionalClause(clause.field, clause.value, clause.operator)
 
-    def _factory(self) -> Any:
-        """The row factory of a select."""
+    def _factory(self, plan: Plan) -> Any:
+        """The row factory of the select `plan`."""
         raise NotImplementedError
 
     def _fields(self) -> list[str]:
         """The columns to select; empty for all."""
         return []
 
-    def _check_filters(self) -> None:
-        """QueryException if the servers would refuse the filters."""
-
-    def _text(self, count: bool) -> str:
-        """The text to prepare."""
-        return self._statement(count).prepared()
+    def _plan(self, count: bool) -> Plan:
+        """The plan of the select. QueryException if the servers would refuse its filters."""
+        return Plan(self._statement(count).prepared())
 
     @property
     def column_family_name(self) -> str:
@@ -154,19 +152,18 @@ class AbstractQuerySet(Generic[T]):
             raise CQLEngineException(
                 "Only inserts, updates, and deletes are available in batch mode"
             )
-        self._check_filters()
+        plan = self._plan(count)
         values: list[Any] = []
         for clause in self._where:
             values += clause.bound()
         limit = self._limit
-        text = self._text(count)
         if limit:
             values.append(limit if most is None or most > limit else most)
         return Request(
-            text,
+            plan.text,
             values,
             how.connection or self.model.__connection__,
-            self._factory() if factory is None else factory,
+            self._factory(plan) if factory is None else factory,
             how.consistency if how.consistency is not None else self.model.__consistency__,
             how.timeout,
             self._fetch_size,
