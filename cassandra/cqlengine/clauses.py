@@ -1,6 +1,7 @@
 """Parts of statements: what stands in WHERE, IF, SET and behind DELETE.
 
-A clause knows its text around markers, and the values that the markers stand for, in the same order. So the documented text
+A clause knows its text around markers, and the values that the markers stand for, in the same
+order. So the documented text
 (``"id" = %(0)s``) and the one that is prepared (``"id" = ?``) come from the same lines.
 """
 
@@ -251,7 +252,10 @@ class ContainerUpdateTypeMapMeta(type):
 
 
 class ContainerUpdateClause(AssignmentClause, metaclass=ContainerUpdateTypeMapMeta):
-    """A change of a collection: of its difference from `previous`, by an `operation`, or as a whole."""
+    """A change of a collection.
+
+    Of its difference from `previous`, by an `operation`, or as a whole.
+    """
 
     __slots__ = ("operation", "previous")
 
@@ -349,7 +353,8 @@ class MapUpdateClause(ContainerUpdateClause):
             return [(f"{name} = {name} - {{}}", [set(value)])]
         if self.operation != "update" and not value:
             return [(f"{name} = {{}}", [value])]
-        # Without `previous`, an assignment adds its keys to those that the row has: what other keys there are is not known.
+        # Without `previous`, an assignment adds its keys to those that the row has: what other keys
+        # there are is not known.
         old: Mapping[Any, Any] = previous or {}
         found = [
             (f"{name}[{{}}] = {{}}", [key, item])

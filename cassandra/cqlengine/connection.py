@@ -200,7 +200,8 @@ class Connection:
                 return
             if not self.lazy_connect:
                 raise CQLEngineException(
-                    f"the connection {self.label} is not connected: its last attempt failed, and retry_connect is not set"
+                    f"the connection {self.label} is not connected: its last attempt failed, and "
+                    "retry_connect is not set"
                 )
             log.debug(format_log_context("lazy connecting", self.name))
             self.lazy_connect = False
@@ -271,7 +272,8 @@ def register_connection(
     :param hosts: contact points; a new `Cluster` is connected to them.
     :param session: a session to use instead, of `cassandra.cluster` or of `cassandra.aio`.
     :param default: make it the default connection.
-    :raises CQLEngineException: if the name is taken, or both a session and settings of a new one are given.
+    :raises CQLEngineException: if the name is taken, or both a session and settings of a new
+        one are given.
     """
     _check_free(name)
     if session is not None:
@@ -323,7 +325,10 @@ async def aregister_connection(
 
 
 def unregister_connection(name: Any) -> None:
-    """Forget the connection `name`; a cluster that it made is shut down. Does nothing if there is none."""
+    """Forget the connection `name`; a cluster that it made is shut down.
+
+    Does nothing if there is none.
+    """
     connection = _forget(name)
     if connection is not None:
         connection.close()
@@ -396,7 +401,8 @@ def _replace_default(made: Connection, connect: bool = True) -> None:
 def set_session(s: Any) -> None:
     """Use the session `s`, blocking or of `cassandra.aio`, as default connection.
 
-    :raises CQLEngineException: if it has no keyspace and no default keyspace is known to models; never for its row factory.
+    :raises CQLEngineException: if it has no keyspace and no default keyspace is known to
+        models; never for its row factory.
     """
     made = Connection.from_session(DEFAULT_CONNECTION, s)
     _replace_default(made, connect=False)
@@ -503,7 +509,8 @@ def execute(
     found = get_connection(connection)
     if found.is_async:
         raise CQLEngineException(
-            f"the connection {found.label} has a session of cassandra.aio: await connection.aexecute(...)"
+            f"the connection {found.label} has a session of cassandra.aio: await "
+            "connection.aexecute(...)"
         )
     statement, params = _rendered(found, query, params, consistency_level)
     future = found.session.execute_async(statement, params, timeout=timeout)
@@ -531,7 +538,9 @@ async def aexecute(
 
 
 def register_udt(keyspace: str | None, type_name: str, klass: Any, connection: Any = None) -> None:
-    """Have rows give values of the type as instances of `klass`, on this connection and those to come."""
+    """Have rows give values of the type as instances of `klass`, on this connection and those to
+    come.
+    """
     udt_by_keyspace[keyspace][type_name] = klass
     found = _connections.get(DEFAULT_CONNECTION if connection is None else connection)
     if found is not None and found.session is not None and not found.is_async:

@@ -1,4 +1,7 @@
-"""The descriptors of models: columns, querysets, and options that work on classes and on instances."""
+"""The descriptors of models.
+
+Columns, querysets, and options that work on classes and on instances.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +64,9 @@ class ColumnDescriptor:
 
 
 class _MutableDescriptor(ColumnDescriptor):
-    """The same for collections and user-defined types, which may change in place once they are handed out."""
+    """The same for collections and user-defined types, which may change in place once they are
+    handed out.
+    """
 
     __slots__ = ()
 
@@ -95,7 +100,10 @@ def descriptor_of(column: Column[Any], position: int) -> ColumnDescriptor:
 
 
 class AbstractModelException(CQLEngineException, AttributeError):
-    """An abstract model has no table. An AttributeError, so that tools can look through its class."""
+    """An abstract model has no table.
+
+    An AttributeError, so that tools can look through its class.
+    """
 
 
 class hybrid_classmethod:
@@ -131,7 +139,11 @@ class QuerySetDescriptor:
 
 
 class _OptionDescriptor:
-    """An option: on the class a queryset with it; on an instance it is set for its writes, and gives the instance."""
+    """An option.
+
+    On the class a queryset with it; on an instance it is set for its writes, and gives the
+    instance.
+    """
 
     name: ClassVar[str] = ""
 

@@ -1,4 +1,7 @@
-"""Schema management: keyspaces, tables and types as models say. Nothing is ever dropped or narrowed by syncing."""
+"""Schema management.
+
+Keyspaces, tables and types as models say. Nothing is ever dropped or narrowed by syncing.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +62,8 @@ Connections = Sequence[str] | None
 def _check_environment() -> None:
     if not os.getenv(CQLENG_ALLOW_SCHEMA_MANAGEMENT):
         message = (
-            f"{CQLENG_ALLOW_SCHEMA_MANAGEMENT} environment variable is not set. Future versions of this package will require "
+            f"{CQLENG_ALLOW_SCHEMA_MANAGEMENT} environment variable is not set. Future versions "
+            "of this package will require "
             "this variable to enable management functions."
         )
         warnings.warn(message, stacklevel=4)
@@ -75,7 +79,7 @@ def _names(names: Sequence[str] | None, what: str) -> list[str | None]:
     return list(names)
 
 
-# -- keyspaces --------------------------------------------------------------------------------------
+# -- keyspaces -------------------------------------------------------------------------------------
 
 
 def _replicated(name: str, replication: Mapping[str, Any], durable_writes: bool) -> str:
@@ -171,7 +175,7 @@ async def adrop_keyspace(name: str, connections: Connections = None) -> None:
     await arun(_dropped(name, connections))
 
 
-# -- reading the schema -----------------------------------------------------------------------------
+# -- reading the schema ----------------------------------------------------------------------------
 
 
 def _rows(table: str, connection: str | None, **keys: str) -> Generator[Request, Any, list[Any]]:
@@ -219,7 +223,10 @@ class _Changes:
         self.texts: list[str] = []
 
     def make(self, text: str) -> Operation[bool]:
-        """Execute `text`; False if another process was quicker, so that the schema has to be read again."""
+        """Execute `text`.
+
+        False if another process was quicker, so that the schema has to be read again.
+        """
         self.texts.append(text)
         if self.dry_run:
             print(f"{text};")
@@ -255,7 +262,7 @@ def _is_there(message: str) -> bool:
     return "already exist" in text or "conflicts with an existing" in text or "conflict" in text
 
 
-# -- types ------------------------------------------------------------------------------------------
+# -- types -----------------------------------------------------------------------------------------
 
 
 def get_create_type(type_model: type[UserType], keyspace: str) -> str:
@@ -324,7 +331,7 @@ async def async_type(
     return await arun(_type_operation(ks_name, type_model, connection, dry_run))
 
 
-# -- tables -----------------------------------------------------------------------------------------
+# -- tables ----------------------------------------------------------------------------------------
 
 
 def _check_model(model: Any) -> None:
@@ -400,16 +407,20 @@ def sync_table(
     connections: Connections = None,
     dry_run: bool = False,
 ) -> list[str]:
-    """Create the table of `model`, or add what it lacks: columns, indexes, types, and options that differ.
+    """Create the table of `model`, or add what it lacks.
 
-    What is there is never dropped or narrowed; what cannot be changed is told by a warning. Several processes may do this at
+    Columns, indexes and types are added, and options are set that differ.
+
+    What is there is never dropped or narrowed; what cannot be changed is told by a warning.
+    Several processes may do this at
     the same time.
 
     :param keyspaces: names of the keyspaces; None for the model's.
     :param connections: names of the connections; None for the model's, or the default one.
     :param dry_run: print the statements, and execute none.
     :returns: the statements.
-    :raises CQLEngineException: if the keyspace does not exist, or the table has another primary key.
+    :raises CQLEngineException: if the keyspace does not exist, or the table has another primary
+        key.
     """
     return run(_sync_operation(model, keyspaces, connections, dry_run))
 

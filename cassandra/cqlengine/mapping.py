@@ -72,7 +72,8 @@ class Plan:
 class Mapping:
     """The columns of a model, by name and by position, and the plans of its statements.
 
-    Plans are found by the shape of a statement, so that a text is put together once for a shape, not once for a call.
+    Plans are found by the shape of a statement, so that a text is put together once for a
+    shape, not once for a call.
     """
 
     def __init__(self, columns: dict[str, Column[Any]]) -> None:
@@ -95,7 +96,8 @@ class Mapping:
             (name for name, column in columns.items() if column.discriminator_column), None
         )
         self.wires = tuple(column.wire for column in self.order)
-        # (position, its bit, what converts given values if anything does, whether they change in place)
+        # (position, its bit, what converts given values if anything does, whether they change in
+        # place)
         self.init = {
             name: (at, 1 << at, _converter(column), column.mutable)
             for at, (name, column) in enumerate(columns.items())
@@ -126,7 +128,8 @@ class Mapping:
         value = self.model.__discriminator_value__
         if value is None:
             raise PolymorphicModelException(
-                f"cannot save polymorphic base model: {self.model.__name__} has no __discriminator_value__"
+                f"cannot save polymorphic base model: {self.model.__name__} has no "
+                "__discriminator_value__"
             )
         values[self.index[self.discriminator or ""]] = value
 
@@ -186,14 +189,18 @@ class Mapping:
             name = self.model.column_family_name(include_keyspace=False)
             if keyspace is None:
                 raise CQLEngineException(
-                    f"Model keyspace is not set and no default is available: set {self.model.__name__}.__keyspace__, "
+                    "Model keyspace is not set and no default is available: set "
+                    f"{self.model.__name__}.__keyspace__, "
                     "or call connection.setup(hosts, keyspace) first"
                 )
             found = self.tables[keyspace] = f"{protect_name(keyspace)}.{name}"
         return found
 
     def column_of(self, name: str) -> Column[Any] | None:
-        """Return the column named `name`, ``pk`` meaning a single key column; None if there is none."""
+        """Return the column named `name`, ``pk`` meaning a single key column.
+
+        None if there is none.
+        """
         found = self.columns.get(name)
         if found is None and name == "pk" and len(self.partition_keys) == 1:
             return next(iter(self.partition_keys.values()))
@@ -202,7 +209,8 @@ class Mapping:
     def rows(self, names: Sequence[str], filled: tuple[str, ...]) -> Arrange:
         """Return what brings rows of the columns `names` into the order of the model.
 
-        :param filled: columns that the statement does not select, because its filters say what they are.
+        :param filled: columns that the statement does not select, because its filters say what
+            they are.
         """
         key = (tuple(names), filled)
         found = self.layouts.get(key)
@@ -223,13 +231,19 @@ def _converter(column: Column[Any]) -> Callable[[Any], Any] | None:
 
 
 def _takes_none(column: Column[Any]) -> bool:
-    """Whether None is a value of the column that needs no look: not if a program's own class validates."""
+    """Whether None is a value of the column that needs no look.
+
+    Not if a program's own class validates.
+    """
     stock = type(column).__module__.startswith("cassandra.cqlengine.columns")
     return stock and not column.required and not getattr(column, "min_length", None)
 
 
 def layout(mapping: Mapping, names: tuple[str, ...], filled: tuple[str, ...]) -> Arrange:
-    """Return the function for `Mapping.rows`, called with rows and a tail: the filled values, and a None."""
+    """Return the function for `Mapping.rows`, called with rows and a tail.
+
+    The filled values, and a None.
+    """
     given = (*names, *filled)
     sources = {
         mapping.db_index[name]: at for at, name in enumerate(given) if name in mapping.db_index

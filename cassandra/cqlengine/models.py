@@ -110,7 +110,8 @@ def _check_names(name: str, columns: dict[str, Column[Any]]) -> None:
         other = seen.setdefault(column.db_field_name, column_name)
         if other != column_name:
             raise ModelException(
-                f"{name} defines the column '{column.db_field_name}' more than once: as {other} and {column_name}"
+                f"{name} defines the column '{column.db_field_name}' more than once: as {other} "
+                f"and {column_name}"
             )
 
 
@@ -128,7 +129,8 @@ def _check_keys(name: str, columns: dict[str, Column[Any]], abstract: bool) -> N
             continue
         if not column.primary_key or column.partition_key:
             raise ModelException(
-                f"clustering_order may be specified only for clustering primary keys, not for '{column.column_name}'"
+                "clustering_order may be specified only for clustering primary keys, not for "
+                f"'{column.column_name}'"
             )
         if order.lower() not in ("asc", "desc"):
             raise ModelException(
@@ -209,7 +211,8 @@ def _join_family(model: Any, mapping: Mapping, parents: Sequence[Any], abstract:
         model.__qualname__,
     ):
         raise ModelDefinitionException(
-            f"{other.__qualname__} and {model.__qualname__} both have the discriminator value {value!r}"
+            f"{other.__qualname__} and {model.__qualname__} both have the discriminator value "
+            f"{value!r}"
         )
     mapping.base.classes[value] = model
 
@@ -220,7 +223,8 @@ def _join_family(model: Any, mapping: Mapping, parents: Sequence[Any], abstract:
 class BaseModel(metaclass=ModelMetaClass):
     """What `Model` is made of.
 
-    :param values: values by column; for the others their defaults. The instance is inserted when it is saved.
+    :param values: values by column; for the others their defaults. The instance is inserted
+        when it is saved.
     """
 
     __slots__ = ("_row",)
@@ -363,7 +367,9 @@ class BaseModel(metaclass=ModelMetaClass):
     # -- writing --------------------------------------------------------------------------------
 
     def _write(self, operation: Operation[Any]) -> Operation[Any]:
-        """Run `operation`, then forget the options that are for one write, whether it went well or not."""
+        """Run `operation`, then forget the options that are for one write, whether it went well or
+        not.
+        """
         try:
             return (yield from operation)
         finally:
@@ -389,9 +395,12 @@ class BaseModel(metaclass=ModelMetaClass):
         return self
 
     def update(self, **values: Any) -> Self:
-        """Write `values` and what else has changed; returns self. If it fails, the instance is as before.
+        """Write `values` and what else has changed; returns self.
 
-        :raises ValidationError: for unknown columns, the primary key's, and values that columns cannot hold.
+        If it fails, the instance is as before.
+
+        :raises ValidationError: for unknown columns, the primary key's, and values that columns
+            cannot hold.
         :raises LWTException: if it is conditional and was not applied.
         """
         run(self._write(dml.update(self, values)))

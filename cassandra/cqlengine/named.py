@@ -130,7 +130,8 @@ class NamedTable:
             table = keyspace.tables.get(self.name) or keyspace.views[self.name]
         except KeyError:
             raise CQLEngineException(
-                f"the partition key of {self.column_family_name()} is not known: there is no such table"
+                f"the partition key of {self.column_family_name()} is not known: there is no "
+                "such table"
             ) from None
         return [column.name for column in table.partition_key]
 

@@ -12,5 +12,8 @@ _HUMP = re.compile(r"([a-z0-9])([A-Z])")
 
 
 def snake_case(name: str) -> str:
-    """Return a class's name as a table's: ``ExampleModel`` is ``example_model``; the last 48 characters of a longer one."""
+    """Return a class's name as a table's.
+
+    ``ExampleModel`` is ``example_model``; the last 48 characters of a longer one.
+    """
     return _HUMP.sub(r"\1_\2", name).lower()[-MOST_CHARACTERS:]

@@ -1,7 +1,9 @@
 """Operations and what runs them.
 
-An operation is a generator: it yields requests, gets their results, and returns its outcome. Nothing in it waits. `run` executes
-the requests on a blocking session and `arun` on one of `cassandra.aio`, so that each operation is written once.
+An operation is a generator: it yields requests, gets their results, and returns its outcome.
+Nothing in it waits. `run` executes
+the requests on a blocking session and `arun` on one of `cassandra.aio`, so that each operation
+is written once.
 """
 
 from __future__ import annotations
@@ -78,7 +80,10 @@ class Request:
 
 
 class SimpleRequest(Request):
-    """A text that is executed as it is: schema changes, and what programs pass to `connection.execute`."""
+    """A text that is executed as it is.
+
+    Schema changes, and what programs pass to `connection.execute`.
+    """
 
     __slots__ = ()
 
@@ -92,7 +97,10 @@ class SimpleRequest(Request):
 
 
 class Call(Request):
-    """Something else than a statement: a function of the connection, whose outcome may have to be awaited."""
+    """Something else than a statement.
+
+    A function of the connection, whose outcome may have to be awaited.
+    """
 
     __slots__ = ("function",)
 
@@ -161,12 +169,15 @@ async def _prepare(connection: Connection, texts: Sequence[str]) -> None:
 def _wrong_face(connection: Connection, blocking: bool) -> CQLEngineException:
     if blocking:
         return CQLEngineException(
-            f"the connection {connection.label} has a session of cassandra.aio, which cannot be waited for in a plain call: "
-            "await the method with the prefix a (acreate, asave, aupdate, adelete, aget, afirst, acount, aall, async_table) "
+            f"the connection {connection.label} has a session of cassandra.aio, which cannot be "
+            "waited for in a plain call: "
+            "await the method with the prefix a (acreate, asave, aupdate, adelete, aget, afirst, "
+            "acount, aall, async_table) "
             "or use async for"
         )
     return CQLEngineException(
-        f"the connection {connection.label} has a blocking session, which cannot be awaited: register one of cassandra.aio, "
+        f"the connection {connection.label} has a blocking session, which cannot be awaited: "
+        "register one of cassandra.aio, "
         "by asetup(...) or register_connection(name, session=...)"
     )
 

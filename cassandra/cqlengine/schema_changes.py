@@ -1,6 +1,9 @@
-"""What a table needs to be as its model says: the texts of CREATE and ALTER, from a model and from what the server has.
+"""What a table needs to be as its model says: the texts of CREATE and ALTER.
 
-Nothing here waits or executes. What is there is never dropped or narrowed: columns and options are only added and set.
+They are made of a model, and of what the server has.
+
+Nothing here waits or executes. What is there is never dropped or narrowed: columns and options
+are only added and set.
 """
 
 from __future__ import annotations
@@ -46,7 +49,7 @@ class ServerColumn(NamedTuple):
     clustering_order: str
 
 
-# -- types ------------------------------------------------------------------------------------------
+# -- types -----------------------------------------------------------------------------------------
 
 
 def _bare(type_text: str) -> str:
@@ -69,7 +72,10 @@ def _bare(type_text: str) -> str:
 
 
 def same_type(ours: str, theirs: str) -> bool:
-    """Return True if two texts are of one type. Frozen is looked at for collections alone: all else is frozen anyway."""
+    """Return True if two texts are of one type.
+
+    Frozen is looked at for collections alone: all else is frozen anyway.
+    """
     if _bare(ours) != _bare(theirs):
         return False
     collection = _bare(ours).startswith(("list<", "set<", "map<"))
@@ -105,13 +111,14 @@ def add_fields(
             changes.append(f"ALTER TYPE {name} ADD {protect_name(field)} {_field_type(column)}")
         elif not same_type(_field_type(column), existing[field]):
             warnings.append(
-                f"Existing type {name} has field '{field}' of type {existing[field]}, but {type_model.__name__} says "
+                f"Existing type {name} has field '{field}' of type {existing[field]}, but "
+                f"{type_model.__name__} says "
                 f"{_field_type(column)}: the model should be updated."
             )
     return changes, warnings
 
 
-# -- tables -----------------------------------------------------------------------------------------
+# -- tables ----------------------------------------------------------------------------------------
 
 
 def create_table(model: type[BaseModel], table: str) -> str:
@@ -152,18 +159,21 @@ def add_columns(
             continue
         if not same_type(column.db_type, found.type):
             warnings.append(
-                f"Existing table {table} has column {column.cql} with a type ({found.type}) differing from the model type "
+                f"Existing table {table} has column {column.cql} with a type ({found.type}) "
+                "differing from the model type "
                 f"({column.db_type}). Model should be updated."
             )
         if column.static != (found.kind == "static"):
             warnings.append(
-                f"Existing table {table} has column {column.cql} which is {found.kind}, but in {model.__name__} it is "
+                f"Existing table {table} has column {column.cql} which is {found.kind}, but in "
+                f"{model.__name__} it is "
                 f"{'static' if column.static else 'not static'}; this cannot be changed."
             )
         order = (column.clustering_order or "asc").lower()
         if found.kind == "clustering" and found.clustering_order.lower() not in (order, "none"):
             warnings.append(
-                f"Existing table {table} has {column.cql} in order {found.clustering_order}, but {model.__name__} says "
+                f"Existing table {table} has {column.cql} in order {found.clustering_order}, but "
+                f"{model.__name__} says "
                 f"{order}; this cannot be changed."
             )
     return changes, warnings
@@ -183,12 +193,13 @@ def _check_key(model: type[BaseModel], table: str, existing: Mapping[str, Server
         wanted = [column.db_field_name for column in ours.values()]
         if there != wanted:
             raise CQLEngineException(
-                f"the table {table} has the {kind.replace('_key', ' key')} columns {there}, but {model.__name__} has {wanted}: "
+                f"the table {table} has the {kind.replace('_key', ' key')} columns {there}, but "
+                f"{model.__name__} has {wanted}: "
                 "a primary key cannot be changed"
             )
 
 
-# -- options ----------------------------------------------------------------------------------------
+# -- options ---------------------------------------------------------------------------------------
 
 
 def declared_options(model: type[BaseModel]) -> dict[str, Any]:
@@ -250,7 +261,7 @@ def option_changes(model: type[BaseModel], table: str, existing: Mapping[str, An
     return [f"ALTER TABLE {table} WITH {' AND '.join(_option_texts(different))}"]
 
 
-# -- indexes ----------------------------------------------------------------------------------------
+# -- indexes ---------------------------------------------------------------------------------------
 
 
 def create_index(name: str, table: str, column: Any) -> str:

@@ -1,7 +1,9 @@
 """Statements: their documented text, the text that is prepared, and the values of both.
 
-``str(statement)`` has markers with numbers (``%(0)s``), whose values `get_context` gives. What is executed is `prepared`, with
-``?`` for each of the values of `bound`, and for TTL, timestamp and LIMIT too, so that one shape is prepared once.
+``str(statement)`` has markers with numbers (``%(0)s``), whose values `get_context` gives. What
+is executed is `prepared`, with
+``?`` for each of the values of `bound`, and for TTL, timestamp and LIMIT too, so that one shape
+is prepared once.
 """
 
 from __future__ import annotations

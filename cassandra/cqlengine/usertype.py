@@ -129,7 +129,10 @@ class BaseUserType(metaclass=UserTypeMetaClass):
 
     @classmethod
     def from_value(cls, value: Any) -> Any:
-        """Return an instance made of a row's value, a mapping or a tuple of the fields; None if it is nothing of these."""
+        """Return an instance made of a row's value, a mapping or a tuple of the fields.
+
+        None if it is nothing of these.
+        """
         by_database = {column.db_field_name: name for name, column in cls.__fields__.items()}
         named = getattr(value, "_asdict", None)
         if named is not None:
@@ -162,11 +165,13 @@ class BaseUserType(metaclass=UserTypeMetaClass):
 
     @classmethod
     def register_for_keyspace(cls, keyspace: str) -> None:
-        """Have rows of `keyspace` give instances of this class, through the driver's sessions too."""
+        """Have rows of `keyspace` give instances of this class, by the driver's sessions too."""
         connection.register_udt(keyspace, cls.type_name(), cls)
 
     def has_changed_fields(self) -> bool:
-        """Return True if a field has changed since `reset_changed_fields`, or that was never called."""
+        """Return True if a field has changed since `reset_changed_fields`, or that was never
+        called.
+        """
         return self._before is None or self._before != self._values
 
     def reset_changed_fields(self) -> None:
@@ -221,7 +226,8 @@ class BaseUserType(metaclass=UserTypeMetaClass):
 class UserType(BaseUserType):
     """Base of a program's user-defined types; the fields are class attributes.
 
-    ``class address(UserType): street = Text(); zipcode = Integer()``, used by columns: ``UserDefinedType(address)``.
+    ``class address(UserType): street = Text(); zipcode = Integer()``, used by columns:
+    ``UserDefinedType(address)``.
 
     :param values: values by field.
     """

@@ -1,6 +1,7 @@
 """The state of an instance: the values of its columns, by their position in the model.
 
-An instance that was read and never touched holds the row's tuple itself, and nothing else. `Values` takes its place when
+An instance that was read and never touched holds the row's tuple itself, and nothing else.
+`Values` takes its place when
 something is written, or a collection, which may change in place, is read.
 """
 
@@ -20,7 +21,8 @@ __all__ = ["Values", "changed_positions", "commit", "own", "values_read"]
 class Values(list[Any]):
     """The values of an instance, by position.
 
-    `was` has the values that the database has, or is None for a row that was never saved or read. `explicit` and `exposed`
+    `was` has the values that the database has, or is None for a row that was never saved or
+    read. `explicit` and `exposed`
     are sets of positions, as bits: those that were written, and collections that were handed out.
     """
 

@@ -21,7 +21,9 @@ _counter = itertools.count(1)
 
 
 def plain(function: _Function) -> _Function:
-    """Mark a `to_database` whose values the codec of the column's type takes as they are, unconverted."""
+    """Mark a `to_database` whose values the codec of the column's type takes as they are,
+    unconverted.
+    """
     function.plain = True  # type: ignore[attr-defined]
     return function
 
@@ -77,9 +79,12 @@ class BaseValueManager:
 
 
 class Column(Generic[T]):
-    """A column of a table, or a field of a user-defined type. Declared as attribute of a model's class.
+    """A column of a table, or a field of a user-defined type.
 
-    :param primary_key: part of the primary key. The first such column of a model is the partition key, unless there are
+    It is declared as an attribute of a model's class.
+
+    :param primary_key: part of the primary key. The first such column of a model is the
+        partition key, unless there are
         columns with `partition_key`; the others are clustering columns.
     :param partition_key: part of the partition key.
     :param index: create a secondary index.
@@ -89,7 +94,8 @@ class Column(Generic[T]):
     :param clustering_order: "ASC" or "DESC", of a clustering column.
     :param discriminator_column: holds the `__discriminator_value__` of the row's class.
     :param static: one value for the whole partition.
-    :param custom_index: there is an index that the mapper does not manage; allows filters on the column.
+    :param custom_index: there is an index that the mapper does not manage; allows filters on
+        the column.
     """
 
     db_type: ClassVar[str] = ""
@@ -195,7 +201,10 @@ class Column(Generic[T]):
 
     @property
     def converts(self) -> bool:
-        """Whether values of rows go through `to_python`: those of stock types have the right class already."""
+        """Whether values of rows go through `to_python`.
+
+        Those of stock types have the right class already.
+        """
         return not getattr(type(self).to_python, "reads_rows_as_they_are", False)
 
     @property

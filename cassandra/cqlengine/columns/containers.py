@@ -319,7 +319,8 @@ class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
             raise ValidationError(f"{self.label} {value!r} is not a tuple")
         if len(value) > len(self.types):
             raise ValidationError(
-                f"{self.label} {value!r} has {len(value)} elements, but {self.db_type} has {len(self.types)}"
+                f"{self.label} {value!r} has {len(value)} elements, but {self.db_type} has "
+                f"{len(self.types)}"
             )
         return value
 
@@ -362,7 +363,8 @@ class Vector(BaseCollectionColumn[list[T]], Generic[T]):
         self.dimension = dimension
         super().__init__((value_type,), **kwargs)
         self.value_col = self.types[0]
-        # Numbers are checked by the codec, all at once: element by element would cost more than all else.
+        # Numbers are checked by the codec, all at once: element by element would cost more than all
+        # else.
         self._numbers = type(self.value_col).validate in (Integer.validate, BaseFloat.validate)
 
     def _type_text(self) -> str:

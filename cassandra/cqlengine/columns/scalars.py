@@ -57,7 +57,8 @@ class Text(Column[str]):
                 raise ValueError(f"{name} is not allowed to be negative, but is {length}")
         if min_length is not None and max_length is not None and max_length < min_length:
             raise ValueError(
-                f"max_length must be greater or equal to min_length, but {max_length} < {min_length}"
+                f"max_length must be greater or equal to min_length, but {max_length} < "
+                f"{min_length}"
             )
         self.min_length = min_length
         self.max_length = max_length

@@ -23,7 +23,10 @@ class DateTime(Column[datetime.datetime]):
     db_type = "timestamp"
 
     truncate_microseconds: ClassVar[bool] = False
-    """Set this True on the class to have instances drop what the database does not keep: the microseconds below the millisecond"""
+    """Set this True on the class to have instances drop what the database does not keep.
+
+    The microseconds below the millisecond
+    """
 
     def _moment(self, value: Any) -> datetime.datetime:
         if isinstance(value, datetime.datetime):

@@ -68,11 +68,13 @@ class BatchRequest(Request):
 class BatchQuery:
     """Collects writes and executes them together, as one request.
 
-    ``with BatchQuery() as b: Model.batch(b).create(...)`` executes at the end of the block, unless it ends by an exception;
+    ``with BatchQuery() as b: Model.batch(b).create(...)`` executes at the end of the block,
+    unless it ends by an exception;
     ``async with`` does so on a connection of `cassandra.aio`.
 
     :param batch_type: None for a logged batch, or of `BatchType`.
-    :param timestamp: of all statements that have none of their own: a datetime, or a timedelta from now.
+    :param timestamp: of all statements that have none of their own: a datetime, or a timedelta
+        from now.
     :param consistency: a `ConsistencyLevel`.
     :param execute_on_exception: execute even if the block ends by an exception.
     :param timeout: seconds; None for no limit.
@@ -143,7 +145,8 @@ class BatchQuery:
                 self._connection = connection
             elif connection is not None and connection != self._connection:
                 raise CQLEngineException(
-                    f"all statements of a batch go to one connection: this one is for {connection!r}, "
+                    "all statements of a batch go to one connection: this one is for "
+                    f"{connection!r}, "
                     f"the batch for {self._connection or DEFAULT_CONNECTION!r}"
                 )
         self._entries.append((text, values))
@@ -157,7 +160,9 @@ class BatchQuery:
         return self
 
     def add_callback(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
-        """Call ``fn(*args, **kwargs)`` after the batch is executed; in the order of the calls of this.
+        """Call ``fn(*args, **kwargs)`` after the batch is executed.
+
+        Callbacks are called in the order in which they were added.
 
         :raises ValueError: if `fn` cannot be called.
         """

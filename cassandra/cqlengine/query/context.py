@@ -12,7 +12,8 @@ __all__ = ["ContextQuery"]
 class ContextQuery:
     """Gives classes of the models for another keyspace or connection.
 
-    ``with ContextQuery(Automobile, keyspace="test2") as A: A.objects.create(...)``. With several models it gives a tuple.
+    ``with ContextQuery(Automobile, keyspace="test2") as A: A.objects.create(...)``. With
+    several models it gives a tuple.
 
     :param args: the models.
     :param kwargs: `keyspace` and `connection`.

@@ -1,4 +1,8 @@
-"""Writes: from instances, and from querysets without reading the row first. Each is an operation (see `running`)."""
+"""Writes.
+
+From instances, and from querysets without reading the row first. Each is an operation (see
+`running`).
+"""
 
 from __future__ import annotations
 
@@ -289,7 +293,8 @@ def update(instance: BaseModel, changes: dict[str, Any]) -> Operation[BaseModel]
             at = mapping.index[name]
             if changes[name] != values[at]:
                 raise ValidationError(
-                    f"Cannot apply update to primary key '{name}' for {model.__module__}.{model.__name__}"
+                    f"Cannot apply update to primary key '{name}' for "
+                    f"{model.__module__}.{model.__name__}"
                 )
     before, explicit, exposed = list(values), values.explicit, values.exposed
     try:
@@ -332,7 +337,10 @@ def delete(instance: BaseModel) -> Operation[None]:
 
 
 class DMLQuery:
-    """The writes of one instance, with the options given; programs use the methods of the instance."""
+    """The writes of one instance, with the options given.
+
+    Programs use the methods of the instance.
+    """
 
     def __init__(
         self,

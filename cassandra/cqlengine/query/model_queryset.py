@@ -151,7 +151,8 @@ class ModelQuerySet(AbstractQuerySet[T]):
         keys = list(self.model.__mapping__.partition_keys.values())
         if len(value.value) != len(keys):
             raise QueryException(
-                f"Token() received {len(value.value)} arguments but model has {len(keys)} partition keys"
+                f"Token() received {len(value.value)} arguments but model has {len(keys)} "
+                "partition keys"
             )
         made = Token(*value.value)
         made.value = tuple(key.validate(one) for key, one in zip(keys, value.value, strict=True))
@@ -192,15 +193,20 @@ class ModelQuerySet(AbstractQuerySet[T]):
             if (column.primary_key or column.index) and is_lookup(clause):
                 return
         raise QueryException(
-            "a filter needs one column of the primary key, or one with an index, that is compared by =, IN or CONTAINS: "
-            f"{self._shown()} has none. Call allow_filtering() to have the servers look through all rows, or set custom_index "
+            "a filter needs one column of the primary key, or one with an index, that is "
+            "compared by =, IN or CONTAINS: "
+            f"{self._shown()} has none. Call allow_filtering() to have the servers look through "
+            "all rows, or set custom_index "
             "on columns whose index the mapper does not manage."
         )
 
     # -- what is selected -----------------------------------------------------------------------
 
     def _fixed(self) -> list[tuple[int, Column[Any]]]:
-        """The filters that fix columns, by their position, with these columns: they are not selected."""
+        """The filters that fix columns, by their position, with these columns.
+
+        They are not selected.
+        """
         mapping = self.model.__mapping__
         return [
             (at, mapping.order[mapping.db_index[clause.field]])
@@ -274,7 +280,9 @@ class ModelQuerySet(AbstractQuerySet[T]):
         return fields
 
     def values_list(self, *fields: str, **kwargs: Any) -> ModelQuerySet[Any]:
-        """Return a queryset of lists of values, in the order of `fields`; of all columns if there are none.
+        """Return a queryset of lists of values, in the order of `fields`.
+
+        Without fields the lists have all columns.
 
         :param kwargs: ``flat=True``, with one field: the values themselves.
         :raises TypeError: for other keywords, and for `flat` with several fields.
@@ -317,7 +325,10 @@ class ModelQuerySet(AbstractQuerySet[T]):
         return self._but(ttl=ttl)
 
     def timestamp(self, timestamp: Timestamp) -> Self:
-        """Return a queryset whose writes have this timestamp: a datetime, or a timedelta from now."""
+        """Return a queryset whose writes have this timestamp.
+
+        A datetime, or a timedelta from now.
+        """
         return self._but(timestamp=timestamp)
 
     def if_not_exists(self) -> Self:
@@ -357,14 +368,16 @@ class ModelQuerySet(AbstractQuerySet[T]):
         if not mapping.columns.keys() >= values.keys():
             unknown = ", ".join(sorted(values.keys() - mapping.columns.keys()))
             raise ValidationError(
-                f"Incorrect columns passed: {unknown}; {self.model.__name__} has {', '.join(mapping.columns)}"
+                f"Incorrect columns passed: {unknown}; {self.model.__name__} has "
+                f"{', '.join(mapping.columns)}"
             )
         instance = self.model(**values)
         own(instance).how = self._how
         yield from save(instance)
         how = self._how
         if how.batch is not None or how.is_conditional or how.timestamp is not None:
-            # These were for this one statement; ttl, keyspace and connection stay with the instance.
+            # These were for this one statement; ttl, keyspace and connection stay with the
+            # instance.
             own(instance).how = how.for_later()
         return instance
 
@@ -376,9 +389,12 @@ class ModelQuerySet(AbstractQuerySet[T]):
     def update(self, **values: Any) -> None:
         """Write columns of the rows of the filters, without reading them first.
 
-        :param values: ``column=value``; None takes the value away. For collections ``column__operation=value`` too: `add` and
-            `remove` for sets, `append`, `prepend` and `remove` for lists, `update` and `remove` for maps.
-        :raises ValidationError: for unknown columns, columns of the primary key, and values that columns cannot hold.
+        :param values: ``column=value``; None takes the value away. For collections
+            ``column__operation=value`` too: `add` and
+            `remove` for sets, `append`, `prepend` and `remove` for lists, `update` and `remove`
+            for maps.
+        :raises ValidationError: for unknown columns, columns of the primary key, and values
+            that columns cannot hold.
         :raises LWTException: if it is conditional and was not applied.
         """
         run(self._update(values))

@@ -35,7 +35,8 @@ DEFAULT_LIMIT = 10_000
 class AbstractQuerySet(Generic[T]):
     """What querysets of models and of named tables share.
 
-    Each method that narrows returns a new queryset. Rows are fetched page by page while they are iterated over, and kept, so
+    Each method that narrows returns a new queryset. Rows are fetched page by page while they
+    are iterated over, and kept, so
     that a second look fetches nothing.
     """
 
@@ -217,7 +218,10 @@ class AbstractQuerySet(Generic[T]):
         return tuple(found)
 
     def order_by(self, *colnames: str) -> Self:
-        """Return a queryset ordered by clustering columns; ``-name`` is descending. Without names: in the table's order."""
+        """Return a queryset ordered by clustering columns; ``-name`` is descending.
+
+        Without names: in the table's order.
+        """
         made = self._copy()
         made._order = (*self._order, *map(self._ordering, colnames)) if colnames else ()
         return made
@@ -227,7 +231,9 @@ class AbstractQuerySet(Generic[T]):
         return f'"{name}" {"DESC" if descending else "ASC"}'
 
     def limit(self, v: int | None) -> Self:
-        """Return a queryset of at most `v` rows; None and 0 are for no limit. There are 10,000 unless this says otherwise.
+        """Return a queryset of at most `v` rows; None and 0 are for no limit.
+
+        There is a limit of 10,000 rows unless this says otherwise.
 
         :raises QueryException: if `v` is negative.
         """
@@ -253,7 +259,10 @@ class AbstractQuerySet(Generic[T]):
         return made
 
     def allow_filtering(self) -> Self:
-        """Return a queryset with ALLOW FILTERING: the servers look through rows, and may take long."""
+        """Return a queryset with ALLOW FILTERING.
+
+        The servers look through rows, and may take long.
+        """
         made = self._copy()
         made._allow_filtering = True
         return made
@@ -261,7 +270,8 @@ class AbstractQuerySet(Generic[T]):
     def distinct(self, distinct_fields: Sequence[str] | None = None) -> Self:
         """Return a queryset of distinct partitions.
 
-        :param distinct_fields: columns of the partition key, and static ones; the partition key if it is not given.
+        :param distinct_fields: columns of the partition key, and static ones; the partition key
+            if it is not given.
         """
         made = self._copy()
         made._distinct = tuple(distinct_fields or self._partition_columns())
@@ -308,7 +318,8 @@ class AbstractQuerySet(Generic[T]):
     def batch(self, batch_obj: BatchQuery | None) -> Self:
         """Return a queryset whose writes are added to `batch_obj`.
 
-        :raises CQLEngineException: if it is not a `BatchQuery`, or the queryset has a timeout or a connection.
+        :raises CQLEngineException: if it is not a `BatchQuery`, or the queryset has a timeout
+            or a connection.
         """
         if batch_obj is not None and not isinstance(batch_obj, BatchQuery):
             raise CQLEngineException("batch_obj must be a BatchQuery instance or None")
