@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra.cqlengine.columns.base import Column
 from cassandra.cqlengine.connection import default_keyspace
-from cassandra.cqlengine.errors import CQLEngineException
+from cassandra.cqlengine.errors import CQLEngineException, ValidationError
+from cassandra.cqlengine.values import Values
 from cassandra.metadata.names import protect_name
 
 if TYPE_CHECKING:
@@ -96,12 +97,13 @@ class Mapping:
             (name for name, column in columns.items() if column.discriminator_column), None
         )
         self.wires = tuple(column.wire for column in self.order)
-        # (position, its bit, what converts given values if anything does, whether they change in
-        # place)
+        # (position, its bit, what converts given values, the same if they are validated next, whether
+        # they change in place); None if they are taken as they are.
         self.init = {
-            name: (at, 1 << at, _converter(column), column.mutable)
+            name: (at, 1 << at, _converter(column), _early_converter(column), column.mutable)
             for at, (name, column) in enumerate(columns.items())
         }
+        self.has_own_init = False  # a program's class has an __init__ of its own
         self.defaults = tuple(
             (at, column)
             for at, column in enumerate(self.order)
@@ -117,6 +119,61 @@ class Mapping:
         self.layouts: dict[Any, Arrange] = {}
         self.terms: dict[str, Any] = {}
         self.tables: dict[str | None, str] = {}
+        self.key_checks = tuple((at, self.order[at]) for at in self.key_positions)
+
+    # -- values of new instances ----------------------------------------------------------------
+
+    def new_row(self, given: dict[str, Any]) -> Values:
+        """Return the values of a new instance; names that no column has are not looked at."""
+        row = Values(self.blank)
+        explicit = 0
+        for name, value in given.items():
+            found = self.init.get(name)
+            if found is None:
+                continue
+            position, bit, to_python, _, mutable = found
+            explicit |= bit
+            if value is None:
+                continue
+            row[position] = value if to_python is None else to_python(value)
+            if mutable:
+                row.exposed |= bit
+        row.explicit = explicit
+        return self._with_defaults(row)
+
+    def row_to_insert(self, given: dict[str, Any]) -> Values:
+        """`new_row` of values that are validated next, which converts those of stock columns.
+
+        :raises ValidationError: for names that no column has.
+        """
+        row = Values(self.blank)
+        explicit = 0
+        for name, value in given.items():
+            found = self.init.get(name)
+            if found is None:
+                raise self.unknown_columns(given)
+            position, bit, _, to_python, mutable = found
+            explicit |= bit
+            if value is None:
+                continue
+            row[position] = value if to_python is None else to_python(value)
+            if mutable:
+                row.exposed |= bit
+        row.explicit = explicit
+        return self._with_defaults(row)
+
+    def _with_defaults(self, row: Values) -> Values:
+        for position, column in self.defaults:
+            if not row.explicit >> position & 1:
+                row[position] = column.to_python(column.get_default())
+        return row
+
+    def unknown_columns(self, given: dict[str, Any]) -> ValidationError:
+        """Return the error for values of columns that are not there."""
+        unknown = ", ".join(sorted(given.keys() - self.columns.keys()))
+        return ValidationError(
+            f"Incorrect columns passed: {unknown}; {self.model.__name__} has {', '.join(self.columns)}"
+        )
 
     # -- one table for several classes -----------------------------------------------------------
 
@@ -230,13 +287,21 @@ def _converter(column: Column[Any]) -> Callable[[Any], Any] | None:
     return None if type(column).to_python is Column.to_python else column.to_python
 
 
+def _early_converter(column: Column[Any]) -> Callable[[Any], Any] | None:
+    """`_converter` of values that are validated next: stock columns convert then."""
+    return None if _is_stock(column) else _converter(column)
+
+
+def _is_stock(column: Column[Any]) -> bool:
+    return type(column).__module__.startswith("cassandra.cqlengine.columns")
+
+
 def _takes_none(column: Column[Any]) -> bool:
     """Whether None is a value of the column that needs no look.
 
     Not if a program's own class validates.
     """
-    stock = type(column).__module__.startswith("cassandra.cqlengine.columns")
-    return stock and not column.required and not getattr(column, "min_length", None)
+    return _is_stock(column) and not column.required and not getattr(column, "min_length", None)
 
 
 def layout(mapping: Mapping, names: tuple[str, ...], filled: tuple[str, ...]) -> Arrange:

@@ -186,6 +186,9 @@ class ModelMetaClass(type):
             )
         made = super().__new__(mcs, name, bases, attrs, **kwargs)
         mapping.model = made
+        mapping.has_own_init = any(
+            "__init__" in vars(cls) for cls in made.__mro__[:-1] if cls.__module__ != __name__
+        )
         _join_family(made, mapping, parents, abstract)
         return made
 
@@ -257,25 +260,7 @@ class BaseModel(metaclass=ModelMetaClass):
     _row: Any
 
     def __init__(self, **values: Any) -> None:
-        mapping = self.__mapping__
-        row = Values(mapping.blank)
-        explicit = 0
-        for name, value in values.items():
-            found = mapping.init.get(name)
-            if found is None:
-                continue
-            position, bit, to_python, mutable = found
-            explicit |= bit
-            if value is None:
-                continue
-            row[position] = value if to_python is None else to_python(value)
-            if mutable:
-                row.exposed |= bit
-        row.explicit = explicit
-        for position, column in mapping.defaults:
-            if not explicit >> position & 1:
-                row[position] = column.to_python(column.get_default())
-        self._row = row
+        self._row = self.__mapping__.new_row(values)
 
     # -- as mapping -----------------------------------------------------------------------------
 
@@ -501,13 +486,15 @@ class BaseModel(metaclass=ModelMetaClass):
 
         :raises ValidationError: for unknown columns, and for values that columns cannot hold.
         """
-        made: Self = cls.objects.create(**kwargs)
+        rows: Any = cls.objects
+        made: Self = run(rows.creation(kwargs))
         return made
 
     @classmethod
     async def acreate(cls, **kwargs: Any) -> Self:
         """`create` on a connection of `cassandra.aio`."""
-        made: Self = await cls.objects.acreate(**kwargs)
+        rows: Any = cls.objects
+        made: Self = await arun(rows.creation(kwargs))
         return made
 
 

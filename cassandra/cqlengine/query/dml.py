@@ -160,8 +160,8 @@ def _insert_plan(
 
 def _check_keys(mapping: Mapping, values: Values, mask: int) -> None:
     """ValidationError that names a key column without a value."""
-    for name, column in mapping.primary_keys.items():
-        if values[mapping.index[name]] is not None:
+    for key_at, column in mapping.key_checks:
+        if values[key_at] is not None:
             continue
         others = [c for at, c in enumerate(mapping.order) if mask >> at & 1 and not c.primary_key]
         if not column.partition_key and others and all(c.static for c in others):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra.cqlengine.clauses import (
@@ -17,9 +17,16 @@ from cassandra.cqlengine.clauses import (
 from cassandra.cqlengine.columns.base import Column
 from cassandra.cqlengine.connection import default_keyspace
 from cassandra.cqlengine.errors import CQLEngineException, ValidationError
-from cassandra.cqlengine.functions import Token
+from cassandra.cqlengine.functions import QueryValue, Token
 from cassandra.cqlengine.mapping import InstanceRows, Plan
-from cassandra.cqlengine.operators import BaseWhereOperator, EqualsOperator, LikeOperator
+from cassandra.cqlengine.operators import (
+    BaseWhereOperator,
+    ContainsOperator,
+    EqualsOperator,
+    InOperator,
+    LikeOperator,
+)
+from cassandra.cqlengine.options import DEFAULTS
 from cassandra.cqlengine.query.dml import execute_write, save, timestamp_of
 from cassandra.cqlengine.query.errors import (
     IfExistsWithCounterColumn,
@@ -30,7 +37,6 @@ from cassandra.cqlengine.query.expressions import filter_value
 from cassandra.cqlengine.query.queryset import AbstractQuerySet, is_fixed, is_lookup
 from cassandra.cqlengine.running import Operation, arun, run
 from cassandra.cqlengine.statements import Timestamp, UpdateStatement
-from cassandra.cqlengine.values import own
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -71,6 +77,15 @@ def split_operator(name: str) -> tuple[str, BaseWhereOperator]:
     return column, BaseWhereOperator.get_operator(symbol)()
 
 
+def _quick_check(column: Any, operator: BaseWhereOperator) -> Callable[[Any], Any] | None:
+    """What makes of a usual value one to bind; None if more has to be looked at."""
+    if column is _PK_TOKEN or isinstance(operator, (InOperator, ContainsOperator)):
+        return None
+    if type(column).to_filter is Column.to_filter and column.wire is None:
+        return column.validate  # type: ignore[no-any-return]
+    return column.to_filter  # type: ignore[no-any-return]
+
+
 class SimpleQuerySet(AbstractQuerySet[ResultObject]):
     """The queryset of a named table; its columns are whatever the table has."""
 
@@ -102,10 +117,8 @@ class SimpleQuerySet(AbstractQuerySet[ResultObject]):
 class ModelQuerySet(AbstractQuerySet[T]):
     """The queryset of a model."""
 
-    def __init__(self, model: Any) -> None:
-        super().__init__(model)
-        self._listed: tuple[str, ...] | None = None
-        self._flat = False
+    _listed: tuple[str, ...] | None = None
+    _flat = False
 
     @property
     def column_family_name(self) -> str:
@@ -117,9 +130,11 @@ class ModelQuerySet(AbstractQuerySet[T]):
         mapping = self.model.__mapping__
         term = mapping.terms.get(name)
         if term is None:
-            term = self._parsed(name)
-            mapping.terms[name] = term
-        column, operator = term
+            column, operator = self._parsed(name)
+            term = mapping.terms[name] = (column, operator, _quick_check(column, operator))
+        column, operator, check = term
+        if check is not None and value is not None and not isinstance(value, QueryValue):
+            return WhereClause(column.db_field_name, operator, check(value))
         if isinstance(value, Token):
             return self._token(column, operator, value)
         if column is _PK_TOKEN:
@@ -355,30 +370,33 @@ class ModelQuerySet(AbstractQuerySet[T]):
         :raises ValidationError: for unknown columns, and for values that columns cannot hold.
         :raises LWTException: after `if_not_exists`, if the row exists.
         """
-        made: T = run(self._create(kwargs))
+        made: T = run(self.creation(kwargs))
         return made
 
     async def acreate(self, **kwargs: Any) -> T:
         """`create` on a connection of `cassandra.aio`."""
-        made: T = await arun(self._create(kwargs))
+        made: T = await arun(self.creation(kwargs))
         return made
 
-    def _create(self, values: dict[str, Any]) -> Operation[Any]:
-        mapping = self.model.__mapping__
-        if not mapping.columns.keys() >= values.keys():
-            unknown = ", ".join(sorted(values.keys() - mapping.columns.keys()))
-            raise ValidationError(
-                f"Incorrect columns passed: {unknown}; {self.model.__name__} has "
-                f"{', '.join(mapping.columns)}"
-            )
-        instance = self.model(**values)
-        own(instance).how = self._how
+    def creation(self, values: dict[str, Any]) -> Operation[Any]:
+        """Return the operation that inserts a row of `values`; it returns the instance."""
+        model, how = self.model, self._how
+        mapping = model.__mapping__
+        if mapping.has_own_init:
+            if not mapping.columns.keys() >= values.keys():
+                raise mapping.unknown_columns(values)
+            instance = model(**values)
+        else:
+            instance = model.__new__(model)
+            instance._row = mapping.row_to_insert(values)
+        row = instance._row
+        if how is not DEFAULTS:
+            row.how = how
         yield from save(instance)
-        how = self._how
         if how.batch is not None or how.is_conditional or how.timestamp is not None:
             # These were for this one statement; ttl, keyspace and connection stay with the
             # instance.
-            own(instance).how = how.for_later()
+            row.how = how.for_later()
         return instance
 
     def _delete(self) -> Operation[None]:

@@ -40,20 +40,22 @@ class AbstractQuerySet(Generic[T]):
     that a second look fetches nothing.
     """
 
+    # What most querysets leave as it is stands here: making one costs little, and so does copying it.
+    _how: Options = DEFAULTS
+    _where: tuple[WhereClause, ...] = ()
+    _order: tuple[str, ...] = ()
+    _limit: int | None = DEFAULT_LIMIT
+    _allow_filtering = False
+    _only: tuple[str, ...] = ()
+    _defer: tuple[str, ...] = ()
+    _distinct: tuple[str, ...] = ()
+    _fetch_size: Any = FETCH_SIZE_UNSET
+    _cache: list[Any] | None = None
+    _pending: Iterator[Any] | None = None
+    _result: Any = None
+
     def __init__(self, model: Any) -> None:
         self.model = model
-        self._how: Options = DEFAULTS
-        self._where: tuple[WhereClause, ...] = ()
-        self._order: tuple[str, ...] = ()
-        self._limit: int | None = DEFAULT_LIMIT
-        self._allow_filtering = False
-        self._only: tuple[str, ...] = ()
-        self._defer: tuple[str, ...] = ()
-        self._distinct: tuple[str, ...] = ()
-        self._fetch_size: Any = FETCH_SIZE_UNSET
-        self._cache: list[Any] | None = None
-        self._pending: Iterator[Any] | None = None
-        self._result: Any = None
 
     # -- what the kinds of querysets say --------------------------------------------------------
 
@@ -91,7 +93,8 @@ class AbstractQuerySet(Generic[T]):
     def _copy(self) -> Self:
         made = object.__new__(type(self))
         made.__dict__.update(self.__dict__)
-        made._cache = made._pending = made._result = None
+        if self._cache is not None:
+            made._cache = made._pending = made._result = None
         return made
 
     def _but(self, **changes: Any) -> Self:
@@ -399,13 +402,12 @@ class AbstractQuerySet(Generic[T]):
         :raises DoesNotExist: (of the model's class too) if there is none.
         :raises MultipleObjectsReturned: if there are more.
         """
-        if args or kwargs:
-            return self.filter(*args, **kwargs).get()
+        rows = self.filter(*args, **kwargs) if args or kwargs else self
         found: T
-        if self._cache is not None:
-            found = self._single(self._fill(2))
+        if rows._cache is not None:
+            found = rows._single(rows._fill(2))
         else:
-            found = run(self._get())
+            found = run(rows._get())
         return found
 
     def _get(self) -> Operation[Any]:
