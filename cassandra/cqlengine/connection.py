@@ -136,11 +136,12 @@ class Connection:
         self.owns_cluster = owned
         self.prepared = {}
 
-    def keep(self, text: str, prepared: Any) -> None:
-        """Remember the prepared statement of `text`."""
+    def keep(self, text: str, prepared: Any) -> Any:
+        """Remember the prepared statement of `text`; returns it."""
         if len(self.prepared) >= MOST_PREPARED:
             self.prepared = {}
         self.prepared[text] = prepared
+        return prepared
 
     def setup(self) -> None:
         """Connect, unless that is left to the first use."""

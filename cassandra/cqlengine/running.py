@@ -128,9 +128,12 @@ def blocking(request: Request) -> Any:
     if type(request) is Call:
         return request.function(connection)
     prepared = connection.prepared
-    for text in request.texts():
-        if text not in prepared:
-            connection.keep(text, connection.session.prepare(text))
+    texts = request.texts()
+    if not all(map(prepared.__contains__, texts)):
+        # In a mapping of its own: the connection's may be emptied meanwhile.
+        prepared = {text: prepared.get(text) for text in texts}
+        for text, known in prepared.items():
+            prepared[text] = known or connection.keep(text, connection.session.prepare(text))
     statement = request.statement(prepared.__getitem__)
     if statement.consistency_level is None and connection.consistency is not None:
         statement.consistency_level = connection.consistency
@@ -149,9 +152,13 @@ async def awaited(request: Request) -> Any:
     if type(request) is Call:
         return await request.function(connection)
     prepared = connection.prepared
-    missing = [text for text in request.texts() if text not in prepared]
+    texts = request.texts()
+    missing = [text for text in texts if text not in prepared]
     if missing:
-        await _prepare(connection, missing)
+        prepared = {text: prepared[text] for text in texts if text in prepared}
+        made = await connection.session.prepare_all(missing)
+        for text, one in zip(missing, made, strict=True):
+            prepared[text] = connection.keep(text, one)
     statement = request.statement(prepared.__getitem__)
     if statement.consistency_level is None and connection.consistency is not None:
         statement.consistency_level = connection.consistency
@@ -159,11 +166,6 @@ async def awaited(request: Request) -> Any:
     future.row_factory = request.factory
     result = await future
     return await result.fetch_all() if request.whole else result
-
-
-async def _prepare(connection: Connection, texts: Sequence[str]) -> None:
-    for text, prepared in zip(texts, await connection.session.prepare_all(texts), strict=True):
-        connection.keep(text, prepared)
 
 
 def _wrong_face(connection: Connection, blocking: bool) -> CQLEngineException:

@@ -214,6 +214,16 @@ def test_each_shape_is_prepared_once(session: FakeSession) -> None:
     assert len(session.prepared) == len(set(session.prepared)) == 4
 
 
+def test_the_cache_of_statements_is_bounded(session: FakeSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "MOST_PREPARED", 3)
+    made = connection.get_connection()
+    for number in range(10):
+        Person.objects(id=1).update(name="x", tags__add={"a"}, age=number)
+        Person.objects(id=1).limit(None if number % 2 else 5).count()
+        Person.objects.using(keyspace=f"ks{number}").filter(id=1).delete()
+        assert len(made.prepared) <= 3
+
+
 def test_counters(session: FakeSession) -> None:
     hits = Hits.create(page=uuid.UUID(int=1), views=4)
     assert session.last == ('UPDATE other."AllHits" SET "views" = "views" + ? WHERE "page" = ?', [4, uuid.UUID(int=1)])
