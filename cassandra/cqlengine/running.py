@@ -9,7 +9,7 @@ is written once.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from cassandra.cqlengine.connection import Connection, get_connection
@@ -66,17 +66,21 @@ class Request:
         """Return the texts to prepare."""
         return (self.text,)
 
-    def statement(self, prepared: Callable[[str], Any]) -> Any:
-        """Return the statement to execute, bound.
+    def statement(self, prepared: Mapping[str, Any], level: int | None) -> tuple[Any, Any]:
+        """Return the statement to execute, and the values to bind to it.
 
-        :param prepared: gives the prepared statement of a text.
+        :param prepared: prepared statements, by their text.
+        :param level: the connection's consistency level.
         """
-        bound = prepared(self.text).bind(self.values)
-        if self.consistency is not None:
-            bound.consistency_level = self.consistency
+        statement = prepared[self.text]
+        if self.consistency is None and level is None and self.fetch_size is FETCH_SIZE_UNSET:
+            return statement, self.values  # the shortest way through the session
+        bound = statement.bind(self.values)
+        if self.consistency is not None or level is not None:
+            bound.consistency_level = level if self.consistency is None else self.consistency
         if self.fetch_size is not FETCH_SIZE_UNSET:
             bound.fetch_size = self.fetch_size
-        return bound
+        return bound, None
 
 
 class SimpleRequest(Request):
@@ -90,10 +94,8 @@ class SimpleRequest(Request):
     def texts(self) -> Sequence[str]:
         return ()
 
-    def statement(self, prepared: Callable[[str], Any]) -> Any:
-        return SimpleStatement(
-            self.text, consistency_level=self.consistency, fetch_size=self.fetch_size
-        )
+    def statement(self, prepared: Mapping[str, Any], level: int | None) -> tuple[Any, Any]:
+        return SimpleStatement(self.text, consistency_level=level), None
 
 
 class Call(Request):
@@ -134,10 +136,8 @@ def blocking(request: Request) -> Any:
         prepared = {text: prepared.get(text) for text in texts}
         for text, known in prepared.items():
             prepared[text] = known or connection.keep(text, connection.session.prepare(text))
-    statement = request.statement(prepared.__getitem__)
-    if statement.consistency_level is None and connection.consistency is not None:
-        statement.consistency_level = connection.consistency
-    future = connection.session.execute_async(statement, timeout=request.timeout)
+    statement, values = request.statement(prepared, connection.consistency)
+    future = connection.session.execute_async(statement, values, timeout=request.timeout)
     # Rows are made when they are looked at, by whoever looks.
     future.row_factory = request.factory
     result = future.result()
@@ -159,10 +159,8 @@ async def awaited(request: Request) -> Any:
         made = await connection.session.prepare_all(missing)
         for text, one in zip(missing, made, strict=True):
             prepared[text] = connection.keep(text, one)
-    statement = request.statement(prepared.__getitem__)
-    if statement.consistency_level is None and connection.consistency is not None:
-        statement.consistency_level = connection.consistency
-    future = connection.session.execute(statement, timeout=request.timeout)
+    statement, values = request.statement(prepared, connection.consistency)
+    future = connection.session.execute(statement, values, request.timeout)
     future.row_factory = request.factory
     result = await future
     return await result.fetch_all() if request.whole else result

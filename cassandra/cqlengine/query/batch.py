@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from cassandra.cqlengine.connection import DEFAULT_CONNECTION, format_log_context
@@ -58,11 +58,13 @@ class BatchRequest(Request):
     def texts(self) -> Sequence[str]:
         return list(dict.fromkeys(text for text, _ in self.entries))
 
-    def statement(self, prepared: Callable[[str], Any]) -> BatchStatement:
-        batch = BatchStatement(self.batch_type, consistency_level=self.consistency)
+    def statement(self, prepared: Mapping[str, Any], level: int | None) -> tuple[Any, Any]:
+        if self.consistency is not None:
+            level = self.consistency
+        batch = BatchStatement(self.batch_type, consistency_level=level)
         for text, values in self.entries:
-            batch.add(prepared(text), values)
-        return batch
+            batch.add(prepared[text], values)
+        return batch, None
 
 
 class BatchQuery:

@@ -14,10 +14,10 @@ from cassandra.cqlengine import connection
 class Recorded:
     """One execution."""
 
-    def __init__(self, statement: Any, timeout: Any) -> None:
+    def __init__(self, statement: Any, values: Any, timeout: Any) -> None:
         self.text = getattr(statement, "text", None) or getattr(statement, "query_string", None)
-        self.values = getattr(statement, "values", None)
-        self.consistency = statement.consistency_level
+        self.values = getattr(statement, "values", None) if values is None else list(values)
+        self.consistency = getattr(statement, "consistency_level", None)
         self.fetch_size = getattr(statement, "fetch_size", None)
         self.timeout = timeout
         self.statement = statement
@@ -76,7 +76,7 @@ class FakeSession:
         return FakePrepared(text)
 
     def execute_async(self, statement: Any, parameters: Any = None, timeout: Any = None) -> Any:
-        self.done.append(Recorded(statement, timeout))
+        self.done.append(Recorded(statement, parameters, timeout))
         future = SimpleNamespace(row_factory=None)
 
         def result() -> FakeResult:

@@ -219,6 +219,7 @@ def test_the_cache_of_statements_is_bounded(session: FakeSession, monkeypatch: p
     made = connection.get_connection()
     for number in range(10):
         Person.objects(id=1).update(name="x", tags__add={"a"}, age=number)
+        session.give(count=5)
         Person.objects(id=1).limit(None if number % 2 else 5).count()
         Person.objects.using(keyspace=f"ks{number}").filter(id=1).delete()
         assert len(made.prepared) <= 3
