@@ -52,8 +52,9 @@ class ValueQuoter(UnicodeMixin):
     """A value in a text."""
 
     __slots__ = ("value",)
+    value: Any
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         self.value = value
 
     def __str__(self) -> str:
@@ -78,8 +79,9 @@ class BaseClause(UnicodeMixin):
     """A column and a value. `context_id` is the number of its first marker."""
 
     __slots__ = ("context_id", "field", "value")
+    value: Any
 
-    def __init__(self, field: str, value: Any) -> None:
+    def __init__(self, field: str, value: object) -> None:
         self.field = field
         self.value = value
         self.context_id: int | None = None
@@ -140,7 +142,7 @@ class WhereClause(BaseClause):
     __slots__ = ("operator", "quote_field")
 
     def __init__(
-        self, field: str, operator: BaseWhereOperator, value: Any, quote_field: bool = True
+        self, field: str, operator: BaseWhereOperator, value: object, quote_field: bool = True
     ) -> None:
         if not isinstance(operator, BaseWhereOperator):
             raise StatementException(
@@ -189,7 +191,9 @@ class ConditionalClause(BaseClause):
 
     __slots__ = ("operator",)
 
-    def __init__(self, field: str, value: Any, operator: BaseWhereOperator | None = None) -> None:
+    def __init__(
+        self, field: str, value: object, operator: BaseWhereOperator | None = None
+    ) -> None:
         super().__init__(field, value)
         self.operator = operator or EqualsOperator()
 
@@ -258,11 +262,12 @@ class ContainerUpdateClause(AssignmentClause, metaclass=ContainerUpdateTypeMapMe
     """
 
     __slots__ = ("operation", "previous")
+    previous: Any
 
     col_type: ClassVar[str | None] = None
 
     def __init__(
-        self, field: str, value: Any, operation: str | None = None, previous: Any = None
+        self, field: str, value: object, operation: str | None = None, previous: object = None
     ) -> None:
         super().__init__(field, value)
         self.operation = operation
@@ -374,7 +379,7 @@ class CounterUpdateClause(AssignmentClause):
 
     __slots__ = ("previous",)
 
-    def __init__(self, field: str, value: int, previous: int | None = None) -> None:
+    def __init__(self, field: str, value: object, previous: object = None) -> None:
         super().__init__(field, value)
         self.previous = previous or 0
 
@@ -411,8 +416,9 @@ class MapDeleteClause(BaseDeleteClause):
     """Keys of a map: those of `previous` that `value` has not."""
 
     __slots__ = ("previous",)
+    previous: Any
 
-    def __init__(self, field: str, value: Any, previous: Any = None) -> None:
+    def __init__(self, field: str, value: object, previous: object = None) -> None:
         super().__init__(field, value)
         self.previous = previous or {}
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 import logging
 import threading
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from cassandra.aio.cluster import Cluster as AsyncCluster
 from cassandra.aio.session import Session as AsyncSession
 from cassandra.cluster.cluster import Cluster
 from cassandra.cluster.configuration import NOT_SET
+from cassandra.cluster.session import Session
 from cassandra.consistency import ConsistencyLevel
 from cassandra.cqlengine.errors import CQLEngineException
 from cassandra.cqlengine.statements import BaseCQLStatement
 from cassandra.errors import NoHostAvailable, UserTypeDoesNotExist
+from cassandra.query.prepared import PreparedStatement
 from cassandra.query.row_factories import dict_factory
 from cassandra.query.statement import SimpleStatement, Statement
 
@@ -94,7 +96,7 @@ class Connection:
 
     def __init__(
         self,
-        name: Any,
+        name: Hashable,
         hosts: Sequence[Any] | None,
         consistency: int | None = None,
         lazy_connect: bool = False,
@@ -117,7 +119,7 @@ class Connection:
         self.prepared: dict[str, Any] = {}
 
     @classmethod
-    def from_session(cls, name: Any, session: Any) -> Connection:
+    def from_session(cls, name: Hashable, session: Session | AsyncSession) -> Connection:
         """Return a connection that uses `session`, blocking or of `cassandra.aio`."""
         made = cls(name, None)
         made.adopt(session, owned=False)
@@ -128,7 +130,7 @@ class Connection:
         """The name for messages."""
         return "DEFAULT_CONNECTION" if self.name is DEFAULT_CONNECTION else repr(self.name)
 
-    def adopt(self, session: Any, owned: bool) -> None:
+    def adopt(self, session: Session | AsyncSession, owned: bool) -> None:
         """Use `session` from now on."""
         self.session = session
         self.cluster = session.cluster
@@ -136,7 +138,7 @@ class Connection:
         self.owns_cluster = owned
         self.prepared = {}
 
-    def keep(self, text: str, prepared: Any) -> Any:
+    def keep(self, text: str, prepared: PreparedStatement) -> PreparedStatement:
         """Remember the prepared statement of `text`; returns it."""
         if len(self.prepared) >= MOST_PREPARED:
             self.prepared = {}
@@ -230,14 +232,16 @@ def _show_default(connection: Connection) -> None:
         cluster, session = connection.cluster, connection.session
 
 
-def format_log_context(msg: str, connection: Any = None, keyspace: str | None = None) -> str:
+def format_log_context(
+    msg: str, connection: Hashable | None = None, keyspace: str | None = None
+) -> str:
     """Return `msg` behind the connection's name and the keyspace, for logs."""
     name = "DEFAULT_CONNECTION" if connection is None else connection
     where = f"Connection: {name}" + (f", Keyspace: {keyspace}" if keyspace else "")
     return f"[{where}] {msg}"
 
 
-def get_connection(name: Any = None) -> Connection:
+def get_connection(name: Hashable = None) -> Connection:
     """Return the connection `name`, connected; the default one for None.
 
     :raises CQLEngineException: if there is none of that name, or connecting failed before.
@@ -259,14 +263,14 @@ def get_connection(name: Any = None) -> Connection:
 
 
 def register_connection(
-    name: Any,
+    name: Hashable,
     hosts: Sequence[Any] | None = None,
     consistency: int | None = None,
     lazy_connect: bool = False,
     retry_connect: bool = False,
     cluster_options: Mapping[str, Any] | None = None,
     default: bool = False,
-    session: Any = None,
+    session: Session | AsyncSession | None = None,
 ) -> Connection:
     """Add a connection to the registry.
 
@@ -295,7 +299,7 @@ def register_connection(
     return _add(name, made, default)
 
 
-def _check_free(name: Any) -> None:
+def _check_free(name: Hashable) -> None:
     if name in _connections:
         raise CQLEngineException(
             f"Trying to register connection {name!r}, which is in the registry already: "
@@ -303,7 +307,7 @@ def _check_free(name: Any) -> None:
         )
 
 
-def _add(name: Any, made: Connection, default: bool) -> Connection:
+def _add(name: Hashable, made: Connection, default: bool) -> Connection:
     with _registry:
         _connections[name] = made
         if default:
@@ -312,7 +316,7 @@ def _add(name: Any, made: Connection, default: bool) -> Connection:
 
 
 async def aregister_connection(
-    name: Any,
+    name: Hashable,
     hosts: Sequence[Any] | None = None,
     consistency: int | None = None,
     cluster_options: Mapping[str, Any] | None = None,
@@ -325,7 +329,7 @@ async def aregister_connection(
     return _add(name, made, default)
 
 
-def unregister_connection(name: Any) -> None:
+def unregister_connection(name: Hashable) -> None:
     """Forget the connection `name`; a cluster that it made is shut down.
 
     Does nothing if there is none.
@@ -335,7 +339,7 @@ def unregister_connection(name: Any) -> None:
         connection.close()
 
 
-async def aunregister_connection(name: Any = None) -> None:
+async def aunregister_connection(name: Hashable = None) -> None:
     """`unregister_connection` of a connection of `cassandra.aio`; the default one for None."""
     connection = _forget(DEFAULT_CONNECTION if name is None else name)
     if connection is None:
@@ -348,7 +352,7 @@ async def aunregister_connection(name: Any = None) -> None:
         connection.close()
 
 
-def _forget(name: Any) -> Connection | None:
+def _forget(name: Hashable) -> Connection | None:
     global cluster, session
     with _registry:
         connection = _connections.pop(name, None)
@@ -363,7 +367,7 @@ def _forget(name: Any) -> Connection | None:
         return connection
 
 
-def set_default_connection(name: Any) -> None:
+def set_default_connection(name: Hashable) -> None:
     """Make the connection `name` the default one.
 
     :raises CQLEngineException: if there is none of that name.
@@ -399,7 +403,7 @@ def _replace_default(made: Connection, connect: bool = True) -> None:
         _show_default(made)
 
 
-def set_session(s: Any) -> None:
+def set_session(s: Session | AsyncSession) -> None:
     """Use the session `s`, blocking or of `cassandra.aio`, as default connection.
 
     :raises CQLEngineException: if it has no keyspace and no default keyspace is known to
@@ -465,12 +469,12 @@ async def asetup(
     _replace_default(made, connect=False)
 
 
-def get_session(connection: Any = None) -> Any:
+def get_session(connection: Hashable | None = None) -> Any:
     """Return the session of the connection `connection`."""
     return get_connection(connection).session
 
 
-def get_cluster(connection: Any = None) -> Any:
+def get_cluster(connection: Hashable | None = None) -> Any:
     """Return the cluster of the connection `connection`.
 
     :raises CQLEngineException: if there is none of that name.
@@ -479,7 +483,10 @@ def get_cluster(connection: Any = None) -> Any:
 
 
 def _rendered(
-    found: Connection, query: Any, params: Any, consistency_level: int | None
+    found: Connection,
+    query: str | Statement | BaseCQLStatement,
+    params: object,
+    consistency_level: int | None,
 ) -> tuple[Any, Any]:
     """The statement that `query` is, and its parameters."""
     if isinstance(query, BaseCQLStatement):
@@ -496,11 +503,11 @@ def _rendered(
 
 
 def execute(
-    query: Any,
-    params: Any = None,
+    query: str | Statement | BaseCQLStatement,
+    params: object = None,
     consistency_level: int | None = None,
-    timeout: Any = NOT_SET,
-    connection: Any = None,
+    timeout: float | None = NOT_SET,
+    connection: Hashable | None = None,
 ) -> Any:
     """Execute a text or a statement; rows are dicts.
 
@@ -520,11 +527,11 @@ def execute(
 
 
 async def aexecute(
-    query: Any,
-    params: Any = None,
+    query: str | Statement | BaseCQLStatement,
+    params: object = None,
     consistency_level: int | None = None,
-    timeout: Any = NOT_SET,
-    connection: Any = None,
+    timeout: float | None = NOT_SET,
+    connection: Hashable | None = None,
 ) -> Any:
     """`execute` on a connection of `cassandra.aio`."""
     found = get_connection(connection)
@@ -538,7 +545,9 @@ async def aexecute(
     return await future
 
 
-def register_udt(keyspace: str | None, type_name: str, klass: Any, connection: Any = None) -> None:
+def register_udt(
+    keyspace: str | None, type_name: str, klass: type, connection: Hashable | None = None
+) -> None:
     """Have rows give values of the type as instances of `klass`, on this connection and those to
     come.
     """
@@ -548,7 +557,7 @@ def register_udt(keyspace: str | None, type_name: str, klass: Any, connection: A
         _register(found, keyspace, type_name, klass)
 
 
-def _register(found: Connection, keyspace: str | None, type_name: str, klass: Any) -> None:
+def _register(found: Connection, keyspace: str | None, type_name: str, klass: type) -> None:
     keyspace = keyspace or _default_keyspace[0]
     if keyspace is None:
         return

@@ -49,17 +49,17 @@ class ColumnDescriptor:
         self.position = position
         self.query_evaluator = ColumnQueryEvaluator(column)
 
-    def __get__(self, instance: Any, owner: type) -> Any:
+    def __get__(self, instance: BaseModel | None, owner: type) -> Any:
         if instance is None:
             return self.query_evaluator
         return instance._row[self.position]
 
-    def __set__(self, instance: Any, value: Any) -> None:
+    def __set__(self, instance: BaseModel, value: object) -> None:
         values = own(instance)
         values[self.position] = value
         values.explicit |= 1 << self.position
 
-    def __delete__(self, instance: Any) -> None:
+    def __delete__(self, instance: BaseModel) -> None:
         self.__set__(instance, None)
 
 
@@ -70,12 +70,12 @@ class _MutableDescriptor(ColumnDescriptor):
 
     __slots__ = ()
 
-    def __get__(self, instance: Any, owner: type) -> Any:
+    def __get__(self, instance: BaseModel | None, owner: type) -> Any:
         if instance is None:
             return self.query_evaluator
         return values_read(own(instance), self.position, self.column)
 
-    def __set__(self, instance: Any, value: Any) -> None:
+    def __set__(self, instance: BaseModel, value: object) -> None:
         super().__set__(instance, value)
         # What the program gave is what it gets back: it is not converted before it is saved.
         own(instance).exposed |= 1 << self.position
@@ -86,7 +86,7 @@ class _CounterDescriptor(ColumnDescriptor):
 
     __slots__ = ()
 
-    def __get__(self, instance: Any, owner: type) -> Any:
+    def __get__(self, instance: BaseModel | None, owner: type) -> Any:
         if instance is None:
             return self.query_evaluator
         return instance._row[self.position] or 0
@@ -113,7 +113,7 @@ class hybrid_classmethod:
         self.clsmethod = clsmethod
         self.instmethod = instmethod
 
-    def __get__(self, instance: Any, owner: type) -> Any:
+    def __get__(self, instance: BaseModel | None, owner: type) -> Any:
         if instance is None:
             return self.clsmethod.__get__(owner, owner)
         return self.instmethod.__get__(instance, owner)
@@ -147,7 +147,7 @@ class _OptionDescriptor:
 
     name: ClassVar[str] = ""
 
-    def changes(self, instance: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
+    def changes(self, instance: BaseModel, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """Return the changed options, after a check of the arguments."""
         raise NotImplementedError
 
@@ -179,7 +179,7 @@ class TTLDescriptor(_OptionDescriptor):
 
     name = "ttl"
 
-    def changes(self, instance: Any, ttl: int | None) -> dict[str, Any]:
+    def changes(self, instance: BaseModel, ttl: int | None) -> dict[str, Any]:
         return {"ttl": ttl}
 
 
@@ -188,7 +188,7 @@ class TimestampDescriptor(_OptionDescriptor):
 
     name = "timestamp"
 
-    def changes(self, instance: Any, timestamp: Timestamp) -> dict[str, Any]:
+    def changes(self, instance: BaseModel, timestamp: Timestamp) -> dict[str, Any]:
         return {"timestamp": timestamp}
 
 
@@ -197,7 +197,7 @@ class IfNotExistsDescriptor(_OptionDescriptor):
 
     name = "if_not_exists"
 
-    def changes(self, instance: Any, value: bool = True) -> dict[str, Any]:
+    def changes(self, instance: BaseModel, value: bool = True) -> dict[str, Any]:
         if type(instance).__mapping__.has_counter:
             raise IfNotExistsWithCounterColumn(
                 "if_not_exists cannot be used with tables containing counter columns"
@@ -210,7 +210,7 @@ class IfExistsDescriptor(_OptionDescriptor):
 
     name = "if_exists"
 
-    def changes(self, instance: Any, value: bool = True) -> dict[str, Any]:
+    def changes(self, instance: BaseModel, value: bool = True) -> dict[str, Any]:
         if type(instance).__mapping__.has_counter:
             raise IfExistsWithCounterColumn(
                 "if_exists cannot be used with tables containing counter columns"
@@ -223,7 +223,7 @@ class ConditionalDescriptor(_OptionDescriptor):
 
     name = "iff"
 
-    def changes(self, instance: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
+    def changes(self, instance: BaseModel, *args: Any, **kwargs: Any) -> dict[str, Any]:
         model = type(instance)
         return {"conditionals": model.__queryset__(model).conditions(*args, **kwargs)}
 
@@ -233,7 +233,7 @@ class ConsistencyDescriptor(_OptionDescriptor):
 
     name = "consistency"
 
-    def changes(self, instance: Any, consistency: int) -> dict[str, Any]:
+    def changes(self, instance: BaseModel, consistency: int) -> dict[str, Any]:
         return {"consistency": consistency}
 
 
@@ -243,7 +243,7 @@ class UsingDescriptor(_OptionDescriptor):
     name = "using"
 
     def changes(
-        self, instance: Any, keyspace: str | None = None, connection: str | None = None
+        self, instance: BaseModel, keyspace: str | None = None, connection: str | None = None
     ) -> dict[str, Any]:
         if connection is not None and own(instance).how.batch is not None:
             raise CQLEngineException("Cannot specify a connection on model in batch mode.")

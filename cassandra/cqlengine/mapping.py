@@ -97,8 +97,8 @@ class Mapping:
             (name for name, column in columns.items() if column.discriminator_column), None
         )
         self.wires = tuple(column.wire for column in self.order)
-        # (position, its bit, what converts given values, the same if they are validated next, whether
-        # they change in place); None if they are taken as they are.
+        # (position, its bit, what converts given values, the same if they are validated next,
+        # whether they change in place); None for a converter if values are taken as they are.
         self.init = {
             name: (at, 1 << at, _converter(column), _early_converter(column), column.mutable)
             for at, (name, column) in enumerate(columns.items())
@@ -172,7 +172,8 @@ class Mapping:
         """Return the error for values of columns that are not there."""
         unknown = ", ".join(sorted(given.keys() - self.columns.keys()))
         return ValidationError(
-            f"Incorrect columns passed: {unknown}; {self.model.__name__} has {', '.join(self.columns)}"
+            f"Incorrect columns passed: {unknown}; "
+            f"{self.model.__name__} has {', '.join(self.columns)}"
         )
 
     # -- one table for several classes -----------------------------------------------------------

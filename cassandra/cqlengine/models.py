@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import sys
+from abc import ABCMeta
 from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -155,8 +156,11 @@ def _check_kinds(name: str, columns: dict[str, Column[Any]]) -> None:
         raise ModelDefinitionException("counter models may not have data columns")
 
 
-class ModelMetaClass(type):
-    """Makes models: collects the columns, checks them, and gives each model its `DoesNotExist`."""
+class ModelMetaClass(ABCMeta):
+    """Makes models: collects the columns, checks them, and gives each model its `DoesNotExist`.
+
+    An `ABCMeta`, so that models may have abstract base classes beside `Model`.
+    """
 
     def __new__(
         mcs, name: str, bases: tuple[type, ...], attrs: dict[str, Any], **kwargs: Any

@@ -73,7 +73,7 @@ class NamedColumn(AbstractQueryableColumn):
         """Nothing is known of elements."""
         return []
 
-    def to_database(self, val: Any) -> Any:
+    def to_database(self, val: object) -> Any:
         """Return `val` as it is."""
         return val
 
@@ -118,7 +118,7 @@ class NamedTable:
         """
         return f"{self.keyspace}.{self.name}" if include_keyspace else self.name
 
-    def partition_columns(self, connection: Any = None) -> Sequence[str]:
+    def partition_columns(self, connection: str | None = None) -> Sequence[str]:
         """Return the names of the partition key's columns, as the cluster has them.
 
         :raises CQLEngineException: if there is no such table.

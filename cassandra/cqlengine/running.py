@@ -50,8 +50,8 @@ class Request:
         connection: str | None,
         factory: RowFactory = dict_factory,
         consistency: int | None = None,
-        timeout: Any = NOT_SET,
-        fetch_size: Any = FETCH_SIZE_UNSET,
+        timeout: float | None = NOT_SET,
+        fetch_size: int | None = FETCH_SIZE_UNSET,
     ) -> None:
         self.text = text
         self.values = values
@@ -111,7 +111,9 @@ class Call(Request):
         self.function = function
 
 
-def simple_request(text: str, connection: str | None, timeout: Any = NOT_SET) -> SimpleRequest:
+def simple_request(
+    text: str, connection: str | None, timeout: float | None = NOT_SET
+) -> SimpleRequest:
     """Return a request for a text without values."""
     return SimpleRequest(text, (), connection, timeout=timeout)
 

@@ -16,6 +16,7 @@ from cassandra.cqlengine.errors import CQLEngineException
 from cassandra.metadata.names import protect_name
 
 if TYPE_CHECKING:
+    from cassandra.cqlengine.columns.base import Column
     from cassandra.cqlengine.models import BaseModel
     from cassandra.cqlengine.usertype import UserType
 
@@ -95,7 +96,7 @@ def create_type(type_model: type[UserType], keyspace: str) -> str:
     return f"CREATE TYPE {protect_name(keyspace)}.{protect_name(type_model.type_name())} ({fields})"
 
 
-def _field_type(column: Any) -> str:
+def _field_type(column: Column[Any]) -> str:
     return str(column.db_type)
 
 
@@ -210,7 +211,7 @@ def declared_options(model: type[BaseModel]) -> dict[str, Any]:
     return options
 
 
-def _literal(name: str, value: Any) -> str:
+def _literal(name: str, value: object) -> str:
     if isinstance(value, Mapping):
         pairs = ", ".join(f"{_quoted(key)}: {_quoted(one)}" for key, one in value.items())
         return "{" + pairs + "}"
@@ -222,7 +223,7 @@ def _literal(name: str, value: Any) -> str:
     return _quoted(text)
 
 
-def _quoted(value: Any) -> str:
+def _quoted(value: object) -> str:
     if isinstance(value, bool):
         value = str(value).lower()
     return "'" + str(value).replace("'", "''") + "'"
@@ -232,7 +233,7 @@ def _option_texts(options: Mapping[str, Any]) -> list[str]:
     return [f"{name} = {_literal(name, value)}" for name, value in options.items()]
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     """A value to compare: class names without their package, numbers as numbers."""
     if isinstance(value, bool):
         return str(value).lower()
@@ -264,7 +265,7 @@ def option_changes(model: type[BaseModel], table: str, existing: Mapping[str, An
 # -- indexes ---------------------------------------------------------------------------------------
 
 
-def create_index(name: str, table: str, column: Any) -> str:
+def create_index(name: str, table: str, column: Column[Any]) -> str:
     """Return CREATE INDEX."""
     return f"CREATE INDEX IF NOT EXISTS {protect_name(name)} ON {table} ({column.cql})"
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import datetime
 import time
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from cassandra.cqlengine.clauses import (
     PREPARED,
@@ -43,6 +43,9 @@ from cassandra.cqlengine.operators import (
     IsNotNullOperator,
 )
 from cassandra.query.statement import FETCH_SIZE_UNSET
+
+if TYPE_CHECKING:
+    from cassandra.cqlengine.columns.base import Column
 
 __all__ = [
     "FETCH_SIZE_UNSET",
@@ -78,6 +81,7 @@ __all__ = [
     "WhereClause",
 ]
 
+Show = Callable[[BaseClause], str]
 Timestamp = int | datetime.datetime | datetime.timedelta | None
 _EPOCH = datetime.datetime(1970, 1, 1)
 _MICROSECOND = datetime.timedelta(microseconds=1)
@@ -115,7 +119,7 @@ class BaseCQLStatement(UnicodeMixin):
         table: str,
         timestamp: Timestamp = None,
         where: Iterable[WhereClause] | None = None,
-        fetch_size: Any = None,
+        fetch_size: int | None = None,
         conditionals: Iterable[ConditionalClause] | None = None,
     ) -> None:
         self.table = table
@@ -191,7 +195,7 @@ class BaseCQLStatement(UnicodeMixin):
         """Return the values for `prepared`."""
         return [value for clause in self.clauses() for value in clause.bound()]
 
-    def _text(self, show: Any, option: Any) -> str:
+    def _text(self, show: Show, option: Callable[[object], str]) -> str:
         raise NotImplementedError
 
     def __str__(self) -> str:
@@ -200,10 +204,10 @@ class BaseCQLStatement(UnicodeMixin):
     def __repr__(self) -> str:
         return str(self)
 
-    def _where(self, show: Any) -> str:
+    def _where(self, show: Show) -> str:
         return " AND ".join(show(clause) for clause in self.where_clauses)
 
-    def _conditions(self, show: Any) -> str:
+    def _conditions(self, show: Show) -> str:
         return " AND ".join(show(clause) for clause in self.conditionals)
 
 
@@ -222,7 +226,7 @@ class SelectStatement(BaseCQLStatement):
         limit: int | None = None,
         allow_filtering: bool = False,
         distinct_fields: Sequence[str] | None = None,
-        fetch_size: Any = None,
+        fetch_size: int | None = None,
     ) -> None:
         super().__init__(table, where=where, fetch_size=fetch_size)
         self.fields = [fields] if isinstance(fields, str) else list(fields or ())
@@ -240,7 +244,7 @@ class SelectStatement(BaseCQLStatement):
             return "COUNT(*)"
         return ", ".join(f'"{name}"' for name in self.fields) if self.fields else "*"
 
-    def _text(self, show: Any, option: Any) -> str:
+    def _text(self, show: Show, option: Callable[[object], str]) -> str:
         parts = [f"SELECT {self._selection()} FROM {self.table}"]
         if self.where_clauses:
             parts.append(f"WHERE {self._where(show)}")
@@ -306,7 +310,7 @@ class AssignmentStatement(BaseCQLStatement):
             found.append(("TIMESTAMP", timestamp))
         return found
 
-    def _using(self, option: Any) -> list[str]:
+    def _using(self, option: Callable[[object], str]) -> list[str]:
         options = self._options()
         if not options:
             return []
@@ -333,7 +337,7 @@ class InsertStatement(AssignmentStatement):
     def add_where(self, clause: WhereClause) -> None:
         raise StatementException("Cannot add where clauses to insert statements")
 
-    def _text(self, show: Any, option: Any) -> str:
+    def _text(self, show: Show, option: Callable[[object], str]) -> str:
         names = ", ".join(f'"{clause.field}"' for clause in self.assignments)
         values = ", ".join(_marker(show, clause) for clause in self.assignments)
         parts = [f"INSERT INTO {self.table} ({names}) VALUES ({values})"]
@@ -345,7 +349,7 @@ class InsertStatement(AssignmentStatement):
         return [*super().bound(), *(value for _, value in self._options())]
 
 
-def _marker(show: Any, clause: AssignmentClause) -> str:
+def _marker(show: Show, clause: AssignmentClause) -> str:
     return PREPARED if show is BaseClause.prepared else f"%({clause.context_id})s"
 
 
@@ -368,7 +372,11 @@ class UpdateStatement(AssignmentStatement):
         self.if_exists = if_exists
 
     def add_update(
-        self, column: Any, value: Any, operation: str | None = None, previous: Any = None
+        self,
+        column: Column[Any],
+        value: object,
+        operation: str | None = None,
+        previous: object = None,
     ) -> None:
         """Assign `value` to `column`, as its type demands.
 
@@ -387,7 +395,7 @@ class UpdateStatement(AssignmentStatement):
             clause = AssignmentClause(column.db_field_name, value)
         self.add_assignment(clause)
 
-    def _text(self, show: Any, option: Any) -> str:
+    def _text(self, show: Show, option: Callable[[object], str]) -> str:
         parts = [f"UPDATE {self.table}", *self._using(option)]
         parts.append(f"SET {', '.join(show(clause) for clause in self.assignments)}")
         if self.where_clauses:
@@ -437,7 +445,7 @@ class DeleteStatement(BaseCQLStatement):
     def clauses(self) -> list[BaseClause]:
         return [*self.fields, *self.where_clauses, *self.conditionals]
 
-    def _text(self, show: Any, option: Any) -> str:
+    def _text(self, show: Show, option: Callable[[object], str]) -> str:
         fields = ", ".join(show(field) for field in self.fields)
         parts = [f"DELETE {fields} FROM {self.table}" if fields else f"DELETE FROM {self.table}"]
         timestamp = self.timestamp_normalized

@@ -49,7 +49,7 @@ class _FieldDescriptor:
                 values[self.name] = value
         return value
 
-    def __set__(self, instance: Any, value: Any) -> None:
+    def __set__(self, instance: Any, value: object) -> None:
         instance._values[self.name] = value
 
     def __delete__(self, instance: Any) -> None:
@@ -128,7 +128,7 @@ class BaseUserType(metaclass=UserTypeMetaClass):
         return (cls.__type_name__ or snake_case(cls.__name__)).lower()
 
     @classmethod
-    def from_value(cls, value: Any) -> Any:
+    def from_value(cls, value: object) -> Any:
         """Return an instance made of a row's value, a mapping or a tuple of the fields.
 
         None if it is nothing of these.
@@ -203,7 +203,7 @@ class BaseUserType(metaclass=UserTypeMetaClass):
             raise KeyError(key)
         return getattr(self, key)
 
-    def __setitem__(self, key: str, val: Any) -> None:
+    def __setitem__(self, key: str, val: object) -> None:
         if key not in self.__fields__:
             raise KeyError(key)
         setattr(self, key, val)

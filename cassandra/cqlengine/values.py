@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 from cassandra.cqlengine.options import DEFAULTS, Options
 
 if TYPE_CHECKING:
+    from cassandra.cqlengine.columns.base import Column
     from cassandra.cqlengine.mapping import Mapping
+    from cassandra.cqlengine.models import BaseModel
 
 __all__ = ["Values", "changed_positions", "commit", "own", "values_read"]
 
@@ -36,7 +38,7 @@ class Values(list[Any]):
         self.how: Options = DEFAULTS
 
 
-def own(instance: Any) -> Values:
+def own(instance: BaseModel) -> Values:
     """Return the values of `instance`, ready to be changed."""
     row = instance._row
     if type(row) is Values:
@@ -45,7 +47,7 @@ def own(instance: Any) -> Values:
     return values
 
 
-def values_read(values: Values, position: int, column: Any) -> Any:
+def values_read(values: Values, position: int, column: Column[Any]) -> Any:
     """Return the value at `position`, a collection or the like, as the program may change it."""
     bit = 1 << position
     if not values.exposed & bit:
@@ -81,7 +83,7 @@ def changed_positions(values: Values, mapping: Mapping) -> list[int]:
     return found
 
 
-def _differs(column: Any, value: Any, before: Any) -> bool:
+def _differs(column: Column[Any], value: object, before: object) -> bool:
     if column.is_null(value) and column.is_null(before):
         return False
     return bool(column.to_python(value) != column.to_python(before))

@@ -34,7 +34,9 @@ class BaseValueManager:
     Instances keep no such objects; this is for programs that make their own.
     """
 
-    def __init__(self, instance: object, column: Column[Any], value: Any) -> None:
+    value: Any
+
+    def __init__(self, instance: object, column: Column[Any], value: object) -> None:
         self.instance = instance
         self.column = column
         self.value = value
@@ -114,7 +116,7 @@ class Column(Generic[T]):
     """bool flag, indicates an index is managed outside of the mapper"""
     db_field: str | None = None
     """the name in the database"""
-    default: Any = None
+    default: object = None
     """the default value, or a callable (no arguments)"""
     required: bool = False
     """None is refused"""
@@ -131,7 +133,7 @@ class Column(Generic[T]):
         partition_key: bool = False,
         index: bool = False,
         db_field: str | None = None,
-        default: Any = None,
+        default: object = None,
         required: bool = False,
         clustering_order: str | None = None,
         discriminator_column: bool = False,
@@ -163,7 +165,7 @@ class Column(Generic[T]):
 
     # -- values ---------------------------------------------------------------------------------
 
-    def validate(self, value: Any) -> Any:
+    def validate(self, value: object) -> Any:
         """Return the value to store.
 
         :raises ValidationError: if the column cannot hold `value`.
@@ -172,16 +174,16 @@ class Column(Generic[T]):
             raise ValidationError(f"{self.label} - None values are not allowed")
         return value
 
-    def to_python(self, value: Any) -> Any:
+    def to_python(self, value: object) -> Any:
         """Return `value`, from the database or a program, as instances have it."""
         return value
 
     @plain
-    def to_database(self, value: Any) -> Any:
+    def to_database(self, value: object) -> Any:
         """Return `value` as the database takes it."""
         return value
 
-    def to_filter(self, value: Any) -> Any:
+    def to_filter(self, value: object) -> Any:
         """Return `value`, of a filter, as it is bound.
 
         :raises ValidationError: if no value of the column is like it.
@@ -190,7 +192,7 @@ class Column(Generic[T]):
         wire = self.wire
         return value if wire is None or value is None else wire(value)
 
-    def is_null(self, value: Any) -> bool:
+    def is_null(self, value: object) -> bool:
         """Return True if the database keeps `value` as null."""
         return value is None
 

@@ -87,7 +87,7 @@ class BaseCollectionColumn(Column[T]):
             )
         return value
 
-    def _element(self, column: Column[Any], value: Any, what: str = "an element") -> Any:
+    def _element(self, column: Column[Any], value: object, what: str = "an element") -> Any:
         if value is None:
             raise ValidationError(f"{self.label}: None is not allowed as {what}")
         return column.validate(value)
@@ -131,7 +131,7 @@ class BaseContainerColumn(BaseCollectionColumn[T]):
     def element_type(self) -> str:
         return self.db_type if self.frozen else f"frozen<{self.db_type}>"
 
-    def is_null(self, value: Any) -> bool:
+    def is_null(self, value: object) -> bool:
         return not value
 
 
@@ -149,7 +149,7 @@ class Set(BaseContainerColumn[set[T]], Generic[T]):
         self,
         value_type: Column[T] | type[Column[T]],
         strict: bool = True,
-        default: Any = set,
+        default: object = set,
         frozen: bool = False,
         **kwargs: Any,
     ) -> None:
@@ -172,28 +172,28 @@ class Set(BaseContainerColumn[set[T]], Generic[T]):
         self._checked_size(value)
         return {self._element(self.value_col, element) for element in value}
 
-    def to_python(self, value: Any) -> Any:
+    def to_python(self, value: object) -> Any:
         if value is None:
             return set()
         return {self.value_col.to_python(element) for element in _iterable(self, value)}
 
     @by_elements
-    def to_database(self, value: Any) -> Any:
+    def to_database(self, value: object) -> Any:
         if value is None:
             return None
         return {self.value_col.to_database(element) for element in _iterable(self, value)}
 
 
-def _is_set(value: Any) -> bool:
+def _is_set(value: object) -> bool:
     """Whether it is one of the driver's sets, which are no subclass of set."""
     return isinstance(value, Collection) and hasattr(value, "isdisjoint") and not _is_map(value)
 
 
-def _is_map(value: Any) -> bool:
+def _is_map(value: object) -> bool:
     return isinstance(value, Mapping) or hasattr(value, "items")
 
 
-def _iterable(column: Column[Any], value: Any) -> Iterable[Any]:
+def _iterable(column: Column[Any], value: object) -> Iterable[Any]:
     if not isinstance(value, Iterable):
         raise ValidationError(f"{column.label} {value!r} ({type(value)}) is not a collection")
     return value
@@ -210,7 +210,7 @@ class List(BaseContainerColumn[list[T]], Generic[T]):
     def __init__(
         self,
         value_type: Column[T] | type[Column[T]],
-        default: Any = list,
+        default: object = list,
         frozen: bool = False,
         **kwargs: Any,
     ) -> None:
@@ -228,13 +228,13 @@ class List(BaseContainerColumn[list[T]], Generic[T]):
         self._checked_size(value)
         return [self._element(self.value_col, element) for element in value]
 
-    def to_python(self, value: Any) -> Any:
+    def to_python(self, value: object) -> Any:
         if value is None:
             return []
         return [self.value_col.to_python(element) for element in _iterable(self, value)]
 
     @by_elements
-    def to_database(self, value: Any) -> Any:
+    def to_database(self, value: object) -> Any:
         if value is None:
             return None
         return [self.value_col.to_database(element) for element in _iterable(self, value)]
@@ -253,7 +253,7 @@ class Map(BaseContainerColumn[dict[K, V]], Generic[K, V]):
         self,
         key_type: Column[K] | type[Column[K]],
         value_type: Column[V] | type[Column[V]],
-        default: Any = dict,
+        default: object = dict,
         frozen: bool = False,
         **kwargs: Any,
     ) -> None:
@@ -314,7 +314,7 @@ class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
     def element_type(self) -> str:
         return f"frozen<{self.db_type}>"
 
-    def _checked(self, value: Any) -> Any:
+    def _checked(self, value: object) -> Any:
         if isinstance(value, (str, bytes)) or not isinstance(value, Collection):
             raise ValidationError(f"{self.label} {value!r} is not a tuple")
         if len(value) > len(self.types):
@@ -324,14 +324,14 @@ class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
             )
         return value
 
-    def validate(self, value: Any) -> Any:
+    def validate(self, value: object) -> Any:
         value = super().validate(value)
         if value is None:
             return None
         pairs = zip(self.types, self._checked(value), strict=False)
         return tuple(None if item is None else column.validate(item) for column, item in pairs)
 
-    def to_python(self, value: Any) -> Any:
+    def to_python(self, value: object) -> Any:
         if value is None:
             return ()
         pairs = zip(self.types, self._checked(value), strict=False)
@@ -391,7 +391,7 @@ class Vector(BaseCollectionColumn[list[T]], Generic[T]):
         return value  # an array of numbers, which the codec takes as it is
 
     @reads_rows_as_they_are
-    def to_python(self, value: Any) -> Any:
+    def to_python(self, value: object) -> Any:
         return list(value) if isinstance(value, tuple) else value
 
     @by_elements
@@ -437,7 +437,7 @@ class UserDefinedType(Column[U], Generic[U]):
     def sub_types(self) -> list[Column[Any]]:
         return list(self.user_type.fields().values())
 
-    def _instance(self, value: Any) -> Any:
+    def _instance(self, value: object) -> Any:
         """Rows have instances, or named tuples if the class is not registered with the cluster."""
         if isinstance(value, self.user_type):
             return value
@@ -456,10 +456,10 @@ class UserDefinedType(Column[U], Generic[U]):
         value.validate()
         return value
 
-    def to_python(self, value: Any) -> Any:
+    def to_python(self, value: object) -> Any:
         return None if value is None else self._instance(value)
 
-    def to_database(self, value: Any) -> Any:
+    def to_database(self, value: object) -> Any:
         return None if value is None else self._instance(value).to_database()
 
 

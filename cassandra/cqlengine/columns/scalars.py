@@ -64,7 +64,7 @@ class Text(Column[str]):
         self.max_length = max_length
         super().__init__(**kwargs)
 
-    def validate(self, value: Any) -> Any:
+    def validate(self, value: object) -> Any:
         value = super().validate(value)
         if value is not None and not isinstance(value, (str, bytearray)):
             raise ValidationError(f"{self.label} {value!r} ({type(value)}) is not a string")
@@ -78,7 +78,7 @@ class Text(Column[str]):
             )
         return value.decode() if isinstance(value, bytearray) else value
 
-    def to_filter(self, value: Any) -> Any:
+    def to_filter(self, value: object) -> Any:
         # Of any length: parts of what is looked for, with LIKE.
         if not isinstance(value, str):
             raise ValidationError(f"{self.label} {value!r} ({type(value)}) is not a string")
@@ -103,14 +103,14 @@ class Blob(Column[bytes]):
 
     db_type = "blob"
 
-    def validate(self, value: Any) -> Any:
+    def validate(self, value: object) -> Any:
         value = super().validate(value)
         if value is not None and not isinstance(value, (bytes, bytearray, memoryview)):
             raise ValidationError(f"{self.label} {value!r} ({type(value)}) is not bytes")
         return value
 
     @plain
-    def to_database(self, value: Any) -> Any:
+    def to_database(self, value: object) -> Any:
         if not isinstance(value, (bytes, bytearray, memoryview)):
             raise ValidationError(f"{self.label} {value!r} ({type(value)}) is not bytes")
         return bytearray(value)
@@ -124,12 +124,12 @@ class Boolean(Column[bool]):
 
     db_type = "boolean"
 
-    def validate(self, value: Any) -> Any:
+    def validate(self, value: object) -> Any:
         value = super().validate(value)
         return value if value is None or type(value) is bool else bool(value)
 
     @reads_rows_as_they_are
-    def to_python(self, value: Any) -> Any:
+    def to_python(self, value: object) -> Any:
         return self.validate(value)
 
 
@@ -155,11 +155,11 @@ class Integer(Column[int]):
         return value
 
     @reads_rows_as_they_are
-    def to_python(self, value: Any) -> Any:
+    def to_python(self, value: object) -> Any:
         return self.validate(value) if value is not None else None
 
     @plain
-    def to_database(self, value: Any) -> Any:
+    def to_database(self, value: object) -> Any:
         return self.validate(value) if value is not None else None
 
 
@@ -201,18 +201,18 @@ class VarInt(Column[int]):
             ) from None
 
     @reads_rows_as_they_are
-    def to_python(self, value: Any) -> Any:
+    def to_python(self, value: object) -> Any:
         return self.validate(value) if value is not None else None
 
     @plain
-    def to_database(self, value: Any) -> Any:
+    def to_database(self, value: object) -> Any:
         return self.validate(value) if value is not None else None
 
 
 class CounterValueManager(BaseValueManager):
     """The value of a counter."""
 
-    def __init__(self, instance: object, column: Column[Any], value: Any) -> None:
+    def __init__(self, instance: object, column: Column[Any], value: object) -> None:
         super().__init__(instance, column, value or 0)
         self.previous_value = 0
 
@@ -244,11 +244,11 @@ class BaseFloat(Column[float]):
             raise ValidationError(f"{self.label} {value!r} is not a valid float") from None
 
     @reads_rows_as_they_are
-    def to_python(self, value: Any) -> Any:
+    def to_python(self, value: object) -> Any:
         return self.validate(value) if value is not None else None
 
     @plain
-    def to_database(self, value: Any) -> Any:
+    def to_database(self, value: object) -> Any:
         return self.validate(value) if value is not None else None
 
 
@@ -279,11 +279,11 @@ class Decimal(Column[decimal.Decimal]):
             raise ValidationError(f"{self.label} {value!r} can't be coerced to a decimal") from None
 
     @reads_rows_as_they_are
-    def to_python(self, value: Any) -> Any:
+    def to_python(self, value: object) -> Any:
         return self.validate(value) if value is not None else None
 
     @plain
-    def to_database(self, value: Any) -> Any:
+    def to_database(self, value: object) -> Any:
         return self.validate(value) if value is not None else None
 
 
@@ -292,7 +292,7 @@ class UUID(Column[uuid.UUID]):
 
     db_type = "uuid"
 
-    def validate(self, value: Any) -> Any:
+    def validate(self, value: object) -> Any:
         value = super().validate(value)
         if value is None or isinstance(value, uuid.UUID):
             return value
@@ -304,11 +304,11 @@ class UUID(Column[uuid.UUID]):
         raise ValidationError(f"{self.label} {value!r} is not a valid uuid")
 
     @reads_rows_as_they_are
-    def to_python(self, value: Any) -> Any:
+    def to_python(self, value: object) -> Any:
         return self.validate(value) if value is not None else None
 
     @plain
-    def to_database(self, value: Any) -> Any:
+    def to_database(self, value: object) -> Any:
         return self.validate(value) if value is not None else None
 
 
@@ -333,5 +333,5 @@ class Inet(Column[str]):
             raise ValidationError(f"{self.label} {value!r} is not an IP address") from None
 
     @plain
-    def to_database(self, value: Any) -> Any:
+    def to_database(self, value: object) -> Any:
         return value if value is None else str(value)

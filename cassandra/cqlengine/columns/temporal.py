@@ -42,16 +42,16 @@ class DateTime(Column[datetime.datetime]):
             moment = moment.replace(microsecond=moment.microsecond // 1000 * 1000)
         return moment
 
-    def validate(self, value: Any) -> Any:
+    def validate(self, value: object) -> Any:
         value = super().validate(value)
         return None if value is None else self._moment(value)
 
     @reads_rows_as_they_are
-    def to_python(self, value: Any) -> Any:
+    def to_python(self, value: object) -> Any:
         return None if value is None else self._moment(value)
 
     @plain
-    def to_database(self, value: Any) -> Any:
+    def to_database(self, value: object) -> Any:
         """Return milliseconds since 1970."""
         if value is None:
             return None
@@ -68,7 +68,7 @@ class Date(Column[DateValue]):
 
     db_type = "date"
 
-    def validate(self, value: Any) -> Any:
+    def validate(self, value: object) -> Any:
         value = super().validate(value)
         return self.to_python(value)
 
@@ -84,7 +84,7 @@ class Date(Column[DateValue]):
             raise ValidationError(f"{self.label} {value!r} is not a date") from None
 
     @plain
-    def to_database(self, value: Any) -> Any:
+    def to_database(self, value: object) -> Any:
         """Return days, with 1970-01-01 as 2**31."""
         if value is None:
             return None
@@ -97,7 +97,7 @@ class Time(Column[TimeValue]):
 
     db_type = "time"
 
-    def validate(self, value: Any) -> Any:
+    def validate(self, value: object) -> Any:
         value = super().validate(value)
         return self.to_python(value)
 
@@ -111,7 +111,7 @@ class Time(Column[TimeValue]):
             raise ValidationError(f"{self.label} {value!r} is not a time") from None
 
     @plain
-    def to_database(self, value: Any) -> Any:
+    def to_database(self, value: object) -> Any:
         return self.to_python(value)
 
 
@@ -120,7 +120,7 @@ class Duration(Column[DurationValue]):
 
     db_type = "duration"
 
-    def validate(self, value: Any) -> Any:
+    def validate(self, value: object) -> Any:
         value = super().validate(value)
         if value is not None and not isinstance(value, DurationValue):
             raise ValidationError(f"{self.label} {value!r} is not a valid Duration")

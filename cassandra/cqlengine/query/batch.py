@@ -49,7 +49,7 @@ class BatchRequest(Request):
         batch_type: CBatchType,
         connection: str | None,
         consistency: int | None,
-        timeout: Any,
+        timeout: float | None,
     ) -> None:
         super().__init__("", (), connection, consistency=consistency, timeout=timeout)
         self.entries = entries
@@ -91,7 +91,7 @@ class BatchQuery:
         timestamp: Timestamp = None,
         consistency: int | None = None,
         execute_on_exception: bool = False,
-        timeout: Any = NOT_SET,
+        timeout: float | None = NOT_SET,
         connection: str | None = None,
     ) -> None:
         if isinstance(batch_type, CBatchType):

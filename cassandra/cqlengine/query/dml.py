@@ -31,6 +31,8 @@ from cassandra.cqlengine.values import Values, changed_positions, commit, own
 
 if TYPE_CHECKING:
     from cassandra.cqlengine.models import BaseModel
+    from cassandra.cqlengine.query.batch import BatchQuery
+    from cassandra.cqlengine.statements import Timestamp
 
 __all__ = ["DMLQuery", "delete", "execute_write", "save", "timestamp_of", "update"]
 
@@ -202,7 +204,7 @@ def _is_plain(mapping: Mapping, values: Values, at: int) -> bool:
     return column.update_clause is None or column.is_null(values[at])
 
 
-def _wired(mapping: Mapping, at: int, value: Any) -> Any:
+def _wired(mapping: Mapping, at: int, value: object) -> Any:
     wire = mapping.wires[at]
     if value is None or wire is None:
         return value
@@ -346,13 +348,13 @@ class DMLQuery:
         self,
         model: type[BaseModel],
         instance: BaseModel | None = None,
-        batch: Any = None,
+        batch: BatchQuery | None = None,
         ttl: int | None = None,
         consistency: int | None = None,
-        timestamp: Any = None,
+        timestamp: Timestamp = None,
         if_not_exists: bool = False,
         conditional: Sequence[ConditionalClause] | None = None,
-        timeout: Any = None,
+        timeout: float | None = None,
         if_exists: bool = False,
     ) -> None:
         self.model = model
@@ -368,7 +370,7 @@ class DMLQuery:
             **({} if timeout is None else {"timeout": timeout}),
         )
 
-    def batch(self, batch_obj: Any) -> DMLQuery:
+    def batch(self, batch_obj: BatchQuery | None) -> DMLQuery:
         """Add the writes to `batch_obj`; returns self."""
         self._how = self._how.but(batch=batch_obj)
         return self

@@ -43,7 +43,7 @@ class LWTException(CQLEngineException):
     `existing` is the row that the server answered with, as a dict.
     """
 
-    def __init__(self, existing: Any) -> None:
+    def __init__(self, existing: dict[str, Any]) -> None:
         super().__init__("LWT Query was not applied")
         self.existing = existing
 

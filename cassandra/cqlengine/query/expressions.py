@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["AbstractQueryableColumn", "ColumnQueryEvaluator", "filter_value"]
 
 
-def filter_value(column: Column[Any], operator: BaseWhereOperator, value: Any) -> Any:
+def filter_value(column: Column[Any], operator: BaseWhereOperator, value: object) -> Any:
     """Return `value` as it is bound behind `operator`.
 
     :raises CQLEngineException: for None.
@@ -55,7 +55,7 @@ class AbstractQueryableColumn(UnicodeMixin):
     def _column(self) -> Any:
         raise NotImplementedError
 
-    def _clause(self, operator: BaseWhereOperator, value: Any) -> WhereClause:
+    def _clause(self, operator: BaseWhereOperator, value: object) -> WhereClause:
         column = self._column()
         return WhereClause(column.db_field_name, operator, filter_value(column, operator, value))
 
@@ -66,7 +66,7 @@ class AbstractQueryableColumn(UnicodeMixin):
         """Return the filter for one of the values of `item`."""
         return self._clause(InOperator(), item)
 
-    def contains_(self, item: Any) -> WhereClause:
+    def contains_(self, item: object) -> WhereClause:
         """Return the filter for collections that have `item` as element, or as value of a map."""
         return self._clause(ContainsOperator(), item)
 

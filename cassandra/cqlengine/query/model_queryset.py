@@ -89,7 +89,7 @@ def _quick_check(column: Any, operator: BaseWhereOperator) -> Callable[[Any], An
 class SimpleQuerySet(AbstractQuerySet[ResultObject]):
     """The queryset of a named table; its columns are whatever the table has."""
 
-    def _terms_of(self, name: str, value: Any) -> WhereClause:
+    def _terms_of(self, name: str, value: object) -> WhereClause:
         column, operator = split_operator(name)
         if value is None:
             raise CQLEngineException(f"None values on filter are not allowed ({name})")
@@ -126,7 +126,7 @@ class ModelQuerySet(AbstractQuerySet[T]):
 
     # -- filters --------------------------------------------------------------------------------
 
-    def _terms_of(self, name: str, value: Any) -> WhereClause:
+    def _terms_of(self, name: str, value: object) -> WhereClause:
         mapping = self.model.__mapping__
         term = mapping.terms.get(name)
         if term is None:
@@ -185,7 +185,7 @@ class ModelQuerySet(AbstractQuerySet[T]):
             )
         return clause
 
-    def _condition_of(self, name: str, value: Any) -> ConditionalClause:
+    def _condition_of(self, name: str, value: object) -> ConditionalClause:
         if value is None:  # in conditions null is a value
             column, operator = self._parsed(name)
             return ConditionalClause(column.db_field_name, None, operator)
@@ -465,7 +465,7 @@ class ModelQuerySet(AbstractQuerySet[T]):
 
 
 def _assign(
-    statement: UpdateStatement, column: Column[Any], operation: str | None, value: Any
+    statement: UpdateStatement, column: Column[Any], operation: str | None, value: object
 ) -> None:
     """Add one assignment of a queryset's `update`."""
     field = column.db_field_name

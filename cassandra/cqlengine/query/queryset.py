@@ -40,7 +40,7 @@ class AbstractQuerySet(Generic[T]):
     that a second look fetches nothing.
     """
 
-    # What most querysets leave as it is stands here: making one costs little, and so does copying it.
+    # What most querysets leave as it is stands here, so that making and copying one costs little.
     _how: Options = DEFAULTS
     _where: tuple[WhereClause, ...] = ()
     _order: tuple[str, ...] = ()
@@ -59,11 +59,11 @@ class AbstractQuerySet(Generic[T]):
 
     # -- what the kinds of querysets say --------------------------------------------------------
 
-    def _terms_of(self, name: str, value: Any) -> WhereClause:
+    def _terms_of(self, name: str, value: object) -> WhereClause:
         """The relation that the keyword `name` and its value say."""
         raise NotImplementedError
 
-    def _condition_of(self, name: str, value: Any) -> ConditionalClause:
+    def _condition_of(self, name: str, value: object) -> ConditionalClause:
         clause = self._terms_of(name, value)
         return ConditionalClause(clause.field, clause.value, clause.operator)
 

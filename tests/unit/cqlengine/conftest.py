@@ -96,7 +96,7 @@ class FakeSession:
 @pytest.fixture
 def session() -> Iterator[FakeSession]:
     made = FakeSession()
-    connection.set_session(made)
+    connection.set_session(made)  # type: ignore[arg-type]
     yield made
     connection.unregister_connection(connection.DEFAULT_CONNECTION)
     connection.set_default_keyspace(None)

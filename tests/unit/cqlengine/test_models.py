@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import abc
 import copy
 import pickle
 import uuid
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import pytest
 
@@ -14,6 +15,8 @@ from cassandra.cqlengine.models import Model, ModelDefinitionException, ModelExc
 from cassandra.cqlengine.query import BatchQuery, ContextQuery, IfExistsWithCounterColumn, IfNotExistsWithCounterColumn
 
 from .conftest import FakeSession
+
+T = TypeVar("T")
 
 
 class Person(Model):
@@ -139,6 +142,24 @@ def test_plain_classes_may_hold_columns() -> None:
         k = columns.Integer(primary_key=True)
 
     assert Row().keys() == ["k", "made"] or Row().keys() == ["made", "k"]
+
+
+def test_models_may_have_abstract_bases() -> None:
+    class Shown(abc.ABC):
+        @abc.abstractmethod
+        def show(self) -> str: ...
+
+    class Half(Model, Shown):
+        __abstract__ = True
+        k = columns.Integer(primary_key=True)
+
+    class Row(Half, Generic[T]):
+        def show(self) -> str:
+            return str(self.k)
+
+    assert Row(k=1).show() == "1"
+    with pytest.raises(TypeError, match="abstract"):
+        Half(k=1)  # type: ignore[abstract]
 
 
 def test_instances() -> None:
