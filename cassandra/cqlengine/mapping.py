@@ -364,7 +364,9 @@ class InstanceRows:
         mapping = model.__mapping__
         found = mapping.rows(names, self._filled)(rows, self._tail)
         if mapping.discriminator is not None:
-            return self._polymorphic(names, rows, found)
+            field = mapping.columns[mapping.discriminator].db_field_name
+            if field in names or field in self._filled:  # not with DISTINCT
+                return self._polymorphic(names, rows, found)
         new = model.__new__
         made: list[BaseModel] = []
         append = made.append

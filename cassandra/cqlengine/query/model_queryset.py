@@ -233,17 +233,15 @@ class ModelQuerySet(AbstractQuerySet[T]):
         mapping = self.model.__mapping__
         if self._listed is not None and self._listed:
             return [mapping.columns[name].db_field_name for name in self._listed]
-        if mapping.has_other_columns():
+        if not self._only and not self._defer and mapping.has_other_columns():
             return []  # rows of subclasses have columns that this class does not know
         fixed = {clause.field for clause in self._where if clause.quote_field and is_fixed(clause)}
         if not self._only and not self._defer and not fixed:
             return []
-        names = self._only or mapping.names
-        fields = [
-            mapping.columns[name].db_field_name
-            for name in mapping.names
-            if name in names and name not in self._defer
-        ]
+        names = [n for n in self._only or mapping.names if n not in self._defer]
+        if mapping.discriminator is not None and mapping.discriminator not in names:
+            names.append(mapping.discriminator)  # else the class of a row is not known
+        fields = [mapping.columns[name].db_field_name for name in mapping.names if name in names]
         found = [field for field in fields if field not in fixed]
         return found or fields
 

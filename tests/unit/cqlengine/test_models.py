@@ -272,6 +272,10 @@ def test_discriminators(session: FakeSession) -> None:
     session.give(id=1, kind=None, cute=None)
     with pytest.raises(PolymorphicModelException, match="null"):
         Pet.get(id=1)
+    assert str(Pet.objects.only(["id"])) == 'SELECT "id", "kind" FROM ks.pet LIMIT 10000'
+    assert str(Pet.objects(id=1)) == 'SELECT * FROM ks.pet WHERE "id" = %(0)s LIMIT 10000'
+    session.give(id=1)
+    assert [type(one) for one in Pet.objects.distinct()] == [Pet]
 
 
 def test_a_failure_leaves_the_instance_as_it_was(session: FakeSession) -> None:
