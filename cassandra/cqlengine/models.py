@@ -222,6 +222,11 @@ def _join_family(model: Any, mapping: Mapping, parents: Sequence[Any], abstract:
             f"{value!r}"
         )
     mapping.base.classes[value] = model
+    # What bases select depends on the columns of their subclasses.
+    for parent in model.__mro__:
+        known = vars(parent).get("__mapping__")
+        if known is not None:
+            known.plans.clear()
 
 
 # -- models ---------------------------------------------------------------------------------------

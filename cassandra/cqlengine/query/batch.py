@@ -142,15 +142,14 @@ class BatchQuery:
 
         :param undo: called if the batch fails: what the instance took for saved is not.
         """
-        if connection is not None or self._entries:
-            if not self._has_connection and not self._entries:
-                self._connection = connection
-            elif connection is not None and connection != self._connection:
-                raise CQLEngineException(
-                    "all statements of a batch go to one connection: this one is for "
-                    f"{connection!r}, "
-                    f"the batch for {self._connection or DEFAULT_CONNECTION!r}"
-                )
+        if not self._entries and not self._has_connection:
+            self._connection = connection  # the first statement's is that of all
+        elif connection != self._connection and not (connection is None and self._has_connection):
+            names = [str(name or DEFAULT_CONNECTION) for name in (connection, self._connection)]
+            raise CQLEngineException(
+                "all statements of a batch go to one connection: "
+                f"this one is for {names[0]}, the batch for {names[1]}"
+            )
         self._entries.append((text, values))
         self._conditional = self._conditional or conditional
         if undo is not None:

@@ -192,6 +192,12 @@ def test_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     with pytest.raises(CQLEngineException, match="one connection"):
         batch.add_bound("x", [], connection="other")
+    batch = BatchQuery()
+    batch.add_bound("x", [], connection="other")
+    with pytest.raises(CQLEngineException, match="DEFAULT_CONNECTION, the batch for other"):
+        Car.batch(batch).create(maker="a", line=1, year=2)
+    batch = BatchQuery(connection="other")
+    Car.batch(batch).create(maker="a", line=1, year=2)
 
 
 def test_a_batch_that_is_not_executed_changes_nothing() -> None:
