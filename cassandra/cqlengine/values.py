@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from cassandra.cqlengine.mapping import Mapping
     from cassandra.cqlengine.models import BaseModel
 
-__all__ = ["Values", "changed_positions", "commit", "own", "values_read"]
+__all__ = ["Kept", "Values", "changed_positions", "commit", "own", "values_read"]
 
 
 class Values(list[Any]):
@@ -36,6 +36,23 @@ class Values(list[Any]):
         self.explicit = 0
         self.exposed = 0
         self.how: Options = DEFAULTS
+
+
+class Kept:
+    """What was known of an instance before a write was added to a batch."""
+
+    __slots__ = ("_other", "_values")
+
+    def __init__(self, values: Values) -> None:
+        self._values = values
+        self._other = (values.was, values.explicit)
+
+    def swap(self) -> None:
+        """Go back to what was known before; called again, forth to what was known after it."""
+        values = self._values
+        other = self._other
+        self._other = (values.was, values.explicit)
+        values.was, values.explicit = other
 
 
 def own(instance: BaseModel) -> Values:

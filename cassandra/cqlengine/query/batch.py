@@ -13,6 +13,7 @@ from cassandra.cqlengine.options import NOT_SET
 from cassandra.cqlengine.query.errors import check_applied
 from cassandra.cqlengine.running import Operation, Request, arun, run
 from cassandra.cqlengine.statements import BaseCQLStatement, Timestamp, microseconds_of
+from cassandra.cqlengine.values import Kept
 from cassandra.query.batch import BatchStatement
 from cassandra.query.batch import BatchType as CBatchType
 
@@ -109,7 +110,8 @@ class BatchQuery:
         self._has_connection = connection is not None
         self._execute_on_exception = execute_on_exception
         self._entries: list[tuple[str, Sequence[Any]]] = []
-        self._undo: list[Callable[[], object]] = []
+        self._kept: list[Kept] = []
+        self._failed = False
         self._callbacks: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = []
         self._executed = False
         self._in_context = False
@@ -136,11 +138,11 @@ class BatchQuery:
         values: Sequence[Any],
         conditional: bool = False,
         connection: str | None = None,
-        undo: Callable[[], object] | None = None,
+        kept: Kept | None = None,
     ) -> None:
         """Add the text of a prepared statement with its values.
 
-        :param undo: called if the batch fails: what the instance took for saved is not.
+        :param kept: of an instance that takes its values for saved now: they are not if the batch fails.
         """
         if not self._entries and not self._has_connection:
             self._connection = connection  # the first statement's is that of all
@@ -152,8 +154,8 @@ class BatchQuery:
             )
         self._entries.append((text, values))
         self._conditional = self._conditional or conditional
-        if undo is not None:
-            self._undo.append(undo)
+        if kept is not None:
+            self._kept.append(kept)
 
     def consistency(self, consistency: int) -> BatchQuery:
         """Set the consistency level; returns self."""
@@ -199,17 +201,19 @@ class BatchQuery:
                 self._consistency,
                 self.timeout,
             )
+            if self._failed:  # once more: it may go well this time
+                self._failed = False
+                for kept in self._kept:
+                    kept.swap()
             try:
                 result = yield request
                 if self._conditional:
                     check_applied(result)
             except BaseException:
-                # Those that were saved twice in it go back to what they were before the first time.
-                for undo in reversed(self._undo):
-                    undo()
+                self._failed = True
+                self._forget()
                 raise
-            finally:
-                self._undo.clear()
+            self._kept.clear()
             self._entries.clear()
             self._conditional = False
         for fn, args, kwargs in self._callbacks:
@@ -223,7 +227,8 @@ class BatchQuery:
     def __exit__(self, exc_type: type[BaseException] | None, *details: object) -> None:
         if exc_type is None or self._execute_on_exception:
             self.execute()
-        else:
+        elif not self._failed:
+            self._failed = True
             self._forget()
 
     async def __aenter__(self) -> BatchQuery:
@@ -232,13 +237,14 @@ class BatchQuery:
     async def __aexit__(self, exc_type: type[BaseException] | None, *details: object) -> None:
         if exc_type is None or self._execute_on_exception:
             await self.aexecute()
-        else:
+        elif not self._failed:
+            self._failed = True
             self._forget()
 
     def _forget(self) -> None:
-        for undo in reversed(self._undo):
-            undo()
-        self._undo.clear()
+        """Nothing was written: instances that were saved twice go back to before the first time."""
+        for kept in reversed(self._kept):
+            kept.swap()
 
 
 for _class in (BatchQuery, BatchType):

@@ -27,7 +27,7 @@ from cassandra.cqlengine.statements import (
     UpdateStatement,
     microseconds_of,
 )
-from cassandra.cqlengine.values import Values, changed_positions, commit, own
+from cassandra.cqlengine.values import Kept, Values, changed_positions, commit, own
 
 if TYPE_CHECKING:
     from cassandra.cqlengine.models import BaseModel
@@ -54,7 +54,7 @@ def execute_write(
     how: Options,
     text: str,
     values: Sequence[Any],
-    undo: Callable[[], object] | None = None,
+    kept: Kept | None = None,
 ) -> Operation[None]:
     """Execute a prepared write, or add it to the batch.
 
@@ -62,7 +62,7 @@ def execute_write(
     """
     connection = how.connection or model.__connection__
     if how.batch is not None:
-        how.batch.add_bound(text, values, how.is_conditional, connection, undo)
+        how.batch.add_bound(text, values, how.is_conditional, connection, kept)
         return
     consistency = how.consistency if how.consistency is not None else model.__consistency__
     result = yield Request(text, values, connection, consistency=consistency, timeout=how.timeout)
@@ -98,18 +98,9 @@ def save(instance: BaseModel) -> Operation[BaseModel]:
 def _written(instance: BaseModel, values: Values, write: Write) -> Operation[None]:
     """Execute `write`, and take note of it."""
     how = values.how
-    undo = None if how.batch is None else _undo(values)
-    yield from execute_write(type(instance), how, *write, undo)
+    kept = None if how.batch is None else Kept(values)
+    yield from execute_write(type(instance), how, *write, kept)
     commit(values, instance.__mapping__)
-
-
-def _undo(values: Values) -> Callable[[], None]:
-    was, explicit = values.was, values.explicit
-
-    def undo() -> None:
-        values.was, values.explicit = was, explicit
-
-    return undo
 
 
 def _insert(mapping: Mapping, values: Values) -> Write:

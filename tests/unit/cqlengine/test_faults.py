@@ -68,6 +68,7 @@ def test_a_timeout_in_the_middle_of_a_batch(connected: FakeNode) -> None:
     batch.warn_multiple_exec = False
     batch.execute()
     assert called == [1]
+    assert row.get_changed_columns() == []
 
 
 def test_a_refusal(connected: FakeNode) -> None:
