@@ -200,6 +200,25 @@ class ModelMetaClass(ABCMeta):
         cls, name: str, bases: tuple[type, ...], attrs: dict[str, Any], **kwargs: Any
     ) -> None:
         super().__init__(name, bases, attrs)
+        if "__mapping__" not in vars(cls):
+            _adopt(cls)
+
+
+def _adopt(model: Any) -> None:
+    """Make a model of a class whose metaclass has a `__new__` of its own, and descriptors of columns."""
+    declared = {
+        name: descriptor.column
+        for name, descriptor in vars(model).items()
+        if isinstance(descriptor, ColumnDescriptor) and name != "pk"  # the key column once more
+    }
+    columns = _columns_of(model.__bases__, declared)
+    _check_keys(model.__name__, columns, model.__abstract__)
+    mapping = model.__mapping__ = Mapping(columns)
+    mapping.model = model
+    for position, (column_name, column) in enumerate(columns.items()):
+        column.set_column_name(column_name)
+        setattr(model, column_name, descriptor_of(column, position))
+    _join_family(model, mapping, model.__bases__, model.__abstract__)
 
 
 def _join_family(model: Any, mapping: Mapping, parents: Sequence[Any], abstract: bool) -> None:

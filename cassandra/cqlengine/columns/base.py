@@ -228,6 +228,11 @@ class Column(Generic[T]):
         """The column as errors name it: ``Model.column``."""
         return f"{self.owner}.{self.column_name}" if self.owner else str(self.column_name)
 
+    @property
+    def position(self) -> int:
+        """The place in the order of declaration, among all columns."""
+        return self.instance_counter
+
     def set_column_name(self, name: str) -> None:
         """Take over the attribute's name."""
         self.column_name = name

@@ -99,7 +99,7 @@ class SimpleQuerySet(AbstractQuerySet[ResultObject]):
         return _result_objects
 
     def _fields(self) -> list[str]:
-        return [name for name in self._only if name not in self._defer]
+        return [name for name in self._only_fields if name not in self._defer_fields]
 
     @property
     def column_family_name(self) -> str:
@@ -233,12 +233,12 @@ class ModelQuerySet(AbstractQuerySet[T]):
         mapping = self.model.__mapping__
         if self._listed is not None and self._listed:
             return [mapping.columns[name].db_field_name for name in self._listed]
-        if not self._only and not self._defer and mapping.has_other_columns():
+        if not self._only_fields and not self._defer_fields and mapping.has_other_columns():
             return []  # rows of subclasses have columns that this class does not know
         fixed = {clause.field for clause in self._where if clause.quote_field and is_fixed(clause)}
-        if not self._only and not self._defer and not fixed:
+        if not self._only_fields and not self._defer_fields and not fixed:
             return []
-        names = [n for n in self._only or mapping.names if n not in self._defer]
+        names = [n for n in self._only_fields or mapping.names if n not in self._defer_fields]
         if mapping.discriminator is not None and mapping.discriminator not in names:
             names.append(mapping.discriminator)  # else the class of a row is not known
         fields = [mapping.columns[name].db_field_name for name in mapping.names if name in names]
@@ -252,11 +252,11 @@ class ModelQuerySet(AbstractQuerySet[T]):
             self._how.keyspace or self.model.__keyspace__ or default_keyspace(),
             count,
             tuple([clause.shape() for clause in self._where]),
-            self._order,
+            tuple(self._order),
             bool(self._limit),
             self._allow_filtering,
-            self._only,
-            self._defer,
+            self._only_fields,
+            self._defer_fields,
             self._distinct,
             self._listed,
         )
@@ -313,10 +313,9 @@ class ModelQuerySet(AbstractQuerySet[T]):
         made._flat = flat
         return made  # type: ignore[no-any-return]
 
-    def _ordering(self, colname: str) -> str:
-        mapping = self.model.__mapping__
-        name = colname.lstrip("-")
-        column = mapping.columns.get(name)
+    def _get_ordering_condition(self, colname: str) -> tuple[str, str]:
+        name, order = super()._get_ordering_condition(colname)
+        column = self.model.__mapping__.columns.get(name)
         if column is None:
             raise QueryException(f"Can't resolve the column name: '{name}'")
         if not column.primary_key:
@@ -327,7 +326,7 @@ class ModelQuerySet(AbstractQuerySet[T]):
             raise QueryException(
                 f"Can't order by '{name}' of the partition key, clustering (secondary) keys only"
             )
-        return f"{column.cql} {'DESC' if colname.startswith('-') else 'ASC'}"
+        return column.db_field_name, order
 
     # -- options of writes ----------------------------------------------------------------------
 

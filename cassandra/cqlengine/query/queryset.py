@@ -46,13 +46,14 @@ class AbstractQuerySet(Generic[T]):
     _order: tuple[str, ...] = ()
     _limit: int | None = DEFAULT_LIMIT
     _allow_filtering = False
-    _only: tuple[str, ...] = ()
-    _defer: tuple[str, ...] = ()
+    _only_fields: tuple[str, ...] = ()
+    _defer_fields: tuple[str, ...] = ()
     _distinct: tuple[str, ...] = ()
     _fetch_size: Any = FETCH_SIZE_UNSET
     _cache: list[Any] | None = None
     _pending: Iterator[Any] | None = None
     _result: Any = None
+    _count: int | None = None  # for subclasses, such as those of django-cassandra-engine
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -95,6 +96,8 @@ class AbstractQuerySet(Generic[T]):
         made.__dict__.update(self.__dict__)
         if self._cache is not None:
             made._cache = made._pending = made._result = None
+        if self._count is not None:
+            made._count = None
         return made
 
     def _but(self, **changes: Any) -> Self:
@@ -118,10 +121,10 @@ class AbstractQuerySet(Generic[T]):
         where = [(c.field, str(c.operator), c.value) for c in self._where]
         return (
             where,
-            self._order,
+            tuple(self._order),
             self._limit,
-            self._only,
-            self._defer,
+            self._only_fields,
+            self._defer_fields,
             self._distinct,
             self._allow_filtering,
         )
@@ -230,8 +233,12 @@ class AbstractQuerySet(Generic[T]):
         return made
 
     def _ordering(self, colname: str) -> str:
-        name, descending = (colname[1:], True) if colname.startswith("-") else (colname, False)
-        return f'"{name}" {"DESC" if descending else "ASC"}'
+        column, order = self._get_ordering_condition(colname)
+        return f'"{column}" {order}'
+
+    def _get_ordering_condition(self, colname: str) -> tuple[str, str]:
+        """The database's name of the column, and ASC or DESC; subclasses of programs call it too."""
+        return colname.removeprefix("-"), "DESC" if colname.startswith("-") else "ASC"
 
     def limit(self, v: int | None) -> Self:
         """Return a queryset of at most `v` rows; None and 0 are for no limit.
@@ -282,16 +289,16 @@ class AbstractQuerySet(Generic[T]):
 
     def only(self, fields: Sequence[str]) -> Self:
         """Return a queryset that reads these columns alone."""
-        if self._only:
+        if self._only_fields:
             raise QueryException("QuerySet already has 'only' fields defined")
         made = self._copy()
-        made._only = tuple(self._known(fields))
+        made._only_fields = tuple(self._known(fields))
         return made
 
     def defer(self, fields: Sequence[str]) -> Self:
         """Return a queryset that does not read these columns."""
         made = self._copy()
-        made._defer = (*self._defer, *self._known(fields))
+        made._defer_fields = (*self._defer_fields, *self._known(fields))
         return made
 
     def _known(self, fields: Sequence[str]) -> Sequence[str]:
@@ -442,9 +449,9 @@ class AbstractQuerySet(Generic[T]):
 
         Of a queryset with `distinct`, which the servers do not count, all partition keys are read.
         """
-        return run(self._count())
+        return run(self._counting())
 
-    def _count(self) -> Generator[Request, Any, int]:
+    def _counting(self) -> Generator[Request, Any, int]:
         if self._distinct:
             request = self._request(tuple_factory)
             request.whole = True
@@ -478,7 +485,7 @@ class AbstractQuerySet(Generic[T]):
 
     async def acount(self) -> int:
         """`count` on a connection of `cassandra.aio`."""
-        return await arun(self._count())
+        return await arun(self._counting())
 
     # -- writing --------------------------------------------------------------------------------
 

@@ -162,6 +162,31 @@ def test_models_may_have_abstract_bases() -> None:
         Half(k=1)  # type: ignore[abstract]
 
 
+def test_metaclasses_of_programs_may_make_the_class_themselves(session: FakeSession) -> None:
+    """As that of django-cassandra-engine does, which puts descriptors in the place of columns."""
+
+    class Meta(models.ModelMetaClass):
+        def __new__(mcs, name: str, bases: Any, attrs: Any, **kwargs: Any) -> Any:
+            found = sorted(
+                ((n, c) for n, c in attrs.items() if isinstance(c, columns.Column)), key=lambda pair: pair[1].position
+            )
+            for column_name, column in found:
+                column.set_column_name(column_name)
+                attrs[column_name] = models.ColumnDescriptor(column)
+            if found:
+                attrs["pk"] = models.ColumnDescriptor(found[0][1])
+            return type.__new__(mcs, name, bases, {"__abstract__": False, **attrs})
+
+    made: Any = Meta(
+        "Made", (Model,), {"id": columns.Integer(primary_key=True), "v": columns.Text(), "__module__": __name__}
+    )
+    made.create(id=1, v="x")
+    assert session.last == ('INSERT INTO ks.made ("id", "v") VALUES (?, ?)', [1, "x"])
+    session.give(v="x")
+    assert dict(made.get(pk=1)) == {"id": 1, "v": "x"}
+    assert made(id=1).pk == 1
+
+
 def test_instances() -> None:
     person = Person(id="1", name="x", unknown=5)
     assert dict(person) == {"id": 1, "name": "x", "age": 3, "tags": set(), "scores": {}}
