@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import OrderedDict as OrderedDict
 
 from cassandra._foreign import refuse_foreign_files
 

@@ -50,6 +50,7 @@ LAYERS: list[set[str]] = [
     {"aio"},
     {"cluster"},
     {"concurrent"},
+    {"cqlengine"},
     {"testing"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

@@ -1,0 +1,142 @@
+"""Times the object mapper against the null server, in whatever environment it is run: any driver
+with this family's API.
+
+    _worker_mapper.py ADDRESS PORT
+
+Prints one JSON object: microseconds of CPU of this process a call (a row for iteration), the best
+of several passes, and bytes of memory for each instance that was read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+import tracemalloc
+from collections.abc import Iterator
+from typing import Any
+
+PASSES = 7
+CALLS = 1_000
+ROWS = 5_000
+
+Figures = dict[str, float]
+
+
+def passes(figures: Figures, case: str, units: int) -> Iterator[None]:
+    """Times the body of a `for` loop over it, pass by pass."""
+    best = float("inf")
+    yield None  # warm
+    for _ in range(PASSES):
+        began = time.process_time()
+        yield None
+        best = min(best, time.process_time() - began)
+    figures[case] = best / units * 1e6
+
+
+def models() -> tuple[Any, Any]:
+    from cassandra.cqlengine import columns
+    from cassandra.cqlengine.models import Model
+
+    class Five(Model):
+        __keyspace__ = "bench"
+        __table_name__ = "five"
+        a = columns.BigInt(primary_key=True)
+        b = columns.Text()
+        c = columns.Integer()
+        d = columns.Double()
+        e = columns.Boolean()
+
+    class Page(Model):
+        __keyspace__ = "bench"
+        __table_name__ = "page"
+        id = columns.UUID(primary_key=True)
+        b = columns.Text()
+        c = columns.Integer()
+        d = columns.Double()
+        t = columns.DateTime()
+
+    return Five, Page
+
+
+def blocking(address: str, port: int) -> Figures:
+    from cassandra.cluster import Cluster
+    from cassandra.cqlengine import connection
+    from cassandra.query import dict_factory
+
+    figures: Figures = {}
+    cluster = Cluster(
+        [address],
+        port=port,
+        protocol_version=4,
+        compression=False,
+        schema_metadata_enabled=False,
+        token_metadata_enabled=False,
+    )
+    session = cluster.connect()
+    session.row_factory = dict_factory
+    connection.set_session(session)
+    five, page = models()
+    for _ in passes(figures, "Model.create", CALLS):
+        for _ in range(CALLS):
+            five.create(a=7, b="hello world", c=7, d=1.5, e=True)
+    for _ in passes(figures, "Model.objects.get", CALLS):
+        for _ in range(CALLS):
+            assert five.objects.get(a=7).c == 7
+    row = five.objects.get(a=7)
+    for _ in passes(figures, "Model.save of one changed column", CALLS):
+        for number in range(CALLS):
+            row.c = number + 8
+            row.save()
+    for _ in passes(figures, "iteration over 5,000 rows, a row", 3 * ROWS):
+        for _ in range(3):
+            assert sum(1 for _ in page.objects.all()) == ROWS
+    kept = list(page.objects.all())
+    del kept
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    kept = list(page.objects.all())
+    figures["bytes an instance"] = (tracemalloc.get_traced_memory()[0] - before) / len(kept)
+    tracemalloc.stop()
+    cluster.shutdown()
+    return figures
+
+
+async def awaited(address: str, port: int) -> Figures:
+    from cassandra.aio import Cluster  # only this driver has it
+    from cassandra.cqlengine import connection
+
+    figures: Figures = {}
+    async with Cluster(
+        [address],
+        port=port,
+        protocol_version=4,
+        compression=False,
+        schema_metadata_enabled=False,
+        token_metadata_enabled=False,
+    ) as cluster:
+        connection.set_session(await cluster.connect())
+        five, page = models()
+        for _ in passes(figures, "acreate", CALLS):
+            for _ in range(CALLS):
+                await five.acreate(a=7, b="hello world", c=7, d=1.5, e=True)
+        for _ in passes(figures, "aget", CALLS):
+            for _ in range(CALLS):
+                assert (await five.aget(a=7)).c == 7
+        for _ in passes(figures, "async for over 5,000 rows, a row", 3 * ROWS):
+            for _ in range(3):
+                assert len([row async for row in page.objects.all()]) == ROWS
+    return figures
+
+
+def main() -> None:
+    address, port = sys.argv[1], int(sys.argv[2])
+    figures = blocking(address, port)
+    if sys.argv[3:] == ["aio"]:
+        figures |= asyncio.run(awaited(address, port))
+    print(json.dumps(figures))
+
+
+if __name__ == "__main__":
+    main()

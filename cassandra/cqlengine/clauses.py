@@ -1,0 +1,436 @@
+"""Parts of statements: what stands in WHERE, IF, SET and behind DELETE.
+
+A clause knows its text around markers, and the values that the markers stand for, in the same
+order. So the documented text
+(``"id" = %(0)s``) and the one that is prepared (``"id" = ?``) come from the same lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from cassandra.cqlengine.errors import UnicodeMixin
+from cassandra.cqlengine.functions import QueryValue
+from cassandra.cqlengine.operators import (
+    BaseWhereOperator,
+    EqualsOperator,
+    InOperator,
+    IsNotNullOperator,
+)
+from cassandra.encoder import ValueSequence
+
+__all__ = [
+    "AssignmentClause",
+    "BaseClause",
+    "BaseDeleteClause",
+    "ConditionalClause",
+    "ContainerUpdateClause",
+    "ContainerUpdateTypeMapMeta",
+    "CounterUpdateClause",
+    "FieldDeleteClause",
+    "InQuoter",
+    "IsNotNull",
+    "IsNotNullClause",
+    "ListUpdateClause",
+    "MapDeleteClause",
+    "MapUpdateClause",
+    "SetUpdateClause",
+    "StatementException",
+    "ValueQuoter",
+    "WhereClause",
+]
+
+PREPARED = "?"
+
+
+class StatementException(Exception):
+    """A statement that is put together wrongly."""
+
+
+class ValueQuoter(UnicodeMixin):
+    """A value in a text."""
+
+    __slots__ = ("value",)
+    value: Any
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+    def __str__(self) -> str:
+        return repr(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, type(self)) and self.value == other.value
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class InQuoter(ValueQuoter):
+    """The values of an IN, in parentheses."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return f"({', '.join(repr(value) for value in self.value)})"
+
+
+class BaseClause(UnicodeMixin):
+    """A column and a value. `context_id` is the number of its first marker."""
+
+    __slots__ = ("context_id", "field", "value")
+    value: Any
+
+    def __init__(self, field: str, value: object) -> None:
+        self.field = field
+        self.value = value
+        self.context_id: int | None = None
+
+    def text(self, markers: Sequence[str]) -> str:
+        """Return the clause around `markers`, of which there are `get_context_size`."""
+        raise NotImplementedError
+
+    def bound(self) -> list[Any]:
+        """Return the values to bind, one a marker, in the order of the text."""
+        return [self.value]
+
+    def context(self) -> list[Any]:
+        """Return the values for the documented text, one a marker."""
+        return self.bound()
+
+    def get_context_size(self) -> int:
+        """Return the number of markers."""
+        return len(self.bound())
+
+    def set_context_id(self, i: int) -> None:
+        """Number the markers from `i` on."""
+        self.context_id = i
+
+    def update_context(self, ctx: dict[str, Any]) -> None:
+        """Add the values to `ctx`, by the numbers of their markers."""
+        first = self.context_id or 0
+        ctx.update({str(first + at): value for at, value in enumerate(self.context())})
+
+    def prepared(self) -> str:
+        """Return the text with ``?`` for each value."""
+        return self.text([PREPARED] * self.get_context_size())
+
+    def __str__(self) -> str:
+        size = self.get_context_size()
+        if self.context_id is None:
+            return self.text(["%(None)s"] * size)
+        return self.text([f"%({self.context_id + at})s" for at in range(size)])
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self}>"
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self.field == other.field and self.value == other.value
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class WhereClause(BaseClause):
+    """A relation of WHERE.
+
+    :param operator: an instance of a `BaseWhereOperator`.
+    :param value: the value, as the database takes it, or a `QueryValue`.
+    :param quote_field: False if `field` is an expression, such as ``token("id")``.
+    :raises StatementException: if `operator` is not one.
+    """
+
+    __slots__ = ("operator", "quote_field")
+
+    def __init__(
+        self, field: str, operator: BaseWhereOperator, value: object, quote_field: bool = True
+    ) -> None:
+        if not isinstance(operator, BaseWhereOperator):
+            raise StatementException(
+                f"operator must be of type {BaseWhereOperator}, got {type(operator)}"
+            )
+        self.field = field
+        self.value = value
+        self.context_id = None
+        self.operator = operator
+        self.quote_field = quote_field
+
+    def shape(self) -> tuple[Any, ...]:
+        """Return what the prepared text depends on."""
+        value = self.value
+        if isinstance(value, QueryValue):
+            return (self.field, type(self.operator), type(value), value.get_context_size())
+        return (self.field, type(self.operator), self.quote_field)
+
+    def text(self, markers: Sequence[str]) -> str:
+        field = f'"{self.field}"' if self.quote_field else self.field
+        value = self.value
+        shown = value.text(markers) if isinstance(value, QueryValue) else markers[0]
+        return f"{field} {self.operator} {shown}"
+
+    def bound(self) -> list[Any]:
+        value = self.value
+        return value.bound() if isinstance(value, QueryValue) else [value]
+
+    def context(self) -> list[Any]:
+        if isinstance(self.operator, InOperator):
+            return [ValueSequence(self.value)]
+        return self.bound()
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, WhereClause)
+            and super().__eq__(other)
+            and self.operator == other.operator
+        )
+
+    __hash__ = None
+
+
+class ConditionalClause(BaseClause):
+    """A condition of IF; `operator` is ``=`` if none is given."""
+
+    __slots__ = ("operator",)
+
+    def __init__(
+        self, field: str, value: object, operator: BaseWhereOperator | None = None
+    ) -> None:
+        super().__init__(field, value)
+        self.operator = operator or EqualsOperator()
+
+    def text(self, markers: Sequence[str]) -> str:
+        return f'"{self.field}" {self.operator} {markers[0]}'
+
+    def context(self) -> list[Any]:
+        if isinstance(self.operator, InOperator):
+            return [ValueSequence(self.value)]
+        return [self.value]
+
+
+class IsNotNullClause(WhereClause):
+    """``IS NOT NULL``, which has no value."""
+
+    __slots__ = ()
+
+    def __init__(self, field: str) -> None:
+        super().__init__(field, IsNotNullOperator(), "")
+
+    def text(self, markers: Sequence[str]) -> str:
+        return f'"{self.field}" {self.operator}'
+
+    def bound(self) -> list[Any]:
+        return []
+
+    def context(self) -> list[Any]:
+        return []
+
+
+class IsNotNull(IsNotNullClause):
+    """``Model.filter(IsNotNull("name"))``."""
+
+    __slots__ = ()
+
+
+class AssignmentClause(BaseClause):
+    """``SET "name" = value``."""
+
+    __slots__ = ()
+
+    def text(self, markers: Sequence[str]) -> str:
+        return f'"{self.field}" = {markers[0]}'
+
+    def insert_tuple(self) -> tuple[str, int | None]:
+        """Return the column and the number of its marker."""
+        return self.field, self.context_id
+
+
+class ContainerUpdateTypeMapMeta(type):
+    """Collects the update clauses of collections by the collection's CQL name."""
+
+    type_map: dict[str, Any] = {}
+
+    def __init__(cls, name: str, bases: tuple[type, ...], dct: dict[str, Any]) -> None:
+        super().__init__(name, bases, dct)
+        kind = dct.get("col_type")
+        if kind is not None:
+            cls.type_map[kind] = cls
+
+
+class ContainerUpdateClause(AssignmentClause, metaclass=ContainerUpdateTypeMapMeta):
+    """A change of a collection.
+
+    Of its difference from `previous`, by an `operation`, or as a whole.
+    """
+
+    __slots__ = ("operation", "previous")
+    previous: Any
+
+    col_type: ClassVar[str | None] = None
+
+    def __init__(
+        self, field: str, value: object, operation: str | None = None, previous: object = None
+    ) -> None:
+        super().__init__(field, value)
+        self.operation = operation
+        self.previous = previous
+
+    def parts(self) -> list[tuple[str, list[Any]]]:
+        """Return each assignment: its text with ``{}`` for markers, and the values."""
+        raise NotImplementedError
+
+    def text(self, markers: Sequence[str]) -> str:
+        templates = ", ".join(template for template, _ in self.parts())
+        return templates.format(*markers)
+
+    def bound(self) -> list[Any]:
+        return [value for _, values in self.parts() for value in values]
+
+    def _name(self) -> str:
+        """The quoted column, safe inside a template."""
+        quoted = f'"{self.field}"'
+        return quoted.replace("{", "{{").replace("}", "}}")
+
+
+class SetUpdateClause(ContainerUpdateClause):
+    """A change of a set."""
+
+    __slots__ = ()
+    col_type = "set"
+
+    def parts(self) -> list[tuple[str, list[Any]]]:
+        name = self._name()
+        if self.operation in ("add", "remove"):
+            sign = "+" if self.operation == "add" else "-"
+            return [(f"{name} = {name} {sign} {{}}", [self.value])]
+        if self.previous is None or not self.value:
+            return [(f"{name} = {{}}", [self.value])]
+        value, previous = set(self.value), set(self.previous)
+        found = []
+        if value - previous:
+            found.append((f"{name} = {name} + {{}}", [value - previous]))
+        if previous - value:
+            found.append((f"{name} = {name} - {{}}", [previous - value]))
+        return found
+
+
+class ListUpdateClause(ContainerUpdateClause):
+    """A change of a list: what stands before and behind the old one, or all of it."""
+
+    __slots__ = ()
+    col_type = "list"
+
+    def parts(self) -> list[tuple[str, list[Any]]]:
+        name = self._name()
+        if self.operation == "append":
+            return [(f"{name} = {name} + {{}}", [self.value])]
+        if self.operation == "prepend":
+            return [(f"{name} = {{}} + {name}", [self.value])]
+        if self.operation == "remove":
+            return [(f"{name} = {name} - {{}}", [self.value])]
+        previous, value = self.previous, self.value
+        if previous and value and len(previous) < len(value):
+            old, new = list(previous), list(value)
+            for at in range(len(new) - len(old) + 1):
+                if new[at : at + len(old)] == old:
+                    return self._around(name, new[:at], new[at + len(old) :])
+        return [(f"{name} = {{}}", [value])]
+
+    def _around(
+        self, name: str, before: list[Any], behind: list[Any]
+    ) -> list[tuple[str, list[Any]]]:
+        found = []
+        if before:
+            found.append((f"{name} = {{}} + {name}", [before]))
+        if behind:
+            found.append((f"{name} = {name} + {{}}", [behind]))
+        return found
+
+
+class MapUpdateClause(ContainerUpdateClause):
+    """A change of a map, key by key; a value of None takes the key out."""
+
+    __slots__ = ()
+    col_type = "map"
+
+    def parts(self) -> list[tuple[str, list[Any]]]:
+        name = self._name()
+        value, previous = self.value, self.previous
+        if self.operation == "remove":
+            return [(f"{name} = {name} - {{}}", [set(value)])]
+        if self.operation != "update" and not value:
+            return [(f"{name} = {{}}", [value])]
+        # Without `previous`, an assignment adds its keys to those that the row has: what other keys
+        # there are is not known.
+        old: Mapping[Any, Any] = previous or {}
+        found = [
+            (f"{name}[{{}}] = {{}}", [key, item])
+            for key, item in value.items()
+            if key not in old or old[key] != item
+        ]
+        found += [(f"{name}[{{}}] = {{}}", [key, None]) for key in old if key not in value]
+        return found
+
+    def is_assignment(self) -> bool:
+        """Return True if the whole map is assigned."""
+        return self.previous is None and self.operation is None
+
+
+class CounterUpdateClause(AssignmentClause):
+    """A change of a counter, by its difference from `previous`."""
+
+    __slots__ = ("previous",)
+
+    def __init__(self, field: str, value: object, previous: object = None) -> None:
+        super().__init__(field, value)
+        self.previous = previous or 0
+
+    def text(self, markers: Sequence[str]) -> str:
+        sign = "-" if self.value < self.previous else "+"
+        return f'"{self.field}" = "{self.field}" {sign} {markers[0]}'
+
+    def bound(self) -> list[Any]:
+        return [abs(self.value - self.previous)]
+
+
+class BaseDeleteClause(BaseClause):
+    """What stands behind DELETE."""
+
+    __slots__ = ()
+
+
+class FieldDeleteClause(BaseDeleteClause):
+    """A column."""
+
+    __slots__ = ()
+
+    def __init__(self, field: str) -> None:
+        super().__init__(field, None)
+
+    def text(self, markers: Sequence[str]) -> str:
+        return f'"{self.field}"'
+
+    def bound(self) -> list[Any]:
+        return []
+
+
+class MapDeleteClause(BaseDeleteClause):
+    """Keys of a map: those of `previous` that `value` has not."""
+
+    __slots__ = ("previous",)
+    previous: Any
+
+    def __init__(self, field: str, value: object, previous: object = None) -> None:
+        super().__init__(field, value)
+        self.previous = previous or {}
+
+    def text(self, markers: Sequence[str]) -> str:
+        return ", ".join(f'"{self.field}"[{marker}]' for marker in markers)
+
+    def bound(self) -> list[Any]:
+        value = self.value or {}
+        return [key for key in self.previous if key not in value]
+
+
+for _class in list(vars().values()):
+    if isinstance(_class, type) and _class.__module__ == __name__:
+        _class.__module__ = "cassandra.cqlengine.statements"
+del _class

@@ -1,0 +1,471 @@
+"""Collections, tuples, vectors and values of user-defined types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+from cassandra.cqlengine.clauses import ListUpdateClause, MapUpdateClause, SetUpdateClause
+from cassandra.cqlengine.columns.base import (
+    BaseValueManager,
+    Column,
+    T,
+    reads_rows_as_they_are,
+)
+from cassandra.cqlengine.columns.scalars import BaseFloat, Integer
+from cassandra.cqlengine.errors import ValidationError
+
+if TYPE_CHECKING:
+    from cassandra.cqlengine.usertype import UserType
+
+__all__ = [
+    "BaseCollectionColumn",
+    "BaseContainerColumn",
+    "List",
+    "Map",
+    "Set",
+    "Tuple",
+    "UDTValueManager",
+    "UserDefinedType",
+    "Vector",
+    "resolve_udts",
+]
+
+K = TypeVar("K")
+V = TypeVar("V")
+U = TypeVar("U", bound="UserType")
+MOST_ELEMENTS = 65535  # of one value
+
+
+def _made(kind: Column[Any] | type[Column[Any]], owner: object) -> Column[Any]:
+    """An element's column, of an instance or a class."""
+    column = kind() if isinstance(kind, type) else kind
+    if not isinstance(column, Column):
+        raise ValidationError(f"the elements of {type(owner).__name__} are columns, not {kind!r}")
+    if column.is_counter:
+        raise ValidationError("counters cannot be elements of other columns")
+    return column
+
+
+class BaseCollectionColumn(Column[T]):
+    """Base of the columns whose values have elements.
+
+    :param types: the columns of the elements.
+    """
+
+    mutable = True
+    frozen: bool = False
+
+    def __init__(self, types: Sequence[Column[Any] | type[Column[Any]]], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.types = [_made(kind, self) for kind in types]
+        for column in self.types:
+            column.column_name = None
+
+    @property
+    def db_type(self) -> str:  # type: ignore[override]
+        """The type's CQL text."""
+        return self._type_text()
+
+    def _type_text(self) -> str:
+        raise NotImplementedError
+
+    def set_column_name(self, name: str) -> None:
+        super().set_column_name(name)
+        for column in self.types:
+            column.owner = self.owner
+            column.set_column_name(name)
+
+    @property
+    def sub_types(self) -> list[Column[Any]]:
+        return list(self.types)
+
+    def _checked_size(self, value: Any) -> Any:
+        if len(value) > MOST_ELEMENTS:
+            raise ValidationError(
+                f"{self.label} has {len(value)} elements; a collection can have {MOST_ELEMENTS}"
+            )
+        return value
+
+    def _element(self, column: Column[Any], value: object, what: str = "an element") -> Any:
+        if value is None:
+            raise ValidationError(f"{self.label}: None is not allowed as {what}")
+        return column.validate(value)
+
+    @property
+    def wire(self) -> Callable[[Any], Any] | None:
+        stock = getattr(type(self).to_database, "by_elements", False)
+        if stock and all(column.wire is None for column in self.types):
+            return None
+        return self.to_database
+
+
+def by_elements(function: Any) -> Any:
+    """Mark a `to_database` that only converts elements."""
+    function.by_elements = True
+    return function
+
+
+class BaseContainerColumn(BaseCollectionColumn[T]):
+    """Base of list, set and map.
+
+    :param frozen: stored as one value: changed as a whole, and allowed in keys.
+    """
+
+    def __init__(
+        self,
+        types: Sequence[Column[Any] | type[Column[Any]]],
+        frozen: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        self.frozen = frozen
+        super().__init__(types, **kwargs)
+
+    name: ClassVar[str] = ""
+
+    def _type_text(self) -> str:
+        inner = f"{self.name}<{', '.join(column.element_type for column in self.types)}>"
+        return f"frozen<{inner}>" if self.frozen else inner
+
+    @property
+    def element_type(self) -> str:
+        return self.db_type if self.frozen else f"frozen<{self.db_type}>"
+
+    def is_null(self, value: object) -> bool:
+        return not value
+
+
+class Set(BaseContainerColumn[set[T]], Generic[T]):
+    """A set.
+
+    :param value_type: the column of the elements, an instance or a class.
+    :param strict: only sets are taken; else what can be made a set of.
+    :param default: of new instances; an empty set if it is not given.
+    """
+
+    name = "set"
+
+    def __init__(
+        self,
+        value_type: Column[T] | type[Column[T]],
+        strict: bool = True,
+        default: object = set,
+        frozen: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        self.strict = strict
+        super().__init__((value_type,), frozen=frozen, default=default, **kwargs)
+        self.value_col = self.types[0]
+        if not frozen:
+            self.update_clause = SetUpdateClause  # type: ignore[misc]
+
+    def validate(self, value: Any) -> Any:
+        value = super().validate(value)
+        if value is None:
+            return None
+        kinds: tuple[type, ...] = (set, frozenset)
+        if not self.strict:
+            kinds += (list, tuple)
+        if not isinstance(value, kinds) and not _is_set(value):
+            how = "is not a set object" if self.strict else "cannot be coerced to a set object"
+            raise ValidationError(f"{self.label} {value!r} {how}")
+        self._checked_size(value)
+        return {self._element(self.value_col, element) for element in value}
+
+    def to_python(self, value: object) -> Any:
+        if value is None:
+            return set()
+        return {self.value_col.to_python(element) for element in _iterable(self, value)}
+
+    @by_elements
+    def to_database(self, value: object) -> Any:
+        if value is None:
+            return None
+        return {self.value_col.to_database(element) for element in _iterable(self, value)}
+
+
+def _is_set(value: object) -> bool:
+    """Whether it is one of the driver's sets, which are no subclass of set."""
+    return isinstance(value, Collection) and hasattr(value, "isdisjoint") and not _is_map(value)
+
+
+def _is_map(value: object) -> bool:
+    return isinstance(value, Mapping) or hasattr(value, "items")
+
+
+def _iterable(column: Column[Any], value: object) -> Iterable[Any]:
+    if not isinstance(value, Iterable):
+        raise ValidationError(f"{column.label} {value!r} ({type(value)}) is not a collection")
+    return value
+
+
+class List(BaseContainerColumn[list[T]], Generic[T]):
+    """A list.
+
+    :param value_type: the column of the elements, an instance or a class.
+    """
+
+    name = "list"
+
+    def __init__(
+        self,
+        value_type: Column[T] | type[Column[T]],
+        default: object = list,
+        frozen: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__((value_type,), frozen=frozen, default=default, **kwargs)
+        self.value_col = self.types[0]
+        if not frozen:
+            self.update_clause = ListUpdateClause  # type: ignore[misc]
+
+    def validate(self, value: Any) -> Any:
+        value = super().validate(value)
+        if value is None:
+            return None
+        if not isinstance(value, (list, tuple, set, frozenset)) and not _is_set(value):
+            raise ValidationError(f"{self.label} {value!r} is not a list object")
+        self._checked_size(value)
+        return [self._element(self.value_col, element) for element in value]
+
+    def to_python(self, value: object) -> Any:
+        if value is None:
+            return []
+        return [self.value_col.to_python(element) for element in _iterable(self, value)]
+
+    @by_elements
+    def to_database(self, value: object) -> Any:
+        if value is None:
+            return None
+        return [self.value_col.to_database(element) for element in _iterable(self, value)]
+
+
+class Map(BaseContainerColumn[dict[K, V]], Generic[K, V]):
+    """A map.
+
+    :param key_type: the column of the keys.
+    :param value_type: the column of the values.
+    """
+
+    name = "map"
+
+    def __init__(
+        self,
+        key_type: Column[K] | type[Column[K]],
+        value_type: Column[V] | type[Column[V]],
+        default: object = dict,
+        frozen: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__((key_type, value_type), frozen=frozen, default=default, **kwargs)
+        self.key_col, self.value_col = self.types
+        if not frozen:
+            self.update_clause = MapUpdateClause  # type: ignore[misc]
+
+    def validate(self, value: Any) -> Any:
+        value = super().validate(value)
+        if value is None:
+            return None
+        if not _is_map(value) or not hasattr(value, "__len__"):
+            raise ValidationError(f"{self.label} {value!r} is not a dict object")
+        self._checked_size(value)
+        return {
+            self._element(self.key_col, key, "a key"): self._element(
+                self.value_col, item, "a value"
+            )
+            for key, item in value.items()
+        }
+
+    def to_python(self, value: Any) -> Any:
+        if value is None:
+            return {}
+        if not _is_map(value):
+            raise ValidationError(f"{self.label} {value!r} is not a dict object")
+        key_of, value_of = self.key_col.to_python, self.value_col.to_python
+        return {key_of(key): value_of(item) for key, item in value.items()}
+
+    @by_elements
+    def to_database(self, value: Any) -> Any:
+        if value is None:
+            return None
+        key_of, value_of = self.key_col.to_database, self.value_col.to_database
+        return {
+            key_of(key): None if item is None else value_of(item) for key, item in value.items()
+        }
+
+
+class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
+    """A tuple; its elements may be None.
+
+    :param args: the columns of the elements.
+    """
+
+    mutable = False
+
+    def __init__(self, *args: Column[Any] | type[Column[Any]], **kwargs: Any) -> None:
+        if not args:
+            raise ValueError("Tuple needs the columns of its elements")
+        super().__init__(args, **kwargs)
+
+    def _type_text(self) -> str:
+        return f"tuple<{', '.join(column.element_type for column in self.types)}>"
+
+    @property
+    def element_type(self) -> str:
+        return f"frozen<{self.db_type}>"
+
+    def _checked(self, value: object) -> Any:
+        if isinstance(value, (str, bytes)) or not isinstance(value, Collection):
+            raise ValidationError(f"{self.label} {value!r} is not a tuple")
+        if len(value) > len(self.types):
+            raise ValidationError(
+                f"{self.label} {value!r} has {len(value)} elements, but {self.db_type} has "
+                f"{len(self.types)}"
+            )
+        return value
+
+    def validate(self, value: object) -> Any:
+        value = super().validate(value)
+        if value is None:
+            return None
+        pairs = zip(self.types, self._checked(value), strict=False)
+        return tuple(None if item is None else column.validate(item) for column, item in pairs)
+
+    def to_python(self, value: object) -> Any:
+        if value is None:
+            return ()
+        pairs = zip(self.types, self._checked(value), strict=False)
+        return tuple(None if item is None else column.to_python(item) for column, item in pairs)
+
+    @by_elements
+    def to_database(self, value: Any) -> Any:
+        if value is None or not len(value):
+            return None
+        pairs = zip(self.types, self._checked(value), strict=False)
+        return tuple(None if item is None else column.to_database(item) for column, item in pairs)
+
+    def is_null(self, value: Any) -> bool:
+        return value is None or not len(value)
+
+
+class Vector(BaseCollectionColumn[list[T]], Generic[T]):
+    """A vector of a fixed number of elements: ``Vector(Float, 768)``. Always changed as a whole.
+
+    :param value_type: the column of the elements.
+    :param dimension: how many elements.
+    """
+
+    def __init__(
+        self, value_type: Column[T] | type[Column[T]], dimension: int, **kwargs: Any
+    ) -> None:
+        if isinstance(dimension, bool) or not isinstance(dimension, int) or dimension < 1:
+            raise ValueError(f"the dimension of a vector is a number from 1 on, not {dimension!r}")
+        self.dimension = dimension
+        super().__init__((value_type,), **kwargs)
+        self.value_col = self.types[0]
+        # Numbers are checked by the codec, all at once: element by element would cost more than all
+        # else.
+        self._numbers = type(self.value_col).validate in (Integer.validate, BaseFloat.validate)
+
+    def _type_text(self) -> str:
+        return f"vector<{self.types[0].element_type}, {self.dimension}>"
+
+    def validate(self, value: Any) -> Any:
+        value = super().validate(value)
+        if value is None:
+            return None
+        if isinstance(value, (str, bytes)) or not hasattr(value, "__len__") or _is_map(value):
+            raise ValidationError(f"{self.label} {value!r} is not a vector")
+        if len(value) != self.dimension:
+            raise ValidationError(
+                f"{self.label} has {len(value)} elements, but its dimension is {self.dimension}"
+            )
+        if not self._numbers:
+            return [self._element(self.value_col, element) for element in value]
+        if isinstance(value, (list, tuple)):
+            validate = self.value_col.validate
+            return [
+                self._element(self.value_col, one) if one is None else validate(one)
+                for one in value
+            ]
+        return value  # an array of numbers, which the codec takes as it is
+
+    @reads_rows_as_they_are
+    def to_python(self, value: object) -> Any:
+        return list(value) if isinstance(value, tuple) else value
+
+    @by_elements
+    def to_database(self, value: Any) -> Any:
+        if value is None or self._numbers:
+            return value
+        return [self.value_col.to_database(element) for element in value]
+
+
+class UDTValueManager(BaseValueManager):
+    """The value of a user-defined type, which may change field by field."""
+
+    @property
+    def changed(self) -> bool:
+        changed = getattr(self.value, "has_changed_fields", None)
+        return self.value != self.previous_value or bool(changed is not None and changed())
+
+    def reset_previous_value(self) -> None:
+        if self.value is not None:
+            self.value.reset_changed_fields()
+        super().reset_previous_value()
+
+
+class UserDefinedType(Column[U], Generic[U]):
+    """A value of a user-defined type, stored as one value.
+
+    :param user_type: the class, of `UserType`.
+    """
+
+    value_manager = UDTValueManager
+    mutable = True
+
+    def __init__(self, user_type: type[U], **kwargs: Any) -> None:
+        self.user_type = user_type
+        super().__init__(**kwargs)
+
+    @property
+    def db_type(self) -> str:  # type: ignore[override]
+        """The frozen type's name."""
+        return f"frozen<{self.user_type.type_name()}>"
+
+    @property
+    def sub_types(self) -> list[Column[Any]]:
+        return list(self.user_type.fields().values())
+
+    def _instance(self, value: object) -> Any:
+        """Rows have instances, or named tuples if the class is not registered with the cluster."""
+        if isinstance(value, self.user_type):
+            return value
+        made = self.user_type.from_value(value)
+        if made is None:
+            raise ValidationError(
+                f"{self.label} {value!r} is not a value of {self.user_type.__name__}"
+            )
+        return made
+
+    def validate(self, value: Any) -> Any:
+        value = super().validate(value)
+        if value is None:
+            return None
+        value = self._instance(value)
+        value.validate()
+        return value
+
+    def to_python(self, value: object) -> Any:
+        return None if value is None else self._instance(value)
+
+    def to_database(self, value: object) -> Any:
+        return None if value is None else self._instance(value).to_database()
+
+
+def resolve_udts(col_def: Column[Any], out_list: list[type[UserType]]) -> None:
+    """Append the user-defined types of `col_def` to `out_list`, each one behind those it needs."""
+    for column in col_def.sub_types:
+        resolve_udts(column, out_list)
+    if isinstance(col_def, UserDefinedType):
+        out_list.append(col_def.user_type)

@@ -1,0 +1,337 @@
+"""Text, blobs, numbers, identifiers and addresses."""
+
+from __future__ import annotations
+
+import decimal
+import ipaddress
+import uuid
+from typing import Any, ClassVar
+
+from cassandra.cqlengine.columns.base import (
+    BaseValueManager,
+    Column,
+    plain,
+    reads_rows_as_they_are,
+)
+from cassandra.cqlengine.errors import ValidationError
+
+__all__ = [
+    "UUID",
+    "Ascii",
+    "BaseFloat",
+    "BigInt",
+    "Blob",
+    "Boolean",
+    "Bytes",
+    "Counter",
+    "CounterValueManager",
+    "Decimal",
+    "Double",
+    "Float",
+    "Inet",
+    "Integer",
+    "SmallInt",
+    "Text",
+    "TimeUUID",
+    "TinyInt",
+    "VarInt",
+]
+
+
+class Text(Column[str]):
+    """Text.
+
+    :param min_length: characters; 1 if the column is required and nothing else is said.
+    :param max_length: characters.
+    """
+
+    db_type = "text"
+
+    def __init__(
+        self, min_length: int | None = None, max_length: int | None = None, **kwargs: Any
+    ) -> None:
+        if min_length is None and kwargs.get("required"):
+            min_length = 1
+        for name, length in (("min_length", min_length), ("max_length", max_length)):
+            if length is not None and length < 0:
+                raise ValueError(f"{name} is not allowed to be negative, but is {length}")
+        if min_length is not None and max_length is not None and max_length < min_length:
+            raise ValueError(
+                f"max_length must be greater or equal to min_length, but {max_length} < "
+                f"{min_length}"
+            )
+        self.min_length = min_length
+        self.max_length = max_length
+        super().__init__(**kwargs)
+
+    def validate(self, value: object) -> Any:
+        value = super().validate(value)
+        if value is not None and not isinstance(value, (str, bytearray)):
+            raise ValidationError(f"{self.label} {value!r} ({type(value)}) is not a string")
+        if self.min_length and (value is None or len(value) < self.min_length):
+            raise ValidationError(
+                f"{self.label} {value!r} is shorter than {self.min_length} characters"
+            )
+        if self.max_length is not None and value is not None and len(value) > self.max_length:
+            raise ValidationError(
+                f"{self.label} {value!r} is longer than {self.max_length} characters"
+            )
+        return value.decode() if isinstance(value, bytearray) else value
+
+    def to_filter(self, value: object) -> Any:
+        # Of any length: parts of what is looked for, with LIKE.
+        if not isinstance(value, str):
+            raise ValidationError(f"{self.label} {value!r} ({type(value)}) is not a string")
+        wire = self.wire
+        return value if wire is None else wire(value)
+
+
+class Ascii(Text):
+    """Text of ASCII characters."""
+
+    db_type = "ascii"
+
+    def validate(self, value: Any) -> Any:
+        value = super().validate(value)
+        if value is not None and not value.isascii():
+            raise ValidationError(f"{self.label} {value!r} has characters that are not ASCII")
+        return value
+
+
+class Blob(Column[bytes]):
+    """Bytes."""
+
+    db_type = "blob"
+
+    def validate(self, value: object) -> Any:
+        value = super().validate(value)
+        if value is not None and not isinstance(value, (bytes, bytearray, memoryview)):
+            raise ValidationError(f"{self.label} {value!r} ({type(value)}) is not bytes")
+        return value
+
+    @plain
+    def to_database(self, value: object) -> Any:
+        if not isinstance(value, (bytes, bytearray, memoryview)):
+            raise ValidationError(f"{self.label} {value!r} ({type(value)}) is not bytes")
+        return bytearray(value)
+
+
+Bytes = Blob
+
+
+class Boolean(Column[bool]):
+    """True or false; what is given is read as Python does."""
+
+    db_type = "boolean"
+
+    def validate(self, value: object) -> Any:
+        value = super().validate(value)
+        return value if value is None or type(value) is bool else bool(value)
+
+    @reads_rows_as_they_are
+    def to_python(self, value: object) -> Any:
+        return self.validate(value)
+
+
+class Integer(Column[int]):
+    """A number of 32 bits; text with a number is taken too."""
+
+    db_type = "int"
+    bits: ClassVar[int | None] = 32
+
+    def validate(self, value: Any) -> Any:
+        if value is None:
+            return super().validate(value)
+        if type(value) is not int:
+            try:
+                value = int(value)
+            except (TypeError, ValueError, OverflowError):
+                raise ValidationError(
+                    f"{self.label} {value!r} can't be converted to integral value"
+                ) from None
+        bits = self.bits
+        if bits is not None and not -(1 << (bits - 1)) <= value < 1 << (bits - 1):
+            raise ValidationError(f"{self.label} {value!r} is out of the range of {self.db_type}")
+        return value
+
+    @reads_rows_as_they_are
+    def to_python(self, value: object) -> Any:
+        return self.validate(value) if value is not None else None
+
+    @plain
+    def to_database(self, value: object) -> Any:
+        return self.validate(value) if value is not None else None
+
+
+class TinyInt(Integer):
+    """A number of 8 bits."""
+
+    db_type = "tinyint"
+    bits = 8
+
+
+class SmallInt(Integer):
+    """A number of 16 bits."""
+
+    db_type = "smallint"
+    bits = 16
+
+
+class BigInt(Integer):
+    """A number of 64 bits."""
+
+    db_type = "bigint"
+    bits = 64
+
+
+class VarInt(Column[int]):
+    """A number of any size."""
+
+    db_type = "varint"
+
+    def validate(self, value: Any) -> Any:
+        value = super().validate(value)
+        if value is None or type(value) is int:
+            return value
+        try:
+            return int(value)
+        except (TypeError, ValueError, OverflowError):
+            raise ValidationError(
+                f"{self.label} {value!r} can't be converted to integral value"
+            ) from None
+
+    @reads_rows_as_they_are
+    def to_python(self, value: object) -> Any:
+        return self.validate(value) if value is not None else None
+
+    @plain
+    def to_database(self, value: object) -> Any:
+        return self.validate(value) if value is not None else None
+
+
+class CounterValueManager(BaseValueManager):
+    """The value of a counter."""
+
+    def __init__(self, instance: object, column: Column[Any], value: object) -> None:
+        super().__init__(instance, column, value or 0)
+        self.previous_value = 0
+
+
+class Counter(Integer):
+    """A counter. Saving adds the difference from what it was when it was read."""
+
+    db_type = "counter"
+    bits = 64
+    is_counter = True
+    value_manager = CounterValueManager
+
+    def __init__(
+        self, index: bool = False, db_field: str | None = None, required: bool = False
+    ) -> None:
+        super().__init__(index=index, db_field=db_field, required=required)
+
+
+class BaseFloat(Column[float]):
+    """Base of the binary floating point numbers."""
+
+    def validate(self, value: Any) -> Any:
+        value = super().validate(value)
+        if value is None or type(value) is float:
+            return value
+        try:
+            return float(value)
+        except (TypeError, ValueError, OverflowError):
+            raise ValidationError(f"{self.label} {value!r} is not a valid float") from None
+
+    @reads_rows_as_they_are
+    def to_python(self, value: object) -> Any:
+        return self.validate(value) if value is not None else None
+
+    @plain
+    def to_database(self, value: object) -> Any:
+        return self.validate(value) if value is not None else None
+
+
+class Float(BaseFloat):
+    """A number of 32 bits."""
+
+    db_type = "float"
+
+
+class Double(BaseFloat):
+    """A number of 64 bits."""
+
+    db_type = "double"
+
+
+class Decimal(Column[decimal.Decimal]):
+    """A decimal number of any precision."""
+
+    db_type = "decimal"
+
+    def validate(self, value: Any) -> Any:
+        value = super().validate(value)
+        if value is None or isinstance(value, decimal.Decimal):
+            return value
+        try:
+            return decimal.Decimal(repr(value) if isinstance(value, float) else value)
+        except (TypeError, ValueError, decimal.InvalidOperation):
+            raise ValidationError(f"{self.label} {value!r} can't be coerced to a decimal") from None
+
+    @reads_rows_as_they_are
+    def to_python(self, value: object) -> Any:
+        return self.validate(value) if value is not None else None
+
+    @plain
+    def to_database(self, value: object) -> Any:
+        return self.validate(value) if value is not None else None
+
+
+class UUID(Column[uuid.UUID]):
+    """A UUID; its text is taken too."""
+
+    db_type = "uuid"
+
+    def validate(self, value: object) -> Any:
+        value = super().validate(value)
+        if value is None or isinstance(value, uuid.UUID):
+            return value
+        if isinstance(value, str):
+            try:
+                return uuid.UUID(value)
+            except ValueError:
+                pass
+        raise ValidationError(f"{self.label} {value!r} is not a valid uuid")
+
+    @reads_rows_as_they_are
+    def to_python(self, value: object) -> Any:
+        return self.validate(value) if value is not None else None
+
+    @plain
+    def to_database(self, value: object) -> Any:
+        return self.validate(value) if value is not None else None
+
+
+class TimeUUID(UUID):
+    """A UUID of version 1, by time."""
+
+    db_type = "timeuuid"
+
+
+class Inet(Column[str]):
+    """An IP address, as text; objects of `ipaddress` are taken too."""
+
+    db_type = "inet"
+
+    def validate(self, value: Any) -> Any:
+        value = super().validate(value)
+        if value is None:
+            return None
+        try:
+            return str(ipaddress.ip_address(value))
+        except ValueError:
+            raise ValidationError(f"{self.label} {value!r} is not an IP address") from None
+
+    @plain
+    def to_database(self, value: object) -> Any:
+        return value if value is None else str(value)

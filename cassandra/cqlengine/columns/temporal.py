@@ -1,0 +1,127 @@
+"""Moments, dates, times of day and durations."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any, ClassVar
+
+from cassandra.cqlengine.columns.base import Column, plain, reads_rows_as_they_are
+from cassandra.cqlengine.errors import ValidationError
+from cassandra.util import Date as DateValue
+from cassandra.util import Duration as DurationValue
+from cassandra.util import Time as TimeValue
+
+__all__ = ["Date", "DateTime", "Duration", "Time"]
+
+_EPOCH = datetime.datetime(1970, 1, 1)
+_MILLISECOND = datetime.timedelta(milliseconds=1)
+
+
+class DateTime(Column[datetime.datetime]):
+    """A moment, in milliseconds. Naive datetimes are UTC, and so are those that are read."""
+
+    db_type = "timestamp"
+
+    truncate_microseconds: ClassVar[bool] = False
+    """Set this True on the class to have instances drop what the database does not keep.
+
+    The microseconds below the millisecond
+    """
+
+    def _moment(self, value: Any) -> datetime.datetime:
+        if isinstance(value, datetime.datetime):
+            moment = value
+        elif isinstance(value, datetime.date):
+            moment = datetime.datetime(value.year, value.month, value.day)
+        else:
+            try:
+                moment = _EPOCH + datetime.timedelta(seconds=value)
+            except (TypeError, OverflowError):
+                raise ValidationError(f"{self.label} {value!r} is not a datetime object") from None
+        if self.truncate_microseconds:
+            moment = moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+        return moment
+
+    def validate(self, value: object) -> Any:
+        value = super().validate(value)
+        return None if value is None else self._moment(value)
+
+    @reads_rows_as_they_are
+    def to_python(self, value: object) -> Any:
+        return None if value is None else self._moment(value)
+
+    @plain
+    def to_database(self, value: object) -> Any:
+        """Return milliseconds since 1970."""
+        if value is None:
+            return None
+        if not isinstance(value, datetime.date):
+            raise ValidationError(f"{self.label} {value!r} is not a datetime object")
+        moment = self._moment(value)
+        if moment.tzinfo is not None:
+            moment = moment.astimezone(datetime.timezone.utc).replace(tzinfo=None)
+        return (moment - _EPOCH) // _MILLISECOND
+
+
+class Date(Column[DateValue]):
+    """A date; `datetime.date`, text (``2024-01-31``) and days since 1970 are taken too."""
+
+    db_type = "date"
+
+    def validate(self, value: object) -> Any:
+        value = super().validate(value)
+        return self.to_python(value)
+
+    @reads_rows_as_they_are
+    def to_python(self, value: Any) -> Any:
+        if value is None or isinstance(value, DateValue):
+            return value
+        if isinstance(value, datetime.datetime):
+            value = value.date()
+        try:
+            return DateValue(value)
+        except (TypeError, ValueError, IndexError):
+            raise ValidationError(f"{self.label} {value!r} is not a date") from None
+
+    @plain
+    def to_database(self, value: object) -> Any:
+        """Return days, with 1970-01-01 as 2**31."""
+        if value is None:
+            return None
+        days: int = self.to_python(value).days_from_epoch
+        return days + (1 << 31)
+
+
+class Time(Column[TimeValue]):
+    """A time of day, in nanoseconds; `datetime.time`, text and nanoseconds are taken too."""
+
+    db_type = "time"
+
+    def validate(self, value: object) -> Any:
+        value = super().validate(value)
+        return self.to_python(value)
+
+    @reads_rows_as_they_are
+    def to_python(self, value: Any) -> Any:
+        if value is None or isinstance(value, TimeValue):
+            return value
+        try:
+            return TimeValue(value)
+        except (TypeError, ValueError):
+            raise ValidationError(f"{self.label} {value!r} is not a time") from None
+
+    @plain
+    def to_database(self, value: object) -> Any:
+        return self.to_python(value)
+
+
+class Duration(Column[DurationValue]):
+    """A duration of months, days and nanoseconds."""
+
+    db_type = "duration"
+
+    def validate(self, value: object) -> Any:
+        value = super().validate(value)
+        if value is not None and not isinstance(value, DurationValue):
+            raise ValidationError(f"{self.label} {value!r} is not a valid Duration")
+        return value

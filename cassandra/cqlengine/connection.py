@@ -1,0 +1,574 @@
+"""Connections: the sessions that the mapper uses, by name."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import defaultdict
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+from cassandra.aio.cluster import Cluster as AsyncCluster
+from cassandra.aio.session import Session as AsyncSession
+from cassandra.cluster.cluster import Cluster
+from cassandra.cluster.configuration import NOT_SET
+from cassandra.cluster.session import Session
+from cassandra.consistency import ConsistencyLevel
+from cassandra.cqlengine.errors import CQLEngineException
+from cassandra.cqlengine.statements import BaseCQLStatement
+from cassandra.errors import NoHostAvailable, UserTypeDoesNotExist
+from cassandra.query.prepared import PreparedStatement
+from cassandra.query.row_factories import dict_factory
+from cassandra.query.statement import SimpleStatement, Statement
+
+__all__ = [
+    "DEFAULT_CONNECTION",
+    "NOT_SET",
+    "BaseCQLStatement",
+    "CQLEngineException",
+    "Cluster",
+    "Connection",
+    "ConsistencyLevel",
+    "NoHostAvailable",
+    "SimpleStatement",
+    "UndefinedKeyspaceException",
+    "UserTypeDoesNotExist",
+    "aexecute",
+    "aregister_connection",
+    "asetup",
+    "aunregister_connection",
+    "cluster",
+    "default",
+    "dict_factory",
+    "execute",
+    "format_log_context",
+    "get_cluster",
+    "get_connection",
+    "get_session",
+    "register_connection",
+    "register_udt",
+    "session",
+    "set_default_connection",
+    "set_session",
+    "setup",
+    "udt_by_keyspace",
+    "unregister_connection",
+]
+
+log = logging.getLogger("cassandra.cqlengine.connection")
+
+MOST_PREPARED = 1000  # statements that a connection keeps
+
+
+class _DefaultConnection:
+    def __repr__(self) -> str:
+        return "DEFAULT_CONNECTION"
+
+
+DEFAULT_CONNECTION: Any = _DefaultConnection()
+
+cluster: Any = None
+"""The cluster of the default connection; None before it is connected."""
+session: Any = None
+"""The session of the default connection; None before it is connected."""
+
+# User types may be declared before there is a connection: they are registered when one is made.
+udt_by_keyspace: dict[str | None, dict[str, Any]] = defaultdict(dict)
+
+_connections: dict[Any, Connection] = {}
+_registry = threading.RLock()
+
+
+class UndefinedKeyspaceException(CQLEngineException):
+    """No default keyspace was given."""
+
+
+class Connection:
+    """A session with its settings.
+
+    :param name: what models, querysets and batches call it.
+    :param hosts: contact points.
+    :param consistency: of statements that have none of their own; None for the session's.
+    :param lazy_connect: connect when it is first used.
+    :param retry_connect: try again at the next use if connecting failed.
+    :param cluster_options: further settings of the `Cluster`.
+    """
+
+    def __init__(
+        self,
+        name: Hashable,
+        hosts: Sequence[Any] | None,
+        consistency: int | None = None,
+        lazy_connect: bool = False,
+        retry_connect: bool = False,
+        cluster_options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.name = name
+        self.hosts = hosts
+        self.consistency = consistency
+        self.lazy_connect = lazy_connect
+        self.retry_connect = retry_connect
+        self.cluster_options = dict(cluster_options or {})
+        self.lazy_connect_lock = threading.RLock()
+        self.cluster: Any = None
+        self.session: Any = None
+        self.is_async = False
+        self.owns_cluster = False
+        self.default_keyspace: str | None = None
+        # Read without a lock on the hot path; entries are only added, and all are dropped at once.
+        self.prepared: dict[str, Any] = {}
+
+    @classmethod
+    def from_session(cls, name: Hashable, session: Session | AsyncSession) -> Connection:
+        """Return a connection that uses `session`, blocking or of `cassandra.aio`."""
+        made = cls(name, None)
+        made.adopt(session, owned=False)
+        return made
+
+    @property
+    def label(self) -> str:
+        """The name for messages."""
+        return "DEFAULT_CONNECTION" if self.name is DEFAULT_CONNECTION else repr(self.name)
+
+    def adopt(self, session: Session | AsyncSession, owned: bool) -> None:
+        """Use `session` from now on."""
+        self.session = session
+        self.cluster = session.cluster
+        self.is_async = isinstance(session, AsyncSession)
+        self.owns_cluster = owned
+        self.prepared = {}
+
+    def keep(self, text: str, prepared: PreparedStatement) -> PreparedStatement:
+        """Remember the prepared statement of `text`; returns it."""
+        if len(self.prepared) >= MOST_PREPARED:
+            self.prepared = {}
+        self.prepared[text] = prepared
+        return prepared
+
+    def setup(self) -> None:
+        """Connect, unless that is left to the first use."""
+        if self.lazy_connect or self.session is not None:
+            return
+        made = Cluster(self.hosts if self.hosts is not None else NOT_SET, **self.cluster_options)
+        try:
+            connected = made.connect()
+        except BaseException:
+            made.shutdown()
+            if self.retry_connect:
+                log.warning(
+                    format_log_context(
+                        "connect failed, it is tried again when it is used next", self.name
+                    )
+                )
+                self.lazy_connect = True
+            raise
+        self.adopt(connected, owned=True)
+        self.setup_session()
+
+    async def asetup(self) -> None:
+        """`setup` on a cluster of `cassandra.aio`, of the running loop."""
+        made = AsyncCluster(
+            self.hosts if self.hosts is not None else NOT_SET, **self.cluster_options
+        )
+        try:
+            connected = await made.connect()
+        except BaseException:
+            await made.shutdown()
+            raise
+        self.adopt(connected, owned=True)
+        for keyspace, types in list(udt_by_keyspace.items()):
+            for type_name, klass in types.items():
+                try:
+                    await made.register_user_type(
+                        keyspace or self.default_keyspace or "", type_name, klass
+                    )
+                except UserTypeDoesNotExist:
+                    pass
+
+    def setup_session(self) -> None:
+        """Register the user types that were declared."""
+        for keyspace, types in list(udt_by_keyspace.items()):
+            for type_name, klass in types.items():
+                _register(self, keyspace, type_name, klass)
+
+    def handle_lazy_connect(self) -> None:
+        """Connect now if that was left to the first use.
+
+        :raises CQLEngineException: if there is no session, and none can be made.
+        """
+        if self.session is not None:
+            return
+        with self.lazy_connect_lock:
+            if self._is_connected():
+                return
+            if not self.lazy_connect:
+                raise CQLEngineException(
+                    f"the connection {self.label} is not connected: its last attempt failed, and "
+                    "retry_connect is not set"
+                )
+            log.debug(format_log_context("lazy connecting", self.name))
+            self.lazy_connect = False
+            try:
+                self.setup()
+            except BaseException:
+                self.lazy_connect = True
+                raise
+            _show_default(self)
+
+    def _is_connected(self) -> bool:
+        return self.session is not None
+
+    def close(self) -> None:
+        """Shut the cluster down if the connection made it."""
+        if self.owns_cluster and not self.is_async and self.cluster is not None:
+            self.cluster.shutdown()
+        self.session = self.cluster = None
+
+
+def _show_default(connection: Connection) -> None:
+    """Keep `cluster` and `session` of this module those of the default connection."""
+    global cluster, session
+    if _connections.get(DEFAULT_CONNECTION) is connection:
+        cluster, session = connection.cluster, connection.session
+
+
+def format_log_context(
+    msg: str, connection: Hashable | None = None, keyspace: str | None = None
+) -> str:
+    """Return `msg` behind the connection's name and the keyspace, for logs."""
+    name = "DEFAULT_CONNECTION" if connection is None else connection
+    where = f"Connection: {name}" + (f", Keyspace: {keyspace}" if keyspace else "")
+    return f"[{where}] {msg}"
+
+
+def get_connection(name: Hashable = None) -> Connection:
+    """Return the connection `name`, connected; the default one for None.
+
+    :raises CQLEngineException: if there is none of that name, or connecting failed before.
+    """
+    found = _connections.get(DEFAULT_CONNECTION if name is None else name)
+    if found is None:
+        if name is None:
+            raise CQLEngineException(
+                "there is no default connection: call connection.setup(hosts, keyspace) or "
+                "connection.set_session(session) first"
+            )
+        known = ", ".join(repr(key) for key in _connections if key is not DEFAULT_CONNECTION)
+        raise CQLEngineException(
+            f"Connection name '{name}' doesn't exist in the registry (which has {known or 'none'})."
+        )
+    if found.session is None:
+        found.handle_lazy_connect()
+    return found
+
+
+def register_connection(
+    name: Hashable,
+    hosts: Sequence[Any] | None = None,
+    consistency: int | None = None,
+    lazy_connect: bool = False,
+    retry_connect: bool = False,
+    cluster_options: Mapping[str, Any] | None = None,
+    default: bool = False,
+    session: Session | AsyncSession | None = None,
+) -> Connection:
+    """Add a connection to the registry.
+
+    :param hosts: contact points; a new `Cluster` is connected to them.
+    :param session: a session to use instead, of `cassandra.cluster` or of `cassandra.aio`.
+    :param default: make it the default connection.
+    :raises CQLEngineException: if the name is taken, or both a session and settings of a new
+        one are given.
+    """
+    _check_free(name)
+    if session is not None:
+        if hosts is not None or consistency or lazy_connect or retry_connect or cluster_options:
+            raise CQLEngineException(
+                "Session configuration arguments and 'session' argument are mutually exclusive"
+            )
+        made = Connection.from_session(name, session)
+        if not made.is_async:
+            made.setup_session()
+    else:
+        made = Connection(name, hosts, consistency, lazy_connect, retry_connect, cluster_options)
+        try:
+            made.setup()
+        except NoHostAvailable:
+            if not retry_connect:
+                raise
+    return _add(name, made, default)
+
+
+def _check_free(name: Hashable) -> None:
+    if name in _connections:
+        raise CQLEngineException(
+            f"Trying to register connection {name!r}, which is in the registry already: "
+            "call unregister_connection first"
+        )
+
+
+def _add(name: Hashable, made: Connection, default: bool) -> Connection:
+    with _registry:
+        _connections[name] = made
+        if default:
+            set_default_connection(name)
+    return made
+
+
+async def aregister_connection(
+    name: Hashable,
+    hosts: Sequence[Any] | None = None,
+    consistency: int | None = None,
+    cluster_options: Mapping[str, Any] | None = None,
+    default: bool = False,
+) -> Connection:
+    """`register_connection` of a new cluster of `cassandra.aio`, on the running loop."""
+    _check_free(name)
+    made = Connection(name, hosts, consistency, cluster_options=cluster_options)
+    await made.asetup()
+    return _add(name, made, default)
+
+
+def unregister_connection(name: Hashable) -> None:
+    """Forget the connection `name`; a cluster that it made is shut down.
+
+    Does nothing if there is none.
+    """
+    connection = _forget(name)
+    if connection is not None:
+        connection.close()
+
+
+async def aunregister_connection(name: Hashable = None) -> None:
+    """`unregister_connection` of a connection of `cassandra.aio`; the default one for None."""
+    connection = _forget(DEFAULT_CONNECTION if name is None else name)
+    if connection is None:
+        return
+    made = connection.cluster
+    if connection.owns_cluster and connection.is_async and made is not None:
+        connection.session = connection.cluster = None
+        await made.shutdown()
+    else:
+        connection.close()
+
+
+def _forget(name: Hashable) -> Connection | None:
+    global cluster, session
+    with _registry:
+        connection = _connections.pop(name, None)
+        if connection is None:
+            return None
+        if _connections.get(DEFAULT_CONNECTION) is connection:
+            del _connections[DEFAULT_CONNECTION]
+        for key in [key for key, value in _connections.items() if value is connection]:
+            del _connections[key]
+        if DEFAULT_CONNECTION not in _connections:
+            cluster = session = None
+        return connection
+
+
+def set_default_connection(name: Hashable) -> None:
+    """Make the connection `name` the default one.
+
+    :raises CQLEngineException: if there is none of that name.
+    """
+    with _registry:
+        found = _connections.get(name)
+        if found is None:
+            raise CQLEngineException(f"Connection '{name}' doesn't exist.")
+        _connections[DEFAULT_CONNECTION] = found
+        _show_default(found)
+
+
+def default() -> None:
+    """Connect the default connection to this machine, with the driver's own settings."""
+    _replace_default(Connection(DEFAULT_CONNECTION, None))
+
+
+def _replace_default(made: Connection, connect: bool = True) -> None:
+    with _registry:
+        previous = _connections.pop(DEFAULT_CONNECTION, None)
+        if previous is not None:
+            log.debug("the default connection is replaced")
+            if previous not in _connections.values():
+                previous.close()
+    if connect:
+        try:
+            made.setup()
+        except NoHostAvailable:
+            if not made.retry_connect:
+                raise
+    with _registry:
+        _connections[DEFAULT_CONNECTION] = made
+        _show_default(made)
+
+
+def set_session(s: Session | AsyncSession) -> None:
+    """Use the session `s`, blocking or of `cassandra.aio`, as default connection.
+
+    :raises CQLEngineException: if it has no keyspace and no default keyspace is known to
+        models; never for its row factory.
+    """
+    made = Connection.from_session(DEFAULT_CONNECTION, s)
+    _replace_default(made, connect=False)
+    keyspace = getattr(s, "keyspace", None)
+    if isinstance(keyspace, str):
+        set_default_keyspace(keyspace)
+    if not made.is_async:
+        made.setup_session()
+
+
+_default_keyspace: list[str | None] = [None]
+
+
+def default_keyspace() -> str | None:
+    """Return the keyspace of models that have none."""
+    return _default_keyspace[0]
+
+
+def set_default_keyspace(keyspace: str | None) -> None:
+    """Keep the keyspace of models that have none."""
+    _default_keyspace[0] = keyspace
+
+
+def setup(
+    hosts: Sequence[Any] | None,
+    default_keyspace: str,
+    consistency: int | None = None,
+    lazy_connect: bool = False,
+    retry_connect: bool = False,
+    **kwargs: Any,
+) -> None:
+    """Set up the default connection.
+
+    :param hosts: contact points.
+    :param default_keyspace: of models that have none of their own.
+    :param consistency: the default consistency level; None for the session's.
+    :param lazy_connect: connect when it is first used.
+    :param retry_connect: try again at the next use if connecting fails.
+    :param kwargs: further settings of the `Cluster`.
+    :raises NoHostAvailable: if no host can be connected to.
+    """
+    set_default_keyspace(default_keyspace)
+    made = Connection(DEFAULT_CONNECTION, hosts, consistency, lazy_connect, retry_connect, kwargs)
+    made.default_keyspace = default_keyspace
+    _replace_default(made)
+
+
+async def asetup(
+    hosts: Sequence[Any] | None,
+    default_keyspace: str,
+    consistency: int | None = None,
+    **kwargs: Any,
+) -> None:
+    """`setup` with a cluster of `cassandra.aio`, on the running loop."""
+    set_default_keyspace(default_keyspace)
+    made = Connection(DEFAULT_CONNECTION, hosts, consistency, cluster_options=kwargs)
+    made.default_keyspace = default_keyspace
+    await made.asetup()
+    _replace_default(made, connect=False)
+
+
+def get_session(connection: Hashable | None = None) -> Any:
+    """Return the session of the connection `connection`."""
+    return get_connection(connection).session
+
+
+def get_cluster(connection: Hashable | None = None) -> Any:
+    """Return the cluster of the connection `connection`.
+
+    :raises CQLEngineException: if there is none of that name.
+    """
+    return get_connection(connection).cluster
+
+
+def _rendered(
+    found: Connection,
+    query: str | Statement | BaseCQLStatement,
+    params: object,
+    consistency_level: int | None,
+) -> tuple[Any, Any]:
+    """The statement that `query` is, and its parameters."""
+    if isinstance(query, BaseCQLStatement):
+        params = query.get_context()
+        query = SimpleStatement(str(query), fetch_size=query.fetch_size)
+    elif isinstance(query, str):
+        query = SimpleStatement(query)
+    elif not isinstance(query, Statement):
+        raise CQLEngineException(f"a query is a str or a statement, not {query!r}")
+    level = found.consistency if consistency_level is None else consistency_level
+    if level is not None and (consistency_level is not None or query.consistency_level is None):
+        query.consistency_level = level
+    return query, params
+
+
+def execute(
+    query: str | Statement | BaseCQLStatement,
+    params: object = None,
+    consistency_level: int | None = None,
+    timeout: float | None = NOT_SET,
+    connection: Hashable | None = None,
+) -> Any:
+    """Execute a text or a statement; rows are dicts.
+
+    :param params: a sequence or a mapping, for ``%s`` and ``%(name)s``, or for ``?``.
+    :returns: the result, as `Session.execute` does.
+    """
+    found = get_connection(connection)
+    if found.is_async:
+        raise CQLEngineException(
+            f"the connection {found.label} has a session of cassandra.aio: await "
+            "connection.aexecute(...)"
+        )
+    statement, params = _rendered(found, query, params, consistency_level)
+    future = found.session.execute_async(statement, params, timeout=timeout)
+    future.row_factory = dict_factory
+    return future.result()
+
+
+async def aexecute(
+    query: str | Statement | BaseCQLStatement,
+    params: object = None,
+    consistency_level: int | None = None,
+    timeout: float | None = NOT_SET,
+    connection: Hashable | None = None,
+) -> Any:
+    """`execute` on a connection of `cassandra.aio`."""
+    found = get_connection(connection)
+    if not found.is_async:
+        raise CQLEngineException(
+            f"the connection {found.label} has a blocking session: use connection.execute(...)"
+        )
+    statement, params = _rendered(found, query, params, consistency_level)
+    future = found.session.execute(statement, params, timeout=timeout)
+    future.row_factory = dict_factory
+    return await future
+
+
+def register_udt(
+    keyspace: str | None, type_name: str, klass: type, connection: Hashable | None = None
+) -> None:
+    """Have rows give values of the type as instances of `klass`, on this connection and those to
+    come.
+    """
+    udt_by_keyspace[keyspace][type_name] = klass
+    found = _connections.get(DEFAULT_CONNECTION if connection is None else connection)
+    if found is not None and found.session is not None and not found.is_async:
+        _register(found, keyspace, type_name, klass)
+
+
+def _register(found: Connection, keyspace: str | None, type_name: str, klass: type) -> None:
+    keyspace = keyspace or _default_keyspace[0]
+    if keyspace is None:
+        return
+    try:
+        found.cluster.register_user_type(keyspace, type_name, klass)
+    except UserTypeDoesNotExist:
+        pass  # it will be registered by sync_type
+
+
+def __getattr__(name: str) -> Any:
+    """``cql_cluster`` and ``cql_session``, as programs call the two of the default connection."""
+    if name in ("cql_cluster", "cql_session"):
+        return {"cql_cluster": cluster, "cql_session": session}[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

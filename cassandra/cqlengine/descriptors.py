@@ -1,0 +1,257 @@
+"""The descriptors of models.
+
+Columns, querysets, and options that work on classes and on instances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
+
+from cassandra.cqlengine.columns.base import Column
+from cassandra.cqlengine.errors import CQLEngineException
+from cassandra.cqlengine.query.errors import (
+    IfExistsWithCounterColumn,
+    IfNotExistsWithCounterColumn,
+)
+from cassandra.cqlengine.query.expressions import ColumnQueryEvaluator
+from cassandra.cqlengine.query.model_queryset import ModelQuerySet
+from cassandra.cqlengine.statements import Timestamp
+from cassandra.cqlengine.values import own, values_read
+
+if TYPE_CHECKING:
+    from cassandra.cqlengine.models import BaseModel
+
+__all__ = [
+    "ColumnDescriptor",
+    "ConditionalDescriptor",
+    "ConsistencyDescriptor",
+    "IfExistsDescriptor",
+    "IfNotExistsDescriptor",
+    "QuerySetDescriptor",
+    "TTLDescriptor",
+    "TimestampDescriptor",
+    "UsingDescriptor",
+    "descriptor_of",
+    "hybrid_classmethod",
+]
+
+M = TypeVar("M", bound="BaseModel")
+
+
+class ColumnDescriptor:
+    """A column's value on instances, and what filters are made of on the class."""
+
+    __slots__ = ("column", "position", "query_evaluator")
+
+    def __init__(self, column: Column[Any], position: int = 0) -> None:
+        self.column = column
+        self.position = position
+        self.query_evaluator = ColumnQueryEvaluator(column)
+
+    def __get__(self, instance: BaseModel | None, owner: type) -> Any:
+        if instance is None:
+            return self.query_evaluator
+        return instance._row[self.position]
+
+    def __set__(self, instance: BaseModel, value: object) -> None:
+        values = own(instance)
+        values[self.position] = value
+        values.explicit |= 1 << self.position
+
+    def __delete__(self, instance: BaseModel) -> None:
+        self.__set__(instance, None)
+
+
+class _MutableDescriptor(ColumnDescriptor):
+    """The same for collections and user-defined types, which may change in place once they are
+    handed out.
+    """
+
+    __slots__ = ()
+
+    def __get__(self, instance: BaseModel | None, owner: type) -> Any:
+        if instance is None:
+            return self.query_evaluator
+        return values_read(own(instance), self.position, self.column)
+
+    def __set__(self, instance: BaseModel, value: object) -> None:
+        super().__set__(instance, value)
+        # What the program gave is what it gets back: it is not converted before it is saved.
+        own(instance).exposed |= 1 << self.position
+
+
+class _CounterDescriptor(ColumnDescriptor):
+    """The same for counters, which are 0 where the database has none."""
+
+    __slots__ = ()
+
+    def __get__(self, instance: BaseModel | None, owner: type) -> Any:
+        if instance is None:
+            return self.query_evaluator
+        return instance._row[self.position] or 0
+
+
+def descriptor_of(column: Column[Any], position: int) -> ColumnDescriptor:
+    """Return the descriptor of `column`, which stands at `position` in the values of instances."""
+    if column.mutable:
+        return _MutableDescriptor(column, position)
+    return (_CounterDescriptor if column.is_counter else ColumnDescriptor)(column, position)
+
+
+class AbstractModelException(CQLEngineException, AttributeError):
+    """An abstract model has no table.
+
+    An AttributeError, so that tools can look through its class.
+    """
+
+
+class hybrid_classmethod:
+    """A method that is one thing on the class and another on instances."""
+
+    def __init__(self, clsmethod: Callable[..., Any], instmethod: Callable[..., Any]) -> None:
+        self.clsmethod = clsmethod
+        self.instmethod = instmethod
+
+    def __get__(self, instance: BaseModel | None, owner: type) -> Any:
+        if instance is None:
+            return self.clsmethod.__get__(owner, owner)
+        return self.instmethod.__get__(instance, owner)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Only here for those who look whether it can be called."""
+        raise NotImplementedError
+
+
+class QuerySetDescriptor:
+    """``Model.objects``: a new queryset at each look."""
+
+    def __get__(self, obj: object, model: type[M]) -> ModelQuerySet[M]:
+        if model.__abstract__:
+            raise AbstractModelException("cannot execute queries against abstract models")
+        queryset: ModelQuerySet[M] = model.__queryset__(model)
+        mapping = model.__mapping__
+        if mapping.discriminator is not None and model.__discriminator_value__ is not None:
+            column = mapping.columns[mapping.discriminator]
+            if column.index or column.custom_index:
+                return queryset.filter(**{mapping.discriminator: model.__discriminator_value__})
+        return queryset
+
+
+class _OptionDescriptor:
+    """An option.
+
+    On the class a queryset with it; on an instance it is set for its writes, and gives the
+    instance.
+    """
+
+    name: ClassVar[str] = ""
+
+    def changes(self, instance: BaseModel, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """Return the changed options, after a check of the arguments."""
+        raise NotImplementedError
+
+    @overload
+    def __get__(self, instance: None, model: type[M]) -> Callable[..., ModelQuerySet[M]]: ...
+    @overload
+    def __get__(self, instance: M, model: type[M]) -> Callable[..., M]: ...
+    def __get__(self, instance: Any, model: Any) -> Any:
+        if instance is None:
+            if (
+                model.__abstract__
+            ):  # for those who look through the class: it fails when it is called
+                return lambda *args, **kwargs: model.objects
+            return getattr(model.objects, self.name)
+
+        def set_option(*args: Any, **kwargs: Any) -> Any:
+            changes = self.changes(instance, *args, **kwargs)
+            values = own(instance)
+            values.how = values.how.but(**changes)
+            return instance
+
+        set_option.__name__ = self.name
+        set_option.__doc__ = self.__doc__
+        return set_option
+
+
+class TTLDescriptor(_OptionDescriptor):
+    """``ttl(seconds)``: how long what is written lives."""
+
+    name = "ttl"
+
+    def changes(self, instance: BaseModel, ttl: int | None) -> dict[str, Any]:
+        return {"ttl": ttl}
+
+
+class TimestampDescriptor(_OptionDescriptor):
+    """``timestamp(moment)``: of the next write; a datetime, or a timedelta from now."""
+
+    name = "timestamp"
+
+    def changes(self, instance: BaseModel, timestamp: Timestamp) -> dict[str, Any]:
+        return {"timestamp": timestamp}
+
+
+class IfNotExistsDescriptor(_OptionDescriptor):
+    """``if_not_exists()``: insert only if there is no such row."""
+
+    name = "if_not_exists"
+
+    def changes(self, instance: BaseModel, value: bool = True) -> dict[str, Any]:
+        if type(instance).__mapping__.has_counter:
+            raise IfNotExistsWithCounterColumn(
+                "if_not_exists cannot be used with tables containing counter columns"
+            )
+        return {"if_not_exists": value}
+
+
+class IfExistsDescriptor(_OptionDescriptor):
+    """``if_exists()``: update or delete only if there is such a row."""
+
+    name = "if_exists"
+
+    def changes(self, instance: BaseModel, value: bool = True) -> dict[str, Any]:
+        if type(instance).__mapping__.has_counter:
+            raise IfExistsWithCounterColumn(
+                "if_exists cannot be used with tables containing counter columns"
+            )
+        return {"if_exists": value}
+
+
+class ConditionalDescriptor(_OptionDescriptor):
+    """``iff(column=value)``: update or delete only if the row has these values."""
+
+    name = "iff"
+
+    def changes(self, instance: BaseModel, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        model = type(instance)
+        return {"conditionals": model.__queryset__(model).conditions(*args, **kwargs)}
+
+
+class ConsistencyDescriptor(_OptionDescriptor):
+    """``consistency(level)``: the `ConsistencyLevel` of writes."""
+
+    name = "consistency"
+
+    def changes(self, instance: BaseModel, consistency: int) -> dict[str, Any]:
+        return {"consistency": consistency}
+
+
+class UsingDescriptor(_OptionDescriptor):
+    """``using(keyspace=, connection=)``: where the row is."""
+
+    name = "using"
+
+    def changes(
+        self, instance: BaseModel, keyspace: str | None = None, connection: str | None = None
+    ) -> dict[str, Any]:
+        if connection is not None and own(instance).how.batch is not None:
+            raise CQLEngineException("Cannot specify a connection on model in batch mode.")
+        found = {"keyspace": keyspace, "connection": connection}
+        return {name: value for name, value in found.items() if value is not None}
+
+
+for _class in list(vars().values()):
+    if isinstance(_class, type) and _class.__module__ == __name__:
+        _class.__module__ = "cassandra.cqlengine.models"
+del _class

@@ -1,0 +1,141 @@
+"""Values of filters that are computed by the server: tokens, and the bounds of time uuids."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from cassandra.cqlengine.errors import UnicodeMixin, ValidationError
+
+__all__ = [
+    "BaseQueryFunction",
+    "MaxTimeUUID",
+    "MinTimeUUID",
+    "QueryValue",
+    "TimeUUIDQueryFunction",
+    "Token",
+    "get_total_seconds",
+]
+
+_EPOCH = datetime.datetime(1970, 1, 1)
+
+
+def get_total_seconds(td: datetime.timedelta) -> float:
+    """Return the seconds of `td`."""
+    return td.total_seconds()
+
+
+class QueryValue(UnicodeMixin):
+    """A value of a filter. `format_string` has one ``{}`` for the marker."""
+
+    __slots__ = ("context_id", "value")
+
+    format_string: ClassVar[str] = "%({0})s"
+    template: ClassVar[str] = "{}"
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self.context_id: int | None = None
+
+    def text(self, markers: Sequence[str]) -> str:
+        """Return the value's text around its `markers`, of which there are `get_context_size`."""
+        return self.template.format(*markers)
+
+    def bound(self) -> list[Any]:
+        """Return the values to bind, one a marker."""
+        return [self.value]
+
+    def get_context_size(self) -> int:
+        """Return the number of markers."""
+        return len(self.bound())
+
+    def set_context_id(self, ctx_id: int) -> None:
+        """Number the markers from `ctx_id` on."""
+        self.context_id = ctx_id
+
+    def update_context(self, ctx: dict[str, Any]) -> None:
+        """Add the values to `ctx`, by the numbers of their markers."""
+        first = self.context_id or 0
+        ctx.update({str(first + at): value for at, value in enumerate(self.bound())})
+
+    def __str__(self) -> str:
+        size = self.get_context_size()
+        if self.context_id is None:
+            return self.text(["%(None)s"] * size)
+        return self.text([f"%({self.context_id + at})s" for at in range(size)])
+
+
+class BaseQueryFunction(QueryValue):
+    """Base of the functions."""
+
+    __slots__ = ()
+
+
+class TimeUUIDQueryFunction(BaseQueryFunction):
+    """A bound of the time uuids of one moment.
+
+    :raises ValidationError: if `value` is not a datetime.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, value: datetime.datetime) -> None:
+        if not isinstance(value, datetime.datetime):
+            raise ValidationError(f"datetime instance is required, but got {value!r}")
+        super().__init__(value)
+
+    def to_database(self, val: datetime.datetime) -> int:
+        """Return `val` as milliseconds since 1970 (UTC; a naive one is taken as UTC)."""
+        if val.tzinfo is not None:
+            val = val.astimezone(datetime.timezone.utc).replace(tzinfo=None)
+        return (val - _EPOCH) // datetime.timedelta(milliseconds=1)
+
+    def bound(self) -> list[Any]:
+        return [self.to_database(self.value)]
+
+
+class MinTimeUUID(TimeUUIDQueryFunction):
+    """The smallest time uuid of a moment: ``Event.filter(at__gt=MinTimeUUID(moment))``."""
+
+    __slots__ = ()
+    format_string = "MinTimeUUID(%({0})s)"
+    template = "MinTimeUUID({})"
+
+
+class MaxTimeUUID(TimeUUIDQueryFunction):
+    """The largest time uuid of a moment."""
+
+    __slots__ = ()
+    format_string = "MaxTimeUUID(%({0})s)"
+    template = "MaxTimeUUID({})"
+
+
+class Token(BaseQueryFunction):
+    """The token of a partition key, to be compared with the virtual column ``pk__token``.
+
+    :param values: the values of the partition key, or one tuple or list of them.
+    """
+
+    __slots__ = ("columns",)
+
+    def __init__(self, *values: Any) -> None:
+        if len(values) == 1 and isinstance(values[0], (list, tuple)):
+            values = tuple(values[0])
+        super().__init__(values)
+        self.columns: Sequence[Any] | None = None
+
+    def set_columns(self, columns: Sequence[Any]) -> None:
+        """Take over the partition key's columns, which convert the values."""
+        self.columns = columns
+
+    def text(self, markers: Sequence[str]) -> str:
+        return f"token({', '.join(markers)})"
+
+    def bound(self) -> list[Any]:
+        if self.columns is None:
+            return list(self.value)
+        return [
+            column.to_database(value)
+            for column, value in zip(self.columns, self.value, strict=True)
+        ]

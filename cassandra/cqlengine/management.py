@@ -1,0 +1,468 @@
+"""Schema management.
+
+Keyspaces, tables and types as models say. Nothing is ever dropped or narrowed by syncing.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import warnings
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any
+
+from cassandra.cqlengine import schema_changes
+from cassandra.cqlengine.columns.containers import resolve_udts
+from cassandra.cqlengine.connection import execute, format_log_context, get_cluster
+from cassandra.cqlengine.errors import CQLEngineException
+from cassandra.cqlengine.models import BaseModel, Model
+from cassandra.cqlengine.named import NamedTable
+from cassandra.cqlengine.running import Call, Operation, Request, arun, run, simple_request
+from cassandra.cqlengine.schema_changes import Field, ServerColumn
+from cassandra.cqlengine.usertype import UserType
+from cassandra.errors import AlreadyExists, InvalidRequest
+from cassandra.metadata.schema.names import protect_name
+
+__all__ = [
+    "CQLENG_ALLOW_SCHEMA_MANAGEMENT",
+    "CQLEngineException",
+    "Field",
+    "Model",
+    "NamedTable",
+    "UserType",
+    "acreate_keyspace_network_topology",
+    "acreate_keyspace_simple",
+    "adrop_keyspace",
+    "adrop_table",
+    "async_sync_table",
+    "async_sync_type",
+    "async_table",
+    "async_type",
+    "create_keyspace_network_topology",
+    "create_keyspace_simple",
+    "drop_keyspace",
+    "drop_table",
+    "execute",
+    "format_log_context",
+    "get_cluster",
+    "get_create_type",
+    "sync_table",
+    "sync_type",
+]
+
+log = logging.getLogger("cassandra.cqlengine.management")
+
+CQLENG_ALLOW_SCHEMA_MANAGEMENT = "CQLENG_ALLOW_SCHEMA_MANAGEMENT"
+DDL_TIMEOUT = 60.0  # seconds: servers take longer for changes of the schema than for rows
+
+Keyspaces = Sequence[str] | None
+Connections = Sequence[str] | None
+
+
+def _check_environment() -> None:
+    if not os.getenv(CQLENG_ALLOW_SCHEMA_MANAGEMENT):
+        message = (
+            f"{CQLENG_ALLOW_SCHEMA_MANAGEMENT} environment variable is not set. Future versions "
+            "of this package will require "
+            "this variable to enable management functions."
+        )
+        warnings.warn(message, stacklevel=4)
+        log.warning(message)
+
+
+def _names(names: Sequence[str] | None, what: str) -> list[str | None]:
+    """The names to go through; one None if there are none."""
+    if names is None:
+        return [None]
+    if isinstance(names, str) or not isinstance(names, (list, tuple)):
+        raise ValueError(f"{what} must be a list or a tuple, not {names!r}")
+    return list(names)
+
+
+# -- keyspaces -------------------------------------------------------------------------------------
+
+
+def _replicated(name: str, replication: Mapping[str, Any], durable_writes: bool) -> str:
+    pairs = ", ".join(f"'{key}': '{value}'" for key, value in replication.items())
+    return (
+        f"CREATE KEYSPACE IF NOT EXISTS {protect_name(name)} "
+        f"WITH replication = {{{pairs}}} AND durable_writes = {str(bool(durable_writes)).lower()}"
+    )
+
+
+def _everywhere(text: str, connections: Connections) -> Operation[None]:
+    _check_environment()
+    for connection in _names(connections, "connections"):
+        log.info(format_log_context(text, connection))
+        yield simple_request(text, connection, DDL_TIMEOUT)
+
+
+def _simple(name: str, factor: int, durable: bool, connections: Connections) -> Operation[None]:
+    replication = {"class": "SimpleStrategy", "replication_factor": factor}
+    return _everywhere(_replicated(name, replication, durable), connections)
+
+
+def _network(
+    name: str, factors: Mapping[str, Any], durable: bool, connections: Connections
+) -> Operation[None]:
+    replication = {"class": "NetworkTopologyStrategy", **factors}
+    return _everywhere(_replicated(name, replication, durable), connections)
+
+
+def _dropped(name: str, connections: Connections) -> Operation[None]:
+    text = f"DROP KEYSPACE IF EXISTS {protect_name(name)}"
+    return _everywhere(text, connections)
+
+
+def create_keyspace_simple(
+    name: str,
+    replication_factor: int,
+    durable_writes: bool = True,
+    connections: Connections = None,
+) -> None:
+    """Create a keyspace with SimpleStrategy; one that exists stays as it is.
+
+    :param durable_writes: False to bypass the commit log.
+    :param connections: names of the connections to create it on; None for the default one.
+    """
+    run(_simple(name, replication_factor, durable_writes, connections))
+
+
+async def acreate_keyspace_simple(
+    name: str,
+    replication_factor: int,
+    durable_writes: bool = True,
+    connections: Connections = None,
+) -> None:
+    """`create_keyspace_simple` on connections of `cassandra.aio`."""
+    await arun(_simple(name, replication_factor, durable_writes, connections))
+
+
+def create_keyspace_network_topology(
+    name: str,
+    dc_replication_map: Mapping[str, int],
+    durable_writes: bool = True,
+    connections: Connections = None,
+) -> None:
+    """Create a keyspace with NetworkTopologyStrategy; one that exists stays as it is.
+
+    :param dc_replication_map: replication factor by data center.
+    :param connections: names of the connections to create it on; None for the default one.
+    """
+    run(_network(name, dc_replication_map, durable_writes, connections))
+
+
+async def acreate_keyspace_network_topology(
+    name: str,
+    dc_replication_map: Mapping[str, int],
+    durable_writes: bool = True,
+    connections: Connections = None,
+) -> None:
+    """`create_keyspace_network_topology` on connections of `cassandra.aio`."""
+    await arun(_network(name, dc_replication_map, durable_writes, connections))
+
+
+def drop_keyspace(name: str, connections: Connections = None) -> None:
+    """Drop a keyspace with all that is in it, if it exists.
+
+    :param connections: names of the connections to drop it on; None for the default one.
+    """
+    run(_dropped(name, connections))
+
+
+async def adrop_keyspace(name: str, connections: Connections = None) -> None:
+    """`drop_keyspace` on connections of `cassandra.aio`."""
+    await arun(_dropped(name, connections))
+
+
+# -- reading the schema ----------------------------------------------------------------------------
+
+
+def _rows(table: str, connection: str | None, **keys: str) -> Generator[Request, Any, list[Any]]:
+    """The rows of a schema table, as dicts."""
+    where = " AND ".join(f"{name} = ?" for name in keys)
+    text = f"SELECT * FROM system_schema.{table} WHERE {where}"
+    request = Request(text, list(keys.values()), connection)
+    request.whole = True
+    rows: list[Any] = yield request
+    return rows
+
+
+def _columns(
+    keyspace: str, table: str, connection: str | None
+) -> Generator[Request, Any, dict[str, ServerColumn]]:
+    rows = yield from _rows("columns", connection, keyspace_name=keyspace, table_name=table)
+    return {
+        row["column_name"]: ServerColumn(
+            row["column_name"],
+            row["type"],
+            row["kind"],
+            row["position"],
+            row["clustering_order"] or "none",
+        )
+        for row in rows
+    }
+
+
+def _fields(
+    keyspace: str, name: str, connection: str | None
+) -> Generator[Request, Any, dict[str, str] | None]:
+    rows = yield from _rows("types", connection, keyspace_name=keyspace, type_name=name)
+    if not rows:
+        return None
+    return dict(zip(rows[0]["field_names"], rows[0]["field_types"], strict=True))
+
+
+class _Changes:
+    """Changes of the schema, made or only told."""
+
+    def __init__(self, connection: str | None, keyspace: str, dry_run: bool) -> None:
+        self.connection = connection
+        self.keyspace = keyspace
+        self.dry_run = dry_run
+        self.texts: list[str] = []
+
+    def make(self, text: str) -> Operation[bool]:
+        """Execute `text`.
+
+        False if another process was quicker, so that the schema has to be read again.
+        """
+        self.texts.append(text)
+        if self.dry_run:
+            print(f"{text};")
+            return True
+        log.info(format_log_context(text, self.connection, self.keyspace))
+        try:
+            yield simple_request(text, self.connection, DDL_TIMEOUT)
+        except AlreadyExists:
+            yield self.agreement()
+            return False
+        except InvalidRequest as error:
+            # An ALTER that adds what somebody has just added; all else is the program's mistake.
+            if not _is_there(str(error)):
+                raise
+            yield self.agreement()
+            return False
+        return True
+
+    def agreement(self) -> Request:
+        """Wait until all nodes have one schema."""
+        return Call(
+            lambda connection: connection.session.wait_for_schema_agreement(), self.connection
+        )
+
+    def warn(self, message: str) -> None:
+        """Tell about what cannot be changed."""
+        warnings.warn(message, stacklevel=6)
+        log.warning(format_log_context(message, self.connection, self.keyspace))
+
+
+def _is_there(message: str) -> bool:
+    text = message.lower()
+    return "already exist" in text or "conflicts with an existing" in text or "conflict" in text
+
+
+# -- types -----------------------------------------------------------------------------------------
+
+
+def get_create_type(type_model: type[UserType], keyspace: str) -> str:
+    """Return the CREATE TYPE of a user-defined type."""
+    return schema_changes.create_type(type_model, keyspace)
+
+
+def _sync_type(type_model: Any, changes: _Changes) -> Operation[None]:
+    """Create or extend a type, behind those that it needs."""
+    if not isinstance(type_model, type) or not issubclass(type_model, UserType):
+        raise CQLEngineException(f"Types must be derived from base UserType, not {type_model!r}.")
+    needed: list[type[UserType]] = []
+    for column in type_model.fields().values():
+        resolve_udts(column, needed)
+    for inner in dict.fromkeys(needed):
+        yield from _sync_type(inner, changes)
+    keyspace, connection = changes.keyspace, changes.connection
+    existing = yield from _fields(keyspace, type_model.type_name(), connection)
+    if existing is None:
+        made = yield from changes.make(get_create_type(type_model, keyspace))
+        if not made:
+            existing = yield from _fields(keyspace, type_model.type_name(), connection)
+    if existing is not None:
+        alters, told = schema_changes.add_fields(type_model, keyspace, existing)
+        for message in told:
+            changes.warn(message)
+        for text in alters:
+            yield from changes.make(text)
+    if not changes.dry_run:
+        name = type_model.type_name()
+        yield Call(
+            lambda found: found.cluster.register_user_type(keyspace, name, type_model), connection
+        )
+
+
+def _type_operation(
+    ks_name: str, type_model: Any, connection: str | None, dry_run: bool
+) -> Operation[list[str]]:
+    _check_environment()
+    changes = _Changes(connection, ks_name, dry_run)
+    yield from _sync_type(type_model, changes)
+    return changes.texts
+
+
+def sync_type(
+    ks_name: str,
+    type_model: type[UserType],
+    connection: str | None = None,
+    dry_run: bool = False,
+) -> list[str]:
+    """Create a user-defined type, or add the fields that it lacks; types that it needs too.
+
+    :param dry_run: print the statements, and execute none.
+    :returns: the statements.
+    """
+    return run(_type_operation(ks_name, type_model, connection, dry_run))
+
+
+async def async_type(
+    ks_name: str,
+    type_model: type[UserType],
+    connection: str | None = None,
+    dry_run: bool = False,
+) -> list[str]:
+    """`sync_type` on a connection of `cassandra.aio`."""
+    return await arun(_type_operation(ks_name, type_model, connection, dry_run))
+
+
+# -- tables ----------------------------------------------------------------------------------------
+
+
+def _check_model(model: Any) -> None:
+    if not isinstance(model, type) or not issubclass(model, BaseModel):
+        raise ValueError(f"Models must be derived from base Model, not {model!r}.")
+
+
+def _sync_operation(
+    model: Any, keyspaces: Keyspaces, connections: Connections, dry_run: bool
+) -> Operation[list[str]]:
+    _check_environment()
+    _check_model(model)
+    if model.__abstract__:
+        raise CQLEngineException(f"cannot create table from abstract model {model.__name__}")
+    texts: list[str] = []
+    for connection in _names(connections, "connections"):
+        for keyspace in _names(keyspaces, "keyspaces"):
+            table = model.__mapping__.table_name(keyspace)
+            name = table.partition(".")[0].strip('"') if keyspace is None else keyspace
+            changes = _Changes(connection or model.__connection__, name, dry_run)
+            yield from _sync_one(model, table, changes)
+            texts += changes.texts
+    return texts
+
+
+def _sync_one(model: Any, table: str, changes: _Changes) -> Operation[None]:
+    keyspace, connection = changes.keyspace, changes.connection
+    found = yield from _rows("keyspaces", connection, keyspace_name=keyspace)
+    if not found:
+        raise CQLEngineException(f"Keyspace '{keyspace}' for model {model.__name__} does not exist")
+    types: list[type[UserType]] = []
+    for column in model.__mapping__.order:
+        resolve_udts(column, types)
+    for type_model in dict.fromkeys(types):
+        yield from _sync_type(type_model, changes)
+    quoted = model.column_family_name(include_keyspace=False)
+    name = quoted.strip('"')
+    existing = yield from _columns(keyspace, name, connection)
+    if not existing:
+        yield from changes.make(schema_changes.create_table(model, table))
+        # Another process may have created it meanwhile, with fewer columns.
+        existing = yield from _columns(keyspace, name, connection)
+    if existing:  # not in a dry run of a table that is not there
+        yield from _alter(model, table, name, existing, changes)
+    indexes = yield from _rows("indexes", connection, keyspace_name=keyspace, table_name=name)
+    targets = [(row["options"] or {}).get("target", "") for row in indexes]
+    for text in schema_changes.missing_indexes(model, table, quoted, targets):
+        yield from changes.make(text)
+
+
+def _alter(
+    model: Any, table: str, name: str, existing: dict[str, ServerColumn], changes: _Changes
+) -> Operation[None]:
+    alters, told = schema_changes.add_columns(model, table, existing)
+    for message in told:
+        changes.warn(message)
+    for text in alters:
+        if not (yield from changes.make(text)):
+            again = yield from _columns(changes.keyspace, name, changes.connection)
+            if len(again) <= len(existing):
+                raise CQLEngineException(f"{text} was refused, and the column is not there")
+    rows = yield from _rows(
+        "tables", changes.connection, keyspace_name=changes.keyspace, table_name=name
+    )
+    if rows:
+        for text in schema_changes.option_changes(model, table, rows[0]):
+            yield from changes.make(text)
+
+
+def sync_table(
+    model: type[BaseModel],
+    keyspaces: Keyspaces = None,
+    connections: Connections = None,
+    dry_run: bool = False,
+) -> list[str]:
+    """Create the table of `model`, or add what it lacks.
+
+    Columns, indexes and types are added, and options are set that differ.
+
+    What is there is never dropped or narrowed; what cannot be changed is told by a warning.
+    Several processes may do this at
+    the same time.
+
+    :param keyspaces: names of the keyspaces; None for the model's.
+    :param connections: names of the connections; None for the model's, or the default one.
+    :param dry_run: print the statements, and execute none.
+    :returns: the statements.
+    :raises CQLEngineException: if the keyspace does not exist, or the table has another primary
+        key.
+    """
+    return run(_sync_operation(model, keyspaces, connections, dry_run))
+
+
+async def async_table(
+    model: type[BaseModel],
+    keyspaces: Keyspaces = None,
+    connections: Connections = None,
+    dry_run: bool = False,
+) -> list[str]:
+    """`sync_table` on connections of `cassandra.aio`."""
+    return await arun(_sync_operation(model, keyspaces, connections, dry_run))
+
+
+def _drop_operation(model: Any, keyspaces: Keyspaces, connections: Connections) -> Operation[None]:
+    _check_environment()
+    _check_model(model)
+    for connection in _names(connections, "connections"):
+        for keyspace in _names(keyspaces, "keyspaces"):
+            table = model.__mapping__.table_name(keyspace)
+            yield simple_request(
+                f"DROP TABLE IF EXISTS {table}", connection or model.__connection__, DDL_TIMEOUT
+            )
+
+
+def drop_table(
+    model: type[BaseModel], keyspaces: Keyspaces = None, connections: Connections = None
+) -> None:
+    """Drop the table of `model` with all its rows, if it exists.
+
+    :param keyspaces: names of the keyspaces; None for the model's.
+    :param connections: names of the connections; None for the model's, or the default one.
+    """
+    run(_drop_operation(model, keyspaces, connections))
+
+
+async def adrop_table(
+    model: type[BaseModel], keyspaces: Keyspaces = None, connections: Connections = None
+) -> None:
+    """`drop_table` on connections of `cassandra.aio`."""
+    await arun(_drop_operation(model, keyspaces, connections))
+
+
+async_sync_table = async_table
+async_sync_type = async_type

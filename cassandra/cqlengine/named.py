@@ -1,0 +1,172 @@
+"""Tables without models: ``NamedTable("ks", "user").objects.filter(id=1)``. Rows are dicts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from cassandra.cqlengine.columns.base import Column
+from cassandra.cqlengine.connection import get_cluster
+from cassandra.cqlengine.errors import CQLEngineException
+from cassandra.cqlengine.models import BaseModel, UsingDescriptor
+from cassandra.cqlengine.query.errors import DoesNotExist, MultipleObjectsReturned
+from cassandra.cqlengine.query.expressions import AbstractQueryableColumn
+from cassandra.cqlengine.query.model_queryset import ResultObject, SimpleQuerySet
+
+__all__ = [
+    "AbstractQueryableColumn",
+    "BaseModel",
+    "CQLEngineException",
+    "Column",
+    "NamedColumn",
+    "NamedKeyspace",
+    "NamedTable",
+    "QuerySetDescriptor",
+    "SimpleQuerySet",
+    "UsingDescriptor",
+    "get_cluster",
+]
+
+
+class QuerySetDescriptor:
+    """``table.objects``: a new queryset at each look."""
+
+    def __get__(self, obj: Any, model: Any) -> SimpleQuerySet:
+        if obj is None:
+            raise CQLEngineException("objects is of named tables, not of their class")
+        return SimpleQuerySet(obj)
+
+
+class NamedColumn(AbstractQueryableColumn):
+    """A column, of which nothing is known but the name.
+
+    :param name: the name in the database.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def _column(self) -> NamedColumn:
+        return self
+
+    @property
+    def label(self) -> str:
+        """The name, for errors."""
+        return self.name
+
+    @property
+    def db_field_name(self) -> str:
+        """The name in the database."""
+        return self.name
+
+    @property
+    def cql(self) -> str:
+        """The quoted name."""
+        return self.get_cql()
+
+    def get_cql(self) -> str:
+        """Return the quoted name."""
+        return f'"{self.name}"'
+
+    @property
+    def sub_types(self) -> list[Column[Any]]:
+        """Nothing is known of elements."""
+        return []
+
+    def to_database(self, val: object) -> Any:
+        """Return `val` as it is."""
+        return val
+
+    to_filter = to_database
+
+
+class NamedTable:
+    """A table.
+
+    :param keyspace: the keyspace's name.
+    :param name: the table's name.
+    """
+
+    __abstract__ = False
+    __connection__: str | None = None
+    __consistency__: int | None = None
+
+    objects = QuerySetDescriptor()
+
+    class DoesNotExist(DoesNotExist):
+        """`get` found no row of a named table."""
+
+    class MultipleObjectsReturned(MultipleObjectsReturned):
+        """`get` found more than one row of a named table."""
+
+    def __init__(self, keyspace: str, name: str) -> None:
+        self.keyspace = keyspace
+        self.name = name
+
+    @property
+    def __name__(self) -> str:
+        return self.column_family_name()
+
+    def column(self, name: str) -> NamedColumn:
+        """Return the column `name`, for filters: ``table.column("age") > 5``."""
+        return NamedColumn(name)
+
+    def column_family_name(self, include_keyspace: bool = True) -> str:
+        """Return the table's name.
+
+        :param include_keyspace: with the keyspace in front.
+        """
+        return f"{self.keyspace}.{self.name}" if include_keyspace else self.name
+
+    def partition_columns(self, connection: str | None = None) -> Sequence[str]:
+        """Return the names of the partition key's columns, as the cluster has them.
+
+        :raises CQLEngineException: if there is no such table.
+        """
+        try:
+            keyspace = get_cluster(connection or self.__connection__).metadata.keyspaces[
+                self.keyspace
+            ]
+            table = keyspace.tables.get(self.name) or keyspace.views[self.name]
+        except KeyError:
+            raise CQLEngineException(
+                f"the partition key of {self.column_family_name()} is not known: there is no "
+                "such table"
+            ) from None
+        return [column.name for column in table.partition_key]
+
+    def using(self, connection: str) -> NamedTable:
+        """Return the table on another connection."""
+        made = type(self)(self.keyspace, self.name)
+        made.__connection__ = connection
+        return made
+
+    def all(self) -> SimpleQuerySet:
+        """Return a queryset of all rows."""
+        return self.objects.all()
+
+    def filter(self, *args: Any, **kwargs: Any) -> SimpleQuerySet:
+        """Return a queryset with these filters."""
+        return self.objects.filter(*args, **kwargs)
+
+    def get(self, *args: Any, **kwargs: Any) -> ResultObject:
+        """Return the only row for which the filters hold."""
+        return self.objects.get(*args, **kwargs)
+
+    async def aget(self, *args: Any, **kwargs: Any) -> ResultObject:
+        """`get` on a connection of `cassandra.aio`."""
+        return await self.objects.aget(*args, **kwargs)
+
+
+class NamedKeyspace:
+    """A keyspace.
+
+    :param name: its name.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def table(self, name: str) -> NamedTable:
+        """Return the table `name` of the keyspace."""
+        return NamedTable(self.name, name)

@@ -1,0 +1,147 @@
+"""The operators of filters and conditions, found by the name behind the two underscores."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from cassandra.cqlengine.errors import UnicodeMixin
+
+__all__ = [
+    "BaseQueryOperator",
+    "BaseWhereOperator",
+    "ContainsOperator",
+    "EqualsOperator",
+    "GreaterThanOperator",
+    "GreaterThanOrEqualOperator",
+    "InOperator",
+    "IsNotNullOperator",
+    "LessThanOperator",
+    "LessThanOrEqualOperator",
+    "LikeOperator",
+    "NotEqualsOperator",
+    "OpMapMeta",
+    "QueryOperatorException",
+]
+
+
+class QueryOperatorException(Exception):
+    """There is no operator of that name."""
+
+
+class OpMapMeta(type):
+    """Collects the operators of a family by their symbol."""
+
+    opmap: dict[str, Any]
+
+    def __init__(cls, name: str, bases: tuple[type, ...], dct: dict[str, Any]) -> None:
+        super().__init__(name, bases, dct)
+        if "opmap" not in dct and not hasattr(cls, "opmap"):
+            cls.opmap = {}
+        symbol = dct.get("symbol")
+        if symbol is not None:
+            cls.opmap[symbol] = cls
+
+
+class BaseQueryOperator(UnicodeMixin):
+    """An operator: `symbol` is its name in filters, `cql_symbol` what stands in the statement."""
+
+    symbol: ClassVar[str | None] = None
+    cql_symbol: ClassVar[str | None] = None
+    opmap: ClassVar[dict[str, Any]]
+
+    def __str__(self) -> str:
+        return self.cql_symbol or ""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, BaseQueryOperator) and self.cql_symbol == other.cql_symbol
+
+    def __hash__(self) -> int:
+        return hash(self.cql_symbol)
+
+    @classmethod
+    def get_operator(cls, symbol: str) -> type[BaseWhereOperator]:
+        """Return the operator class named `symbol`, upper or lower case.
+
+        :raises QueryOperatorException: if there is none.
+        """
+        found: type[BaseWhereOperator] | None = cls.opmap.get(symbol.upper())
+        if found is None:
+            known = ", ".join(sorted(name.lower() for name in cls.opmap))
+            raise QueryOperatorException(
+                f"{symbol} doesn't map to a QueryOperator; there are {known}"
+            )
+        return found
+
+
+class BaseWhereOperator(BaseQueryOperator, metaclass=OpMapMeta):
+    """Base of the operators of WHERE and IF."""
+
+
+class EqualsOperator(BaseWhereOperator):
+    """``=``"""
+
+    symbol = "EQ"
+    cql_symbol = "="
+
+
+class NotEqualsOperator(EqualsOperator):
+    """``!=``; the servers take it in conditions alone."""
+
+    symbol = "NE"
+    cql_symbol = "!="
+
+
+class InOperator(EqualsOperator):
+    """``IN``"""
+
+    symbol = "IN"
+    cql_symbol = "IN"
+
+
+class GreaterThanOperator(BaseWhereOperator):
+    """``>``"""
+
+    symbol = "GT"
+    cql_symbol = ">"
+
+
+class GreaterThanOrEqualOperator(BaseWhereOperator):
+    """``>=``"""
+
+    symbol = "GTE"
+    cql_symbol = ">="
+
+
+class LessThanOperator(BaseWhereOperator):
+    """``<``"""
+
+    symbol = "LT"
+    cql_symbol = "<"
+
+
+class LessThanOrEqualOperator(BaseWhereOperator):
+    """``<=``"""
+
+    symbol = "LTE"
+    cql_symbol = "<="
+
+
+class ContainsOperator(EqualsOperator):
+    """``CONTAINS``, for collections."""
+
+    symbol = "CONTAINS"
+    cql_symbol = "CONTAINS"
+
+
+class LikeOperator(EqualsOperator):
+    """``LIKE``, for text columns with an index that knows it."""
+
+    symbol = "LIKE"
+    cql_symbol = "LIKE"
+
+
+class IsNotNullOperator(EqualsOperator):
+    """``IS NOT NULL``; has no value."""
+
+    symbol = "IS NOT NULL"
+    cql_symbol = "IS NOT NULL"

@@ -1,0 +1,253 @@
+"""`BatchQuery`: several writes that are executed together."""
+
+from __future__ import annotations
+
+import datetime
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from cassandra.cqlengine.connection import DEFAULT_CONNECTION, format_log_context
+from cassandra.cqlengine.errors import CQLEngineException
+from cassandra.cqlengine.options import NOT_SET
+from cassandra.cqlengine.query.errors import check_applied
+from cassandra.cqlengine.running import Operation, Request, arun, run
+from cassandra.cqlengine.statements import BaseCQLStatement, Timestamp, microseconds_of
+from cassandra.cqlengine.values import Kept
+from cassandra.query.batch import BatchStatement
+from cassandra.query.batch import BatchType as CBatchType
+
+__all__ = ["BatchQuery", "BatchType", "CBatchType"]
+
+
+class BatchType:
+    """The types of batches besides the logged ones."""
+
+    Unlogged = "UNLOGGED"
+    Counter = "COUNTER"
+
+
+_TYPES = {
+    None: CBatchType.LOGGED,
+    "": CBatchType.LOGGED,
+    "LOGGED": CBatchType.LOGGED,
+    "UNLOGGED": CBatchType.UNLOGGED,
+    "COUNTER": CBatchType.COUNTER,
+}
+
+
+class BatchRequest(Request):
+    """A batch of prepared statements.
+
+    :param entries: texts, each with its values.
+    """
+
+    __slots__ = ("batch_type", "entries")
+
+    def __init__(
+        self,
+        entries: Sequence[tuple[str, Sequence[Any]]],
+        batch_type: CBatchType,
+        connection: str | None,
+        consistency: int | None,
+        timeout: float | None,
+    ) -> None:
+        super().__init__("", (), connection, consistency=consistency, timeout=timeout)
+        self.entries = entries
+        self.batch_type = batch_type
+
+    def texts(self) -> Sequence[str]:
+        return list(dict.fromkeys(text for text, _ in self.entries))
+
+    def statement(self, prepared: Mapping[str, Any], level: int | None) -> tuple[Any, Any]:
+        if self.consistency is not None:
+            level = self.consistency
+        batch = BatchStatement(self.batch_type, consistency_level=level)
+        for text, values in self.entries:
+            batch.add(prepared[text], values)
+        return batch, None
+
+
+class BatchQuery:
+    """Collects writes and executes them together, as one request.
+
+    ``with BatchQuery() as b: Model.batch(b).create(...)`` executes at the end of the block,
+    unless it ends by an exception;
+    ``async with`` does so on a connection of `cassandra.aio`.
+
+    :param batch_type: None for a logged batch, or of `BatchType`.
+    :param timestamp: of all statements that have none of their own: a datetime, or a timedelta
+        from now.
+    :param consistency: a `ConsistencyLevel`.
+    :param execute_on_exception: execute even if the block ends by an exception.
+    :param timeout: seconds; None for no limit.
+    :param connection: the name of the connection; all statements have to be for it.
+    """
+
+    warn_multiple_exec = True
+
+    def __init__(
+        self,
+        batch_type: str | CBatchType | None = None,
+        timestamp: Timestamp = None,
+        consistency: int | None = None,
+        execute_on_exception: bool = False,
+        timeout: float | None = NOT_SET,
+        connection: str | None = None,
+    ) -> None:
+        if isinstance(batch_type, CBatchType):
+            batch_type = batch_type.name
+        if batch_type not in _TYPES:
+            raise ValueError(f"batch_type must be None or of BatchType, but is {batch_type!r}")
+        if not isinstance(timestamp, (int, datetime.datetime, datetime.timedelta, type(None))):
+            raise ValueError(f"timestamp must be a datetime or a timedelta, but is {timestamp!r}")
+        self.batch_type: str | None = batch_type
+        # Resolved now: all statements get the same one.
+        self.timestamp = microseconds_of(timestamp)
+        self.timeout = timeout
+        self._consistency = consistency
+        self._connection = connection
+        self._has_connection = connection is not None
+        self._execute_on_exception = execute_on_exception
+        self._entries: list[tuple[str, Sequence[Any]]] = []
+        self._kept: list[Kept] = []
+        self._failed = False
+        self._callbacks: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = []
+        self._executed = False
+        self._in_context = False
+        self._conditional = False
+
+    # -- filling --------------------------------------------------------------------------------
+
+    def add_query(self, query: BaseCQLStatement) -> None:
+        """Add a statement.
+
+        :raises CQLEngineException: if `query` is not one of the mapper's statements.
+        """
+        if not isinstance(query, BaseCQLStatement):
+            raise CQLEngineException(
+                f"only BaseCQLStatements can be added to a batch query, not {query!r}"
+            )
+        if query.timestamp is None and self.timestamp is not None:
+            query.timestamp = self.timestamp
+        self.add_bound(query.prepared(), query.bound(), bool(query.conditionals))
+
+    def add_bound(
+        self,
+        text: str,
+        values: Sequence[Any],
+        conditional: bool = False,
+        connection: str | None = None,
+        kept: Kept | None = None,
+    ) -> None:
+        """Add the text of a prepared statement with its values.
+
+        :param kept: of an instance that takes its values for saved now: they are not if the batch
+            fails.
+        """
+        if not self._entries and not self._has_connection:
+            self._connection = connection  # the first statement's is that of all
+        elif connection != self._connection and not (connection is None and self._has_connection):
+            names = [str(name or DEFAULT_CONNECTION) for name in (connection, self._connection)]
+            raise CQLEngineException(
+                "all statements of a batch go to one connection: "
+                f"this one is for {names[0]}, the batch for {names[1]}"
+            )
+        self._entries.append((text, values))
+        self._conditional = self._conditional or conditional
+        if kept is not None:
+            self._kept.append(kept)
+
+    def consistency(self, consistency: int) -> BatchQuery:
+        """Set the consistency level; returns self."""
+        self._consistency = consistency
+        return self
+
+    def add_callback(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+        """Call ``fn(*args, **kwargs)`` after the batch is executed.
+
+        Callbacks are called in the order in which they were added.
+
+        :raises ValueError: if `fn` cannot be called.
+        """
+        if not callable(fn):
+            raise ValueError(f"Value for argument 'fn' is {type(fn)} and is not a callable object.")
+        self._callbacks.append((fn, args, kwargs))
+
+    # -- executing ------------------------------------------------------------------------------
+
+    def execute(self) -> None:
+        """Execute the batch; does nothing if it is empty. The callbacks are called then.
+
+        :raises LWTException: if a condition in it does not hold.
+        """
+        run(self._operation())
+
+    async def aexecute(self) -> None:
+        """`execute` on a connection of `cassandra.aio`."""
+        await arun(self._operation())
+
+    def _operation(self) -> Operation[None]:
+        if self._executed and self.warn_multiple_exec:
+            warnings.warn(
+                format_log_context("Batch executed multiple times", self._connection),
+                stacklevel=4,
+            )
+        self._executed = True
+        if self._entries:
+            request = BatchRequest(
+                list(self._entries),
+                _TYPES[self.batch_type],
+                self._connection,
+                self._consistency,
+                self.timeout,
+            )
+            if self._failed:  # once more: it may go well this time
+                self._failed = False
+                for kept in self._kept:
+                    kept.swap()
+            try:
+                result = yield request
+                if self._conditional:
+                    check_applied(result)
+            except BaseException:
+                self._failed = True
+                self._forget()
+                raise
+            self._kept.clear()
+            self._entries.clear()
+            self._conditional = False
+        for fn, args, kwargs in self._callbacks:
+            fn(*args, **kwargs)
+
+    # -- blocks ---------------------------------------------------------------------------------
+
+    def __enter__(self) -> BatchQuery:
+        return self
+
+    def __exit__(self, exc_type: type[BaseException] | None, *details: object) -> None:
+        if exc_type is None or self._execute_on_exception:
+            self.execute()
+        elif not self._failed:
+            self._failed = True
+            self._forget()
+
+    async def __aenter__(self) -> BatchQuery:
+        return self
+
+    async def __aexit__(self, exc_type: type[BaseException] | None, *details: object) -> None:
+        if exc_type is None or self._execute_on_exception:
+            await self.aexecute()
+        elif not self._failed:
+            self._failed = True
+            self._forget()
+
+    def _forget(self) -> None:
+        """Nothing was written: instances that were saved twice go back to before the first time."""
+        for kept in reversed(self._kept):
+            kept.swap()
+
+
+for _class in (BatchQuery, BatchType):
+    _class.__module__ = "cassandra.cqlengine.query"
+del _class

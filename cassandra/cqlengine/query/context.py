@@ -1,0 +1,63 @@
+"""`ContextQuery`: a model on another connection or keyspace, for a block."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cassandra.cqlengine.connection import get_connection
+
+__all__ = ["ContextQuery"]
+
+
+class ContextQuery:
+    """Gives classes of the models for another keyspace or connection.
+
+    ``with ContextQuery(Automobile, keyspace="test2") as A: A.objects.create(...)``. With
+    several models it gives a tuple.
+
+    :param args: the models.
+    :param kwargs: `keyspace` and `connection`.
+    :raises ValueError: if there is no model, or something else than models.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        keyspace = kwargs.pop("keyspace", None)
+        connection = kwargs.pop("connection", None)
+        if kwargs:
+            raise ValueError(f"Unknown keyword arguments: {', '.join(kwargs)}")
+        if not args:
+            raise ValueError("No model provided.")
+        for model in args:
+            if not isinstance(model, type) or not hasattr(model, "__mapping__"):
+                raise ValueError("Models must be derived from base Model.")
+        if connection is not None:
+            get_connection(connection)
+        self.models = [_copy(model, keyspace, connection) for model in args]
+
+    def __enter__(self) -> Any:
+        return self.models[0] if len(self.models) == 1 else tuple(self.models)
+
+    def __exit__(self, *details: object) -> None:
+        return None
+
+    async def __aenter__(self) -> Any:
+        return self.__enter__()
+
+    async def __aexit__(self, *details: object) -> None:
+        return None
+
+
+def _copy(model: Any, keyspace: str | None, connection: str | None) -> Any:
+    """A subclass of the same name and table, unknown to the model's other subclasses."""
+    names: dict[str, Any] = {"__module__": model.__module__, "__context_of__": model}
+    if keyspace is not None:
+        names["__keyspace__"] = keyspace
+    if connection is not None:
+        names["__connection__"] = connection
+    names["__table_name__"] = model.column_family_name(include_keyspace=False).strip('"')
+    names["__table_name_case_sensitive__"] = model.__table_name_case_sensitive__
+    names["__discriminator_value__"] = model.__discriminator_value__
+    return type(model)(model.__name__, (model,), names)
+
+
+ContextQuery.__module__ = "cassandra.cqlengine.query"

@@ -1,0 +1,69 @@
+"""What queries raise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cassandra.cqlengine.errors import CQLEngineException
+
+__all__ = [
+    "DoesNotExist",
+    "IfExistsWithCounterColumn",
+    "IfNotExistsWithCounterColumn",
+    "LWTException",
+    "MultipleObjectsReturned",
+    "QueryException",
+    "check_applied",
+]
+
+
+class QueryException(CQLEngineException):
+    """A query that is put together wrongly."""
+
+
+class DoesNotExist(QueryException):
+    """`get` found no row."""
+
+
+class MultipleObjectsReturned(QueryException):
+    """`get` found more than one row."""
+
+
+class IfNotExistsWithCounterColumn(CQLEngineException):
+    """Counters take no IF NOT EXISTS."""
+
+
+class IfExistsWithCounterColumn(CQLEngineException):
+    """Counters take no IF EXISTS."""
+
+
+class LWTException(CQLEngineException):
+    """A lightweight transaction was not applied.
+
+    `existing` is the row that the server answered with, as a dict.
+    """
+
+    def __init__(self, existing: dict[str, Any]) -> None:
+        super().__init__("LWT Query was not applied")
+        self.existing = existing
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.existing,)
+
+
+def check_applied(result: Any) -> None:
+    """Raise `LWTException` if `result` is of a lightweight transaction that was not applied.
+
+    :param result: a result whose rows are dicts.
+    """
+    names = getattr(result, "column_names", None) or ()
+    if "[applied]" not in names or result.was_applied:
+        return
+    existing = result.one()
+    raise LWTException(dict(existing) if existing is not None else {"[applied]": False})
+
+
+for _class in list(vars().values()):
+    if isinstance(_class, type) and _class.__module__ == __name__:
+        _class.__module__ = "cassandra.cqlengine.query"
+del _class

@@ -1,0 +1,113 @@
+"""Filters as expressions: ``Model.age > 5``, ``Model.id.in_([1, 2])``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from cassandra.cqlengine.clauses import WhereClause
+from cassandra.cqlengine.errors import CQLEngineException, UnicodeMixin
+from cassandra.cqlengine.functions import QueryValue
+from cassandra.cqlengine.operators import (
+    BaseWhereOperator,
+    ContainsOperator,
+    EqualsOperator,
+    GreaterThanOperator,
+    GreaterThanOrEqualOperator,
+    InOperator,
+    LessThanOperator,
+    LessThanOrEqualOperator,
+    LikeOperator,
+    NotEqualsOperator,
+)
+
+if TYPE_CHECKING:
+    from cassandra.cqlengine.columns.base import Column
+
+__all__ = ["AbstractQueryableColumn", "ColumnQueryEvaluator", "filter_value"]
+
+
+def filter_value(column: Column[Any], operator: BaseWhereOperator, value: object) -> Any:
+    """Return `value` as it is bound behind `operator`.
+
+    :raises CQLEngineException: for None.
+    :raises ValidationError: if `column` cannot hold it.
+    """
+    if value is None:
+        raise CQLEngineException(
+            f"None values on filter are not allowed ({column.label} {operator})"
+        )
+    if isinstance(value, QueryValue):
+        return value
+    if isinstance(operator, InOperator):
+        if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+            raise CQLEngineException(f"{column.label} IN takes a list of values, not {value!r}")
+        return [column.to_filter(one) for one in value]
+    if isinstance(operator, ContainsOperator):
+        elements = column.sub_types
+        return elements[-1].to_filter(value) if elements else value
+    return column.to_filter(value)
+
+
+class AbstractQueryableColumn(UnicodeMixin):
+    """Base of what filters are made of by comparing it."""
+
+    def _column(self) -> Any:
+        raise NotImplementedError
+
+    def _clause(self, operator: BaseWhereOperator, value: object) -> WhereClause:
+        column = self._column()
+        return WhereClause(column.db_field_name, operator, filter_value(column, operator, value))
+
+    def __str__(self) -> str:
+        return str(self._column().cql)
+
+    def in_(self, item: Iterable[Any]) -> WhereClause:
+        """Return the filter for one of the values of `item`."""
+        return self._clause(InOperator(), item)
+
+    def contains_(self, item: object) -> WhereClause:
+        """Return the filter for collections that have `item` as element, or as value of a map."""
+        return self._clause(ContainsOperator(), item)
+
+    def like(self, item: str) -> WhereClause:
+        """Return the filter for texts that are like `item`, with ``%`` for anything."""
+        return self._clause(LikeOperator(), item)
+
+    def __eq__(self, other: object) -> WhereClause:  # type: ignore[override]
+        return self._clause(EqualsOperator(), other)
+
+    def __ne__(self, other: object) -> WhereClause:  # type: ignore[override]
+        return self._clause(NotEqualsOperator(), other)
+
+    def __gt__(self, other: object) -> WhereClause:
+        return self._clause(GreaterThanOperator(), other)
+
+    def __ge__(self, other: object) -> WhereClause:
+        return self._clause(GreaterThanOrEqualOperator(), other)
+
+    def __lt__(self, other: object) -> WhereClause:
+        return self._clause(LessThanOperator(), other)
+
+    def __le__(self, other: object) -> WhereClause:
+        return self._clause(LessThanOrEqualOperator(), other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+AbstractQueryableColumn.__module__ = "cassandra.cqlengine.query"
+
+
+class ColumnQueryEvaluator(AbstractQueryableColumn):
+    """A column, as attribute of a model's class."""
+
+    __slots__ = ("column",)
+
+    def __init__(self, column: Column[Any]) -> None:
+        self.column = column
+
+    def _column(self) -> Column[Any]:
+        return self.column
+
+
+ColumnQueryEvaluator.__module__ = "cassandra.cqlengine.models"

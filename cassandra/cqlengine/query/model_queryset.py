@@ -1,0 +1,527 @@
+"""QuerySets of models and of named tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from cassandra.cqlengine.clauses import (
+    AssignmentClause,
+    ConditionalClause,
+    IsNotNullClause,
+    ListUpdateClause,
+    MapUpdateClause,
+    SetUpdateClause,
+    WhereClause,
+)
+from cassandra.cqlengine.columns.base import Column
+from cassandra.cqlengine.connection import default_keyspace
+from cassandra.cqlengine.errors import CQLEngineException, ValidationError
+from cassandra.cqlengine.functions import QueryValue, Token
+from cassandra.cqlengine.mapping import InstanceRows, Plan
+from cassandra.cqlengine.operators import (
+    BaseWhereOperator,
+    ContainsOperator,
+    EqualsOperator,
+    InOperator,
+    LikeOperator,
+)
+from cassandra.cqlengine.options import DEFAULTS
+from cassandra.cqlengine.query.dml import execute_write, save, timestamp_of
+from cassandra.cqlengine.query.errors import (
+    IfExistsWithCounterColumn,
+    IfNotExistsWithCounterColumn,
+    QueryException,
+)
+from cassandra.cqlengine.query.expressions import filter_value
+from cassandra.cqlengine.query.queryset import AbstractQuerySet, is_fixed, is_lookup
+from cassandra.cqlengine.running import Operation, arun, run
+from cassandra.cqlengine.statements import Timestamp, UpdateStatement
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["ModelQuerySet", "ResultObject", "SimpleQuerySet"]
+
+T = TypeVar("T")
+_EQUALS = EqualsOperator()
+_PK_TOKEN = "pk__token"
+
+# What `update` takes behind two underscores, by the column's clause.
+_OPERATIONS = {
+    SetUpdateClause: ("add", "remove"),
+    ListUpdateClause: ("append", "prepend", "remove"),
+    MapUpdateClause: ("update", "remove"),
+}
+
+
+class ResultObject(dict[str, Any]):
+    """A row of a named table: a dict whose values are attributes too."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"the row has no column {name!r}") from None
+
+
+def _result_objects(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[ResultObject]:
+    return [ResultObject(zip(names, row, strict=True)) for row in rows]
+
+
+def split_operator(name: str) -> tuple[str, BaseWhereOperator]:
+    """Return the column's name and the operator of ``column__operator``."""
+    column, separator, symbol = name.rpartition("__")
+    if not separator or not column:
+        return name, _EQUALS
+    return column, BaseWhereOperator.get_operator(symbol)()
+
+
+def _quick_check(column: Any, operator: BaseWhereOperator) -> Callable[[Any], Any] | None:
+    """What makes of a usual value one to bind; None if more has to be looked at."""
+    if column is _PK_TOKEN or isinstance(operator, (InOperator, ContainsOperator)):
+        return None
+    if type(column).to_filter is Column.to_filter and column.wire is None:
+        return column.validate  # type: ignore[no-any-return]
+    return column.to_filter  # type: ignore[no-any-return]
+
+
+class SimpleQuerySet(AbstractQuerySet[ResultObject]):
+    """The queryset of a named table; its columns are whatever the table has."""
+
+    def _terms_of(self, name: str, value: object) -> WhereClause:
+        column, operator = split_operator(name)
+        if value is None:
+            raise CQLEngineException(f"None values on filter are not allowed ({name})")
+        return WhereClause(column, operator, value)
+
+    def _factory(self, plan: Plan) -> Any:
+        return _result_objects
+
+    def _fields(self) -> list[str]:
+        return [name for name in self._only_fields if name not in self._defer_fields]
+
+    @property
+    def column_family_name(self) -> str:
+        if self._how.keyspace is not None:
+            return f"{self._how.keyspace}.{self.model.name}"
+        return str(self.model.column_family_name())
+
+    def _partition_columns(self) -> Sequence[str]:
+        return self.model.partition_columns(self._how.connection)  # type: ignore[no-any-return]
+
+    def create(self, **kwargs: Any) -> ResultObject:
+        raise CQLEngineException("a named table has no model: rows are created by models alone")
+
+
+class ModelQuerySet(AbstractQuerySet[T]):
+    """The queryset of a model."""
+
+    _listed: tuple[str, ...] | None = None
+    _flat = False
+
+    @property
+    def column_family_name(self) -> str:
+        return str(self.model.__mapping__.table_name(self._how.keyspace))
+
+    # -- filters --------------------------------------------------------------------------------
+
+    def _terms_of(self, name: str, value: object) -> WhereClause:
+        mapping = self.model.__mapping__
+        term = mapping.terms.get(name)
+        if term is None:
+            column, operator = self._parsed(name)
+            term = mapping.terms[name] = (column, operator, _quick_check(column, operator))
+        column, operator, check = term
+        if check is not None and value is not None and not isinstance(value, QueryValue):
+            return WhereClause(column.db_field_name, operator, check(value))
+        if isinstance(value, Token):
+            return self._token(column, operator, value)
+        if column is _PK_TOKEN:
+            raise QueryException(f"'{_PK_TOKEN}' is compared with a Token(...), not with {value!r}")
+        return WhereClause(column.db_field_name, operator, filter_value(column, operator, value))
+
+    def _parsed(self, name: str) -> tuple[Any, BaseWhereOperator]:
+        mapping = self.model.__mapping__
+        if name in mapping.columns:  # names may have two underscores of their own
+            return mapping.columns[name], _EQUALS
+        if name == _PK_TOKEN:
+            return _PK_TOKEN, _EQUALS
+        column_name, operator = split_operator(name)
+        if column_name == _PK_TOKEN:
+            return _PK_TOKEN, operator
+        column = mapping.column_of(column_name)
+        if column is None:
+            known = ", ".join(mapping.columns)
+            raise QueryException(
+                f"Can't resolve column name: '{column_name}'; {self.model.__name__} has {known}"
+            )
+        return column, operator
+
+    def _token(self, column: Any, operator: BaseWhereOperator, value: Token) -> WhereClause:
+        if column is not _PK_TOKEN:
+            raise QueryException(
+                f"Token() values may only be compared to the '{_PK_TOKEN}' virtual column"
+            )
+        keys = list(self.model.__mapping__.partition_keys.values())
+        if len(value.value) != len(keys):
+            raise QueryException(
+                f"Token() received {len(value.value)} arguments but model has {len(keys)} "
+                "partition keys"
+            )
+        made = Token(*value.value)
+        made.value = tuple(key.validate(one) for key, one in zip(keys, value.value, strict=True))
+        made.set_columns(keys)
+        names = ", ".join(key.cql for key in keys)
+        return WhereClause(f"token({names})", operator, made, quote_field=False)
+
+    def _checked(self, clause: WhereClause) -> WhereClause:
+        mapping = self.model.__mapping__
+        if isinstance(clause, IsNotNullClause) and clause.field in mapping.columns:
+            return type(clause)(mapping.columns[clause.field].db_field_name)
+        if clause.quote_field and clause.field not in mapping.db_index:
+            raise QueryException(
+                f"Can't resolve column name: '{clause.field}' in {self.model.__name__}"
+            )
+        return clause
+
+    def _condition_of(self, name: str, value: object) -> ConditionalClause:
+        if value is None:  # in conditions null is a value
+            column, operator = self._parsed(name)
+            return ConditionalClause(column.db_field_name, None, operator)
+        return super()._condition_of(name, value)
+
+    def _check_filters(self) -> None:
+        """QueryException if the servers would refuse the filters."""
+        if self._allow_filtering or not self._where:
+            return
+        mapping = self.model.__mapping__
+        for clause in self._where:
+            if isinstance(clause.value, Token):
+                return
+            at = mapping.db_index.get(clause.field)
+            column = None if at is None else mapping.order[at]
+            if column is None or isinstance(clause.operator, LikeOperator):
+                continue
+            if column.custom_index:
+                return
+            if (column.primary_key or column.index) and is_lookup(clause):
+                return
+        raise QueryException(
+            "a filter needs one column of the primary key, or one with an index, that is "
+            "compared by =, IN or CONTAINS: "
+            f"{self._shown()} has none. Call allow_filtering() to have the servers look through "
+            "all rows, or set custom_index "
+            "on columns whose index the mapper does not manage."
+        )
+
+    # -- what is selected -----------------------------------------------------------------------
+
+    def _fixed(self) -> list[tuple[int, Column[Any]]]:
+        """The filters that fix columns, by their position, with these columns.
+
+        They are not selected.
+        """
+        mapping = self.model.__mapping__
+        return [
+            (at, mapping.order[mapping.db_index[clause.field]])
+            for at, clause in enumerate(self._where)
+            if clause.quote_field and is_fixed(clause)
+        ]
+
+    def _fields(self) -> list[str]:
+        mapping = self.model.__mapping__
+        if self._listed is not None and self._listed:
+            return [mapping.columns[name].db_field_name for name in self._listed]
+        if not self._only_fields and not self._defer_fields and mapping.has_other_columns():
+            return []  # rows of subclasses have columns that this class does not know
+        fixed = {clause.field for clause in self._where if clause.quote_field and is_fixed(clause)}
+        if not self._only_fields and not self._defer_fields and not fixed:
+            return []
+        names = [n for n in self._only_fields or mapping.names if n not in self._defer_fields]
+        if mapping.discriminator is not None and mapping.discriminator not in names:
+            names.append(mapping.discriminator)  # else the class of a row is not known
+        fields = [mapping.columns[name].db_field_name for name in mapping.names if name in names]
+        found = [field for field in fields if field not in fixed]
+        return found or fields
+
+    def _plan(self, count: bool) -> Plan:
+        mapping = self.model.__mapping__
+        key = (
+            "select",
+            self._how.keyspace or self.model.__keyspace__ or default_keyspace(),
+            count,
+            tuple([clause.shape() for clause in self._where]),
+            tuple(self._order),
+            bool(self._limit),
+            self._allow_filtering,
+            self._only_fields,
+            self._defer_fields,
+            self._distinct,
+            self._listed,
+        )
+        plan: Plan | None = mapping.plans.get(key)
+        if plan is None:
+            self._check_filters()
+            plan = mapping.plan(key, lambda: Plan(self._statement(count).prepared(), self._fixed()))
+        return plan
+
+    def _factory(self, plan: Plan) -> Any:
+        values = plan.fixed_values(self._where)
+        if self._listed is not None:
+            fixed = dict(zip(plan.fixed_names, values, strict=True))
+            return _ListRows(self.model, self._listed, self._flat, fixed)
+        return InstanceRows(self.model, plan.fixed_names, values)
+
+    def _partition_columns(self) -> Sequence[str]:
+        keys = self.model.__mapping__.partition_keys.values()
+        return [column.db_field_name for column in keys]
+
+    def distinct(self, distinct_fields: Sequence[str] | None = None) -> Self:
+        if distinct_fields:
+            columns = self.model.__mapping__.columns
+            self._known(distinct_fields)
+            distinct_fields = [columns[name].db_field_name for name in distinct_fields]
+        return super().distinct(distinct_fields)
+
+    def _known(self, fields: Sequence[str]) -> Sequence[str]:
+        unknown = [name for name in fields if name not in self.model.__mapping__.columns]
+        if unknown or isinstance(fields, str):
+            raise QueryException(
+                f"Can't resolve fields {', '.join(unknown) or fields} in {self.model.__name__}"
+            )
+        return fields
+
+    def values_list(self, *fields: str, **kwargs: Any) -> ModelQuerySet[Any]:
+        """Return a queryset of lists of values, in the order of `fields`.
+
+        Without fields the lists have all columns.
+
+        :param kwargs: ``flat=True``, with one field: the values themselves.
+        :raises TypeError: for other keywords, and for `flat` with several fields.
+        """
+        flat = kwargs.pop("flat", False)
+        if kwargs:
+            raise TypeError(f"Unexpected keyword arguments to values_list: {', '.join(kwargs)}")
+        if flat and len(fields) != 1:
+            raise TypeError(
+                "'flat' is not valid when values_list is called with more than one field."
+            )
+        self._known(fields)
+        made: Any = self._copy()
+        made._listed = fields
+        made._flat = flat
+        return made  # type: ignore[no-any-return]
+
+    def _get_ordering_condition(self, colname: str) -> tuple[str, str]:
+        name, order = super()._get_ordering_condition(colname)
+        column = self.model.__mapping__.columns.get(name)
+        if column is None:
+            raise QueryException(f"Can't resolve the column name: '{name}'")
+        if not column.primary_key:
+            raise QueryException(
+                f"Can't order on '{name}', can only order on (clustered) primary keys"
+            )
+        if column.partition_key:
+            raise QueryException(
+                f"Can't order by '{name}' of the partition key, clustering (secondary) keys only"
+            )
+        return column.db_field_name, order
+
+    # -- options of writes ----------------------------------------------------------------------
+
+    def ttl(self, ttl: int | None) -> Self:
+        """Return a queryset whose writes live for so many seconds."""
+        if ttl is not None and (isinstance(ttl, bool) or not isinstance(ttl, int) or ttl < 0):
+            raise ValueError(f"a ttl is a number of seconds, not {ttl!r}")
+        return self._but(ttl=ttl)
+
+    def timestamp(self, timestamp: Timestamp) -> Self:
+        """Return a queryset whose writes have this timestamp.
+
+        A datetime, or a timedelta from now.
+        """
+        return self._but(timestamp=timestamp)
+
+    def if_not_exists(self) -> Self:
+        """Return a queryset whose `create` is only applied if the row does not exist."""
+        if self.model.__mapping__.has_counter:
+            raise IfNotExistsWithCounterColumn(
+                "if_not_exists cannot be used with tables containing counter columns"
+            )
+        return self._but(if_not_exists=True)
+
+    def if_exists(self) -> Self:
+        """Return a queryset whose update or delete is only applied if the row exists."""
+        if self.model.__mapping__.has_counter:
+            raise IfExistsWithCounterColumn(
+                "if_exists cannot be used with tables containing counter columns"
+            )
+        return self._but(if_exists=True)
+
+    # -- writing --------------------------------------------------------------------------------
+
+    def create(self, **kwargs: Any) -> T:
+        """Insert a row and return its instance.
+
+        :raises ValidationError: for unknown columns, and for values that columns cannot hold.
+        :raises LWTException: after `if_not_exists`, if the row exists.
+        """
+        made: T = run(self.creation(kwargs))
+        return made
+
+    async def acreate(self, **kwargs: Any) -> T:
+        """`create` on a connection of `cassandra.aio`."""
+        made: T = await arun(self.creation(kwargs))
+        return made
+
+    def creation(self, values: dict[str, Any]) -> Operation[Any]:
+        """Return the operation that inserts a row of `values`; it returns the instance."""
+        model, how = self.model, self._how
+        mapping = model.__mapping__
+        if mapping.has_own_init:
+            if not mapping.columns.keys() >= values.keys():
+                raise mapping.unknown_columns(values)
+            instance = model(**values)
+        else:
+            instance = model.__new__(model)
+            instance._row = mapping.row_to_insert(values)
+        row = instance._row
+        if how is not DEFAULTS:
+            row.how = how
+        yield from save(instance)
+        if how.batch is not None or how.is_conditional or how.timestamp is not None:
+            # These were for this one statement; ttl, keyspace and connection stay with the
+            # instance.
+            row.how = how.for_later()
+        return instance
+
+    def _delete(self) -> Operation[None]:
+        timestamp = timestamp_of(self._how, self.model.__mapping__.has_counter)
+        statement = self._delete_statement(timestamp)
+        yield from execute_write(self.model, self._how, statement.prepared(), statement.bound())
+
+    def update(self, **values: Any) -> None:
+        """Write columns of the rows of the filters, without reading them first.
+
+        :param values: ``column=value``; None takes the value away. For collections
+            ``column__operation=value`` too: `add` and
+            `remove` for sets, `append`, `prepend` and `remove` for lists, `update` and `remove`
+            for maps.
+        :raises ValidationError: for unknown columns, columns of the primary key, and values
+            that columns cannot hold.
+        :raises LWTException: if it is conditional and was not applied.
+        """
+        run(self._update(values))
+
+    async def aupdate(self, **values: Any) -> None:
+        """`update` on a connection of `cassandra.aio`."""
+        await arun(self._update(values))
+
+    def _update(self, values: dict[str, Any]) -> Operation[None]:
+        if not values:
+            return
+        how, mapping = self._how, self.model.__mapping__
+        statement = UpdateStatement(
+            self.column_family_name,
+            where=[WhereClause(c.field, c.operator, c.value, c.quote_field) for c in self._where],
+            ttl=how.ttl,
+            timestamp=timestamp_of(how, mapping.has_counter),
+            conditionals=how.conditionals,
+            if_exists=how.if_exists,
+        )
+        for name, value in values.items():
+            column, operation = self._assigned(name)
+            _assign(statement, column, operation, value)
+        if statement.is_empty:
+            return
+        yield from execute_write(self.model, how, statement.prepared(), statement.bound())
+
+    def _assigned(self, name: str) -> tuple[Column[Any], str | None]:
+        mapping = self.model.__mapping__
+        column = mapping.columns.get(name)
+        operation: str | None = None
+        if column is None and "__" in name:
+            column_name, _, operation = name.rpartition("__")
+            column = mapping.columns.get(column_name)
+        label = f"{self.model.__module__}.{self.model.__name__}"
+        if column is None:
+            raise ValidationError(f"{label} has no column named: {name}")
+        if column.primary_key:
+            raise ValidationError(
+                f"Cannot apply update to primary key '{column.column_name}' for {label}"
+            )
+        if operation is not None:
+            allowed = _OPERATIONS.get(column.update_clause, ())
+            if operation not in allowed:
+                takes = ", ".join(allowed) or "no operation"
+                raise ValidationError(
+                    f"{column.label} ({column.db_type}) takes {takes}, not '{operation}'"
+                )
+        return column, operation
+
+
+def _assign(
+    statement: UpdateStatement, column: Column[Any], operation: str | None, value: object
+) -> None:
+    """Add one assignment of a queryset's `update`."""
+    field = column.db_field_name
+    if value is None or (operation is None and column.is_null(value)):
+        if operation is not None:
+            return
+        if column.required:
+            column.validate(value)
+        statement.add_assignment(AssignmentClause(field, None))
+        return
+    if column.update_clause is MapUpdateClause:
+        value = _map_change(column, operation, value)
+    else:
+        value = column.validate(value)
+        wire = column.wire
+        value = value if wire is None else wire(value)
+    statement.add_update(column, value, operation=operation)
+
+
+def _map_change(column: Any, operation: str | None, value: Any) -> Any:
+    """The keys and values of a change of a map; None as a value takes the key out."""
+    key_of, value_of = column.key_col.to_filter, column.value_col.to_filter
+    if operation == "remove":
+        return {key_of(key) for key in value}
+    if not hasattr(value, "items"):
+        raise ValidationError(f"{column.label} {value!r} is not a dict object")
+    if operation is None:
+        column.validate(value)
+    return {key_of(key): None if one is None else value_of(one) for key, one in value.items()}
+
+
+class _ListRows:
+    """The row factory of `values_list`."""
+
+    __slots__ = ("_fixed", "_flat", "_model", "_names")
+
+    def __init__(self, model: Any, names: Sequence[str], flat: bool, fixed: dict[str, Any]) -> None:
+        self._model = model
+        self._names = names
+        self._flat = flat
+        self._fixed = fixed
+
+    def __call__(self, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[Any]:
+        mapping = self._model.__mapping__
+        wanted = [mapping.columns[name] for name in self._names or mapping.names]
+        at = {name: position for position, name in enumerate(names)}
+        made = []
+        for row in rows:
+            values = []
+            for column in wanted:
+                field = column.db_field_name
+                value = row[at[field]] if field in at else self._fixed.get(field)
+                values.append(
+                    column.to_python(value) if column.mutable or column.converts else value
+                )
+            made.append(values[0] if self._flat else values)
+        return made
+
+
+for _class in (ModelQuerySet, SimpleQuerySet, ResultObject):
+    _class.__module__ = "cassandra.cqlengine.query"
+del _class

@@ -1,0 +1,216 @@
+"""Operations and what runs them.
+
+An operation is a generator: it yields requests, gets their results, and returns its outcome.
+Nothing in it waits. `run` executes
+the requests on a blocking session and `arun` on one of `cassandra.aio`, so that each operation
+is written once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from cassandra.cqlengine.connection import Connection, get_connection
+from cassandra.cqlengine.errors import CQLEngineException
+from cassandra.cqlengine.options import NOT_SET
+from cassandra.query.row_factories import dict_factory
+from cassandra.query.statement import FETCH_SIZE_UNSET, SimpleStatement
+
+__all__ = ["Call", "Operation", "Request", "arun", "run", "simple_request"]
+
+T = TypeVar("T")
+
+RowFactory = Callable[[Sequence[str], Sequence[Any]], Any]
+
+
+class Request:
+    """A prepared statement to execute with its values.
+
+    :param text: with ``?`` for each value.
+    :param factory: what makes rows.
+    """
+
+    __slots__ = (
+        "connection",
+        "consistency",
+        "factory",
+        "fetch_size",
+        "text",
+        "timeout",
+        "values",
+        "whole",
+    )
+
+    def __init__(
+        self,
+        text: str,
+        values: Sequence[Any],
+        connection: str | None,
+        factory: RowFactory = dict_factory,
+        consistency: int | None = None,
+        timeout: float | None = NOT_SET,
+        fetch_size: int | None = FETCH_SIZE_UNSET,
+    ) -> None:
+        self.text = text
+        self.values = values
+        self.connection = connection
+        self.factory = factory
+        self.consistency = consistency
+        self.timeout = timeout
+        self.fetch_size = fetch_size
+        self.whole = False  # the result is a list of the rows of all pages
+
+    def texts(self) -> Sequence[str]:
+        """Return the texts to prepare."""
+        return (self.text,)
+
+    def statement(self, prepared: Mapping[str, Any], level: int | None) -> tuple[Any, Any]:
+        """Return the statement to execute, and the values to bind to it.
+
+        :param prepared: prepared statements, by their text.
+        :param level: the connection's consistency level.
+        """
+        statement = prepared[self.text]
+        if self.consistency is None and level is None and self.fetch_size is FETCH_SIZE_UNSET:
+            return statement, self.values  # the shortest way through the session
+        bound = statement.bind(self.values)
+        if self.consistency is not None or level is not None:
+            bound.consistency_level = level if self.consistency is None else self.consistency
+        if self.fetch_size is not FETCH_SIZE_UNSET:
+            bound.fetch_size = self.fetch_size
+        return bound, None
+
+
+class SimpleRequest(Request):
+    """A text that is executed as it is.
+
+    Schema changes, and what programs pass to `connection.execute`.
+    """
+
+    __slots__ = ()
+
+    def texts(self) -> Sequence[str]:
+        return ()
+
+    def statement(self, prepared: Mapping[str, Any], level: int | None) -> tuple[Any, Any]:
+        return SimpleStatement(self.text, consistency_level=level), None
+
+
+class Call(Request):
+    """Something else than a statement.
+
+    A function of the connection, whose outcome may have to be awaited.
+    """
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: Callable[[Connection], Any], connection: str | None) -> None:
+        super().__init__("", (), connection)
+        self.function = function
+
+
+def simple_request(
+    text: str, connection: str | None, timeout: float | None = NOT_SET
+) -> SimpleRequest:
+    """Return a request for a text without values."""
+    return SimpleRequest(text, (), connection, timeout=timeout)
+
+
+Operation = Generator[Request, Any, T]
+
+
+def blocking(request: Request) -> Any:
+    """Execute `request` on a blocking session and return its result.
+
+    :raises CQLEngineException: if the connection is one of `cassandra.aio`.
+    """
+    connection = get_connection(request.connection)
+    if connection.is_async:
+        raise _wrong_face(connection, blocking=True)
+    if type(request) is Call:
+        return request.function(connection)
+    prepared = connection.prepared
+    texts = request.texts()
+    if not all(map(prepared.__contains__, texts)):
+        # In a mapping of its own: the connection's may be emptied meanwhile.
+        prepared = {text: prepared.get(text) for text in texts}
+        for text, known in prepared.items():
+            prepared[text] = known or connection.keep(text, connection.session.prepare(text))
+    statement, values = request.statement(prepared, connection.consistency)
+    future = connection.session.execute_async(statement, values, timeout=request.timeout)
+    # Rows are made when they are looked at, by whoever looks.
+    future.row_factory = request.factory
+    result = future.result()
+    return result.all() if request.whole else result
+
+
+async def awaited(request: Request) -> Any:
+    """`blocking` for a session of `cassandra.aio`."""
+    connection = get_connection(request.connection)
+    if not connection.is_async:
+        raise _wrong_face(connection, blocking=False)
+    if type(request) is Call:
+        return await request.function(connection)
+    prepared = connection.prepared
+    texts = request.texts()
+    missing = [text for text in texts if text not in prepared]
+    if missing:
+        prepared = {text: prepared[text] for text in texts if text in prepared}
+        made = await connection.session.prepare_all(missing)
+        for text, one in zip(missing, made, strict=True):
+            prepared[text] = connection.keep(text, one)
+    statement, values = request.statement(prepared, connection.consistency)
+    future = connection.session.execute(statement, values, request.timeout)
+    future.row_factory = request.factory
+    result = await future
+    return await result.fetch_all() if request.whole else result
+
+
+def _wrong_face(connection: Connection, blocking: bool) -> CQLEngineException:
+    if blocking:
+        return CQLEngineException(
+            f"the connection {connection.label} has a session of cassandra.aio, which cannot be "
+            "waited for in a plain call: "
+            "await the method with the prefix a (acreate, asave, aupdate, adelete, aget, afirst, "
+            "acount, aall, async_table) "
+            "or use async for"
+        )
+    return CQLEngineException(
+        f"the connection {connection.label} has a blocking session, which cannot be awaited: "
+        "register one of cassandra.aio, "
+        "by asetup(...) or register_connection(name, session=...)"
+    )
+
+
+def run(operation: Operation[T]) -> T:
+    """Run `operation` on a blocking session and return its outcome."""
+    try:
+        request = next(operation)
+        while True:
+            try:
+                result = blocking(request)
+            except BaseException as error:
+                request = operation.throw(error)
+            else:
+                request = operation.send(result)
+    except StopIteration as done:
+        outcome: T = done.value
+        return outcome
+
+
+async def arun(operation: Operation[T]) -> T:
+    """Run `operation` on a session of `cassandra.aio` and return its outcome."""
+    try:
+        request = next(operation)
+        while True:
+            try:
+                result = await awaited(request)
+            except (Exception, asyncio.CancelledError) as error:
+                request = operation.throw(error)
+            else:
+                request = operation.send(result)
+    except StopIteration as done:
+        outcome: T = done.value
+        return outcome

@@ -1,0 +1,287 @@
+"""What a table needs to be as its model says: the texts of CREATE and ALTER.
+
+They are made of a model, and of what the server has.
+
+Nothing here waits or executes. What is there is never dropped or narrowed: columns and options
+are only added and set.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cassandra.cqlengine.errors import CQLEngineException
+from cassandra.metadata.schema.names import protect_name
+
+if TYPE_CHECKING:
+    from cassandra.cqlengine.columns.base import Column
+    from cassandra.cqlengine.models import BaseModel
+    from cassandra.cqlengine.usertype import UserType
+
+__all__ = [
+    "Field",
+    "ServerColumn",
+    "add_columns",
+    "create_index",
+    "create_table",
+    "create_type",
+    "missing_indexes",
+    "option_changes",
+    "same_type",
+]
+
+
+class Field(NamedTuple):
+    """A column or field: its name and CQL type."""
+
+    name: str
+    type: str
+
+
+class ServerColumn(NamedTuple):
+    """A column as the server's schema tables have it."""
+
+    name: str
+    type: str
+    kind: str
+    position: int
+    clustering_order: str
+
+
+# -- types -----------------------------------------------------------------------------------------
+
+
+def _bare(type_text: str) -> str:
+    """A type's text without frozen, spaces and quotes."""
+    text = re.sub(r"[\s\"]", "", type_text).lower()
+    text = re.sub(r"\bvarchar\b", "text", text)
+    while "frozen<" in text:
+        start = text.index("frozen<")
+        depth, at = 0, start + len("frozen<")
+        while at < len(text):
+            if text[at] == "<":
+                depth += 1
+            elif text[at] == ">":
+                if not depth:
+                    break
+                depth -= 1
+            at += 1
+        text = text[:start] + text[start + len("frozen<") : at] + text[at + 1 :]
+    return text
+
+
+def same_type(ours: str, theirs: str) -> bool:
+    """Return True if two texts are of one type.
+
+    Frozen is looked at for collections alone: all else is frozen anyway.
+    """
+    if _bare(ours) != _bare(theirs):
+        return False
+    collection = _bare(ours).startswith(("list<", "set<", "map<"))
+    return not collection or _frozen(ours) == _frozen(theirs)
+
+
+def _frozen(type_text: str) -> bool:
+    return type_text.replace(" ", "").lower().startswith("frozen<")
+
+
+def create_type(type_model: type[UserType], keyspace: str) -> str:
+    """Return CREATE TYPE."""
+    fields = ", ".join(
+        f"{protect_name(column.db_field_name)} {_field_type(column)}"
+        for column in type_model.fields().values()
+    )
+    return f"CREATE TYPE {protect_name(keyspace)}.{protect_name(type_model.type_name())} ({fields})"
+
+
+def _field_type(column: Column[Any]) -> str:
+    return str(column.db_type)
+
+
+def add_fields(
+    type_model: type[UserType], keyspace: str, existing: Mapping[str, str]
+) -> tuple[list[str], list[str]]:
+    """Return the ALTERs that add what a type lacks, and warnings about what cannot be changed."""
+    changes, warnings = [], []
+    name = f"{protect_name(keyspace)}.{protect_name(type_model.type_name())}"
+    for column in type_model.fields().values():
+        field = column.db_field_name
+        if field not in existing:
+            changes.append(f"ALTER TYPE {name} ADD {protect_name(field)} {_field_type(column)}")
+        elif not same_type(_field_type(column), existing[field]):
+            warnings.append(
+                f"Existing type {name} has field '{field}' of type {existing[field]}, but "
+                f"{type_model.__name__} says "
+                f"{_field_type(column)}: the model should be updated."
+            )
+    return changes, warnings
+
+
+# -- tables ----------------------------------------------------------------------------------------
+
+
+def create_table(model: type[BaseModel], table: str) -> str:
+    """Return CREATE TABLE.
+
+    :param table: its name, with the keyspace.
+    """
+    mapping = model.__mapping__
+    definitions = [column.get_column_def() for column in mapping.order]
+    partition = ", ".join(column.cql for column in mapping.partition_keys.values())
+    clustering = "".join(f", {column.cql}" for column in mapping.clustering_keys.values())
+    definitions.append(f"PRIMARY KEY (({partition}){clustering})")
+    options = _option_texts(declared_options(model))
+    if any(column.clustering_order for column in mapping.clustering_keys.values()):
+        orders = ", ".join(
+            f"{column.cql} {(column.clustering_order or 'asc').upper()}"
+            for column in mapping.clustering_keys.values()
+        )
+        options.insert(0, f"CLUSTERING ORDER BY ({orders})")
+    text = f"CREATE TABLE IF NOT EXISTS {table} ({', '.join(definitions)})"
+    return f"{text} WITH {' AND '.join(options)}" if options else text
+
+
+def add_columns(
+    model: type[BaseModel], table: str, existing: Mapping[str, ServerColumn]
+) -> tuple[list[str], list[str]]:
+    """Return the ALTERs that add what a table lacks, and warnings about what cannot be changed.
+
+    :raises CQLEngineException: if the primary key of the table is another one than the model's.
+    """
+    mapping = model.__mapping__
+    _check_key(model, table, existing)
+    changes, warnings = [], []
+    for column in mapping.order:
+        found = existing.get(column.db_field_name)
+        if found is None:
+            changes.append(f"ALTER TABLE {table} ADD {column.get_column_def()}")
+            continue
+        if not same_type(column.db_type, found.type):
+            warnings.append(
+                f"Existing table {table} has column {column.cql} with a type ({found.type}) "
+                "differing from the model type "
+                f"({column.db_type}). Model should be updated."
+            )
+        if column.static != (found.kind == "static"):
+            warnings.append(
+                f"Existing table {table} has column {column.cql} which is {found.kind}, but in "
+                f"{model.__name__} it is "
+                f"{'static' if column.static else 'not static'}; this cannot be changed."
+            )
+        order = (column.clustering_order or "asc").lower()
+        if found.kind == "clustering" and found.clustering_order.lower() not in (order, "none"):
+            warnings.append(
+                f"Existing table {table} has {column.cql} in order {found.clustering_order}, but "
+                f"{model.__name__} says "
+                f"{order}; this cannot be changed."
+            )
+    return changes, warnings
+
+
+def _check_key(model: type[BaseModel], table: str, existing: Mapping[str, ServerColumn]) -> None:
+    mapping = model.__mapping__
+    for kind, ours in (
+        ("partition_key", mapping.partition_keys),
+        ("clustering", mapping.clustering_keys),
+    ):
+        there = [
+            column.name
+            for column in sorted(existing.values(), key=lambda one: one.position)
+            if column.kind == kind
+        ]
+        wanted = [column.db_field_name for column in ours.values()]
+        if there != wanted:
+            raise CQLEngineException(
+                f"the table {table} has the {kind.replace('_key', ' key')} columns {there}, but "
+                f"{model.__name__} has {wanted}: "
+                "a primary key cannot be changed"
+            )
+
+
+# -- options ---------------------------------------------------------------------------------------
+
+
+def declared_options(model: type[BaseModel]) -> dict[str, Any]:
+    """Return the options that a model declares."""
+    options = dict(model.__options__ or {})
+    if model.__default_ttl__:
+        options.setdefault("default_time_to_live", model.__default_ttl__)
+    return options
+
+
+def _literal(name: str, value: object) -> str:
+    if isinstance(value, Mapping):
+        pairs = ", ".join(f"{_quoted(key)}: {_quoted(one)}" for key, one in value.items())
+        return "{" + pairs + "}"
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = str(value)
+    if name != "comment" and re.fullmatch(r"-?\d+(\.\d+)?([eE]-?\d+)?|true|false", text):
+        return text
+    return _quoted(text)
+
+
+def _quoted(value: object) -> str:
+    if isinstance(value, bool):
+        value = str(value).lower()
+    return "'" + str(value).replace("'", "''") + "'"
+
+
+def _option_texts(options: Mapping[str, Any]) -> list[str]:
+    return [f"{name} = {_literal(name, value)}" for name, value in options.items()]
+
+
+def _short(value: object) -> str:
+    """A value to compare: class names without their package, numbers as numbers."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = str(value)
+    text = text.rpartition(".")[2] if text.startswith("org.apache.") else text
+    try:
+        return repr(float(text))
+    except ValueError:
+        return text.lower() if text.lower() in ("true", "false") else text
+
+
+def option_changes(model: type[BaseModel], table: str, existing: Mapping[str, Any]) -> list[str]:
+    """Return the ALTER that sets what differs from the model's options, if anything does."""
+    different = {}
+    for name, value in declared_options(model).items():
+        there = existing.get(name)
+        if isinstance(value, Mapping):
+            known = {key: _short(one) for key, one in (there or {}).items()}
+            # The server's name of the class that compresses is another one than the option's.
+            if any(known.get(key) != _short(one) for key, one in value.items()):
+                different[name] = value
+        elif there is None or _short(there) != _short(value):
+            different[name] = value
+    if not different:
+        return []
+    return [f"ALTER TABLE {table} WITH {' AND '.join(_option_texts(different))}"]
+
+
+# -- indexes ---------------------------------------------------------------------------------------
+
+
+def create_index(name: str, table: str, column: Column[Any]) -> str:
+    """Return CREATE INDEX."""
+    return f"CREATE INDEX IF NOT EXISTS {protect_name(name)} ON {table} ({column.cql})"
+
+
+def missing_indexes(
+    model: type[BaseModel], table: str, table_name: str, targets: Iterable[str]
+) -> list[str]:
+    """Return the CREATEs of the indexes that a table lacks.
+
+    :param table_name: without the keyspace.
+    :param targets: what the indexes that there are index, as the server says it.
+    """
+    indexed = {re.sub(r"^\w+\((.*)\)$", r"\1", target).strip('"') for target in targets}
+    plain_name = table_name.strip('"')
+    return [
+        create_index(f"index_{plain_name}_{column.db_field_name}", table, column)
+        for column in model.__mapping__.order
+        if column.index and column.db_field_name not in indexed
+    ]

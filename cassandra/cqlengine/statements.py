@@ -1,0 +1,468 @@
+"""Statements: their documented text, the text that is prepared, and the values of both.
+
+``str(statement)`` has markers with numbers (``%(0)s``), whose values `get_context` gives. What
+is executed is `prepared`, with
+``?`` for each of the values of `bound`, and for TTL, timestamp and LIMIT too, so that one shape
+is prepared once.
+"""
+
+from __future__ import annotations
+
+import datetime
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cassandra.cqlengine.clauses import (
+    PREPARED,
+    AssignmentClause,
+    BaseClause,
+    BaseDeleteClause,
+    ConditionalClause,
+    ContainerUpdateClause,
+    ContainerUpdateTypeMapMeta,
+    CounterUpdateClause,
+    FieldDeleteClause,
+    InQuoter,
+    IsNotNull,
+    IsNotNullClause,
+    ListUpdateClause,
+    MapDeleteClause,
+    MapUpdateClause,
+    SetUpdateClause,
+    StatementException,
+    ValueQuoter,
+    WhereClause,
+)
+from cassandra.cqlengine.errors import UnicodeMixin
+from cassandra.cqlengine.functions import QueryValue
+from cassandra.cqlengine.operators import (
+    BaseWhereOperator,
+    EqualsOperator,
+    InOperator,
+    IsNotNullOperator,
+)
+from cassandra.query.statement import FETCH_SIZE_UNSET
+
+if TYPE_CHECKING:
+    from cassandra.cqlengine.columns.base import Column
+
+__all__ = [
+    "FETCH_SIZE_UNSET",
+    "AssignmentClause",
+    "AssignmentStatement",
+    "BaseCQLStatement",
+    "BaseClause",
+    "BaseDeleteClause",
+    "BaseWhereOperator",
+    "ConditionalClause",
+    "ContainerUpdateClause",
+    "ContainerUpdateTypeMapMeta",
+    "CounterUpdateClause",
+    "DeleteStatement",
+    "EqualsOperator",
+    "FieldDeleteClause",
+    "InOperator",
+    "InQuoter",
+    "InsertStatement",
+    "IsNotNull",
+    "IsNotNullClause",
+    "IsNotNullOperator",
+    "ListUpdateClause",
+    "MapDeleteClause",
+    "MapUpdateClause",
+    "QueryValue",
+    "SelectStatement",
+    "SetUpdateClause",
+    "StatementException",
+    "UnicodeMixin",
+    "UpdateStatement",
+    "ValueQuoter",
+    "WhereClause",
+]
+
+Show = Callable[[BaseClause], str]
+Timestamp = int | datetime.datetime | datetime.timedelta | None
+_EPOCH = datetime.datetime(1970, 1, 1)
+_MICROSECOND = datetime.timedelta(microseconds=1)
+
+
+def microseconds_of(timestamp: Timestamp) -> int | None:
+    """Return a timestamp in microseconds since 1970.
+
+    :param timestamp: a datetime (a naive one is UTC), a timedelta from now, or microseconds.
+    """
+    if timestamp is None or isinstance(timestamp, int):
+        return timestamp
+    if isinstance(timestamp, datetime.timedelta):
+        return int(time.time() * 1e6) + timestamp // _MICROSECOND
+    if timestamp.tzinfo is not None:
+        timestamp = timestamp.astimezone(datetime.timezone.utc).replace(tzinfo=None)
+    return (timestamp - _EPOCH) // _MICROSECOND
+
+
+class BaseCQLStatement(UnicodeMixin):
+    """Base of the statements. Clauses are numbered in the order in which they are added."""
+
+    __slots__ = (
+        "conditionals",
+        "context_counter",
+        "context_id",
+        "fetch_size",
+        "table",
+        "timestamp",
+        "where_clauses",
+    )
+
+    def __init__(
+        self,
+        table: str,
+        timestamp: Timestamp = None,
+        where: Iterable[WhereClause] | None = None,
+        fetch_size: int | None = None,
+        conditionals: Iterable[ConditionalClause] | None = None,
+    ) -> None:
+        self.table = table
+        self.timestamp = timestamp
+        self.fetch_size = FETCH_SIZE_UNSET if fetch_size is None else fetch_size
+        self.context_id = 0
+        self.context_counter = 0
+        self.where_clauses: list[WhereClause] = []
+        self.conditionals: list[ConditionalClause] = []
+        for clause in where or ():
+            self.add_where(clause)
+        for condition in conditionals or ():
+            self.add_conditional_clause(condition)
+
+    def _number(self, clause: BaseClause) -> None:
+        clause.set_context_id(self.context_counter)
+        self.context_counter += clause.get_context_size()
+
+    def add_where(self, clause: WhereClause) -> None:
+        """Add a relation to WHERE.
+
+        :raises StatementException: if `clause` is not a `WhereClause`.
+        """
+        if not isinstance(clause, WhereClause):
+            raise StatementException(
+                f"only instances of WhereClause can be added to WHERE, got {clause!r}"
+            )
+        self._number(clause)
+        self.where_clauses.append(clause)
+
+    def add_conditional_clause(self, clause: ConditionalClause) -> None:
+        """Add a condition to IF."""
+        if not isinstance(clause, ConditionalClause):
+            raise StatementException(
+                f"only instances of ConditionalClause can be added to IF, got {clause!r}"
+            )
+        self._number(clause)
+        self.conditionals.append(clause)
+
+    def clauses(self) -> list[BaseClause]:
+        """Return all clauses, in the order of the text."""
+        return [*self.where_clauses, *self.conditionals]
+
+    def get_context(self) -> dict[str, Any]:
+        """Return the values of the documented text, by the numbers of their markers."""
+        context: dict[str, Any] = {}
+        for clause in self.clauses():
+            clause.update_context(context)
+        return context
+
+    def get_context_size(self) -> int:
+        """Return the number of markers."""
+        return sum(clause.get_context_size() for clause in self.clauses())
+
+    def update_context_id(self, i: int) -> None:
+        """Number the markers from `i` on, for a statement that stands among others."""
+        shift = i - self.context_id
+        self.context_id = i
+        self.context_counter += shift
+        for clause in self.clauses():
+            clause.set_context_id((clause.context_id or 0) + shift)
+
+    @property
+    def timestamp_normalized(self) -> int | None:
+        """The timestamp in microseconds."""
+        return microseconds_of(self.timestamp)
+
+    def prepared(self) -> str:
+        """Return the text with ``?`` for each of the values of `bound`."""
+        return self._text(BaseClause.prepared, lambda value: PREPARED)
+
+    def bound(self) -> list[Any]:
+        """Return the values for `prepared`."""
+        return [value for clause in self.clauses() for value in clause.bound()]
+
+    def _text(self, show: Show, option: Callable[[object], str]) -> str:
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return self._text(str, str)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _where(self, show: Show) -> str:
+        return " AND ".join(show(clause) for clause in self.where_clauses)
+
+    def _conditions(self, show: Show) -> str:
+        return " AND ".join(show(clause) for clause in self.conditionals)
+
+
+class SelectStatement(BaseCQLStatement):
+    """SELECT."""
+
+    __slots__ = ("allow_filtering", "count", "distinct_fields", "fields", "limit", "order_by")
+
+    def __init__(
+        self,
+        table: str,
+        fields: str | Sequence[str] | None = None,
+        count: bool = False,
+        where: Iterable[WhereClause] | None = None,
+        order_by: str | Sequence[str] | None = None,
+        limit: int | None = None,
+        allow_filtering: bool = False,
+        distinct_fields: Sequence[str] | None = None,
+        fetch_size: int | None = None,
+    ) -> None:
+        super().__init__(table, where=where, fetch_size=fetch_size)
+        self.fields = [fields] if isinstance(fields, str) else list(fields or ())
+        self.distinct_fields = distinct_fields
+        self.count = count
+        self.order_by = [order_by] if isinstance(order_by, str) else list(order_by or ())
+        self.limit = limit
+        self.allow_filtering = allow_filtering
+
+    def _selection(self) -> str:
+        if self.distinct_fields:
+            names = ", ".join(f'"{name}"' for name in self.distinct_fields)
+            return f"DISTINCT COUNT({names})" if self.count else f"DISTINCT {names}"
+        if self.count:
+            return "COUNT(*)"
+        return ", ".join(f'"{name}"' for name in self.fields) if self.fields else "*"
+
+    def _text(self, show: Show, option: Callable[[object], str]) -> str:
+        parts = [f"SELECT {self._selection()} FROM {self.table}"]
+        if self.where_clauses:
+            parts.append(f"WHERE {self._where(show)}")
+        if self.order_by and not self.count:
+            parts.append(f"ORDER BY {', '.join(self.order_by)}")
+        if self.limit:
+            parts.append(f"LIMIT {option(self.limit)}")
+        if self.allow_filtering:
+            parts.append("ALLOW FILTERING")
+        return " ".join(parts)
+
+    def bound(self) -> list[Any]:
+        return [*super().bound(), self.limit] if self.limit else super().bound()
+
+
+class AssignmentStatement(BaseCQLStatement):
+    """Base of INSERT and UPDATE."""
+
+    __slots__ = ("assignments", "ttl")
+
+    def __init__(
+        self,
+        table: str,
+        assignments: Iterable[AssignmentClause] | None = None,
+        where: Iterable[WhereClause] | None = None,
+        ttl: int | None = None,
+        timestamp: Timestamp = None,
+        conditionals: Iterable[ConditionalClause] | None = None,
+    ) -> None:
+        super().__init__(table, timestamp=timestamp, where=where, conditionals=conditionals)
+        self.ttl = ttl
+        self.assignments: list[AssignmentClause] = []
+        for clause in assignments or ():
+            self.add_assignment(clause)
+
+    def add_assignment(self, clause: AssignmentClause) -> None:
+        """Add the assignment of a column.
+
+        :raises StatementException: if `clause` is not an `AssignmentClause`.
+        """
+        if not isinstance(clause, AssignmentClause):
+            raise StatementException(
+                f"only instances of AssignmentClause can be assigned, got {clause!r}"
+            )
+        self._number(clause)
+        self.assignments.append(clause)
+
+    @property
+    def is_empty(self) -> bool:
+        """Return True if nothing is assigned."""
+        return not self.assignments
+
+    def clauses(self) -> list[BaseClause]:
+        return [*self.assignments, *self.where_clauses, *self.conditionals]
+
+    def _options(self) -> list[tuple[str, int]]:
+        """The options behind USING, with their values."""
+        found = []
+        if self.ttl is not None:
+            found.append(("TTL", self.ttl))
+        timestamp = self.timestamp_normalized
+        if timestamp is not None:
+            found.append(("TIMESTAMP", timestamp))
+        return found
+
+    def _using(self, option: Callable[[object], str]) -> list[str]:
+        options = self._options()
+        if not options:
+            return []
+        return ["USING " + " AND ".join(f"{name} {option(value)}" for name, value in options)]
+
+
+class InsertStatement(AssignmentStatement):
+    """INSERT."""
+
+    __slots__ = ("if_not_exists",)
+
+    def __init__(
+        self,
+        table: str,
+        assignments: Iterable[AssignmentClause] | None = None,
+        where: Iterable[WhereClause] | None = None,
+        ttl: int | None = None,
+        timestamp: Timestamp = None,
+        if_not_exists: bool = False,
+    ) -> None:
+        super().__init__(table, assignments, where, ttl, timestamp)
+        self.if_not_exists = if_not_exists
+
+    def add_where(self, clause: WhereClause) -> None:
+        raise StatementException("Cannot add where clauses to insert statements")
+
+    def _text(self, show: Show, option: Callable[[object], str]) -> str:
+        names = ", ".join(f'"{clause.field}"' for clause in self.assignments)
+        values = ", ".join(_marker(show, clause) for clause in self.assignments)
+        parts = [f"INSERT INTO {self.table} ({names}) VALUES ({values})"]
+        if self.if_not_exists:
+            parts.append("IF NOT EXISTS")
+        return " ".join([*parts, *self._using(option)])
+
+    def bound(self) -> list[Any]:
+        return [*super().bound(), *(value for _, value in self._options())]
+
+
+def _marker(show: Show, clause: AssignmentClause) -> str:
+    return PREPARED if show is BaseClause.prepared else f"%({clause.context_id})s"
+
+
+class UpdateStatement(AssignmentStatement):
+    """UPDATE."""
+
+    __slots__ = ("if_exists",)
+
+    def __init__(
+        self,
+        table: str,
+        assignments: Iterable[AssignmentClause] | None = None,
+        where: Iterable[WhereClause] | None = None,
+        ttl: int | None = None,
+        timestamp: Timestamp = None,
+        conditionals: Iterable[ConditionalClause] | None = None,
+        if_exists: bool = False,
+    ) -> None:
+        super().__init__(table, assignments, where, ttl, timestamp, conditionals)
+        self.if_exists = if_exists
+
+    def add_update(
+        self,
+        column: Column[Any],
+        value: object,
+        operation: str | None = None,
+        previous: object = None,
+    ) -> None:
+        """Assign `value` to `column`, as its type demands.
+
+        :param operation: of a collection: "add", "remove", "append", "prepend" or "update".
+        :param previous: what the column held before, if that is known.
+        """
+        kind = getattr(column, "update_clause", None)
+        clause: AssignmentClause
+        if kind is not None:
+            clause = kind(column.db_field_name, value, operation, previous)
+            if not clause.bound():
+                return
+        elif getattr(column, "is_counter", False):
+            clause = CounterUpdateClause(column.db_field_name, value, previous)
+        else:
+            clause = AssignmentClause(column.db_field_name, value)
+        self.add_assignment(clause)
+
+    def _text(self, show: Show, option: Callable[[object], str]) -> str:
+        parts = [f"UPDATE {self.table}", *self._using(option)]
+        parts.append(f"SET {', '.join(show(clause) for clause in self.assignments)}")
+        if self.where_clauses:
+            parts.append(f"WHERE {self._where(show)}")
+        if self.conditionals:
+            parts.append(f"IF {self._conditions(show)}")
+        elif self.if_exists:
+            parts.append("IF EXISTS")
+        return " ".join(parts)
+
+    def bound(self) -> list[Any]:
+        return [*(value for _, value in self._options()), *super().bound()]
+
+
+class DeleteStatement(BaseCQLStatement):
+    """DELETE, of rows or of the columns `fields`."""
+
+    __slots__ = ("fields", "if_exists")
+
+    def __init__(
+        self,
+        table: str,
+        fields: Iterable[str | BaseDeleteClause] | None = None,
+        where: Iterable[WhereClause] | None = None,
+        timestamp: Timestamp = None,
+        conditionals: Iterable[ConditionalClause] | None = None,
+        if_exists: bool = False,
+    ) -> None:
+        super().__init__(table, timestamp=timestamp, where=where, conditionals=conditionals)
+        self.if_exists = if_exists
+        self.fields: list[BaseDeleteClause] = []
+        for field in [fields] if isinstance(fields, str) else fields or ():
+            self.add_field(field)
+
+    def add_field(self, field: str | BaseDeleteClause) -> None:
+        """Delete this column, or what the clause says.
+
+        :raises StatementException: if `field` is neither.
+        """
+        if isinstance(field, str):
+            field = FieldDeleteClause(field)
+        if not isinstance(field, BaseDeleteClause):
+            raise StatementException(f"only columns can be deleted, got {field!r}")
+        self._number(field)
+        self.fields.append(field)
+
+    def clauses(self) -> list[BaseClause]:
+        return [*self.fields, *self.where_clauses, *self.conditionals]
+
+    def _text(self, show: Show, option: Callable[[object], str]) -> str:
+        fields = ", ".join(show(field) for field in self.fields)
+        parts = [f"DELETE {fields} FROM {self.table}" if fields else f"DELETE FROM {self.table}"]
+        timestamp = self.timestamp_normalized
+        if timestamp is not None:
+            # The two spaces around it are those of the documented text.
+            parts.append(f" USING TIMESTAMP {option(timestamp)} ")
+        if self.where_clauses:
+            parts.append(f"WHERE {self._where(show)}")
+        if self.conditionals:
+            parts.append(f"IF {self._conditions(show)}")
+        elif self.if_exists:
+            parts.append("IF EXISTS")
+        return " ".join(parts)
+
+    def bound(self) -> list[Any]:
+        fields = [value for clause in self.fields for value in clause.bound()]
+        timestamp = self.timestamp_normalized
+        options = [] if timestamp is None else [timestamp]
+        rest = [*self.where_clauses, *self.conditionals]
+        return fields + options + [value for clause in rest for value in clause.bound()]

@@ -1,0 +1,236 @@
+"""User-defined types as classes."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+from cassandra.cqlengine import connection
+from cassandra.cqlengine.columns.base import Column
+from cassandra.cqlengine.errors import CQLEngineException
+from cassandra.cqlengine.naming import snake_case
+
+__all__ = [
+    "BaseUserType",
+    "CQLEngineException",
+    "UserType",
+    "UserTypeDefinitionException",
+    "UserTypeException",
+    "UserTypeMetaClass",
+]
+
+
+class UserTypeException(CQLEngineException):
+    """A user-defined type that is used, or declared, wrongly."""
+
+
+class UserTypeDefinitionException(UserTypeException):
+    """A user-defined type that is declared wrongly."""
+
+
+class _FieldDescriptor:
+    """A field's value on instances; the column itself on the class."""
+
+    __slots__ = ("column", "name")
+
+    def __init__(self, name: str, column: Column[Any]) -> None:
+        self.name = name
+        self.column = column
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None:
+            return self.column
+        values = instance._values
+        value = values[self.name]
+        if value is None and self.column.mutable:
+            value = self.column.to_python(None)
+            if value is not None:
+                values[self.name] = value
+        return value
+
+    def __set__(self, instance: Any, value: object) -> None:
+        instance._values[self.name] = value
+
+    def __delete__(self, instance: Any) -> None:
+        instance._values[self.name] = None
+
+
+class UserTypeMetaClass(type):
+    """Makes the classes of user-defined types: collects their fields and checks them."""
+
+    def __new__(
+        mcs, name: str, bases: tuple[type, ...], attrs: dict[str, Any], **kwargs: Any
+    ) -> UserTypeMetaClass:
+        fields: dict[str, Column[Any]] = {}
+        for base in reversed(bases):
+            fields.update(getattr(base, "__fields__", {}))
+        declared = {n: v for n, v in attrs.items() if isinstance(v, Column)}
+        fields.update(sorted(declared.items(), key=lambda item: item[1].instance_counter))
+        fields = {n: copy.copy(column) for n, column in fields.items()}
+        seen: set[str] = set()
+        for field_name, column in fields.items():
+            if any(hasattr(base, field_name) and not field_name.startswith("_") for base in bases):
+                inherited = any(field_name in getattr(base, "__fields__", {}) for base in bases)
+                if not inherited:
+                    raise UserTypeDefinitionException(
+                        f"field '{field_name}' conflicts with built-in attribute/method"
+                    )
+            if column.is_counter or column.primary_key or column.static:
+                raise UserTypeDefinitionException(
+                    f"field '{field_name}' of {name} must not be a key, a counter or static"
+                )
+            column.owner = name
+            column.set_column_name(field_name)
+            if column.db_field_name in seen:
+                raise UserTypeDefinitionException(
+                    f"{name} defines the field '{column.db_field_name}' more than once"
+                )
+            seen.add(column.db_field_name)
+            attrs[field_name] = _FieldDescriptor(field_name, column)
+        attrs["__fields__"] = fields
+        return super().__new__(mcs, name, bases, attrs, **kwargs)
+
+
+class BaseUserType(metaclass=UserTypeMetaClass):
+    """What `UserType` is made of.
+
+    :param values: values by field, or by the field's name in the database.
+    """
+
+    __fields__: ClassVar[dict[str, Column[Any]]]
+    __type_name__: ClassVar[str | None] = None
+
+    _values: dict[str, Any]
+    _before: dict[str, Any] | None
+
+    def __init__(self, **values: Any) -> None:
+        row: dict[str, Any] = {}
+        for name, column in self.__fields__.items():
+            if name in values:
+                value = values[name]
+            elif column.db_field_name in values:
+                value = values[column.db_field_name]
+            else:
+                value = column.get_default() if column.has_default else None
+            row[name] = None if value is None else column.to_python(value)
+        self._values = row
+        self._before = None
+
+    @classmethod
+    def fields(cls) -> dict[str, Column[Any]]:
+        """Return the columns of the fields, by name."""
+        return cls.__fields__
+
+    @classmethod
+    def type_name(cls) -> str:
+        """Return the type's CQL name."""
+        return (cls.__type_name__ or snake_case(cls.__name__)).lower()
+
+    @classmethod
+    def from_value(cls, value: object) -> Any:
+        """Return an instance made of a row's value, a mapping or a tuple of the fields.
+
+        None if it is nothing of these.
+        """
+        by_database = {column.db_field_name: name for name, column in cls.__fields__.items()}
+        named = getattr(value, "_asdict", None)
+        if named is not None:
+            value = named()
+        if isinstance(value, Mapping):
+            found = {by_database.get(str(key), str(key)): one for key, one in value.items()}
+            return cls(**found)
+        if isinstance(value, tuple):
+            return cls(**dict(zip(cls.__fields__, value, strict=False)))
+        if all(hasattr(value, name) for name in cls.__fields__) and cls.__fields__:
+            return cls(**{name: getattr(value, name) for name in cls.__fields__})
+        return None
+
+    def to_database(self) -> dict[str, Any]:
+        """Return the fields as the driver takes them, by their names in the database."""
+        return {
+            column.db_field_name: None
+            if self._values[name] is None
+            else column.to_database(self._values[name])
+            for name, column in self.__fields__.items()
+        }
+
+    def validate(self) -> None:
+        """Check the fields, and convert them to what is stored.
+
+        :raises ValidationError: if one cannot hold its value.
+        """
+        for name, column in self.__fields__.items():
+            self._values[name] = column.validate(self._values[name])
+
+    @classmethod
+    def register_for_keyspace(cls, keyspace: str) -> None:
+        """Have rows of `keyspace` give instances of this class, by the driver's sessions too."""
+        connection.register_udt(keyspace, cls.type_name(), cls)
+
+    def has_changed_fields(self) -> bool:
+        """Return True if a field has changed since `reset_changed_fields`, or that was never
+        called.
+        """
+        return self._before is None or self._before != self._values
+
+    def reset_changed_fields(self) -> None:
+        """Take the values of now as those to compare with."""
+        self._before = copy.deepcopy(self._values)
+
+    # -- as mapping -----------------------------------------------------------------------------
+
+    def keys(self) -> list[str]:
+        """Return the names of the fields."""
+        return list(self.__fields__)
+
+    def values(self) -> list[Any]:
+        """Return the values of the fields."""
+        return [getattr(self, name) for name in self.__fields__]
+
+    def items(self) -> list[tuple[str, Any]]:
+        """Return names and values of the fields."""
+        return [(name, getattr(self, name)) for name in self.__fields__]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.__fields__)
+
+    def __len__(self) -> int:
+        return len(self.__fields__)
+
+    def __getitem__(self, key: str) -> Any:
+        if key not in self.__fields__:
+            raise KeyError(key)
+        return getattr(self, key)
+
+    def __setitem__(self, key: str, val: object) -> None:
+        if key not in self.__fields__:
+            raise KeyError(key)
+        setattr(self, key, val)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self.values() == other.values()
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{n}={v!r}' for n, v in self.items())})"
+
+    def __str__(self) -> str:
+        return "{" + ", ".join(f"'{name}': {value}" for name, value in self.items()) + "}"
+
+
+class UserType(BaseUserType):
+    """Base of a program's user-defined types; the fields are class attributes.
+
+    ``class address(UserType): street = Text(); zipcode = Integer()``, used by columns:
+    ``UserDefinedType(address)``.
+
+    :param values: values by field.
+    """
+
+    __type_name__: ClassVar[str | None] = None
+    """*Optional.* The type's CQL name; that of the class in snake case if it is not given."""

@@ -1,0 +1,117 @@
+"""The state of an instance: the values of its columns, by their position in the model.
+
+An instance that was read and never touched holds the row's tuple itself, and nothing else.
+`Values` takes its place when
+something is written, or a collection, which may change in place, is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from cassandra.cqlengine.options import DEFAULTS, Options
+
+if TYPE_CHECKING:
+    from cassandra.cqlengine.columns.base import Column
+    from cassandra.cqlengine.mapping import Mapping
+    from cassandra.cqlengine.models import BaseModel
+
+__all__ = ["Kept", "Values", "changed_positions", "commit", "own", "values_read"]
+
+
+class Values(list[Any]):
+    """The values of an instance, by position.
+
+    `was` has the values that the database has, or is None for a row that was never saved or
+    read. `explicit` and `exposed`
+    are sets of positions, as bits: those that were written, and collections that were handed out.
+    """
+
+    __slots__ = ("explicit", "exposed", "how", "was")
+
+    def __init__(self, values: Sequence[Any], was: Sequence[Any] | None = None) -> None:
+        super().__init__(values)
+        self.was = was
+        self.explicit = 0
+        self.exposed = 0
+        self.how: Options = DEFAULTS
+
+
+class Kept:
+    """What was known of an instance before a write was added to a batch."""
+
+    __slots__ = ("_other", "_values")
+
+    def __init__(self, values: Values) -> None:
+        self._values = values
+        self._other = (values.was, values.explicit)
+
+    def swap(self) -> None:
+        """Go back to what was known before; called again, forth to what was known after it."""
+        values = self._values
+        other = self._other
+        self._other = (values.was, values.explicit)
+        values.was, values.explicit = other
+
+
+def own(instance: BaseModel) -> Values:
+    """Return the values of `instance`, ready to be changed."""
+    row = instance._row
+    if type(row) is Values:
+        return row
+    values = instance._row = Values(row, row)
+    return values
+
+
+def values_read(values: Values, position: int, column: Column[Any]) -> Any:
+    """Return the value at `position`, a collection or the like, as the program may change it."""
+    bit = 1 << position
+    if not values.exposed & bit:
+        values[position] = column.to_python(values[position])
+        values.exposed |= bit
+    return values[position]
+
+
+def changed_positions(values: Values, mapping: Mapping) -> list[int]:
+    """Return the positions of the values that differ from the database's."""
+    was = values.was
+    if was is None:
+        # Defaults are no change: they are written when the row is inserted.
+        given = values.explicit | values.exposed
+        return [
+            at
+            for at, column in enumerate(mapping.order)
+            if given >> at & 1
+            and not column.is_null(values[at])
+            and not (column.is_counter and values[at] == 0)
+        ]
+    found = []
+    for at, value in enumerate(values):
+        before = was[at]
+        if value is before:
+            continue
+        column = mapping.order[at]
+        if column.mutable:
+            if _differs(column, value, before):
+                found.append(at)
+        elif value != before and not (column.is_counter and (value or 0) == (before or 0)):
+            found.append(at)
+    return found
+
+
+def _differs(column: Column[Any], value: object, before: object) -> bool:
+    if column.is_null(value) and column.is_null(before):
+        return False
+    return bool(column.to_python(value) != column.to_python(before))
+
+
+def commit(values: Values, mapping: Mapping) -> None:
+    """Take note that the database has the values of now."""
+    was = list(values)
+    exposed = values.exposed | values.explicit
+    for at in mapping.mutable:
+        if exposed >> at & 1:  # a copy: what the program does with its own must not change this one
+            was[at] = mapping.order[at].to_python(values[at])
+    values.was = was
+    values.explicit = 0

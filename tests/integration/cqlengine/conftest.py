@@ -1,0 +1,51 @@
+"""The mapper's connections to a real node: a blocking one, and one of cassandra.aio."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.cqlengine import connection, management
+from cassandra.testing import LocalCluster
+from tests.integration.conftest import new_keyspace_name
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _management_allowed() -> Iterator[None]:
+    patch = pytest.MonkeyPatch()
+    patch.setenv(management.CQLENG_ALLOW_SCHEMA_MANAGEMENT, "1")
+    yield
+    patch.undo()
+
+
+@pytest.fixture(scope="session")
+def mapper(node: LocalCluster) -> Iterator[str]:
+    """The default connection, and a keyspace for all tests."""
+    name = new_keyspace_name()
+    connection.setup(node.contact_points, name, port=node.port, consistency=None)
+    management.create_keyspace_simple(name, 1)
+    yield name
+    management.drop_keyspace(name)
+    connection.unregister_connection(connection.DEFAULT_CONNECTION)
+
+
+@pytest.fixture
+async def awaited(mapper: str, node: LocalCluster) -> AsyncIterator[str]:
+    """The name of a connection of cassandra.aio on the test's loop."""
+    async with aio.Cluster(node.contact_points, port=node.port) as cluster:
+        session = await cluster.connect()
+        connection.register_connection("awaited", session=session)
+        yield "awaited"
+        connection.unregister_connection("awaited")
+
+
+def synced(*models: Any) -> None:
+    """Create the models' tables; a warning is an error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for model in models:
+            management.sync_table(model)

@@ -1,0 +1,161 @@
+"""The awaitable forms, on a session of cassandra.aio."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import Any
+
+import pytest
+
+from cassandra.cqlengine import CQLEngineException, columns, connection, management
+from cassandra.cqlengine.models import Model
+from cassandra.cqlengine.named import NamedTable
+from cassandra.cqlengine.query import BatchQuery, ContextQuery, LWTException
+from cassandra.cqlengine.usertype import UserType
+from cassandra.testing import LocalCluster
+
+from .conftest import synced
+
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("mapper")]
+
+
+class Size(UserType):
+    __type_name__ = "aio_size"
+    width = columns.Integer()
+
+
+class Thing(Model):
+    __table_name__ = "aio_thing"
+    __connection__ = "awaited"
+    owner = columns.Integer(primary_key=True)
+    number = columns.Integer(primary_key=True)
+    name = columns.Text()
+    tags = columns.Set(columns.Text)
+    size = columns.UserDefinedType(Size)
+
+
+@pytest.fixture
+async def thing(awaited: str) -> Any:
+    texts = await management.async_sync_table(Thing)
+    assert all(text.startswith(("CREATE", "ALTER")) for text in texts)
+    return Thing
+
+
+async def test_rows_come_and_go(thing: Any) -> None:
+    made = await Thing.acreate(owner=1, number=1, name="a", tags={"x"}, size=Size(width=3))
+    found = await Thing.aget(owner=1, number=1)
+    assert found == made
+    assert found.size == Size(width=3)
+    found.tags.add("y")
+    assert await found.asave() is found
+    await found.aupdate(name="b")
+    assert (await Thing.objects(owner=1).aget()).values()[2:4] == ["b", {"x", "y"}]
+    await Thing.objects(owner=1, number=1).aupdate(name="c", tags__remove={"x"})
+    first = await Thing.objects(owner=1).afirst()
+    assert first is not None
+    assert (first.name, first.tags) == ("c", {"y"})
+    assert await Thing.objects(owner=1).acount() == 1
+    with pytest.raises(LWTException):
+        await Thing.if_not_exists().acreate(owner=1, number=1)
+    with pytest.raises(LWTException):
+        await first.iff(name="z").aupdate(name="d")
+    assert first.name == "c"
+    await first.adelete()
+    with pytest.raises(Thing.DoesNotExist):
+        await Thing.aget(owner=1, number=1)
+    assert await Thing.objects(owner=1).afirst() is None
+
+
+async def test_iterating_over_pages(thing: Any) -> None:
+    await asyncio.gather(*(Thing.acreate(owner=2, number=number) for number in range(50)))
+    rows = Thing.objects(owner=2).fetch_size(7)
+    assert [one.number async for one in rows] == list(range(50))
+    assert [one.number for one in await rows.limit(9).aall()] == list(range(9))
+    assert [n async for n in rows.values_list("number", flat=True)] == list(range(50))
+    await Thing.objects(owner=2).adelete()
+    assert await rows.acount() == 0
+
+
+async def test_batches(thing: Any) -> None:
+    called: list[str] = []
+    async with BatchQuery(connection="awaited") as batch:
+        for number in range(3):
+            await Thing.batch(batch).acreate(owner=3, number=number)
+        batch.add_callback(called.append, "done")
+    assert called == ["done"]
+    assert await Thing.objects(owner=3).acount() == 3
+    with contextlib.suppress(ZeroDivisionError):
+        async with BatchQuery(connection="awaited") as batch:
+            await Thing.batch(batch).acreate(owner=3, number=9)
+            _ = 1 / 0
+    assert await Thing.objects(owner=3).acount() == 3
+    async with ContextQuery(Thing, connection="awaited") as copy:
+        assert await copy.objects(owner=3).acount() == 3
+
+
+async def test_the_wrong_face_says_which_is_the_right_one(thing: Any, mapper: str) -> None:
+    for call in (
+        lambda: Thing.get(owner=1, number=1),
+        lambda: list(Thing.objects(owner=1)),
+        lambda: Thing.create(owner=1, number=1),
+    ):
+        with pytest.raises(CQLEngineException, match="aget"):
+            call()
+    with pytest.raises(CQLEngineException, match="asetup"):
+        await Thing.objects.using(connection=connection.DEFAULT_CONNECTION).filter(owner=1).acount()
+    with pytest.raises(CQLEngineException, match="aexecute"):
+        connection.execute("SELECT * FROM system.local", connection="awaited")
+    with pytest.raises(CQLEngineException, match="execute"):
+        await connection.aexecute("SELECT * FROM system.local")
+    found = await connection.aexecute(
+        "SELECT key FROM system.local WHERE key = %s", ["local"], connection="awaited"
+    )
+    assert found.one() == {"key": "local"}
+
+
+async def test_management(awaited: str, mapper: str) -> None:
+    name = f"{mapper}_aio"
+    await management.acreate_keyspace_simple(name, 1, connections=[awaited])
+    await management.acreate_keyspace_network_topology(
+        name, {"datacenter1": 1}, connections=[awaited]
+    )
+    await management.async_sync_table(Thing, keyspaces=[name])
+    assert await management.async_sync_table(Thing, keyspaces=[name]) == []
+    table = NamedTable(name, "aio_thing").using(awaited)
+    assert [row async for row in table.all()] == []
+    await management.adrop_table(Thing, keyspaces=[name])
+    await management.adrop_keyspace(name, connections=[awaited])
+
+
+async def test_an_own_cluster(node: LocalCluster, mapper: str) -> None:
+    made = await connection.aregister_connection(
+        "own", node.contact_points, cluster_options={"port": node.port}
+    )
+    assert connection.get_connection("own") is made
+    table = NamedTable("system", "local").using("own")
+    assert (await table.aget(key="local")).key == "local"
+    await connection.aunregister_connection("own")
+    with pytest.raises(CQLEngineException, match="own"):
+        await table.aget(key="local")
+
+
+async def test_cancelling_leaves_the_instance_as_it_was(thing: Any) -> None:
+    made = await Thing.acreate(owner=7, number=1, name="a")
+    task = asyncio.ensure_future(made.aupdate(name="b"))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert made.name == "a"
+
+
+def test_both_faces_see_the_same_rows(mapper: str) -> None:
+    class Plain(Model):
+        __table_name__ = "aio_plain"
+        id = columns.Integer(primary_key=True)
+        name = columns.Text()
+
+    synced(Plain)
+    Plain.create(id=1, name="x")
+    assert Plain.get(id=1).name == "x"

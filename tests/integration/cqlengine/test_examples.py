@@ -1,0 +1,111 @@
+"""The example programs of the mapper, and the guide's code, run as they stand."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cassandra.cqlengine import ValidationError, connection
+from cassandra.testing import LocalCluster
+from tests.integration.test_docs import python_blocks, run_block
+
+pytestmark = pytest.mark.integration
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def example(name: str) -> Any:
+    """The module of an example, which is in no package."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_program(node: LocalCluster) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "examples.mapper",
+        "--port",
+        str(node.port),
+        "--contact-points",
+        *node.contact_points,
+    ]
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert done.returncode == 0, done.stderr
+    assert "there is an author ada already" in done.stdout
+    assert re.search(
+        r"'post \d+' has the tags \['read'\] and the reactions \{'like': 3\}", done.stdout
+    )
+    assert done.stdout.splitlines()[-2:] == ["20 posts, blocking", "50 posts, awaited"]
+
+
+def test_the_flask_shaped_one(node: LocalCluster) -> None:
+    app = example("mapper_flask")
+    before = connection._connections.pop(connection.DEFAULT_CONNECTION, None)
+    keyspace = connection.default_keyspace()
+    app.connect(node.contact_points, "flask_example", port=node.port)
+    try:
+        app.create_schema("flask_example")
+        made, status = app.add_todo("ada", {"text": "write"})
+        assert (status, made["done"]) == (201, False)
+        assert app.add_todo("ada", {})[1] == app.add_todo("ada", {"text": 5})[1] == 400
+        assert app.finish_todo("ada", made["id"])[0]["done"] is True
+        assert app.finish_todo("ada", uuid.uuid4())[1] == 404
+        assert app.list_todos("ada")[0] == [{**made, "done": True}]
+    finally:
+        connection.unregister_connection(connection.DEFAULT_CONNECTION)
+        connection.set_default_keyspace(keyspace)
+        if before is not None:
+            connection._connections[connection.DEFAULT_CONNECTION] = before
+
+
+async def test_the_fastapi_shaped_one(node: LocalCluster) -> None:
+    app = example("mapper_fastapi")
+    keyspace = connection.default_keyspace()
+    try:
+        async with app.connected(node.contact_points, "fastapi_example", port=node.port):
+            await app.create_schema("fastapi_example")
+            made = await app.add_todo("ada", {"text": "write"})
+            with pytest.raises(ValidationError):
+                await app.add_todo("ada", {"text": 5})
+            assert (await app.finish_todo("ada", made["id"]))["done"] is True
+            with pytest.raises(app.Todo.DoesNotExist):
+                await app.finish_todo("ada", uuid.uuid4())
+            assert await app.list_todos("ada") == [{**made, "done": True}]
+    finally:
+        connection.set_default_keyspace(keyspace)
+
+
+def test_the_guide(node: LocalCluster) -> None:
+    before = connection._connections.pop(connection.DEFAULT_CONNECTION, None)
+    keyspace = connection.default_keyspace()
+    names: dict[str, Any] = {"__name__": "shop"}
+    try:
+        blocks = python_blocks("docs/mapper.rst")
+        assert len(blocks) == 7
+        for block in blocks:
+            run_block(block.replace("port=9042", f"port={node.port}"), node, names)
+    finally:
+        connection.unregister_connection(connection.DEFAULT_CONNECTION)
+        connection.set_default_keyspace(keyspace)
+        if before is not None:
+            connection._connections[connection.DEFAULT_CONNECTION] = before

@@ -1,0 +1,265 @@
+"""Syncing tables with a real node: what is added, what is told, and what is never done."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from typing import Any
+
+import pytest
+
+from cassandra.cqlengine import CQLEngineException, columns, connection, management
+from cassandra.cqlengine.models import Model
+from cassandra.cqlengine.named import NamedKeyspace, NamedTable
+from cassandra.cqlengine.usertype import UserType
+
+from .conftest import synced
+
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("mapper")]
+
+
+def model(name: str, **attributes: Any) -> Any:
+    return type(name, (Model,), {"__module__": __name__, **attributes})
+
+
+def column_types(keyspace: str, table: str) -> dict[str, str]:
+    rows = connection.execute(
+        "SELECT column_name, type FROM system_schema.columns WHERE keyspace_name = %s AND table_name = %s",
+        (keyspace, table),
+    )
+    return {row["column_name"]: row["type"] for row in rows}
+
+
+def test_columns_are_added_and_never_dropped(mapper: str) -> None:
+    first = model(
+        "Grown", id=columns.Integer(primary_key=True), a=columns.Text(), old=columns.Text()
+    )
+    assert [text.split(" (")[0] for text in management.sync_table(first)] == [
+        f"CREATE TABLE IF NOT EXISTS {mapper}.grown"
+    ]
+    assert management.sync_table(first) == []
+    second = model(
+        "Grown",
+        id=columns.Integer(primary_key=True),
+        a=columns.Text(),
+        b=columns.Set(columns.Integer),
+        c=columns.Text(index=True),
+    )
+    told = management.sync_table(second, dry_run=True)
+    assert column_types(mapper, "grown") == {"id": "int", "a": "text", "old": "text"}
+    assert (
+        management.sync_table(second)
+        == told
+        == [
+            f'ALTER TABLE {mapper}.grown ADD "b" set<int>',
+            f'ALTER TABLE {mapper}.grown ADD "c" text',
+            f'CREATE INDEX IF NOT EXISTS index_grown_c ON {mapper}.grown ("c")',
+        ]
+    )
+    assert column_types(mapper, "grown") == {
+        "id": "int",
+        "a": "text",
+        "old": "text",
+        "b": "set<int>",
+        "c": "text",
+    }
+    assert management.sync_table(second) == []
+
+
+def test_a_dry_run_prints(mapper: str, capsys: pytest.CaptureFixture[str]) -> None:
+    dry = model("Dry", id=columns.Integer(primary_key=True), c=columns.Text(index=True))
+    management.sync_table(dry, dry_run=True)
+    printed = capsys.readouterr().out.splitlines()
+    assert printed == [
+        f'CREATE TABLE IF NOT EXISTS {mapper}.dry ("id" int, "c" text, PRIMARY KEY (("id")));',
+        f'CREATE INDEX IF NOT EXISTS index_dry_c ON {mapper}.dry ("c");',
+    ]
+    assert column_types(mapper, "dry") == {}
+
+
+def test_what_cannot_be_changed_is_told(mapper: str) -> None:
+    synced(
+        model("Told", id=columns.Integer(primary_key=True), a=columns.Text(), b=columns.Integer())
+    )
+    other = model(
+        "Told", id=columns.Integer(primary_key=True), a=columns.Integer(), b=columns.Integer()
+    )
+    with pytest.warns(
+        UserWarning, match='has column "a" with a type .text. differing from the model type .int.'
+    ):
+        assert management.sync_table(other) == []
+    for wrong in (
+        model(
+            "Told",
+            id=columns.Integer(primary_key=True),
+            a=columns.Text(primary_key=True),
+            b=columns.Integer(),
+        ),
+        model("Told", b=columns.Integer(primary_key=True), id=columns.Integer(), a=columns.Text()),
+    ):
+        with pytest.raises(CQLEngineException, match="a primary key cannot be changed"):
+            management.sync_table(wrong)
+
+
+def test_options(mapper: str) -> None:
+    options = {
+        "comment": "it's here", "gc_grace_seconds": "0", "default_time_to_live": 20,
+        "compaction": {"class": "LeveledCompactionStrategy", "sstable_size_in_mb": "64"},
+    }  # fmt: skip
+    made = model(
+        "Opted",
+        id=columns.Integer(primary_key=True),
+        c=columns.Integer(primary_key=True, clustering_order="desc"),
+        __options__=options,
+    )
+    synced(made)
+    assert management.sync_table(made) == []
+    changed = model(
+        "Opted", id=columns.Integer(primary_key=True), c=columns.Integer(primary_key=True, clustering_order="desc"),
+        __options__={**options, "gc_grace_seconds": 5, "compaction": {"class": "SizeTieredCompactionStrategy", "min_threshold": 3}},
+    )  # fmt: skip
+    (text,) = management.sync_table(changed)
+    assert text == (
+        f"ALTER TABLE {mapper}.opted WITH gc_grace_seconds = 5 "
+        "AND compaction = {'class': 'SizeTieredCompactionStrategy', 'min_threshold': '3'}"
+    )
+    assert management.sync_table(changed) == []
+
+
+def test_types_grow_too(mapper: str) -> None:
+    class inner(UserType):
+        a = columns.Integer()
+
+    class outer(UserType):
+        inside = columns.UserDefinedType(inner)
+        many = columns.List(columns.UserDefinedType(inner))
+
+    holder = model(
+        "Holder", id=columns.Integer(primary_key=True), value=columns.UserDefinedType(outer)
+    )
+    assert [text.split(" (")[0].split(" ")[1] for text in management.sync_table(holder)] == [
+        "TYPE",
+        "TYPE",
+        "TABLE",
+    ]
+    made = holder.create(id=1, value=outer(inside=inner(a=1), many=[inner(a=2)]))
+    assert holder.get(id=1) == made
+    assert isinstance(
+        connection.execute(f"SELECT value FROM {mapper}.holder").one()["value"], outer
+    )
+
+    class grown(UserType):
+        __type_name__ = "inner"
+        a = columns.Integer()
+        b = columns.Text()
+
+    assert management.sync_type(mapper, grown) == [f"ALTER TYPE {mapper}.inner ADD b text"]
+
+
+def test_many_at_the_same_time(mapper: str) -> None:
+    made = model(
+        "Raced", id=columns.Integer(primary_key=True), a=columns.Text(index=True), b=columns.Text()
+    )
+    errors: list[BaseException] = []
+    start = threading.Barrier(4)
+
+    def sync() -> None:
+        start.wait(30)
+        try:
+            management.sync_table(made)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=sync) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert errors == []
+    assert set(column_types(mapper, "raced")) == {"id", "a", "b"}
+
+
+def test_the_environment_is_looked_at(mapper: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(management.CQLENG_ALLOW_SCHEMA_MANAGEMENT)
+    made = model("Allowed", id=columns.Integer(primary_key=True))
+    with pytest.warns(
+        UserWarning, match="CQLENG_ALLOW_SCHEMA_MANAGEMENT environment variable is not set"
+    ):
+        management.sync_table(made)
+
+
+def test_several_keyspaces_and_dropping(mapper: str) -> None:
+    names = [f"{mapper}_a", f"{mapper}_b"]
+    center = connection.execute("SELECT data_center FROM system.local").one()["data_center"]
+    for name in names:
+        management.create_keyspace_network_topology(name, {center: 1}, durable_writes=False)
+    made = model("Spread", id=columns.Integer(primary_key=True), a=columns.Text())
+    management.sync_table(made, keyspaces=names)
+    for name in names:
+        made.objects.using(keyspace=name).create(id=1, a=name)
+        assert made.objects.using(keyspace=name).get(id=1).a == name
+    management.drop_table(made, keyspaces=names[:1])
+    management.drop_table(made, keyspaces=names[:1])
+    assert column_types(names[0], "spread") == {}
+    assert len(column_types(names[1], "spread")) == 2
+    for name in names:
+        management.drop_keyspace(name)
+        management.drop_keyspace(name)
+    with pytest.raises(
+        CQLEngineException, match=f"Keyspace '{names[0]}' for model Spread does not exist"
+    ):
+        management.sync_table(made, keyspaces=names[:1])
+
+
+def test_mistakes(mapper: str) -> None:
+    with pytest.raises(ValueError, match="derived from base Model"):
+        management.sync_table(4)  # type: ignore[arg-type]
+    with pytest.raises(CQLEngineException, match="abstract"):
+        management.sync_table(model("Base", __abstract__=True))
+    with pytest.raises(ValueError, match="list or a tuple"):
+        management.sync_table(model("M", id=columns.Integer(primary_key=True)), keyspaces="ks")
+
+
+def test_named_tables(mapper: str) -> None:
+    synced(
+        model(
+            "Named",
+            id=columns.Integer(primary_key=True),
+            c=columns.Integer(primary_key=True),
+            v=columns.Text(),
+        )
+    )
+    connection.execute(f"INSERT INTO {mapper}.named (id, c, v) VALUES (1, 2, 'x')")
+    table = NamedKeyspace(mapper).table("named")
+    (row,) = table.objects(id=1)
+    assert (row, row.v) == ({"id": 1, "c": 2, "v": "x"}, "x")
+    assert table.objects.filter(table.column("id") == 1, c__gt=1).count() == 1
+    assert table.get(id=1, c=2).v == "x"
+    assert table.objects(id=1).only(["v"]).first() == {"v": "x"}
+    with pytest.raises(NamedTable.DoesNotExist):
+        table.get(id=9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        table.objects(id=1).delete()
+    assert list(table.all()) == []
+
+
+def test_a_lazy_connection_by_name(mapper: str, node: Any) -> None:
+    connection.register_connection(
+        "lazy",
+        node.contact_points,
+        lazy_connect=True,
+        retry_connect=True,
+        cluster_options={"port": node.port},
+    )
+    assert connection._connections["lazy"].session is None
+    made = model("Lazy", id=columns.Integer(primary_key=True), a=columns.Text())
+    management.sync_table(made, connections=["lazy"])
+    made.objects.using(connection="lazy").create(id=1)
+    assert made.objects.using(connection="lazy").get(id=1).id == 1
+    assert connection.get_cluster("lazy") is connection.get_session("lazy").cluster
+    with pytest.raises(CQLEngineException, match="already"):
+        connection.register_connection("lazy", ["127.0.0.1"])
+    connection.unregister_connection("lazy")
+    with pytest.raises(CQLEngineException, match="doesn't exist"):
+        connection.get_session("lazy")

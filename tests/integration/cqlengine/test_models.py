@@ -1,0 +1,455 @@
+"""Models on a real node: every column type both ways, saving, updating, deleting, conditions."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import decimal
+import pickle
+import uuid
+from typing import Any
+
+import pytest
+
+from cassandra import ConsistencyLevel
+from cassandra.cqlengine import ValidationError, columns, connection, functions
+from cassandra.cqlengine.models import Model
+from cassandra.cqlengine.query import (
+    BatchQuery,
+    BatchType,
+    ContextQuery,
+    LWTException,
+    QueryException,
+)
+from cassandra.cqlengine.usertype import UserType
+from cassandra.util import Date, Duration, Time
+
+from .conftest import synced
+
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("mapper")]
+
+MOMENT = datetime.datetime(2024, 2, 29, 12, 30, 15, 123000)
+
+
+class Address(UserType):
+    street = columns.Text()
+    number = columns.Integer(db_field="no")
+    tags = columns.Set(columns.Text)
+
+
+class Everything(Model):
+    id = columns.UUID(primary_key=True, default=uuid.uuid4)
+    ascii = columns.Ascii()
+    bigint = columns.BigInt()
+    blob = columns.Blob()
+    boolean = columns.Boolean()
+    date = columns.Date()
+    moment = columns.DateTime()
+    decimal = columns.Decimal()
+    double = columns.Double()
+    duration = columns.Duration()
+    float = columns.Float()
+    inet = columns.Inet()
+    integer = columns.Integer()
+    smallint = columns.SmallInt()
+    text = columns.Text(db_field="words")
+    time = columns.Time()
+    timeuuid = columns.TimeUUID()
+    tinyint = columns.TinyInt()
+    varint = columns.VarInt()
+    a_list = columns.List(columns.Integer)
+    a_set = columns.Set(columns.Text)
+    a_map = columns.Map(columns.Text, columns.DateTime)
+    a_tuple = columns.Tuple(columns.Text, columns.Integer)
+    nested = columns.Map(columns.Text, columns.List(columns.Tuple(columns.Integer, columns.Text)))
+    frozen = columns.List(columns.Set(columns.Integer), frozen=True)
+    address = columns.UserDefinedType(Address)
+    addresses = columns.List(columns.UserDefinedType(Address))
+    vector = columns.Vector(columns.Float, 3)
+
+
+VALUES: dict[str, Any] = {
+    "ascii": "plain",
+    "bigint": -(1 << 62),
+    "blob": b"\0\1",
+    "boolean": False,
+    "date": Date(19000),
+    "moment": MOMENT,
+    "decimal": decimal.Decimal("-1.50"),
+    "double": 0.1,
+    "duration": Duration(1, 2, 3),
+    "float": 0.5,
+    "inet": "::1",
+    "integer": -5,
+    "smallint": 300,
+    "text": "größer ☃",
+    "time": Time(123456789),
+    "timeuuid": uuid.uuid1(),
+    "tinyint": -128,
+    "varint": 1 << 80,
+    "a_list": [3, 1, 3],
+    "a_set": {"a", "b"},
+    "a_map": {"now": MOMENT},
+    "a_tuple": ("x", None),
+    "nested": {"k": [(1, "a"), (2, "b")]},
+    "frozen": [{1, 2}, {3}],
+    "address": Address(street="Easy St.", number=9, tags={"t"}),
+    "addresses": [Address(street="A"), Address(street="B", number=2)],
+    "vector": [0.5, 1.0, -2.0],
+}
+
+
+class Place(Model):
+    country = columns.Text(partition_key=True)
+    year = columns.Integer(partition_key=True)
+    name = columns.Text(primary_key=True, clustering_order="desc")
+    motto = columns.Text(static=True)
+    size = columns.Integer(index=True)
+    tags = columns.Set(columns.Text)
+    log = columns.List(columns.Text)
+    facts = columns.Map(columns.Text, columns.Integer)
+
+
+class Hits(Model):
+    page = columns.Text(primary_key=True)
+    views = columns.Counter()
+    clicks = columns.Counter()
+
+
+class Event(Model):
+    source = columns.Integer(primary_key=True)
+    at = columns.TimeUUID(primary_key=True)
+    what = columns.Text()
+
+
+class Pet(Model):
+    __table_name__ = "pet"
+    owner = columns.Integer(primary_key=True)
+    id = columns.Integer(primary_key=True)
+    kind = columns.Text(discriminator_column=True, index=True)
+    name = columns.Text()
+
+
+class Cat(Pet):
+    __discriminator_value__ = "cat"
+    cuteness = columns.Float()
+
+
+class Dog(Pet):
+    __discriminator_value__ = "dog"
+    fierceness = columns.Float()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tables(mapper: str) -> None:
+    synced(Everything, Place, Hits, Event, Cat, Dog)
+
+
+def test_all_columns_there_and_back() -> None:
+    made = Everything.create(**VALUES)
+    found = Everything.get(id=made.id)
+    for name, value in VALUES.items():
+        assert found[name] == value, name
+    assert found == made
+    assert isinstance(found.address, Address)
+    assert [type(one) for one in found.addresses] == [Address, Address]
+    assert type(found.a_set) is set
+    assert type(found.a_map) is dict
+    assert found.get_changed_columns() == []
+    assert pickle.loads(pickle.dumps(found)) == found
+
+
+@pytest.mark.parametrize("name", sorted(VALUES))
+def test_each_column_alone_is_updated_blindly_and_taken_away(name: str) -> None:
+    made = Everything.create()
+    Everything.objects(id=made.id).update(**{name: VALUES[name]})
+    assert Everything.get(id=made.id)[name] == VALUES[name]
+    found = Everything.get(id=made.id)
+    found[name] = None
+    assert found.get_changed_columns() == [name]
+    found.save()
+    empty: Any = {
+        "a_tuple": (),
+        "a_list": [],
+        "a_set": set(),
+        "a_map": {},
+        "nested": {},
+        "frozen": [],
+        "addresses": [],
+    }
+    assert Everything.get(id=made.id)[name] == empty.get(name)
+
+
+def test_conversions_of_what_programs_give() -> None:
+    made = Everything.create(
+        id=str(uuid.UUID(int=5)), date="2024-02-29", integer="12", decimal=1.5, time=datetime.time(1, 2, 3),
+        moment=MOMENT.replace(tzinfo=datetime.timezone(datetime.timedelta(hours=2))), a_list=(1, 2), boolean=1,
+    )  # fmt: skip
+    found = Everything.get(id=uuid.UUID(int=5))
+    assert (found.date.date(), found.integer) == (datetime.date(2024, 2, 29), 12)
+    assert found.moment == MOMENT - datetime.timedelta(hours=2)
+    assert (found.decimal, found.a_list, found.boolean) == (decimal.Decimal("1.5"), [1, 2], True)
+    assert made.id == found.id
+
+
+def test_save_writes_what_has_changed() -> None:
+    place = Place.create(
+        country="fr", year=1, name="a", size=1, tags={"x"}, log=["b"], facts={"k": 1}
+    )
+    place.tags.add("y")
+    place.log.append("c")
+    place.log.insert(0, "a")
+    place.facts["l"] = 2
+    del place.facts["k"]
+    place.size = None
+    assert place.get_changed_columns() == ["size", "tags", "log", "facts"]
+    # Another program's change of the same collections stays.
+    Place.objects(country="fr", year=1, name="a").update(tags__add={"z"}, facts__update={"m": 3})
+    place.save()
+    found = Place.get(country="fr", year=1, name="a")
+    assert found.tags == {"x", "y", "z"}
+    assert found.log == ["a", "b", "c"]
+    assert found.facts == {"l": 2, "m": 3}
+    assert found["size"] is None
+    assert place.get_changed_columns() == []
+    place.log = ["new"]
+    place.tags.clear()
+    place.save()
+    found = Place.get(country="fr", year=1, name="a")
+    assert (found.log, found.tags) == (["new"], set())
+
+
+def test_blind_updates_of_collections() -> None:
+    key = {"country": "de", "year": 1, "name": "a"}
+    Place.create(**key, tags={"x"}, log=["b"], facts={"k": 1, "n": 5})
+    rows = Place.objects(**key)
+    rows.update(tags__add={"y"}, log__append=["c"], facts__update={"l": 2, "k": None})
+    rows.update(tags__remove={"x"}, log__prepend=["a"])
+    rows.update(facts__remove={"n"})
+    found = Place.get(**key)
+    assert (found.tags, found.log, found.facts) == ({"y"}, ["a", "b", "c"], {"l": 2})
+    rows.update(log__remove=["b"], tags=None)
+    found = Place.get(**key)
+    assert (found.tags, found.log) == (set(), ["a", "c"])
+    with pytest.raises(ValidationError, match=r"size \(int\) takes no operation, not 'add'"):
+        rows.update(size__add=1)
+    with pytest.raises(ValidationError, match="has no column named: zip"):
+        rows.update(zip=1)
+    with pytest.raises(ValidationError, match="primary key 'year'"):
+        rows.update(year=1)
+
+
+def test_static_columns() -> None:
+    Place.create(country="it", year=1, name="a", motto="one")
+    Place.create(country="it", year=1, name="b")
+    found = Place.get(country="it", year=1, name="b")
+    assert found.motto == "one"
+    found.motto = "two"
+    found.save()
+    assert Place.get(country="it", year=1, name="a").motto == "two"
+    Place.create(country="it", year=2, motto="alone")
+    assert Place.objects(country="it", year=2)[0].motto == "alone"
+
+
+def test_counters() -> None:
+    hits = Hits.create(page="/", views=5)
+    hits.views += 2
+    hits.clicks -= 1
+    hits.save()
+    found = Hits.get(page="/")
+    assert (found.views, found.clicks) == (7, -1)
+    Hits.objects(page="/").update(views=10)
+    assert Hits.get(page="/").views == 17
+    found.views = 8
+    found.save()
+    assert Hits.get(page="/").views == 18
+    with BatchQuery(batch_type=BatchType.Counter) as batch:
+        for _ in range(2):
+            found.views += 1
+            found.batch(batch).save()
+    assert Hits.get(page="/").views == 20
+
+
+def test_conditions() -> None:
+    key = {"country": "es", "year": 1, "name": "a"}
+    Place.if_not_exists().create(**key, size=1)
+    with pytest.raises(LWTException) as refused:
+        Place.if_not_exists().create(**key, size=2)
+    assert refused.value.existing["[applied]"] is False
+    assert refused.value.existing["size"] == 1
+    found = Place.get(**key)
+    with pytest.raises(LWTException):
+        found.iff(size=7).update(size=3)
+    assert found.size == 1
+    assert found.get_changed_columns() == []
+    Place.objects(**key).iff(size=1).update(size=2)
+    Place.objects(**key).iff(size__gt=1, log=None).update(size=3)
+    assert Place.get(**key).size == 3
+    with pytest.raises(LWTException):
+        Place.objects(country="es", year=1, name="none").if_exists().update(size=1)
+    with pytest.raises(LWTException):
+        Place(country="es", year=1, name="none").if_exists().delete()
+    with pytest.raises(LWTException):
+        Place.get(**key).iff(size=1).delete()
+    Place.get(**key).iff(size=3).delete()
+    with pytest.raises(Place.DoesNotExist):
+        Place.get(**key)
+
+
+def test_ttl_and_timestamp() -> None:
+    key = {"country": "nl", "year": 1, "name": "a"}
+    place = Place.ttl(1000).timestamp(datetime.timedelta(seconds=-60)).create(**key, size=1)
+    table = Place.column_family_name()
+    query = f"SELECT ttl(size) AS ttl, writetime(size) AS at FROM {table} WHERE country = 'nl' AND year = 1 AND name = 'a'"
+    row = connection.execute(query).one()
+    assert 900 < row["ttl"] <= 1000
+    before = row["at"]
+    place.ttl(500).update(size=2)
+    row = connection.execute(query).one()
+    assert 400 < row["ttl"] <= 500
+    assert row["at"] > before
+    Place.objects(**key).timestamp(datetime.timedelta(seconds=-30)).delete()
+    assert Place.get(**key).size == 2
+    Place.objects(**key).consistency(ConsistencyLevel.ONE).timeout(20).delete()
+    assert Place.objects(**key).count() == 0
+
+
+def test_classes_that_share_a_table() -> None:
+    Cat.create(owner=1, id=1, name="Tom", cuteness=0.5)
+    Dog.create(owner=1, id=2, name="Rex", fierceness=0.25)
+    both = list(Pet.objects(owner=1))
+    assert [type(one) for one in both] == [Cat, Dog]
+    assert (both[0]["cuteness"], both[1]["fierceness"]) == (0.5, 0.25)
+    assert [one.name for one in Cat.objects(owner=1)] == ["Tom"]
+    assert [one.name for one in Dog.objects.allow_filtering()] == ["Rex"]
+    both[0].name = "Tim"
+    both[0].save()
+    assert Cat.get(owner=1, id=1).name == "Tim"
+
+
+def test_batches() -> None:
+    called: list[Any] = []
+    with BatchQuery() as batch:
+        made = [
+            Place.batch(batch).create(country="pl", year=1, name=str(n), size=n) for n in range(5)
+        ]
+        batch.add_callback(called.append, "done")
+        Place.objects(country="pl", year=1, name="0").batch(batch).update(log=["x"])
+        assert Place.objects(country="pl", year=1).count() == 0
+    assert called == ["done"]
+    assert Place.objects(country="pl", year=1).count() == 5
+    made[1].size = 10
+    with BatchQuery(
+        batch_type=BatchType.Unlogged, timestamp=datetime.timedelta(seconds=1)
+    ) as batch:
+        made[1].batch(batch).save()
+        made[2].batch(batch).delete()
+    assert [one.size for one in Place.objects(country="pl", year=1)] == [4, 3, 10, 0]
+    for name, execute in (("9", False), ("8", True)):
+        with (
+            contextlib.suppress(ZeroDivisionError),
+            BatchQuery(execute_on_exception=execute) as batch,
+        ):
+            Place.batch(batch).create(country="pl", year=1, name=name)
+            _ = 1 / 0
+    assert [one.name for one in Place.objects(country="pl", year=1)] == ["8", "4", "3", "1", "0"]
+    with pytest.raises(LWTException), BatchQuery() as batch:
+        Place.objects(country="pl", year=1, name="8").iff(size=5).batch(batch).update(size=6)
+
+
+def test_filters() -> None:
+    for number in range(10):
+        Place.create(
+            country="uk",
+            year=1,
+            name=f"n{number}",
+            size=number % 3,
+            tags={f"t{number % 2}"},
+            facts={"f": number},
+        )
+    rows = Place.objects(country="uk", year=1)
+    names = [f"n{number}" for number in range(9, -1, -1)]
+    assert [one.name for one in rows] == names
+    assert [one.name for one in rows.order_by("name")] == names[::-1]
+    assert [one.name for one in rows.order_by("-name").limit(2)] == names[:2]
+    assert [one.name for one in rows.filter(name__gt="n7")] == ["n9", "n8"]
+    assert [one.name for one in rows.filter(Place.name >= "n3", Place.name < "n5")] == ["n4", "n3"]
+    assert [one.name for one in rows.filter(name__lte="n1")] == ["n1", "n0"]
+    assert [one.name for one in rows.filter(name__in=["n2", "n5"])] == ["n5", "n2"]
+    assert [one.name for one in rows.filter(Place.name.in_(["n2"]))] == ["n2"]
+    assert len(rows.filter(size=1)) == 3
+    assert len(rows.filter(tags__contains="t1").allow_filtering()) == 5
+    assert len(rows.filter(Place.facts.contains_(7)).allow_filtering()) == 1
+    assert {one.name for one in Place.objects(country__in=["uk", "xx"], year=1)} == set(names)
+    assert len(rows.fetch_size(3)) == 10
+    assert rows.count() == 10
+    assert rows[2].name == "n7"
+    assert [one.name for one in rows[2:4]] == ["n7", "n6"]
+    assert rows[-1].name == "n0"
+    assert rows.get(name="n9") == rows.first()
+    assert rows.filter(name="zz").first() is None
+    assert list(rows.values_list("name", flat=True)) == names
+    assert next(iter(rows.values_list("country", "name", "tags"))) == ["uk", "n9", {"t1"}]
+    only = rows.only(["name"])[0]
+    assert (only.name, only.country, only.year, only.size) == ("n9", "uk", 1, None)
+    assert rows.defer(["tags", "facts"])[0].facts == {}
+    assert [(one.country, one.year) for one in Place.objects.distinct() if one.country == "uk"] == [
+        ("uk", 1)
+    ]
+    assert Place.objects.distinct().count() == len(list(Place.objects.distinct()))
+    with pytest.raises(Place.MultipleObjectsReturned):
+        rows.get()
+    with pytest.raises(Place.DoesNotExist, match="zz"):
+        rows.get(name="zz")
+    with pytest.raises(QueryException, match="allow_filtering"):
+        list(Place.objects(motto="x"))
+    with pytest.raises(QueryException, match="partition key"):
+        Place.objects(country="uk").delete()
+    with pytest.raises(ValidationError, match=r"Place\.size 'big'"):
+        rows.filter(size="big")
+
+
+def test_tokens_walk_through_all_rows() -> None:
+    for number in range(30):
+        Event.create(source=number, at=uuid.uuid1(), what="x")
+    seen: list[int] = []
+    page = list(Event.objects.limit(7))
+    while page:
+        seen += [one.source for one in page]
+        page = list(Event.objects.filter(pk__token__gt=functions.Token(page[-1].pk)).limit(7))
+    assert sorted(seen) == list(range(30))
+    place = Place.create(country="tk", year=3, name="a")
+    assert list(Place.objects(pk__token=functions.Token(place.pk))) == [place]
+
+
+def test_time_uuids_by_moment() -> None:
+    before = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(minutes=1)
+    Event.create(source=100, at=uuid.uuid1(), what="now")
+    after = before + datetime.timedelta(minutes=2)
+    rows = Event.objects(source=100)
+    assert (
+        len(rows.filter(at__gt=functions.MinTimeUUID(before), at__lt=functions.MaxTimeUUID(after)))
+        == 1
+    )
+    assert len(rows.filter(at__gt=functions.MaxTimeUUID(after))) == 0
+
+
+def test_another_keyspace_for_a_block(mapper: str) -> None:
+    with ContextQuery(Place, keyspace=mapper, connection=None) as place:
+        assert place.column_family_name() == f"{mapper}.place"
+        place.create(country="cx", year=1, name="a")
+        assert place.objects(country="cx", year=1).count() == 1
+    assert Place.objects.using(keyspace=mapper).filter(country="cx", year=1).count() == 1
+
+
+def test_keys_must_be_complete() -> None:
+    with pytest.raises(ValidationError, match=r"Place\.year - None"):
+        Place.create(country="x", name="a")
+    with pytest.raises(ValidationError, match=r"Place\.name - None"):
+        Place.create(country="x", year=1, size=1)
+    with pytest.raises(ValidationError, match=r"Place\.country"):
+        Place(year=1, name="a").delete()
+    changed = Place.create(country="key", year=1, name="a", size=4)
+    changed.name = "b"
+    changed.save()
+    assert [one.size for one in Place.objects(country="key", year=1)] == [4, 4]

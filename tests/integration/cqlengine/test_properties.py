@@ -1,0 +1,186 @@
+"""Random models and random values survive creating, reading, updating and filtering."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import itertools
+import uuid
+from typing import Any
+
+import pytest
+
+from cassandra.cqlengine import columns
+from cassandra.cqlengine.models import Model
+from cassandra.util import Date, Duration, Time
+
+from .conftest import synced
+
+hypothesis = pytest.importorskip("hypothesis")
+from hypothesis import HealthCheck, Phase, given, settings  # noqa: E402
+from hypothesis import strategies as st  # noqa: E402
+
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("mapper")]
+
+TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20)
+MOMENTS = st.datetimes(datetime.datetime(1900, 1, 1), datetime.datetime(2200, 1, 1)).map(
+    lambda one: one.replace(microsecond=one.microsecond // 1000 * 1000)
+)
+
+
+def whole(bits: int) -> Any:
+    return st.integers(-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+
+
+# The column's class, and its values.
+SCALARS: list[tuple[Any, Any]] = [
+    (columns.Ascii, st.text(st.characters(min_codepoint=1, max_codepoint=127), max_size=9)),
+    (columns.BigInt, whole(64)),
+    (columns.Blob, st.binary(max_size=20)),
+    (columns.Boolean, st.booleans()),
+    (columns.Date, st.integers(-100_000, 100_000).map(Date)),
+    (columns.DateTime, MOMENTS),
+    (
+        columns.Decimal,
+        st.decimals(
+            allow_nan=False, allow_infinity=False, places=3, max_value=10**9, min_value=-(10**9)
+        ),
+    ),
+    (columns.Double, st.floats(allow_nan=False)),
+    (columns.Float, st.floats(allow_nan=False, width=32)),
+    # Servers read an IPv4 address inside an IPv6 one as the former.
+    (
+        columns.Inet,
+        st.ip_addresses().filter(lambda one: getattr(one, "ipv4_mapped", None) is None).map(str),
+    ),
+    (columns.Integer, whole(32)),
+    (columns.SmallInt, whole(16)),
+    (columns.Text, TEXT),
+    (columns.Time, st.integers(0, 86_399_999_999_999).map(Time)),
+    (columns.TinyInt, whole(8)),
+    (columns.UUID, st.uuids()),
+    (columns.VarInt, st.integers()),
+]
+OTHERS: list[tuple[Any, Any]] = [
+    (
+        columns.Duration,
+        st.builds(Duration, st.integers(0, 99), st.integers(0, 99), st.integers(0, 10**15)),
+    ),
+    (columns.TimeUUID, st.builds(uuid.uuid1, st.just(5), st.integers(0, 99))),
+]
+KEYS = [pair for pair in SCALARS if pair[0] not in (columns.Double, columns.Float, columns.Decimal)]
+HASHED = [pair for pair in KEYS if pair[0] is not columns.Decimal]
+
+
+def pairs(depth: int = 2) -> Any:
+    """(a function that makes a column, a strategy of its values)"""
+    scalar = st.sampled_from(SCALARS + OTHERS).map(lambda pair: (pair[0], pair[1]))
+    if not depth:
+        return scalar
+    inner = pairs(depth - 1)
+    keys = st.sampled_from(HASHED)
+    return st.one_of(
+        scalar,
+        inner.map(
+            lambda p: (
+                lambda: columns.List(p[0]() if callable(p[0]) else p[0]),
+                st.lists(p[1], max_size=4),
+            )
+        ),
+        keys.map(lambda p: (lambda: columns.Set(p[0]), st.sets(p[1], max_size=4))),
+        st.tuples(keys, inner).map(
+            lambda both: (
+                lambda: columns.Map(both[0][0], both[1][0]()),
+                st.dictionaries(both[0][1], both[1][1], max_size=4),
+            )
+        ),
+        st.tuples(inner, inner).map(
+            lambda both: (
+                lambda: columns.Tuple(both[0][0](), both[1][0]()),
+                st.tuples(st.none() | both[0][1], both[1][1]),
+            )
+        ),
+    )
+
+
+_numbers = itertools.count()
+
+
+# Not shrunk: each example is a table more on the node.
+@settings(
+    max_examples=15,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    phases=(Phase.explicit, Phase.generate),
+    database=None,
+)
+@given(st.data())
+def test_random_models(data: Any) -> None:
+    shapes = data.draw(st.lists(pairs(), min_size=1, max_size=5))
+    key_column, keys = data.draw(st.sampled_from(KEYS))
+    order_column, orders = data.draw(st.sampled_from(KEYS))
+    names = [f"c{number}" for number in range(len(shapes))]
+    attributes: dict[str, Any] = {
+        "__table_name__": f"random_{next(_numbers)}",
+        "k": key_column(primary_key=True),
+        "o": order_column(
+            primary_key=True, clustering_order=data.draw(st.sampled_from(["asc", "desc"]))
+        ),
+        **{name: make() for name, (make, _) in zip(names, shapes, strict=True)},
+    }
+    model: Any = type("Random", (Model,), attributes)
+    synced(model)
+
+    def values() -> dict[str, Any]:
+        return {
+            name: data.draw(st.none() | strategy)
+            for name, (_, strategy) in zip(names, shapes, strict=True)
+        }
+
+    def key(strategy: Any) -> Any:
+        return data.draw(strategy.filter(lambda one: one not in ("", b"")))
+
+    for _ in range(3):
+        where = {"k": key(keys), "o": key(orders)}
+        made = model.create(**where, **values())
+        found = model.get(**where)
+        same(model, found, made)
+        for name, value in values().items():
+            setattr(found, name, value)
+        found.save()
+        again = model.get(**where)
+        same(model, again, found)
+        changes = values()
+        again.update(**changes)
+        blind = model.objects(k=where["k"], o__in=[where["o"]])[0]
+        same(model, blind, again)
+        model.objects(**where).update(**dict.fromkeys(names))
+        empty = model.objects(model.k == where["k"], model.o >= where["o"]).allow_filtering()
+        assert all(
+            model.__mapping__.columns[n].is_null(getattr(row, n))
+            for row in empty
+            if row.o == where["o"]
+            for n in names
+        )
+        found.delete()
+        assert model.objects(**where).first() is None
+
+
+def same(model: Any, found: Any, made: Any) -> None:
+    for name, column in model.__mapping__.columns.items():
+        ours, theirs = getattr(made, name), getattr(found, name)
+        if column.is_null(ours) or ours == ():
+            assert column.is_null(theirs) or theirs == (), name
+        else:
+            assert shape(theirs) == shape(ours), name
+
+
+def shape(value: Any) -> Any:
+    """A value to compare: decimals by what they are, not by how they are written."""
+    if isinstance(value, (tuple, list)):
+        return type(value)(shape(one) for one in value)
+    if isinstance(value, dict):
+        return {key: shape(one) for key, one in value.items()}
+    if isinstance(value, decimal.Decimal):
+        return value.normalize()
+    return value

@@ -1,0 +1,106 @@
+"""A session that records what it is asked to execute, in the place of the mapper's default
+connection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cassandra.cqlengine import connection
+
+
+class Recorded:
+    """One execution."""
+
+    def __init__(self, statement: Any, values: Any, timeout: Any) -> None:
+        self.text = getattr(statement, "text", None) or getattr(statement, "query_string", None)
+        self.values = getattr(statement, "values", None) if values is None else list(values)
+        self.consistency = getattr(statement, "consistency_level", None)
+        self.fetch_size = getattr(statement, "fetch_size", None)
+        self.timeout = timeout
+        self.statement = statement
+
+
+class FakePrepared:
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def bind(self, values: Sequence[Any]) -> Any:
+        return SimpleNamespace(
+            text=self.text, values=list(values), consistency_level=None, fetch_size=None
+        )
+
+
+class FakeResult:
+    def __init__(self, session: FakeSession, future: Any) -> None:
+        self.column_names = list(session.names)
+        self._rows = future.row_factory(self.column_names, [tuple(row) for row in session.rows])
+
+    @property
+    def was_applied(self) -> bool:
+        return bool(self.one()["[applied]"])
+
+    @property
+    def current_rows(self) -> Any:
+        return self._rows
+
+    def one(self) -> Any:
+        return self._rows[0] if self._rows else None
+
+    def all(self) -> list[Any]:
+        return list(self._rows)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._rows)
+
+
+class FakeSession:
+    """`rows` of the columns `names` are what each execution gives."""
+
+    keyspace = "ks"
+
+    def __init__(self) -> None:
+        self.names: Sequence[str] = ()
+        self.rows: Sequence[Sequence[Any]] = ()
+        self.error: BaseException | None = None
+        self.done: list[Recorded] = []
+        self.prepared: list[str] = []
+        self.cluster = SimpleNamespace(register_user_type=lambda *args: None)
+
+    def give(self, **row: Any) -> None:
+        """Give one row from now on."""
+        self.names, self.rows = list(row), [list(row.values())]
+
+    def prepare(self, text: str) -> FakePrepared:
+        self.prepared.append(text)
+        return FakePrepared(text)
+
+    def execute_async(self, statement: Any, parameters: Any = None, timeout: Any = None) -> Any:
+        self.done.append(Recorded(statement, parameters, timeout))
+        future = SimpleNamespace(row_factory=None)
+
+        def result() -> FakeResult:
+            if self.error is not None:
+                raise self.error
+            return FakeResult(self, future)
+
+        future.result = result
+        return future
+
+    @property
+    def last(self) -> tuple[str | None, Any]:
+        """Text and values of the last execution."""
+        return self.done[-1].text, self.done[-1].values
+
+
+@pytest.fixture
+def session() -> Iterator[FakeSession]:
+    made = FakeSession()
+    connection.set_session(made)  # type: ignore[arg-type]
+    yield made
+    connection.unregister_connection(connection.DEFAULT_CONNECTION)
+    connection.set_default_keyspace(None)

@@ -1,0 +1,201 @@
+"""Faults on the way: what instances say after it. A scripted node answers, or does not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from cassandra import OperationTimedOut, Unavailable, aio
+from cassandra.cluster import Cluster
+from cassandra.cqlengine import CQLEngineException, columns, connection
+from cassandra.cqlengine.models import Model
+from cassandra.cqlengine.query import BatchQuery
+from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, close, error, paged, silence
+
+INSERT = 'INSERT INTO ks.row ("id", "name") VALUES (?, ?)'
+UPDATE = 'UPDATE ks.row SET "name" = ? WHERE "id" = ?'
+ADD = 'UPDATE ks.row SET "tags" = "tags" + ? WHERE "id" = ?'
+SELECT = 'SELECT "name", "tags" FROM ks.row WHERE "id" = ? LIMIT ?'
+ALL = "SELECT * FROM ks.row LIMIT ?"
+COLUMNS = [("id", "int"), ("name", "text"), ("tags", "set<text>")]
+
+
+class Row(Model):
+    __keyspace__ = "ks"
+    id = columns.Integer(primary_key=True)
+    name = columns.Text()
+    tags = columns.Set(columns.Text)
+
+
+@pytest.fixture
+def node() -> Iterator[FakeNode]:
+    with FakeNode() as made:
+        made.prime_prepare(INSERT, COLUMNS[:2])
+        made.prime_prepare(UPDATE, [COLUMNS[1], COLUMNS[0]])
+        made.prime_prepare(ADD, [COLUMNS[2], COLUMNS[0]])
+        made.prime_prepare(SELECT, [COLUMNS[0], ("[limit]", "int")], COLUMNS[1:])
+        made.prime_prepare(ALL, [("[limit]", "int")], COLUMNS)
+        yield made
+
+
+@pytest.fixture
+def connected(node: FakeNode) -> Iterator[FakeNode]:
+    with Cluster([node.address], port=node.port) as cluster:
+        connection.set_session(cluster.connect())
+        yield node
+        connection.unregister_connection(connection.DEFAULT_CONNECTION)
+
+
+def test_a_timeout_in_the_middle_of_a_batch(connected: FakeNode) -> None:
+    row = Row.create(id=1, name="a")
+    held = connected.prime(Opcode.BATCH, silence())
+    called: list[int] = []
+    batch = BatchQuery(timeout=0.2)
+    batch.add_callback(called.append, 1)
+    row.name = "b"
+    row.batch(batch).save()
+    row.tags.add("t")
+    row.batch(batch).save()
+    assert row.get_changed_columns() == []
+    with pytest.raises(OperationTimedOut):
+        batch.execute()
+    assert called == []
+    # Nothing was written, as far as is known: it will be with the next save.
+    assert row.get_changed_columns() == ["name", "tags"]
+    assert held is not None
+    connected.clear_primes()
+    batch.warn_multiple_exec = False
+    batch.execute()
+    assert called == [1]
+    assert row.get_changed_columns() == []
+
+
+def test_a_refusal(connected: FakeNode) -> None:
+    row = Row.create(id=1, name="a")
+    connected.prime(UPDATE, error(ErrorCode.UNAVAILABLE, consistency=1, required=2, alive=1))
+    row.name = "b"
+    with pytest.raises(Unavailable):
+        row.save()
+    assert (row.name, row.get_changed_columns()) == ("b", ["name"])
+    with pytest.raises(Unavailable):
+        row.update(name="c")
+    assert (row.name, row.get_changed_columns()) == ("b", ["name"])
+
+
+def test_a_lost_connection(connected: FakeNode) -> None:
+    row = Row.create(id=1, name="a")
+    connected.prime(UPDATE, close(), times=1)
+    with pytest.raises(
+        Exception, match=r"closed|lost|shut down|defunct|Unable|no host|unavailable"
+    ):
+        row.update(name="b")
+    assert row.name == "a"
+
+
+def test_pages_are_fetched_as_they_are_needed(connected: FakeNode) -> None:
+    connected.prime(ALL, paged(COLUMNS, [(number, "x", None) for number in range(25)]))
+    rows = iter(Row.objects.fetch_size(10))
+    assert next(rows).id == 0
+    assert len(connected.queries(ALL)) == 1
+    assert [row.id for row in rows] == list(range(1, 25))
+    assert len(connected.queries(ALL)) == 3
+    assert connected.count(Opcode.PREPARE) == 1
+
+
+def test_a_page_that_fails_ends_the_iteration_and_may_be_asked_for_again(
+    connected: FakeNode,
+) -> None:
+    connected.prime(ALL, paged(COLUMNS, [(number, "x", None) for number in range(25)]))
+    rows = Row.objects.fetch_size(10)
+    assert len(rows[:10]) == 10
+    failing = error(ErrorCode.OVERLOADED)
+    connected.prime(ALL, failing, times=10)
+    with pytest.raises(Exception, match=r"(?i)overloaded"):
+        list(rows)
+    connected.clear_primes()
+    connected.prime(ALL, paged(COLUMNS, [(number, "x", None) for number in range(25)]))
+    assert len(list(rows)) == 25
+
+
+def test_a_node_that_forgot_its_statements(connected: FakeNode) -> None:
+    Row.create(id=1, name="a")
+    connected.forget_prepared()
+    Row.create(id=2, name="b")
+    assert len(connected.queries(INSERT)) >= 2
+
+
+async def failing_batch(text: str) -> None:
+    async with BatchQuery(connection="aio") as batch:
+        batch.add_bound(text, ["x", 1])
+
+
+async def test_the_same_awaited(node: FakeNode) -> None:
+    async with aio.Cluster([node.address], port=node.port) as cluster:
+        connection.register_connection("aio", session=await cluster.connect())
+        try:
+            row = await Row.objects.using(connection="aio").acreate(id=1, name="a")
+            node.prime(UPDATE, silence())
+            with pytest.raises(OperationTimedOut):
+                await row.timeout(0.2).aupdate(name="b")
+            assert row.name == "a"
+            row.name = "c"
+            held = node.prime(Opcode.BATCH, error(ErrorCode.INVALID))
+            assert held is not None
+            with pytest.raises(Exception, match=r"(?i)invalid"):
+                await failing_batch(UPDATE)
+            with pytest.raises(CQLEngineException, match="asave"):
+                row.save()
+            assert row.get_changed_columns() == ["name"]
+        finally:
+            connection.unregister_connection("aio")
+
+
+def test_a_connection_that_cannot_be_made(node: FakeNode) -> None:
+    node.refuse_connections()
+    with pytest.raises(Exception, match=r"(?i)host|connect"):
+        connection.setup([node.address], "ks", port=node.port)
+    connection.setup([node.address], "ks", lazy_connect=True, port=node.port)
+    try:
+        with pytest.raises(Exception, match=r"(?i)host|connect"):
+            Row.create(id=1, name="a")
+        node.accept_connections()
+        Row.create(id=1, name="a")  # tried again: it is lazy
+        assert connection.get_session() is connection.session is not None
+        assert connection.cql_cluster is connection.cluster is connection.get_cluster()
+    finally:
+        connection.unregister_connection(connection.DEFAULT_CONNECTION)
+        connection.set_default_keyspace(None)
+    assert connection.session is None
+    node.refuse_connections()
+    connection.setup([node.address], "ks", retry_connect=True, port=node.port)
+    try:
+        node.accept_connections()
+        Row.create(id=2, name="b")
+    finally:
+        connection.unregister_connection(connection.DEFAULT_CONNECTION)
+        connection.set_default_keyspace(None)
+
+
+def test_connections_by_name(connected: FakeNode) -> None:
+    session = connection.get_session()
+    connection.register_connection("other", session=session)
+    with pytest.raises(CQLEngineException, match="already"):
+        connection.register_connection("other", session=session)
+    with pytest.raises(CQLEngineException, match="mutually exclusive"):
+        connection.register_connection("both", hosts=["h"], session=session)
+    with pytest.raises(CQLEngineException, match="'nobody'"):
+        connection.set_default_connection("nobody")
+    with pytest.raises(CQLEngineException, match=r"'nobody'.*'other'"):
+        Row.objects.using(connection="nobody").create(id=1, name="a")
+    Row.objects.using(connection="other").create(id=1, name="a")
+    with BatchQuery(connection="other") as batch:
+        Row.batch(batch).create(id=1, name="a")
+    connection.set_default_connection("other")
+    Row.create(id=1, name="a")
+    connection.unregister_connection("other")
+    connection.unregister_connection("other")
+    with pytest.raises(CQLEngineException, match="no default connection"):
+        Row.create(id=1, name="a")
+    assert connection.format_log_context("m", "c", "k") == "[Connection: c, Keyspace: k] m"
+    assert connection.format_log_context("m") == "[Connection: DEFAULT_CONNECTION] m"

@@ -1,0 +1,403 @@
+"""Declaring models, and what instances do without a server."""
+
+from __future__ import annotations
+
+import abc
+import copy
+import pickle
+import uuid
+from typing import Any, Generic, TypeVar
+
+import pytest
+
+from cassandra.cqlengine import CQLEngineException, ValidationError, columns, connection, models
+from cassandra.cqlengine.models import (
+    Model,
+    ModelDefinitionException,
+    ModelException,
+    PolymorphicModelException,
+)
+from cassandra.cqlengine.query import (
+    BatchQuery,
+    ContextQuery,
+    IfExistsWithCounterColumn,
+    IfNotExistsWithCounterColumn,
+)
+
+from .conftest import FakeSession
+
+T = TypeVar("T")
+
+
+class Person(Model):
+    id = columns.Integer(primary_key=True)
+    name = columns.Text(db_field="nm")
+    age = columns.Integer(default=3)
+    tags = columns.Set(columns.Text)
+    scores = columns.Map(columns.Text, columns.Integer)
+
+
+class Hits(Model):
+    __keyspace__ = "other"
+    __table_name__ = "AllHits"
+    __table_name_case_sensitive__ = True
+    page = columns.UUID(primary_key=True, default=uuid.uuid4)
+    views = columns.Counter()
+
+
+class Pet(Model):
+    id = columns.Integer(primary_key=True)
+    kind = columns.Text(discriminator_column=True, index=True)
+
+
+class Cat(Pet):
+    __discriminator_value__ = "cat"
+    cute = columns.Float()
+
+
+def declared(**attributes: Any) -> Any:
+    return type("Made", (Model,), {"__module__": __name__, **attributes})
+
+
+@pytest.mark.parametrize(
+    ("attributes", "error", "message"),
+    [
+        ({"a": columns.Text()}, ModelDefinitionException, "At least 1 primary key"),
+        (
+            {"k": columns.Text(primary_key=True), "a": columns.Text(db_field="x"), "b": columns.Text(db_field="x")},
+            ModelException, "'x' more than once",
+        ),
+        ({"k": columns.Text(primary_key=True), "filter": columns.Text()}, ModelDefinitionException, "'filter' conflicts"),
+        ({"k": columns.Text(primary_key=True), "objects": columns.Text()}, ModelDefinitionException, "'objects' conflicts"),
+        (
+            {"k": columns.Text(primary_key=True), "a": columns.Text(), "b": columns.Counter()},
+            ModelDefinitionException, "counter models may not have data columns",
+        ),
+        ({"k": columns.Text(primary_key=True, clustering_order="desc")}, ModelException, "only for clustering primary keys"),
+        (
+            {"k": columns.Text(primary_key=True), "c": columns.Text(primary_key=True, clustering_order="up")},
+            ModelException, "invalid clustering order 'up'",
+        ),
+        (
+            {
+                "k": columns.Text(primary_key=True), "a": columns.Text(discriminator_column=True),
+                "b": columns.Text(discriminator_column=True),
+            },
+            ModelDefinitionException, "only one discriminator_column",
+        ),
+        (
+            {"k": columns.Text(primary_key=True), "a": columns.Set(columns.Text, discriminator_column=True)},
+            ModelDefinitionException, "must not be",
+        ),
+    ],
+)  # fmt: skip
+def test_refused_declarations(
+    attributes: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        declared(**attributes)
+
+
+def test_names_of_tables() -> None:
+    models.DEFAULT_KEYSPACE = "ks"
+    try:
+        assert Person.column_family_name() == "ks.person"
+        assert Person.column_family_name(include_keyspace=False) == "person"
+        assert Hits.column_family_name() == 'other."AllHits"'
+        assert Cat.column_family_name() == "ks.pet"
+        named = {
+            "ThisIsALongCamelCaseNameHTTP": "this_is_along_camel_case_name_http",
+            "Pers2onURLx": "pers2on_urlx",
+            "A" + "bcdefghij" * 6: "hij" + "bcdefghij" * 5,
+        }
+        for name, table in named.items():
+            made: Any = type(name, (Model,), {"k": columns.Integer(primary_key=True)})
+            assert made.column_family_name(include_keyspace=False) == table
+        assert connection.default_keyspace() == models.DEFAULT_KEYSPACE == "ks"
+    finally:
+        models.DEFAULT_KEYSPACE = None
+    with pytest.raises(CQLEngineException, match="keyspace is not set"):
+        Pet.column_family_name()
+
+
+def test_inheritance() -> None:
+    class Base(Model):
+        __abstract__ = True
+        __keyspace__ = "ks"
+        k = columns.UUID(primary_key=True, default=uuid.uuid4)
+        made = columns.DateTime()
+
+    class One(Base):
+        x = columns.Text()
+
+    class Two(Base):
+        k = columns.Text(primary_key=True)  # type: ignore[assignment]
+        y = columns.Text()
+
+    assert One().keys() == ["k", "made", "x"]
+    assert Two().keys() == ["k", "made", "y"]
+    assert isinstance(One().k, uuid.UUID)
+    assert Two().k is None
+    with pytest.raises(CQLEngineException, match="abstract"):
+        _ = Base.objects
+    with pytest.raises(CQLEngineException, match="abstract"):
+        Base.ttl(4)
+    assert issubclass(One.DoesNotExist, Base.DoesNotExist)
+    assert not issubclass(One.DoesNotExist, Two.DoesNotExist)
+
+
+def test_plain_classes_may_hold_columns() -> None:
+    class Stamped:
+        made = columns.DateTime()
+
+    class Row(Stamped, Model):
+        k = columns.Integer(primary_key=True)
+
+    assert Row().keys() == ["k", "made"] or Row().keys() == ["made", "k"]
+
+
+def test_models_may_have_abstract_bases() -> None:
+    class Shown(abc.ABC):
+        @abc.abstractmethod
+        def show(self) -> str: ...
+
+    class Half(Model, Shown):
+        __abstract__ = True
+        k = columns.Integer(primary_key=True)
+
+    class Row(Half, Generic[T]):
+        def show(self) -> str:
+            return str(self.k)
+
+    assert Row(k=1).show() == "1"
+    with pytest.raises(TypeError, match="abstract"):
+        Half(k=1)  # type: ignore[abstract]
+
+
+def test_metaclasses_of_programs_may_make_the_class_themselves(session: FakeSession) -> None:
+    """As that of django-cassandra-engine does, which puts descriptors in the place of columns."""
+
+    class Meta(models.ModelMetaClass):
+        def __new__(mcs, name: str, bases: Any, attrs: Any, **kwargs: Any) -> Any:
+            found = sorted(
+                ((n, c) for n, c in attrs.items() if isinstance(c, columns.Column)),
+                key=lambda pair: pair[1].position,
+            )
+            for column_name, column in found:
+                column.set_column_name(column_name)
+                attrs[column_name] = models.ColumnDescriptor(column)
+            if found:
+                attrs["pk"] = models.ColumnDescriptor(found[0][1])
+            return type.__new__(mcs, name, bases, {"__abstract__": False, **attrs})
+
+    made: Any = Meta(
+        "Made",
+        (Model,),
+        {"id": columns.Integer(primary_key=True), "v": columns.Text(), "__module__": __name__},
+    )
+    made.create(id=1, v="x")
+    assert session.last == ('INSERT INTO ks.made ("id", "v") VALUES (?, ?)', [1, "x"])
+    session.give(v="x")
+    assert dict(made.get(pk=1)) == {"id": 1, "v": "x"}
+    assert made(id=1).pk == 1
+
+
+def test_instances() -> None:
+    person = Person(id="1", name="x", unknown=5)
+    assert dict(person) == {"id": 1, "name": "x", "age": 3, "tags": set(), "scores": {}}
+    assert repr(person) == "Person(id=1, name='x', age=3, tags=set(), scores={})"
+    assert str(person) == "Person <id=1>"
+    assert (len(person), person.pk, person["name"], list(person)) == (
+        5,
+        1,
+        "x",
+        list(Person().keys()),
+    )
+    person["name"] = "y"
+    person.tags.add("t")
+    assert person.get_changed_columns() == ["id", "name", "tags"]
+    assert person == Person(id=1, name="y", tags={"t"})
+    assert person != Person(id=1)
+    with pytest.raises(KeyError):
+        person["zip"]
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(person)
+    del person.name
+    assert person["name"] is None
+    setattr(person, "free", 1)  # noqa: B010 - no column: a program may keep what it likes
+    for other in (pickle.loads(pickle.dumps(person)), copy.copy(person), copy.deepcopy(person)):
+        assert other == person
+        assert vars(other) == {"free": 1}
+        assert other.get_changed_columns() == person.get_changed_columns()
+    assert Person(id=1).tags is not Person(id=1).tags
+
+
+def test_values_are_checked_with_model_column_and_value() -> None:
+    with pytest.raises(ValidationError, match=r"Person\.id 'x'"):
+        Person(id="x")
+    person = Person(id=1)
+    person.name = 5  # type: ignore[assignment]
+    with pytest.raises(ValidationError, match=r"Person\.name 5"):
+        person.validate()
+
+
+def test_statements_of_instances(session: FakeSession) -> None:
+    Person.create(id=1, name=None, tags={"a"})
+    assert session.last == (
+        'INSERT INTO ks.person ("id", "nm", "age", "tags") VALUES (?, ?, ?, ?)',
+        [1, None, 3, {"a"}],
+    )
+    session.give(nm="x", age=4, tags={"a"}, scores={"a": 1, "b": 2})
+    person = Person.get(id=1)
+    assert session.last == (
+        'SELECT "nm", "age", "tags", "scores" FROM ks.person WHERE "id" = ? LIMIT ?',
+        [1, 2],
+    )
+    assert person._row == (1, "x", 4, {"a"}, {"a": 1, "b": 2})
+    count = len(session.done)
+    assert person.save() is person
+    assert len(session.done) == count
+    person.age = None
+    person.scores["c"] = 3
+    del person.scores["a"]
+    person.save()
+    assert session.last == (
+        'UPDATE ks.person SET "age" = ?, "scores"[?] = ?, "scores"[?] = ? WHERE "id" = ?', [None, "c", 3, "a", None, 1]
+    )  # fmt: skip
+    person.ttl(5).timestamp(7).update(name="z")
+    assert session.last == (
+        'UPDATE ks.person USING TTL ? AND TIMESTAMP ? SET "nm" = ? WHERE "id" = ?',
+        [5, 7, "z", 1],
+    )
+    person.update(name="y")
+    assert session.last == ('UPDATE ks.person USING TTL ? SET "nm" = ? WHERE "id" = ?', [5, "y", 1])
+    person.timeout(3).consistency(4).delete()
+    assert session.last == ('DELETE FROM ks.person WHERE "id" = ?', [1])
+    assert (session.done[-1].timeout, session.done[-1].consistency) == (3, 4)
+
+
+def test_each_shape_is_prepared_once(session: FakeSession) -> None:
+    session.give(nm="x", age=4, tags=None, scores=None)
+    for number in range(5):
+        Person.create(id=number, name="x")
+        Person.get(id=number)
+        list(Person.objects(id__in=range(number)).limit(number + 1))
+        Person.objects(id=number).update(name=str(number))
+    assert len(session.prepared) == len(set(session.prepared)) == 4
+
+
+def test_the_cache_of_statements_is_bounded(
+    session: FakeSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "MOST_PREPARED", 3)
+    made = connection.get_connection()
+    for number in range(10):
+        Person.objects(id=1).update(name="x", tags__add={"a"}, age=number)
+        session.give(count=5)
+        Person.objects(id=1).limit(None if number % 2 else 5).count()
+        Person.objects.using(keyspace=f"ks{number}").filter(id=1).delete()
+        assert len(made.prepared) <= 3
+
+
+def test_counters(session: FakeSession) -> None:
+    hits = Hits.create(page=uuid.UUID(int=1), views=4)
+    assert session.last == (
+        'UPDATE other."AllHits" SET "views" = "views" + ? WHERE "page" = ?',
+        [4, uuid.UUID(int=1)],
+    )
+    hits.views -= 3
+    hits.save()
+    assert session.last[1] == [3, uuid.UUID(int=1)]
+    with pytest.raises(IfNotExistsWithCounterColumn):
+        Hits.if_not_exists()
+    with pytest.raises(IfExistsWithCounterColumn):
+        hits.if_exists()
+
+
+def test_discriminators(session: FakeSession) -> None:
+    assert str(Cat.objects) == 'SELECT "id", "cute" FROM ks.pet WHERE "kind" = %(0)s LIMIT 10000'
+    Cat.create(id=1, cute=0.5)
+    assert session.last[1] == [1, "cat", 0.5]
+    with pytest.raises(PolymorphicModelException, match="polymorphic base"):
+        Pet.create(id=1)
+    session.give(id=1, kind="cat", cute=0.5)
+    assert Pet.get(id=1) == Cat(id=1, kind="cat", cute=0.5)
+    session.give(id=1, kind="cow", cute=None)
+    with pytest.raises(PolymorphicModelException, match="'cow'"):
+        Pet.get(id=1)
+    session.give(id=1, kind=None, cute=None)
+    with pytest.raises(PolymorphicModelException, match="null"):
+        Pet.get(id=1)
+    assert str(Pet.objects.only(["id"])) == 'SELECT "id", "kind" FROM ks.pet LIMIT 10000'
+    assert str(Pet.objects(id=1)) == 'SELECT * FROM ks.pet WHERE "id" = %(0)s LIMIT 10000'
+    session.give(id=1)
+    assert [type(one) for one in Pet.objects.distinct()] == [Pet]
+
+
+def test_a_failure_leaves_the_instance_as_it_was(session: FakeSession) -> None:
+    session.give(nm="x", age=4, tags={"a"}, scores=None)
+    person = Person.get(id=1)
+    session.error = TimeoutError("gone")
+    with pytest.raises(TimeoutError):
+        person.update(name="y", age=5, tags={"b"})
+    assert (person.name, person.age, person.tags) == ("x", 4, {"a"})
+    assert person.get_changed_columns() == []
+    person.name = "y"
+    with pytest.raises(TimeoutError):
+        person.save()
+    assert person.get_changed_columns() == ["name"]
+    session.error = None
+    person.save()
+    assert session.last[1] == ["y", 1]
+
+
+def test_options_that_do_not_go_together() -> None:
+    batch = BatchQuery()
+    with pytest.raises(AssertionError, match="timeout and batch"):
+        Person(id=1).timeout(3).batch(batch)
+    with pytest.raises(AssertionError, match="timeout and batch"):
+        Person(id=1).batch(batch).timeout(3)
+    with pytest.raises(CQLEngineException, match="connection"):
+        Person(id=1).using(connection="a").batch(batch)
+    with pytest.raises(CQLEngineException, match="BatchQuery"):
+        Person(id=1).batch(4)
+
+
+def test_contexts(session: FakeSession) -> None:
+    with ContextQuery(Person, Cat, keyspace="elsewhere") as (person, cat):
+        assert person.column_family_name() == "elsewhere.person"
+        assert cat.column_family_name() == "elsewhere.pet"
+        person.create(id=1)
+    assert session.last[0] == 'INSERT INTO elsewhere.person ("id", "age") VALUES (?, ?)'
+    assert Person.column_family_name() == "ks.person"
+    for wrong in ((), (4,)):
+        with pytest.raises(ValueError, match=r"[Mm]odel"):
+            ContextQuery(*wrong)
+
+
+def test_columns_of_a_program_s_own_class(session: FakeSession) -> None:
+    class Upper(columns.Text):
+        def to_python(self, value: Any) -> Any:
+            return value and value.upper()
+
+        def to_database(self, value: Any) -> Any:
+            return value and value.lower()
+
+        def validate(self, value: Any) -> Any:
+            if value == "bad":
+                raise ValidationError("bad")
+            return super().validate(value)
+
+    class Own(Model):
+        k = Upper(primary_key=True)
+        v = Upper()
+
+    Own.create(k="Key", v="Value")
+    assert session.last[1] == ["key", "value"]
+    session.give(v="value")
+    assert dict(Own.get(k="KEY")) == {"k": "KEY", "v": "VALUE"}
+    assert session.last[1] == ["key", 2]
+    own = Own(k="a")
+    own.v = "bad"
+    with pytest.raises(ValidationError, match="bad"):
+        own.save()

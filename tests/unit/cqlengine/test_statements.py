@@ -1,0 +1,144 @@
+"""The documented text of statements, and the one that is prepared."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import pytest
+
+from cassandra.cqlengine import functions, operators
+from cassandra.cqlengine import statements as s
+
+WHERE = s.WhereClause("a", operators.EqualsOperator(), 5)
+OTHER = s.WhereClause("b", operators.InOperator(), [1, 2])
+IF = s.ConditionalClause("z", 1)
+
+
+def where() -> s.WhereClause:
+    return s.WhereClause("a", operators.EqualsOperator(), 5)
+
+
+TEXTS: list[tuple[s.BaseCQLStatement, str, str, list[Any]]] = [
+    (
+        s.SelectStatement("t", ["f", "g"], where=[where()], order_by=['"x" ASC'], limit=5, allow_filtering=True),
+        'SELECT "f", "g" FROM t WHERE "a" = %(0)s ORDER BY "x" ASC LIMIT 5 ALLOW FILTERING',
+        'SELECT "f", "g" FROM t WHERE "a" = ? ORDER BY "x" ASC LIMIT ? ALLOW FILTERING',
+        [5, 5],
+    ),
+    (s.SelectStatement("t", count=True), "SELECT COUNT(*) FROM t", "SELECT COUNT(*) FROM t", []),
+    (s.SelectStatement("t", distinct_fields=["a"]), 'SELECT DISTINCT "a" FROM t', 'SELECT DISTINCT "a" FROM t', []),
+    (
+        s.UpdateStatement("t", [s.AssignmentClause("a", "b")], where=[where()], ttl=5, timestamp=7, conditionals=[IF]),
+        'UPDATE t USING TTL 5 AND TIMESTAMP 7 SET "a" = %(2)s WHERE "a" = %(0)s IF "z" = %(1)s',
+        'UPDATE t USING TTL ? AND TIMESTAMP ? SET "a" = ? WHERE "a" = ? IF "z" = ?',
+        [5, 7, "b", 5, 1],
+    ),
+    (
+        s.UpdateStatement("t", [s.AssignmentClause("a", "b")], where=[where()], if_exists=True),
+        'UPDATE t SET "a" = %(1)s WHERE "a" = %(0)s IF EXISTS',
+        'UPDATE t SET "a" = ? WHERE "a" = ? IF EXISTS',
+        ["b", 5],
+    ),
+    (
+        s.InsertStatement(
+            "t", [s.AssignmentClause("a", "b"), s.AssignmentClause("c", 1)], ttl=4, timestamp=datetime.datetime(2020, 1, 1),
+            if_not_exists=True,
+        ),
+        'INSERT INTO t ("a", "c") VALUES (%(0)s, %(1)s) IF NOT EXISTS USING TTL 4 AND TIMESTAMP 1577836800000000',
+        'INSERT INTO t ("a", "c") VALUES (?, ?) IF NOT EXISTS USING TTL ? AND TIMESTAMP ?',
+        ["b", 1, 4, 1577836800000000],
+    ),
+    (
+        s.DeleteStatement("t", ["a", s.FieldDeleteClause("b")], where=[where()], timestamp=3, if_exists=True),
+        'DELETE "a", "b" FROM t  USING TIMESTAMP 3  WHERE "a" = %(0)s IF EXISTS',
+        'DELETE "a", "b" FROM t  USING TIMESTAMP ?  WHERE "a" = ? IF EXISTS',
+        [3, 5],
+    ),
+    (
+        s.DeleteStatement("t", [s.MapDeleteClause("m", {"a": 1}, {"a": 1, "b": 2})], where=[where()], conditionals=[IF]),
+        'DELETE "m"[%(2)s] FROM t WHERE "a" = %(0)s IF "z" = %(1)s',
+        'DELETE "m"[?] FROM t WHERE "a" = ? IF "z" = ?',
+        ["b", 5, 1],
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("statement", "text", "prepared", "bound"), TEXTS, ids=lambda value: str(value)[:40]
+)
+def test_texts(statement: s.BaseCQLStatement, text: str, prepared: str, bound: list[Any]) -> None:
+    assert str(statement) == text
+    assert statement.prepared() == prepared
+    assert statement.bound() == bound
+    assert len(statement.get_context()) == statement.get_context_size() == text.count("%(")
+
+
+def test_numbers_among_other_statements() -> None:
+    statement = s.UpdateStatement("t", [s.AssignmentClause("a", "b")], where=[where()])
+    statement.update_context_id(7)
+    assert str(statement) == 'UPDATE t SET "a" = %(8)s WHERE "a" = %(7)s'
+    assert statement.get_context() == {"7": 5, "8": "b"}
+
+
+CHANGES: list[tuple[s.AssignmentClause, str, list[Any]]] = [
+    (s.SetUpdateClause("s", {1, 2}, previous={1}), '"s" = "s" + ?', [{2}]),
+    (s.SetUpdateClause("s", {2}, previous={1}), '"s" = "s" + ?, "s" = "s" - ?', [{2}, {1}]),
+    (s.SetUpdateClause("s", {1}, operation="add"), '"s" = "s" + ?', [{1}]),
+    (s.SetUpdateClause("s", {1}, operation="remove"), '"s" = "s" - ?', [{1}]),
+    (s.SetUpdateClause("s", {1}), '"s" = ?', [{1}]),
+    (s.ListUpdateClause("l", [1, 2, 3], previous=[2]), '"l" = ? + "l", "l" = "l" + ?', [[1], [3]]),
+    (s.ListUpdateClause("l", [1, 2], previous=[1]), '"l" = "l" + ?', [[2]]),
+    (s.ListUpdateClause("l", [3], previous=[1]), '"l" = ?', [[3]]),
+    (s.ListUpdateClause("l", [1], operation="append"), '"l" = "l" + ?', [[1]]),
+    (s.ListUpdateClause("l", [1], operation="prepend"), '"l" = ? + "l"', [[1]]),
+    (
+        s.MapUpdateClause("m", {"a": 1}, previous={"b": 3}),
+        '"m"[?] = ?, "m"[?] = ?',
+        ["a", 1, "b", None],
+    ),
+    (s.MapUpdateClause("m", {"a": 1}, operation="update"), '"m"[?] = ?', ["a", 1]),
+    (s.MapUpdateClause("m", {"a": 1}), '"m"[?] = ?', ["a", 1]),
+    (s.MapUpdateClause("m", {"a"}, operation="remove"), '"m" = "m" - ?', [{"a"}]),
+    (s.CounterUpdateClause("c", 5, previous=3), '"c" = "c" + ?', [2]),
+    (s.CounterUpdateClause("c", 5, previous=9), '"c" = "c" - ?', [4]),
+    (s.CounterUpdateClause("c", 5), '"c" = "c" + ?', [5]),
+    (s.SetUpdateClause("s{}", {1}), '"s{}" = ?', [{1}]),
+]
+
+
+@pytest.mark.parametrize(("clause", "text", "bound"), CHANGES, ids=lambda value: str(value)[:40])
+def test_changes_of_collections_and_counters(
+    clause: s.AssignmentClause, text: str, bound: list[Any]
+) -> None:
+    assert clause.prepared() == text
+    assert clause.bound() == bound
+
+
+def test_clauses() -> None:
+    assert str(OTHER) == '"b" IN %(None)s'
+    assert str(s.IsNotNull("q")) == '"q" IS NOT NULL'
+    moment = datetime.datetime(2020, 1, 1)
+    clause = s.WhereClause("a", operators.GreaterThanOperator(), functions.MinTimeUUID(moment))
+    clause.set_context_id(3)
+    assert str(clause) == '"a" > MinTimeUUID(%(3)s)'
+    assert clause.bound() == [1577836800000]
+    token = s.WhereClause(
+        'token("a", "b")', operators.EqualsOperator(), functions.Token(1, 2), quote_field=False
+    )
+    assert token.prepared() == 'token("a", "b") = token(?, ?)'
+    assert WHERE == s.WhereClause("a", operators.EqualsOperator(), 5) != OTHER
+    assert str(s.InQuoter([1, "a"])) == "(1, 'a')"
+
+
+def test_mistakes() -> None:
+    with pytest.raises(s.StatementException, match="operator must be of type"):
+        s.WhereClause("a", "=", 1)  # type: ignore[arg-type]
+    with pytest.raises(s.StatementException, match="WhereClause"):
+        s.SelectStatement("t").add_where(IF)  # type: ignore[arg-type]
+    with pytest.raises(s.StatementException, match="AssignmentClause"):
+        s.InsertStatement("t").add_assignment(WHERE)  # type: ignore[arg-type]
+    with pytest.raises(s.StatementException, match="insert"):
+        s.InsertStatement("t").add_where(WHERE)
+    with pytest.raises(operators.QueryOperatorException, match="foo doesn't map"):
+        operators.BaseWhereOperator.get_operator("foo")
