@@ -10,3 +10,5 @@ html_theme = "alabaster"
 exclude_patterns = ["_build"]
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
+# What asyncio says of its protocols' methods is not ours, and refers to its own documentation.
+autodoc_inherit_docstrings = False

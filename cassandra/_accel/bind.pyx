@@ -83,7 +83,7 @@ cdef class ValuesBlock:
         cdef Py_ssize_t pos = 0
         cdef Py_ssize_t size = 0
         cdef Py_ssize_t index
-        for index in range(self.count):
+        for index in range(self.count):  # no-cython-lint: counts only
             pos = self._next(pos, &size)
             if size >= 0:
                 found.append(PyBytes_FromStringAndSize(PyBytes_AS_STRING(self.data) + pos, size))
@@ -183,7 +183,7 @@ cdef class RowsBlock:
         cdef Py_ssize_t passed
         if wanted < 0 or wanted >= self.count:
             raise IndexError(f"row {wanted} of {self.count}")
-        for passed in range(wanted):
+        for passed in range(wanted):  # no-cython-lint: counts only
             pos += 4 + <Py_ssize_t> get_be32(self.start + pos)
         return self._values(pos + 4, get_be32(self.start + pos))
 
@@ -320,7 +320,7 @@ cdef class BindPlan:
                 has_unset = True
         if has_unset and version < 4:
             raise _unset_unsupported(version)
-        for index in range(missing):
+        for index in range(missing):  # no-cython-lint: counts only
             put_be32(wbuf_extend(out, 4), 0xFFFFFFFE)
         return has_unset
 

@@ -155,7 +155,7 @@ def note_runs(rows_of, body, at, count):
             except UnicodeDecodeError:
                 names = None
         rows += 1
-        for cell in range(CELLS - 2):
+        for cell in range(CELLS - 2):  # no-cython-lint: counts only
             p = _read(p, end, &other)
         if p == NULL:
             _past_the_end()

@@ -31,7 +31,10 @@ from cassandra.query.bound import BoundStatement as _BoundStatement_class
 from cassandra.query.prepared import PreparedStatement as _PreparedStatement_class
 from cassandra.query.settings import FETCH_SIZE_UNSET as _FETCH_SIZE_UNSET, NOT_SET as _NOT_SET, CallOptions as _CallOptions_class
 
-__all__ = ["METADATA_IDS", "WRITE_HIGH_WATER", "Attempt", "StreamTable", "ExecuteBodyBase", "RequestBase", "TimerWheel", "bound_request", "first_with_room", "request_for", "resolve"]
+__all__ = [
+    "METADATA_IDS", "WRITE_HIGH_WATER", "Attempt", "ExecuteBodyBase", "RequestBase", "StreamTable", "TimerWheel",
+    "bound_request", "first_with_room", "request_for", "resolve",
+]
 
 log = logging.getLogger("cassandra.connection")
 

@@ -495,7 +495,7 @@ cdef class _Places:
         cdef Py_ssize_t dc
         here = [set() for _ in range(self.count)]
         racks_here = [set() for _ in range(self.count)]
-        for host in set([walk.owners[i] for i in range(walk.size)]):
+        for host in {walk.owners[i] for i in range(walk.size)}:
             dc = self.datacenter[<Py_ssize_t> host]
             if dc >= 0:
                 here[dc].add(host)

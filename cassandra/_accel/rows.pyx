@@ -5,7 +5,7 @@ from collections import OrderedDict as _OrderedDict
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
-from cpython.object cimport PyObject, PyTypeObject
+from cpython.object cimport PyTypeObject
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_New, PyTuple_SET_ITEM
 from libc.stdint cimport int32_t, uint8_t
@@ -73,7 +73,7 @@ cdef class RowPlan:
         cdef object made, value
         cdef list rows = []
         try:
-            for row in range(count):
+            for row in range(count):  # no-cython-lint: counts only
                 made = PyTuple_New(self._count) if plain else turbo_new_row(kind, self._count)
                 for column in range(self._count):
                     value = self._value(&p, end, column)
@@ -129,7 +129,7 @@ cdef class RowPlan:
         cdef dict made
         cdef list rows = []
         try:
-            for row in range(count):
+            for row in range(count):  # no-cython-lint: counts only
                 made = {}
                 for column in range(self._count):
                     made[<object> PyTuple_GET_ITEM(self.names, column)] = self._value(&p, end, column)
@@ -151,7 +151,7 @@ cdef class RowPlan:
         cdef Py_ssize_t column = 0
         cdef list made = [[] for _ in range(self._count)]
         try:
-            for row in range(count):
+            for row in range(count):  # no-cython-lint: counts only
                 for column in range(self._count):
                     (<list> made[column]).append(self._value(&p, end, column))
         except Exception as error:

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
+from cassandra._forks import renew_in_child, renewed
 from cassandra.aio.cluster import Cluster as AsyncCluster
 from cassandra.aio.session import Session as AsyncSession
 from cassandra.cluster.cluster import Cluster
@@ -79,6 +80,12 @@ _connections: dict[Any, Connection] = {}
 _registry = threading.RLock()
 
 
+@renew_in_child
+def _renew_lock() -> None:
+    global _registry
+    _registry = threading.RLock()
+
+
 class UndefinedKeyspaceException(CQLEngineException):
     """No default keyspace was given."""
 
@@ -110,6 +117,7 @@ class Connection:
         self.retry_connect = retry_connect
         self.cluster_options = dict(cluster_options or {})
         self.lazy_connect_lock = threading.RLock()
+        renewed(self)
         self.cluster: Any = None
         self.session: Any = None
         self.is_async = False
@@ -117,6 +125,10 @@ class Connection:
         self.default_keyspace: str | None = None
         # Read without a lock on the hot path; entries are only added, and all are dropped at once.
         self.prepared: dict[str, Any] = {}
+
+    def _renew_locks(self) -> None:
+        """In a forked child: a thread of the parent may have held it."""
+        self.lazy_connect_lock = threading.RLock()
 
     @classmethod
     def from_session(cls, name: Hashable, session: Session | AsyncSession) -> Connection:

@@ -1,0 +1,28 @@
+"""``python -m tests.chaos --minutes 10``: exits with 1 if anything was lost, doubled, crossed or hung."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+from .campaign import run
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=10, help="for how long faults come")
+    parser.add_argument("--seed", type=int, help="repeats the order of an earlier campaign")
+    options = parser.parse_args()
+    seed = options.seed if options.seed is not None else int(time.time())
+    print(f"seed {seed}")
+    verdict = run(options.minutes * 60, seed, lambda line: print(line, flush=True))
+    print(verdict)
+    for kind in ("lost", "doubled", "crossed", "hung"):
+        if found := getattr(verdict, kind):
+            print(f"{kind}: {found[:20]}")
+    return not verdict.is_clean
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+"""Keeps the books of what was written, and compares them with what the nodes have."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from typing import NamedTuple
+
+from cassandra import ConsistencyLevel
+from cassandra.cluster import Session
+from cassandra.query import SimpleStatement
+
+LISTS = 50  # lists that numbers are appended to
+
+
+class Verdict(NamedTuple):
+    """What the books say at the end."""
+
+    acknowledged: int
+    failed: int
+    reads: int
+    lost: list[int]
+    doubled: list[int]
+    crossed: list[str]
+    hung: list[str]
+
+    @property
+    def is_clean(self) -> bool:
+        return not (self.lost or self.doubled or self.crossed or self.hung)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.acknowledged} writes acknowledged, {self.failed} failed, {self.reads} reads; "
+            f"{len(self.lost)} lost, {len(self.doubled)} doubled, {len(self.crossed)} crossed, "
+            f"{len(self.hung)} hung"
+        )
+
+
+class Accountant:
+    """Notes the outcome of each request; any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._next = 0
+        self.acknowledged: set[int] = set()
+        self.failed: Counter[str] = Counter()
+        self.reads = 0
+        self.crossed: list[str] = []
+        self.hung: list[str] = []
+
+    def number(self) -> int:
+        """Return a number that nobody has written yet."""
+        with self._lock:
+            self._next += 1
+            return self._next
+
+    def note_written(self, number: int) -> None:
+        with self._lock:
+            self.acknowledged.add(number)
+
+    def note_failed(self, error: BaseException) -> None:
+        with self._lock:
+            self.failed[type(error).__name__] += 1
+
+    def note_read(self, asked: int, rows: list[tuple[int, str]]) -> None:
+        """Compare an answer with its question: another request's answer names another key."""
+        with self._lock:
+            self.reads += 1
+            if any(key != asked or value != str(asked) for key, value in rows):
+                self.crossed.append(f"asked for {asked}, got {rows}")
+
+    def note_hung(self, what: str) -> None:
+        with self._lock:
+            self.hung.append(what)
+
+    def close(self, session: Session) -> Verdict:
+        """Read everything back, and compare."""
+        keys = SimpleStatement("SELECT k FROM t", consistency_level=ConsistencyLevel.ALL)
+        found = {row.k for row in session.execute(keys, timeout=60)}
+        appended: Counter[int] = Counter()
+        lists = SimpleStatement("SELECT l FROM lists", consistency_level=ConsistencyLevel.ALL)
+        for row in session.execute(lists, timeout=60):
+            appended.update(row.l or ())
+        return Verdict(
+            len(self.acknowledged),
+            sum(self.failed.values()),
+            self.reads,
+            sorted(
+                number
+                for number in self.acknowledged
+                if number not in (appended if number % 2 else found)
+            ),
+            sorted(number for number, times in appended.items() if times > 1),
+            self.crossed,
+            self.hung,
+        )

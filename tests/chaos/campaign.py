@@ -1,0 +1,220 @@
+"""Load on both faces while nodes and the network break in turns."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from cassandra import ConsistencyLevel, aio
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
+from cassandra.policies import ConstantReconnectionPolicy, RoundRobinPolicy
+from cassandra.testing import LocalCluster
+
+from .accountant import LISTS, Accountant, Verdict
+from .network import Network
+
+TIMEOUT = 5.0  # seconds of each request
+PATIENCE = 30.0  # seconds; what has not ended by then hangs
+THREADS = 3
+TASKS = 20
+IN_FLIGHT = 30
+
+INSERT = "INSERT INTO t (k, v) VALUES (?, ?)"
+APPEND = "UPDATE lists SET l = l + ? WHERE k = ?"
+READ = "SELECT k, v FROM t WHERE k = ?"
+
+Fault = tuple[str, Callable[[], None], Callable[[], None]]
+
+
+def settings(network: Network) -> dict[str, Any]:
+    profile = ExecutionProfile(
+        RoundRobinPolicy(), request_timeout=TIMEOUT, consistency_level=ConsistencyLevel.QUORUM
+    )
+    return {
+        "contact_points": network.contact_points,
+        "endpoint_factory": network.places,
+        "execution_profiles": {EXEC_PROFILE_DEFAULT: profile},
+        "reconnection_policy": ConstantReconnectionPolicy(0.5, None),
+        "connect_timeout": 3,
+        "idle_heartbeat_interval": 2,
+        "idle_heartbeat_timeout": 2,
+    }
+
+
+def work(accountant: Accountant, source: random.Random) -> tuple[str, int, Any]:
+    """Choose what to do next: the statement, the number that it is about, and the values.
+
+    Odd numbers are appended to lists, which must not be done twice; even ones are inserted.
+    """
+    if accountant.acknowledged and source.random() < 0.3:
+        number = source.randrange(1, 1 + len(accountant.acknowledged)) * 2
+        return READ, number, (number,)
+    number = accountant.number()
+    if number % 2:
+        return APPEND, number, ([number], number % LISTS)
+    return INSERT, number, (number, str(number))
+
+
+class Load:
+    """Requests on both faces, until `stop`."""
+
+    def __init__(self, network: Network, accountant: Accountant, seed: int) -> None:
+        self._network = network
+        self._accountant = accountant
+        self._seed = seed
+        self._over = threading.Event()
+        self.cluster = Cluster(**settings(network))
+        self.session = self.cluster.connect("chaos")
+        self._prepared = self._prepare(self.session)
+        targets = [self._block] * THREADS + [self._fly, self._await]
+        self._threads = [
+            threading.Thread(target=target, args=(number,), daemon=True)
+            for number, target in enumerate(targets)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def _prepare(self, session: Session) -> dict[str, Any]:
+        prepared = {text: session.prepare(text) for text in (INSERT, APPEND, READ)}
+        prepared[INSERT].is_idempotent = prepared[READ].is_idempotent = True
+        return prepared
+
+    def _note(self, statement: str, number: int, rows: Any) -> None:
+        if statement is READ:
+            self._accountant.note_read(number, [tuple(row) for row in rows])
+        else:
+            self._accountant.note_written(number)
+
+    def _block(self, number: int) -> None:
+        """One blocking call after the other."""
+        source = random.Random(self._seed + number)
+        while not self._over.is_set():
+            statement, about, values = work(self._accountant, source)
+            began = time.monotonic()
+            try:
+                rows = self.session.execute(self._prepared[statement], values)
+                self._note(statement, about, rows)
+            except Exception as error:
+                self._accountant.note_failed(error)
+            if time.monotonic() - began > PATIENCE:
+                self._accountant.note_hung(f"blocking {statement}")
+
+    def _fly(self, number: int) -> None:
+        """Futures with callbacks, many in flight."""
+        source = random.Random(self._seed + number)
+        free = threading.Semaphore(IN_FLIGHT)
+
+        def done(rows: Any, statement: str, about: int) -> None:
+            self._note(statement, about, rows or ())
+            free.release()
+
+        def failed(error: Exception, statement: str, about: int) -> None:
+            self._accountant.note_failed(error)
+            free.release()
+
+        while not self._over.is_set():
+            if not free.acquire(timeout=PATIENCE):
+                self._accountant.note_hung("futures")
+                return
+            statement, about, values = work(self._accountant, source)
+            future = self.session.execute_async(self._prepared[statement], values)
+            future.add_callbacks(done, failed, (statement, about), None, (statement, about), None)
+        for _ in range(IN_FLIGHT):
+            if not free.acquire(timeout=PATIENCE):
+                self._accountant.note_hung("futures at the end")
+
+    def _await(self, number: int) -> None:
+        asyncio.run(self._tasks(number))
+
+    async def _tasks(self, number: int) -> None:
+        async with aio.Cluster(**settings(self._network)) as cluster:
+            session = await cluster.connect("chaos")
+            prepared = {text: await session.prepare(text) for text in (INSERT, APPEND, READ)}
+            prepared[INSERT].is_idempotent = prepared[READ].is_idempotent = True
+
+            async def task(source: random.Random) -> None:
+                while not self._over.is_set():
+                    statement, about, values = work(self._accountant, source)
+                    try:
+                        sent = session.execute(prepared[statement], values)
+                        rows = await asyncio.wait_for(sent, PATIENCE)
+                        self._note(statement, about, rows.all() if statement is READ else ())
+                    except asyncio.TimeoutError:
+                        self._accountant.note_hung(f"aio {statement}")
+                    except Exception as error:
+                        self._accountant.note_failed(error)
+
+            sources = (random.Random(self._seed + number + 100 + n) for n in range(TASKS))
+            await asyncio.gather(*map(task, sources))
+
+    def stop(self) -> None:
+        """End all of it; what does not end hangs."""
+        self._over.set()
+        for thread in self._threads:
+            thread.join(2 * PATIENCE)
+            if thread.is_alive():
+                self._accountant.note_hung(f"thread {thread.name}")
+
+
+def faults(local: LocalCluster, network: Network, source: random.Random) -> list[Fault]:
+    """Return the faults of one round, each with what begins and what ends it."""
+    at = source.randrange(len(network.proxies))
+    node = at + 1
+    of_network: list[Fault] = [
+        (
+            f"{fault} at node {node}",
+            lambda fault=fault: network.set_fault(at, fault),  # type: ignore[misc]
+            lambda: network.set_fault(at, None),
+        )
+        for fault in ("drop", "deaf", "mute", "slow", "refuse")
+    ]
+    return [
+        *of_network,
+        (f"reset of node {node}", lambda: network.call(network.proxies[at].reset), lambda: None),
+        (f"pause of node {node}", lambda: local.pause(node), lambda: local.resume(node)),
+        (f"kill -9 of node {node}", lambda: local.kill(node), lambda: local.restart(node)),
+    ]
+
+
+def run(seconds: float, seed: int, say: Callable[[str], None] = print) -> Verdict:
+    """Run a campaign on three nodes of its own.
+
+    :param seconds: for how long faults come; a round that has begun is ended.
+    :param seed: decides the order of faults and requests.
+    """
+    source = random.Random(seed)
+    accountant = Accountant()
+    with (
+        LocalCluster(3, "5.0.9") as local,
+        Network(local.contact_points, local.port) as network,
+    ):
+        with Cluster(local.contact_points, port=local.port) as cluster:
+            session = cluster.connect()
+            session.execute(
+                "CREATE KEYSPACE chaos WITH replication = "
+                "{'class': 'SimpleStrategy', 'replication_factor': 3}"
+            )
+            session.execute("CREATE TABLE chaos.t (k int PRIMARY KEY, v text)")
+            session.execute("CREATE TABLE chaos.lists (k int PRIMARY KEY, l list<int>)")
+        load = Load(network, accountant, seed)
+        until = time.monotonic() + seconds
+        calm = threading.Event()
+        while time.monotonic() < until:
+            name, begin, end = source.choice(faults(local, network, source))
+            before = len(accountant.acknowledged)
+            say(f"{name} ({before} acknowledged)")
+            begin()
+            calm.wait(source.uniform(1, 6))  # the fault lasts
+            end()
+            calm.wait(source.uniform(0, 4))
+        load.stop()
+        say(f"failures: {dict(accountant.failed)}")
+        local.wait_until_ready()
+        with Cluster(local.contact_points, port=local.port) as cluster:
+            verdict = accountant.close(cluster.connect("chaos", wait_for_all_pools=True))
+        load.cluster.shutdown()
+    return verdict

@@ -1,0 +1,15 @@
+"""A short campaign of faults on real nodes (`python -m tests.chaos` is the long one)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.chaos.campaign import run
+
+pytestmark = pytest.mark.integration
+
+
+def test_nothing_is_lost_doubled_crossed_or_hung() -> None:
+    verdict = run(40, seed=7)
+    assert verdict.is_clean, verdict
+    assert verdict.acknowledged > 500
