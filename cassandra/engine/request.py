@@ -58,10 +58,22 @@ _DECISIONS = {
 }
 
 
+# Steps that the compiled base class takes without looking their names up.
+_IN_ONE_PASS = frozenset({"end", "fail", "finish", "on_answer", "send", "send_to", "try_next_host"})
+
+
 class Request(RequestBase):
     """One execution of one statement, or of one of its pages, with all that may go wrong."""
 
     __slots__ = ()
+
+    def __init_subclass__(cls) -> None:
+        """Refuse to override steps that would be passed over."""
+        if passed_over := sorted(_IN_ONE_PASS & vars(cls).keys()):
+            raise TypeError(
+                f"{cls.__name__} overrides {', '.join(passed_over)}, which the compiled base class "
+                "does not call by name"
+            )
 
     def for_page(self, paging_state: bytes, on_done: Callable[[Request], None]) -> Request:
         """A request for another page of the same execution."""

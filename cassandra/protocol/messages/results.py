@@ -49,7 +49,7 @@ _new = object.__new__
 @public
 @register_class
 class ResultMessage(MessageType):
-    """A RESULT; `kind`, one of the RESULT_KIND_ numbers, says which attributes apply.
+    """A RESULT; `kind`, one of the ``RESULT_KIND_`` numbers, says which attributes apply.
 
     * ROWS: metadata (`ResultMetadata`, maybe that of the prepared statement), row_count,
       paging_state (None on the last page), result_metadata_id (bytes if the server sent a new one),
