@@ -56,7 +56,8 @@ class Liar:
 
 
 BAD: list[Any] = [
-    None, (), [], {}, "", b"", 0, -1, 1 << 70, 1.5, "text", b"bytes", (None,), [None], (1, 2), [1, 2], [(1,)], [None, (1, 2, 3, 4, 5)],
+    None, (), [], {}, "", b"", 0, -1, 1 << 70, 1.5, "text", b"bytes", (None,), [None], (1, 2),
+    [1, 2], [(1,)], [None, (1, 2, 3, 4, 5)],
     object(), type(None), int, Liar(), Liar(0), Liar(1000), memoryview(bytearray(3)),
 ]  # fmt: skip
 
@@ -91,7 +92,8 @@ def execute(statement: Any) -> None:
     for dialect in (4, 0x105):
         engine = SimpleNamespace(core=SimpleNamespace(dialect=dialect))
         request = _impl.exchange.bound_request(
-            _impl.exchange.RequestBase, ExecutePayload, session, engine, bound, bound, profile, False, None, 1.0,
+            _impl.exchange.RequestBase, ExecutePayload, session, engine, bound, bound, profile,
+            False, None, 1.0,
             None, lambda done: None, None,
         )  # fmt: skip
         request.payload.render(SimpleNamespace(dialect=dialect, version=dialect & 0xFF))
@@ -206,13 +208,25 @@ def healthy() -> list[tuple[Callable[[], Any], dict[str, tuple[Any, ...]]]]:
     replicas = _impl.ring.simple_map(ring, ["x", "y"], 2, 2)
     page = (ROW, 0, 1)
     return [
-        (lambda: _impl.rows.RowPlan(names, codecs), dict.fromkeys(("tuples", "dicts", "columns", "named_tuples", "iterate"), page)),
+        (
+            lambda: _impl.rows.RowPlan(names, codecs),
+            dict.fromkeys(("tuples", "dicts", "columns", "named_tuples", "iterate"), page),
+        ),
         (lambda: _impl.column_buffers.ColumnPlan(names, codecs, layouts), {"read": page}),
-        (lambda: _impl.bind.BindPlan(metadata().columns, [0]), {"bind": ((1, "x"), 4), "bind_row": ({"a": 1, "b": "x"}, 4)}),
+        (
+            lambda: _impl.bind.BindPlan(metadata().columns, [0]),
+            {"bind": ((1, "x"), 4), "bind_row": ({"a": 1, "b": "x"}, 4)},
+        ),
         (lambda: _impl.bind.ValuesBlock(2, ROW), {"values": (), "routing_key": ([0, 1],)}),
-        (lambda: _impl.bind.RowsBlock(2, [ROW]), {"rows": (), "row": (0,), "append": (_impl.bind.ValuesBlock(2, ROW),)}),
+        (
+            lambda: _impl.bind.RowsBlock(2, [ROW]),
+            {"rows": (), "row": (0,), "append": (_impl.bind.ValuesBlock(2, ROW),)},
+        ),
         (lambda: _impl.ring.TokenRing([["1", "5"], ["3"]]), {"position": (2,), "owners": ()}),
-        (lambda: _impl.ring.ReplicaMap(ring, ["x", "y"], [(0, 1), (1,)]), {"at": (1,), "of_key": (b"k",), "row": (0,)}),
+        (
+            lambda: _impl.ring.ReplicaMap(ring, ["x", "y"], [(0, 1), (1,)]),
+            {"at": (1,), "of_key": (b"k",), "row": (0,)},
+        ),
         (lambda: _impl.plans.Router(replicas, [0, 1], 1), {"route": (b"key", True)}),
         (lambda: _impl.frame.FrameReader(4), {"feed": (b"\x84\0\0\1\x08\0\0\0\1x",)}),
         (lambda: _impl.frame.FrameWriter(5), {"add": (1, 7, 0, b"body"), "take": ()}),
@@ -288,7 +302,8 @@ def mutating() -> None:
             return self.__index__()
 
     values: list[Any] = [1, 2, 3]
-    for act in (values.clear, lambda: values.extend(range(1000)), lambda: plan.__init__([])):  # type: ignore[misc]
+    again: Any = plan
+    for act in (values.clear, lambda: values.extend(range(1000)), lambda: again.__init__([])):
         values[:] = [Evil(act), 2, 3]
         with contextlib.suppress(Exception):
             plan.bind(values, 4)

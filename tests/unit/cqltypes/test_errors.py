@@ -157,7 +157,12 @@ REFUSED: list[tuple[Any, Any, type[Exception], str]] = [
         r'^field "zip" of ks.address: \'y\' \(str\) is not an integer',
     ),
     (ADDRESS, ("x", 1, 2), ValueError, r"has 3 fields, ks.address takes 2 \(street, zip\)"),
-    (ADDRESS, {"stret": "x"}, ValueError, "has the key 'stret', which is not a field of ks.address"),
+    (
+        ADDRESS,
+        {"stret": "x"},
+        ValueError,
+        "has the key 'stret', which is not a field of ks.address",
+    ),
     (ADDRESS, "xy", TypeError, "is not a value of ks.address"),
     (ADDRESS, object(), TypeError, "is not a value of ks.address"),
     (vector_of(FLOAT, 3), [1.0, 2.0], ValueError, "has 2 elements, vector<float, 3> takes 3"),

@@ -197,10 +197,12 @@ def test_plugin_imports_next_to_nothing() -> None:
 
 def test_plugin_leaves_options_of_the_same_names_alone(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(
-        "def pytest_addoption(parser):\n    parser.addoption('--cassandra-version', default='theirs')\n"
+        "def pytest_addoption(parser):\n"
+        "    parser.addoption('--cassandra-version', default='theirs')\n"
     )
     (tmp_path / "test_it.py").write_text(
-        "def test_one(pytestconfig):\n    assert pytestconfig.getoption('--cassandra-version') == 'theirs'\n"
+        "def test_one(pytestconfig):\n"
+        "    assert pytestconfig.getoption('--cassandra-version') == 'theirs'\n"
     )
     root = os.path.dirname(
         os.path.dirname(os.path.dirname(os.path.abspath(cassandra.testing.__file__)))
