@@ -217,6 +217,7 @@ class _Run:
             return False
         position = self._sent
         self._sent = position + 1
+        # Counted before it is sent: its completion may come before the call returns.
         self._under_way += 1
         try:
             if self._submit is not None:
@@ -245,6 +246,7 @@ class _Run:
         )
 
     def _on_success(self, rows: object, future: CallbackFuture, position: int) -> None:
+        # Ends the cycle of references from the future by its callback to itself.
         future.clear_callbacks()
         self._complete(position, ExecutionResult(True, _result_set(future, rows)))
 

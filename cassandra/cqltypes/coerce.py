@@ -173,6 +173,7 @@ def _timestamp_of_text(text: str) -> int:
     if zone and zone != "Z":
         digits = zone[1:].replace(":", "").ljust(4, "0")
         minutes = int(digits[:2]) * 60 + int(digits[2:])
+        # East of UTC clocks are ahead, so the offset is taken off.
         millis += -minutes * 60_000 if zone[0] == "+" else minutes * 60_000
     return millis
 
@@ -296,6 +297,7 @@ def decimal_parts(value: object) -> tuple[int, int]:
     A float counts with exactly its binary value.
     """
     if not isinstance(value, decimal.Decimal):
+        # A bool is an int to Python; as a decimal it is a mistake.
         if isinstance(value, bool) or not (
             isinstance(value, (int, float, str)) or hasattr(type(value), "__index__")
         ):
@@ -318,6 +320,7 @@ def decimal_parts(value: object) -> tuple[int, int]:
     if not _INT32_MIN <= -exponent <= _INT32_MAX:
         refuse_value(value, "has an exponent out of the range of 32 bits")
     digits = whole + fraction
+    # Looked at before the conversion, which takes more than linear time.
     if len(digits) > digits_limit():
         raise EncodeValueError(
             f"a decimal of {len(digits)} digits; limits.decimal_bytes allows {digits_limit()} "
@@ -416,6 +419,7 @@ def elements(value: Any, name: str) -> list[Any] | tuple[Any, ...]:
 
     Text, bytes and mappings are refused.
     """
+    # A copy: code of the elements may change the caller's list while it is encoded.
     if type(value) is list:
         return value.copy()
     if type(value) is tuple:

@@ -117,6 +117,7 @@ def _make(
             raise CommandFailed("Java ended without writing it", code=None, output="")
         os.rename(made, archive)
     except (CommandFailed, NodeFailed) as error:
+        # Java itself refuses, and would do so every time: the note saves further tries.
         progress.done("not possible, going on without,")
         with open(note, "w", encoding="utf-8") as stream:
             stream.write(f"{error}\n")

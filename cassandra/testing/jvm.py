@@ -49,14 +49,17 @@ _FLAGS = (
     # Run by root, Cassandra locks its memory, and all of the initial heap with it: keep that small.
     "-Xms48M",
     "-Xss384k",
+    # The simplest collector and compiler start quickest, and need the fewest threads.
     "-XX:+UseSerialGC",
     "-XX:TieredStopAtLevel=1",
     "-XX:MaxDirectMemorySize=256M",
     "-XX:+ExitOnOutOfMemoryError",
+    # No file of statistics in the temporary directory.
     "-XX:+PerfDisableSharedMem",
     "-Xlog:disable",
     "-Xlog:all=error:stderr",
     "-Djdk.attach.allowAttachSelf=true",
+    # All addresses are 127.0.x.y.
     "-Djava.net.preferIPv4Stack=true",
     "-Djava.rmi.server.hostname=127.0.0.1",
     "-Djava.awt.headless=true",
@@ -81,6 +84,7 @@ _PROPERTIES = {
     "broadcast_interval_ms": "1000",
     "migration_delay_ms": "1000",
     "shutdown_announce_in_ms": "200",
+    # Lets a node join while another one is down or joining.
     "consistent.rangemovement": "false",
     "snapshot.ttl_cleanup_initial_delay_seconds": "600",
     # Measuring an empty memtable's overhead takes a second of each start.

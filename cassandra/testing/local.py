@@ -423,6 +423,7 @@ class LocalCluster:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        # Shielded: a task that is cancelled again must not leave nodes behind.
         await asyncio.shield(asyncio.to_thread(self.stop))
 
     def __repr__(self) -> str:

@@ -64,6 +64,7 @@ class Supervisor:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
+                # Ctrl-C in the terminal goes to the user's process alone, which then ends this one.
                 start_new_session=True,
                 cwd="/",
             )

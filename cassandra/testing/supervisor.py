@@ -96,6 +96,7 @@ class _Supervisor:
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
                 stderr=subprocess.STDOUT,
+                # A group of its own, which can be signalled as a whole.
                 start_new_session=True,
                 preexec_fn=self.prepare_child,
             )

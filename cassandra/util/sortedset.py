@@ -29,6 +29,7 @@ def _ordered_unique(items: Iterable[Any], distinct: bool = False) -> list[Any]:
     if len(arrived) < 2:
         return arrived
     try:
+        # Sorting is the only test for an order: it fails if there is none.
         found = sorted(arrived)
         if all(map(lt, found, islice(found, 1, None))):
             return found
@@ -105,7 +106,7 @@ class SortedSet:
         return self.__class__, (list(self._items),)
 
     def _find(self, item: Any) -> tuple[bool, int]:
-        """Return if `item` is in, and its place or the place where it belongs.
+        """Return (is `item` in, its place or the place where it belongs).
 
         The place is -1 if it is not in, and no order says where it belongs.
         """

@@ -74,6 +74,7 @@ def datetime_from_timestamp(timestamp: float) -> datetime.datetime:
     # Exact, whatever the size: no float is involved.
     if isinstance(timestamp, int):
         return DATETIME_EPOC + _timedelta(seconds=timestamp)
+    # Rounded down, so that the fraction is positive before 1970 too.
     whole = int(timestamp // 1)
     return (
         DATETIME_EPOC

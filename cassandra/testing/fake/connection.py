@@ -174,6 +174,7 @@ class ServerConnection(asyncio.Protocol):
         if flags & _COMPRESSED and not self._framed:
             if self.compression != "lz4":
                 raise WireError("a compressed body on a connection without compression")
+            # Up to version 4 the size stands before the block; version 5 compresses frames instead.
             body = lz4_decompress(body[4:], int.from_bytes(body[:4], "big"))
         if opcode not in _REQUEST_OPCODES or version & 0x80:
             raise WireError(

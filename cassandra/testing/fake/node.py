@@ -111,6 +111,7 @@ class FakeNode:
         self.tokens = tuple(tokens)
         self.host_id = host_id or uuid.uuid4()
         self.release_version = release_version or ("5.0.9" if max_version >= 5 else "3.11.19")
+        # The same on all nodes, so that they agree.
         self.schema_version = uuid.UUID("59adb24e-f3cd-3e02-97f0-5b395827453f")
         self.cluster_name = cluster_name
         self.has_peers_v2 = max_version >= 5
@@ -493,6 +494,7 @@ class FakeNode:
             connection for connection in self._connections if event_type in connection.event_types
         ]
         for connection in registered:
+            # Events answer no request, so their stream is -1.
             connection.send(-1, Opcode.EVENT, 0, body)
         return len(registered)
 
