@@ -272,6 +272,11 @@ def _start_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         help="a key of cassandra.yaml; VALUE in JSON or as it is",
     )
+    _surroundings_arguments(parser)
+
+
+def _surroundings_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say how the nodes run, rather than which nodes."""
     parser.add_argument(
         "--heap", default="512M", help="the most heap of each node (default: %(default)s)"
     )

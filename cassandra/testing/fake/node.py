@@ -126,6 +126,10 @@ class FakeNode:
         self.malformed: list[WireError] = []
         self._credentials = (username, password) if username is not None else None
         self._ssl_context = ssl_context
+        self._make_state(thread)
+
+    def _make_state(self, thread: NodeThread | None) -> None:
+        """Set everything that the node changes while it runs."""
         self._shared_thread = thread
         self._thread: NodeThread | None = thread
         self._reservation: socket.socket | None = None
