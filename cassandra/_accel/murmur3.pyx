@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False, initializedcheck=False, cdivision=True, binding=True
-"""The hash of Cassandra's default partitioner, compiled; `cassandra.murmur3` is its reference and explains it."""
+"""The hash of Cassandra's default partitioner: the compiled twin of `cassandra.murmur3`."""
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int8_t, int64_t, uint8_t, uint64_t
@@ -71,7 +71,10 @@ cdef int64_t murmur3_of(const uint8_t* data, Py_ssize_t size) noexcept nogil:
 
 
 def murmur3(data):
-    """The signed 64-bit hash of `data`. (A token is this, save that the least value is taken as the greatest.)"""
+    """Return the signed 64-bit hash of `data`.
+
+    A token is this hash, but the least value is taken as the greatest.
+    """
     cdef Py_buffer view
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     try:

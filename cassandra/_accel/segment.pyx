@@ -129,13 +129,21 @@ def encode_segment(payload, self_contained):
 
 
 def encode_lz4_segment(payload, self_contained, algorithm):
-    """One segment of the LZ4 format; a payload that does not shrink is stored as is, with an uncompressed length of 0."""
+    """Return one segment of the LZ4 format.
+
+    A payload that does not shrink is stored as it is, with an uncompressed length of 0.
+    """
     cdef bytes data = exact_bytes(payload, "a payload")
     return segment_of(<const uint8_t*> PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), self_contained, algorithm)
 
 
 def decode_header(data, offset, lz4):
-    """(payload bytes on the wire, uncompressed bytes or 0 where stored as is, self-contained); `CrcException` on damage."""
+    """Return (payload bytes on the wire, uncompressed bytes, is it self-contained).
+
+    The uncompressed bytes are 0 if the payload is stored as it is.
+
+    :raises CrcException: if the header is damaged.
+    """
     cdef int length = 5 if lz4 else 3
     cdef uint64_t head = int.from_bytes(data[offset:offset + length], "little")
     cdef uint32_t expected = int.from_bytes(data[offset + length:offset + length + 3], "little")
@@ -148,7 +156,7 @@ def decode_header(data, offset, lz4):
 
 
 def check_payload(payload, expected):
-    """`CrcException` where the payload's CRC32 is not `expected`."""
+    """Raise `CrcException` if the payload's CRC32 is not `expected`."""
     found = _crc32(payload, _seed)
     if found != expected:
         raise CrcException(
