@@ -163,7 +163,8 @@ class _Run:
     def results(self) -> Iterator[ExecutionResult]:
         """Yield the outcomes in order, and send more while they are read."""
         completed = self._completed
-        ready: dict[int, ExecutionResult] = {}  # those that came before an earlier one
+        # Those that came before an earlier one.
+        ready: dict[int, ExecutionResult] = {}
         position = 0
         failed: BaseException | None = None
         half = self._concurrency // 2

@@ -494,8 +494,10 @@ def udt_items(value: object, name: str, fields: tuple[str, ...]) -> list[Any] | 
             )
         present = set(value.keys())
         return [value[field] if field in present else None for field in fields]
-    refuse_missing(value, f"a value of {name}")  # NaT has attributes, all of them NaN
-    kind: type = value.__class__  # not type(): a proxy tells the class of its object
+    # NaT has attributes, all of them NaN.
+    refuse_missing(value, f"a value of {name}")
+    # Not type(): a proxy tells the class of its object.
+    kind: type = value.__class__
     aliases = attributes_by_alias(kind)
     attributes = [aliases.get(field, field) for field in fields] if aliases else fields
     if isinstance(value, (str, bytes, int, float, enum.Enum)) or not any(

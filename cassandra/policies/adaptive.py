@@ -78,9 +78,9 @@ class AdaptivePolicy(TokenAwarePolicy):
     :param child_policy: decides which hosts are used, and how far they are. None takes a
         `DCAwareRoundRobinPolicy`; a `RackAwareRoundRobinPolicy` prefers hosts of the own rack.
     :param slow_replica_avoidance: False if slow replicas are never to be demoted.
-    :param slow_factor: a host is slow if it takes this many times as long as the fastest host at
-        the same distance ...
-    :param slow_floor: ... and longer by at least so many seconds.
+    :param slow_factor: a host is slow if it takes more than this many times as long as the fastest
+        host at the same distance, and is slower by more than `slow_floor` as well.
+    :param slow_floor: seconds.
     :param demotion_time: seconds that a demotion lasts. At least as many without one follow.
     :raises ValueError: if the factor is 1 or less, or a time is negative.
     """

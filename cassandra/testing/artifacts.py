@@ -102,7 +102,8 @@ def _fetch(
         tempfile.TemporaryDirectory(prefix="fetch-", dir=os.path.dirname(jars)) as work,
         Supervisor() as supervisor,
     ):
-        supervisor.cleanup(work)  # in case this process is killed
+        # In case this process is killed.
+        supervisor.cleanup(work)
         pom, log = os.path.join(work, "pom.xml"), os.path.join(work, "mvn.log")
         with open(pom, "w", encoding="utf-8") as stream:
             stream.write(_POM.format(version=version))

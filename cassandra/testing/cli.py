@@ -139,7 +139,8 @@ def _start(given: argparse.Namespace) -> None:
     os.close(writing)
     try:
         with os.fdopen(reading) as stream:
-            text = stream.read()  # until the cluster is ready, or has failed
+            # Until the cluster is ready, or has failed.
+            text = stream.read()
     except KeyboardInterrupt:
         process.send_signal(signal.SIGTERM)
         process.wait()
@@ -152,7 +153,8 @@ def _start(given: argparse.Namespace) -> None:
     if "error" in reply:
         process.wait()
         raise LocalClusterError(reply["error"])
-    process.returncode = 0  # it stays in the background: Popen must not warn of that
+    # It stays in the background: Popen must not warn of that.
+    process.returncode = 0
     _show(reply["result"], given.json)
 
 

@@ -109,7 +109,8 @@ class LocalCluster:
         self._authentication = authentication
         self._tls_mode = check_tls_mode(tls)
         self._config = dict(config or {})
-        settings_of.render_yaml(self._config)  # a wrong value is an error here, not at the start
+        # A wrong value is an error here, not at the start.
+        settings_of.render_yaml(self._config)
         self._heap = heap
         self._given_directory = None if directory is None else os.path.abspath(os.fspath(directory))
         self._keep = keep
@@ -413,7 +414,8 @@ class LocalCluster:
             # The thread cannot be cancelled: ask it to give up, and let it clean up before we go.
             self._abort.set()
             await asyncio.wait([starting])
-            if starting.exception() is None:  # it became ready just then
+            # It became ready just then.
+            if starting.exception() is None:
                 await asyncio.to_thread(self.stop)
             raise
 
@@ -473,7 +475,8 @@ class LocalCluster:
         try:
             self._supervisor = Supervisor(keep=[subnet.lock.fileno()])
         finally:
-            subnet.lock.release()  # from here on the supervisor holds it
+            # From here on the supervisor holds it.
+            subnet.lock.release()
         self._subnet = subnet
         if not self._keep:
             if self._made_directory:

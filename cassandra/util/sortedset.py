@@ -201,7 +201,8 @@ class SortedSet:
         found, place = self._find(item)
         if found:
             return
-        if place < 0:  # the set loses its order: `item` does not compare with the others
+        # The set loses its order: `item` does not compare with the others.
+        if place < 0:
             self._items = _Unordered(self._items)
             self._items.append(item)
         else:

@@ -112,7 +112,8 @@ def _nanos_of_number(nanoseconds: int) -> int:
         raise ValueError(
             f"a time of day is 0 to {_DAY_NANOS - 1} nanoseconds since midnight, not {nanoseconds}"
         )
-    return int(nanoseconds)  # a subclass of int is not kept
+    # A subclass of int is not kept.
+    return int(nanoseconds)
 
 
 def _nanos_of_clock(moment: datetime.time) -> int:

@@ -191,7 +191,8 @@ class ListCodec(Codec):
                 if size > 0 and offset <= total:
                     found.append(decode(data[start:offset]))
                     continue
-                start, size = take(data, start - 4)  # null, empty, or malformed: then it says how
+                # Null, empty, or malformed: `take` says which.
+                start, size = take(data, start - 4)
                 offset = start
                 found.append(read_element(element, b"", size))
         except Exception as error:
@@ -210,7 +211,8 @@ class ListCodec(Codec):
         count = _count(self.cql_name, data, 4)
         packed = without_lengths(data, count, element.width)
         if packed is None:
-            self.decode(data)  # raises an error that says what is malformed, if something is
+            # Raises an error that says what is malformed, if something is.
+            self.decode(data)
             malformed(
                 self.cql_name, "has null or empty elements, which a buffer of numbers cannot hold"
             )
@@ -376,7 +378,8 @@ class TupleCodec(Codec):
                 if size > 0 and offset <= total:
                     found.append(codec.decode(data[start:offset]))
                     continue
-                start, size = take(data, start - 4)  # empty, or malformed: then it says how
+                # Empty, or malformed: `take` says which.
+                start, size = take(data, start - 4)
                 offset = start
                 found.append(read_element(codec, b"", size))
         except Exception as error:

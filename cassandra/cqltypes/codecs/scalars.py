@@ -95,7 +95,8 @@ class Integer(_Number):
             data: bytes = coerce.member_or_refuse(self.encode, value, "an integer")
             return data
         if not isinstance(value, int) and hasattr(type(value), "__index__"):
-            operator.index(value)  # an error of the value's own conversion goes out as it is
+            # An error of the value's own conversion goes out as it is.
+            operator.index(value)
         limit = 1 << (8 * self.width - 1)
         return coerce.integer_out_of_place(value, self.cql_name, -limit, limit - 1)
 

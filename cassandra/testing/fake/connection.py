@@ -134,7 +134,8 @@ class ServerConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._hanging or self._ended:
             return
-        self._flushing = True  # requests that came together are answered in one write
+        # Requests that came together are answered in one write.
+        self._flushing = True
         try:
             self._receive(data)
         except WireError as error:

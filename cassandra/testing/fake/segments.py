@@ -68,7 +68,8 @@ def encode_segment(payload: bytes, self_contained: bool, compressed: bool) -> by
         block = lz4_compress(payload)
         size = len(payload)
         if len(block) >= size:
-            block, size = payload, 0  # size 0 says that it is stored as it is
+            # Size 0 says that it is stored as it is.
+            block, size = payload, 0
         fields = (len(block) | size << 17 | self_contained << 34).to_bytes(5, "little")
     else:
         block = payload

@@ -112,8 +112,10 @@ class _Scalar(NamedTuple):
     option: int
     encode: Callable[[Any], bytes]
     class_name: str
-    width: int | None = None  # in a vector; None if each element has its length before it
-    since: int = 3  # the first protocol version with an option for it
+    # In a vector; None if each element has its length before it.
+    width: int | None = None
+    # The first protocol version with an option for it.
+    since: int = 3
 
 
 _SCALARS = {
