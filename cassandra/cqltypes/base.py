@@ -1,4 +1,4 @@
-"""What all type classes share: the registry by name, and the way from a class to its codec.
+"""Base of all type classes: the registry by name, and the way from a class to its codec.
 
 A type is a class, never an instance. A class says what it is (`typename`, `cassname`, `subtypes`)
 and how its codec is built (`_build`, from a module of codec factories). `codec()` returns the

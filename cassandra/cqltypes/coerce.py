@@ -306,7 +306,7 @@ def decimal_parts(value: object) -> tuple[int, int]:
         if not isinstance(value, (float, str)):
             return _index(value), 0
         try:
-            # In a context of our own: the thread's may trap what is no error here.
+            # In a context of our own: the thread's may trap signals that are not errors here.
             value = decimal.Decimal(value, WIDE_CONTEXT)
         except (decimal.InvalidOperation, ValueError):
             refuse_value(value, "does not spell a decimal")

@@ -122,7 +122,7 @@ def _make(
         with open(note, "w", encoding="utf-8") as stream:
             stream.write(f"{error}\n")
     except (NotReady, ProbeError, OSError):
-        # The machine is busy or full now, so this is no reason not to try again.
+        # The machine is busy or full now: a later start tries again.
         progress.done("did not work this time, going on without,")
     except BaseException:
         progress.abandon()
