@@ -129,6 +129,7 @@ class SaslAuthProvider(AuthProvider):
     """
 
     def __init__(self, **sasl_kwargs: Any) -> None:
+        # Each connection has another one.
         if "host" in sasl_kwargs:
             raise ValueError("host is set for each connection; do not pass it to SaslAuthProvider")
         # A missing package is an error here, not at the first connection.

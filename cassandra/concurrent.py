@@ -147,6 +147,7 @@ class _Run:
         self._profile = options.get("execution_profile")
         self._row_type = options.get("row_type")
         refuse = getattr(session, "refuse_on_loop", None)
+        # On the loop's own thread, waiting would stop the loop that has to answer.
         if refuse is not None:
             refuse(
                 "execute_concurrent()", "execute_concurrent_async, or execute_async with callbacks"
@@ -186,6 +187,8 @@ class _Run:
                 while True:
                     position += 1
                     if not outcome[0] and self._fail_fast:
+                        # The first one by its place, not by time: the same run fails with the same
+                        # error.
                         failed = failed or outcome[1]
                     elif failed is None:
                         yield outcome
@@ -349,6 +352,7 @@ class _UnwatchedRun:
                 place = self._next
                 self._next += 1
             self._send_one(place)
+        # No completion will come that could end it.
         if not self._statements:
             self._end(None)
 

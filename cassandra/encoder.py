@@ -34,6 +34,7 @@ T = TypeVar("T")
 
 def cql_quote(term: object) -> str:
     """Return `term` as a quoted CQL string."""
+    # A doubled quote is the only escape that CQL has.
     return "'" + str(term).replace("'", "''") + "'"
 
 

@@ -180,6 +180,7 @@ def main() -> int:
         json.dump({"result": state}, outcome)
     _leave_terminal(entry.log_path)
     service[0].ending.wait()
+    # Commands are refused from here on: the cluster is going away.
     listener.close()
     cluster.stop()
     entry.forget()

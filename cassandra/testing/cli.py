@@ -134,8 +134,10 @@ def _start(given: argparse.Namespace) -> None:
         stdin=subprocess.DEVNULL,
         stdout=sys.stderr,
         pass_fds=(writing,),
+        # It outlives this command, and a Ctrl-C in this terminal.
         start_new_session=True,
     )
+    # While this end is open here, the pipe would not end with the other process.
     os.close(writing)
     try:
         with os.fdopen(reading) as stream:

@@ -24,6 +24,7 @@ _BASE: dict[str, Any] = {
     "native_transport_port": 9042,
     "storage_port": 7000,
     "start_native_transport": True,
+    # Data centres and racks come from cassandra-rackdc.properties.
     "endpoint_snitch": "GossipingPropertyFileSnitch",
     "commitlog_sync": "periodic",
     "commitlog_sync_period": "10000ms",

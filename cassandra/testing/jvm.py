@@ -93,6 +93,7 @@ _PROPERTIES = {
     "test.ignore_sigar": "true",
     "disable_tcactive_openssl": "true",
 }
+# Nodes on one machine hear of each other at once.
 _RING_DELAY_MS = 0
 # A bootstrapping node must have heard the ring before it chooses its tokens. 500 has failed.
 _RING_DELAY_BOOTSTRAP_MS = 3000
@@ -126,6 +127,7 @@ def daemon_command(
     :param archive: the flags that use, or make, a class-data archive.
     """
     jars = sorted(glob.glob(os.path.join(jars_directory, "*.jar")))
+    # Cassandra measures the size of objects by this agent.
     agents = [jar for jar in jars if os.path.basename(jar).startswith("jamm-")]
     if not agents:
         raise LocalClusterError(

@@ -479,6 +479,7 @@ class LocalCluster:
             subnet.lock.release()
         self._subnet = subnet
         if not self._keep:
+            # A directory of the user's stays; only our parts of it are removed.
             if self._made_directory:
                 self._supervisor.cleanup(self._directory)
             else:
@@ -566,6 +567,7 @@ class LocalCluster:
         supervisor, _ = self._parts()
         assert self._java is not None
         each = int(self._config.get("num_tokens") or 4)
+        # Nodes that are added later choose their tokens themselves.
         original = node.number <= len(self._places)
         tokens = tokens_of(self._places, each)[node.number - 1] if original else None
         # Every node is a seed: with a single one, nodes that start together do not find each other.

@@ -157,6 +157,7 @@ def main() -> None:
     except (ConnectionError, BrokenPipeError):
         pass  # the parent is gone
     finally:
+        # Cleaning up must not be cut short.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         supervisor.end_all()

@@ -188,6 +188,7 @@ class _Cryptography:
         )
         chain = None
         if authority:
+            # Digital signatures, and the signing of certificates and revocation lists.
             usage = x509.KeyUsage(True, False, False, False, False, True, True, False, False)
             certificate = (
                 builder.issuer_name(subject)

@@ -52,6 +52,7 @@ _USE = re.compile(r'^\s*use\s+("(?:[^"]|"")+"|\w+)\s*;?\s*$', re.IGNORECASE)
 _QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"")
 _AUTHENTICATOR = "org.apache.cassandra.auth.PasswordAuthenticator"
 _OLDEST_VERSION = 3
+# Bounds the memory of long runs.
 _RECORDED = 100_000
 _BEFORE_READY = frozenset({Opcode.STARTUP, Opcode.OPTIONS, Opcode.AUTH_RESPONSE})
 
@@ -114,6 +115,7 @@ class FakeNode:
         # The same on all nodes, so that they agree.
         self.schema_version = uuid.UUID("59adb24e-f3cd-3e02-97f0-5b395827453f")
         self.cluster_name = cluster_name
+        # system.peers_v2 came with Cassandra 4.0, as version 5 did.
         self.has_peers_v2 = max_version >= 5
         self.keyspaces: set[str] | None = None
         self.peers: list[FakeNode] = []
@@ -526,6 +528,7 @@ class FakeNode:
     def on_malformed(self, connection: ServerConnection, fault: WireError) -> None:
         """Answer a client that does not speak the protocol as a real node does, and close."""
         self.malformed.append(fault)
+        # If the first bytes are malformed, the client's version is not known.
         connection.version = connection.version or self.max_version
         connection.send(0, *self._protocol_error(str(fault)))
         connection.end()

@@ -70,6 +70,7 @@ def encode_segment(payload: bytes, self_contained: bool, compressed: bool) -> by
         if len(block) >= size:
             # Size 0 says that it is stored as it is.
             block, size = payload, 0
+        # 17 bits for each length, then the flag, the least significant byte first.
         fields = (len(block) | size << 17 | self_contained << 34).to_bytes(5, "little")
     else:
         block = payload

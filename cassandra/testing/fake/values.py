@@ -254,6 +254,7 @@ def _vector(element: Type, dimensions: int) -> Type:
             parts if element.width else [unsigned_vint(len(part)) + part for part in parts]
         )
 
+    # With a space before the comma, as servers write it.
     class_name = f"{_MARSHAL}VectorType({element.class_name} , {dimensions})"
     width = element.width * dimensions if element.width else None
     return Type(lambda version: _custom(class_name), encode, class_name, width)
