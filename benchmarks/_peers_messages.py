@@ -1,8 +1,8 @@
 """The comparison of messages and rows with the peer drivers, in one run.
 
 The peers' environments are those of `benchmarks.peers`. Every driver's times come from processes of
-their own that run `benchmarks._worker_messages`; the drivers take turns, round by round, so that
-what the machine does meanwhile falls on all of them.
+their own that run `benchmarks._worker_messages`. The drivers take turns, round by round, so that
+other work of the machine falls on all of them.
 """
 
 from __future__ import annotations
@@ -25,9 +25,7 @@ Times = dict[str, float]
 
 
 class Lane(NamedTuple):
-    """One column of the table: an interpreter, its environment variables and what the worker is
-    asked for.
-    """
+    """One column of the table: an interpreter, its environment variables, the worker's argument."""
 
     name: str
     python: str
@@ -36,8 +34,9 @@ class Lane(NamedTuple):
 
 
 def peer_lanes(peer: str, extra: Sequence[str] = ("numpy",)) -> list[Lane]:
-    """A peer as it is installed, and without its compiled modules; none, with a line that says why,
-    where it cannot be installed.
+    """Return a peer's lanes: as it is installed, and without its compiled modules.
+
+    If it cannot be installed, there are none, and a line says why.
     """
     try:
         python = peers.environment(peer, extra)
@@ -56,7 +55,7 @@ def peer_lanes(peer: str, extra: Sequence[str] = ("numpy",)) -> list[Lane]:
 
 
 def without_compiled_modules(peer: str, python: Path) -> Path:
-    """A directory with a copy of the peer's package that has no compiled modules in it."""
+    """Return a directory with a copy of the peer's package that has no compiled modules in it."""
     home = peers.cache() / f"{peer}-without-compiled-modules"
     if not home.exists():
         found = subprocess.run(
@@ -72,7 +71,7 @@ def without_compiled_modules(peer: str, python: Path) -> Path:
 
 
 def own_lanes() -> list[Lane]:
-    """Ours: what the engine calls and the drop-in messages, compiled and pure."""
+    """Return our lanes: the engine's functions and the drop-in messages, compiled and pure."""
     here = {"PYTHONPATH": str(peers.TREE)}
     return [
         Lane(f"turbocql {impl} {api}", sys.executable, {**here, "CASS_DRIVER_IMPL": impl}, api)
@@ -110,7 +109,7 @@ def compare(group: str, targets: dict[str, float], description: str) -> None:
 
 
 def table(times: dict[str, Times], targets: dict[str, float]) -> str:
-    """A line for each case: nanoseconds in every lane, and the target for the compiled engine lane."""
+    """Return a line for each case: nanoseconds in every lane, and the compiled lane's target."""
     cases = list(next(iter(times.values())))
     lanes = list(times)
     width = max(map(len, cases))

@@ -1,4 +1,4 @@
-"""What a benchmark needs beyond the driver itself, said before it starts."""
+"""Checks the packages that a benchmark needs beyond the driver itself, before it starts."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ import sys
 
 
 def need(*packages: str) -> None:
-    """End the program with a line that says what to install, if one of `packages` cannot be
-    imported.
-    """
+    """End the program with a line that says what to install, if one of `packages` is missing."""
     missing = [name for name in packages if importlib.util.find_spec(name) is None]
     if missing:
         sys.exit(
-            f"this benchmark needs {', '.join(missing)}, which cannot be imported by {sys.executable}: "
+            f"this benchmark needs {', '.join(missing)}, "
+            f"which cannot be imported by {sys.executable}: "
             "install the test extra, in a clone by: pip install '.[test]'"
         )

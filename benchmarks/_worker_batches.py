@@ -1,5 +1,6 @@
-"""Times the building of batches through one driver's public API, in whatever environment it is run:
-_worker_batches.py ADDRESS PORT.
+"""Times the building of batches through one driver's public API, in any environment.
+
+    _worker_batches.py ADDRESS PORT
 
 Prints one JSON object: for each case the least microseconds for 100 bound statements, and how many
 memory blocks of Python stay allocated for each of them.
@@ -21,7 +22,7 @@ ROW = (7, "hello world", 7, 1.5, True)
 
 
 def least(build: Callable[[], Any]) -> float:
-    """us of CPU that a call takes, the least of several passes."""
+    """Return the us of CPU that a call takes, the least of several passes."""
     best = None
     for _ in range(PASSES):
         began = time.process_time()
@@ -34,7 +35,7 @@ def least(build: Callable[[], Any]) -> float:
 
 
 def blocks(build: Callable[[], Any]) -> float:
-    """Memory blocks a row that what `build` gives is made of."""
+    """Return how many memory blocks the result of `build` has for each row."""
     if not hasattr(sys, "getallocatedblocks"):
         return -1.0
     kept = [build(), build()]
@@ -50,8 +51,9 @@ def main() -> None:
     from cassandra.query import BatchStatement, BatchType
 
     cluster = Cluster(
-        [sys.argv[1]], port=int(sys.argv[2]), protocol_version=4, compression=False, schema_metadata_enabled=False,
-        token_metadata_enabled=False, execution_profiles={EXEC_PROFILE_DEFAULT: ExecutionProfile(RoundRobinPolicy())},
+        [sys.argv[1]], port=int(sys.argv[2]), protocol_version=4, compression=False,
+        schema_metadata_enabled=False, token_metadata_enabled=False,
+        execution_profiles={EXEC_PROFILE_DEFAULT: ExecutionProfile(RoundRobinPolicy())},
     )  # fmt: skip
     insert = cluster.connect().prepare(INSERT)
     rows = [ROW] * ROWS

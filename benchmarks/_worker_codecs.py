@@ -1,9 +1,8 @@
-"""What the codec benchmark measures; run by itself it measures the driver that `cassandra` is, and
-prints JSON.
+"""The cases of the codec benchmark. Run by itself it measures the driver that `cassandra` is.
 
-Only names that all drivers document are used, so that the same file runs in every environment.
-Writing and reading are what a driver's own bind and row decoding call: a codec where there is one,
-else to_binary and from_binary.
+It prints JSON. Only names that all drivers document are used, so that the same file runs in every
+environment. Writing and reading call what a driver's own bind and row decoding call: a codec if
+there is one, else to_binary and from_binary.
 """
 
 from __future__ import annotations
@@ -28,8 +27,9 @@ SECONDS = 0.004
 
 
 def cases() -> list[tuple[str, Any, Any, float | None, float | None]]:
-    """(name, type, value, target of writing, target of reading), in ns; a target of None is no
-    target.
+    """Return (name, type, value, target of writing, target of reading) of each case.
+
+    Targets are in ns. None is no target.
     """
     source = random.Random(1)
     floats = [source.random() for _ in range(768)]
@@ -134,7 +134,7 @@ def cases() -> list[tuple[str, Any, Any, float | None, float | None]]:
 
 
 def coding(cqltype: Any) -> tuple[Callable[[Any], bytes], Callable[[bytes], Any]]:
-    """How the driver's own bind writes, and its row decoding reads, values of a type."""
+    """Return the functions by which the driver's own bind writes, and its row decoding reads."""
     if hasattr(cqltype, "codec"):
         codec = cqltype.codec(PROTOCOL)
         return codec.encode, codec.decode
@@ -143,7 +143,7 @@ def coding(cqltype: Any) -> tuple[Callable[[Any], bytes], Callable[[bytes], Any]
 
 
 def nanoseconds(call: Callable[[Any], Any], argument: Any) -> float:
-    """The least time of one call, of several repeats."""
+    """Return the least time of one call, of several repeats."""
     timer = timeit.Timer("call(argument)", globals={"call": call, "argument": argument})
     number = 1
     while timer.timeit(number) < SECONDS:
@@ -152,7 +152,7 @@ def nanoseconds(call: Callable[[Any], Any], argument: Any) -> float:
 
 
 def arrays() -> dict[str, float]:
-    """Reading a vector as arrays, and into storage of one's own: where the driver has it."""
+    """Measure reading a vector as arrays, and into a buffer, if the driver can do it."""
     cqltype = cqltypes.VectorType.apply_parameters([cqltypes.FloatType, 768], None)
     if not hasattr(cqltype, "codec"):
         return {}
@@ -177,8 +177,9 @@ def arrays() -> dict[str, float]:
 
 
 def main() -> None:
-    """Measure all cases and print them as JSON: name to [writing, reading] in ns, null where the
-    driver cannot.
+    """Measure all cases and print them as JSON: name to [writing, reading] in ns.
+
+    A figure is null if the driver cannot do it.
     """
     measured: dict[str, list[float | None]] = {}
     for name, cqltype, value, _, _ in cases():
@@ -188,7 +189,7 @@ def main() -> None:
             body = write(value)
             times[0] = nanoseconds(write, value)
             times[1] = nanoseconds(read, body)
-        except Exception as error:  # a peer that cannot: the table says so
+        except Exception as error:  # a peer that cannot do this: the table says so
             print(f"{name}: {type(error).__name__}: {error}", file=sys.stderr)
         measured[name] = times
     for name, reading in arrays().items():

@@ -1,5 +1,4 @@
-"""Times the first `Cluster.connect` of a process, after the import, in whatever environment it is
-run.
+"""Times the first `Cluster.connect` of a process, after the import, in any environment.
 
     _worker_connect.py ADDRESS PORT [profile]
 
@@ -21,7 +20,8 @@ def once(address: str, port: int) -> tuple[dict[str, float], Any]:
     from cassandra.policies import RoundRobinPolicy
 
     cluster = Cluster(
-        [address], port=port, protocol_version=4, schema_metadata_enabled=False, token_metadata_enabled=False,
+        [address], port=port, protocol_version=4,
+        schema_metadata_enabled=False, token_metadata_enabled=False,
         execution_profiles={EXEC_PROFILE_DEFAULT: ExecutionProfile(RoundRobinPolicy())},
     )  # fmt: skip
     began, cpu = time.perf_counter(), time.process_time()

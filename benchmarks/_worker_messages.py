@@ -1,9 +1,8 @@
-"""Times messages and rows through the API that all drivers of this family share, in whatever
-environment it is run.
+"""Times messages and rows through the API that all drivers of this family share.
 
-Run by `benchmarks.messages`, `benchmarks.rows` and `benchmarks.results`: prints one JSON object,
-nanoseconds by case. With ``engine`` as second argument it times what turbocql's engine calls
-instead, where that is another function.
+`benchmarks.messages`, `benchmarks.rows` and `benchmarks.results` run it, in the environment of each
+driver. It prints one JSON object, nanoseconds by case. With ``engine`` as second argument it times
+the functions that turbocql's engine calls instead, if they are others.
 """
 
 from __future__ import annotations
@@ -29,13 +28,14 @@ VERSION = 4
 PASSES = 7
 
 KINDS = [
-    ("id", "UUIDType", uuid.UUID(int=1 << 100)), ("name", "UTF8Type", "a name of some length"), ("count", "LongType", 1 << 40),
-    ("score", "DoubleType", 1.5), ("active", "BooleanType", True), ("at", "DateType", datetime.datetime(2024, 5, 17, 12, 30)),
-    ("note", "UTF8Type", "some text"), ("age", "Int32Type", 42), ("data", "BytesType", b"some bytes"), ("ratio", "FloatType", 0.5),
+    ("id", "UUIDType", uuid.UUID(int=1 << 100)), ("name", "UTF8Type", "a name of some length"),
+    ("count", "LongType", 1 << 40), ("score", "DoubleType", 1.5), ("active", "BooleanType", True),
+    ("at", "DateType", datetime.datetime(2024, 5, 17, 12, 30)), ("note", "UTF8Type", "some text"),
+    ("age", "Int32Type", 42), ("data", "BytesType", b"some bytes"), ("ratio", "FloatType", 0.5),
 ]  # fmt: skip
 TWELVE = [
-    b"\x00" * 16, b"a name of some length", b"\x00" * 8, b"\x00" * 8, b"\x01", b"\x00" * 8, b"some text", b"\x00" * 4, b"some bytes",
-    None, b"\x00" * 4, b"more text",
+    b"\x00" * 16, b"a name of some length", b"\x00" * 8, b"\x00" * 8, b"\x01", b"\x00" * 8,
+    b"some text", b"\x00" * 4, b"some bytes", None, b"\x00" * 4, b"more text",
 ]  # fmt: skip
 VECTOR = struct.pack(">128f", *range(128))
 BATCHES = {
@@ -47,7 +47,7 @@ BATCHES = {
 
 
 def best(call: Callable[[], Any], target: float = 0.02) -> float:
-    """Nanoseconds of the best pass, with calls enough in each that a pass takes `target` seconds."""
+    """Return the nanoseconds of the best pass. A pass has so many calls that it takes `target`."""
     once = max(timeit.timeit(call, number=3) / 3, 1e-8)
     number = max(1, int(target / once))
     return min(timeit.repeat(call, number=number, repeat=PASSES)) / number * 1e9
@@ -60,7 +60,7 @@ def string(text: str) -> bytes:
 def rows_body(
     columns: list[tuple[str, int]], rows: list[list[bytes]], metadata: bool = True
 ) -> bytes:
-    """A RESULT of kind Rows (native_protocol_v4.spec, 4.2.5.2)."""
+    """Return a RESULT of kind Rows (native_protocol_v4.spec, 4.2.5.2)."""
     specs = (
         string("ks")
         + string("t")
@@ -72,7 +72,7 @@ def rows_body(
 
 
 def features_of(message: Any) -> tuple[Any, ...]:
-    """The third argument of this driver's `send_body`, where it has one."""
+    """Return the third argument of this driver's `send_body`, if it has one."""
     if len(inspect.signature(message.send_body).parameters) < 3:
         return ()
     from cassandra.protocol_features import ProtocolFeatures
@@ -81,13 +81,13 @@ def features_of(message: Any) -> tuple[Any, ...]:
 
 
 def sends(message: Any) -> Callable[[], Any]:
-    """A call of the message's `send_body`, with the arguments that this driver's takes."""
+    """Return a call of the message's `send_body`, with the arguments that this driver's takes."""
     features = features_of(message)
     return lambda: message.send_body(BytesIO(), VERSION, *features)
 
 
 def decodes(body: bytes, metadata: Any = None, handler: Any = ProtocolHandler) -> Callable[[], Any]:
-    """A call of the handler's `decode_message`, with the arguments that this driver's takes."""
+    """Return a call of the handler's `decode_message`, with the arguments that this one takes."""
     decode = handler.decode_message
     if "protocol_features" in inspect.signature(decode).parameters:
         from cassandra.protocol_features import ProtocolFeatures
@@ -173,19 +173,23 @@ def row_cases() -> dict[str, Callable[[], Any]]:
 
 
 DIMENSION = 768
-VECTOR_TYPE = f"org.apache.cassandra.db.marshal.VectorType(org.apache.cassandra.db.marshal.FloatType, {DIMENSION})"
+VECTOR_TYPE = (
+    "org.apache.cassandra.db.marshal.VectorType("
+    f"org.apache.cassandra.db.marshal.FloatType, {DIMENSION})"
+)
 
 
 def vector_page(count: int) -> bytes:
-    """A RESULT of one column of vectors."""
+    """Return a RESULT of one column of vectors."""
     specs = string("ks") + string("t") + string("v") + struct.pack(">H", 0) + string(VECTOR_TYPE)
     item = struct.pack(f">i{DIMENSION}f", 4 * DIMENSION, *(i / 7 for i in range(DIMENSION)))
     return struct.pack(">iii", 2, 1, 1) + specs + struct.pack(">i", count) + item * count
 
 
 def result_cases() -> dict[str, Callable[[], Any]]:
-    """What a page costs on its way to rows, a DataFrame and a matrix, the latter each by the
-    fastest way that this driver has.
+    """Return cases of a page on its way to rows, a DataFrame and a matrix.
+
+    The latter two are made in the fastest way that this driver has.
     """
     import numpy
     import pandas
@@ -227,7 +231,7 @@ def frames_of(whole: Callable[[], Any], pandas: Any) -> dict[str, Callable[[], A
 
 
 def engine_result_cases() -> dict[str, Callable[[], Any]]:
-    """The same in turbocql: what a `ResultSet` does once its page has come."""
+    """Return the same cases in turbocql: the work of a `ResultSet` once its page has come."""
     from cassandra.cluster import ResultSet
     from cassandra.protocol.messages.decode import decode_response
 
@@ -258,7 +262,7 @@ def engine_result_cases() -> dict[str, Callable[[], Any]]:
 
 
 def engine_message_cases() -> dict[str, Callable[[], Any]]:
-    """What turbocql's engine calls: the plan and the bodies, without message objects."""
+    """Return the calls of turbocql's engine: the plan and the bodies, without message objects."""
     from cassandra._impl import bind, bodies
     from cassandra.protocol.messages.decode import decode_response
     from cassandra.protocol.params import QueryParams

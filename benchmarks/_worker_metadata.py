@@ -1,8 +1,8 @@
-"""Connects to a server with many tables, touches all metadata, and prints what it cost as JSON: for
-any driver of this family.
+"""Connects to a server with many tables, touches all metadata, and prints the cost as JSON.
 
-Run by `benchmarks.metadata`: ADDRESS PORT MODE, where MODE is "time" (seconds of CPU), "memory"
-(bytes that Python objects hold) or "off" (seconds of CPU of a connect without schema metadata).
+It works with any driver of this family. `benchmarks.metadata` runs it: ADDRESS PORT MODE, where
+MODE is "time" (seconds of CPU), "memory" (bytes that Python objects hold) or "off" (seconds of CPU
+of a connect without schema metadata).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cassandra.cluster import Cluster
 
 
 def touch(metadata: Any) -> int:
-    """Look at each column, option and index of each table; how many tables there are."""
+    """Look at each column, option and index of each table, and return the number of tables."""
     count = 0
     for keyspace in metadata.keyspaces.values():
         for table in keyspace.tables.values():
@@ -31,7 +31,7 @@ def touch(metadata: Any) -> int:
 
 
 def connect(address: str, port: int, **settings: Any) -> tuple[Any, Any]:
-    """A cluster and a session."""
+    """Return a cluster and a session."""
     cluster = Cluster(
         [address],
         port=port,
@@ -44,7 +44,7 @@ def connect(address: str, port: int, **settings: Any) -> tuple[Any, Any]:
 
 
 def timed(address: str, port: int) -> dict[str, float]:
-    """CPU seconds of connect, of touching everything, and of exporting all of it."""
+    """Return the CPU seconds of connect, of touching everything, and of exporting all of it."""
     warm, _ = connect(address, port, schema_metadata_enabled=False, token_metadata_enabled=False)
     gc.collect()
     start = time.process_time()
@@ -67,7 +67,7 @@ def timed(address: str, port: int) -> dict[str, float]:
 
 
 def measured(address: str, port: int) -> dict[str, float]:
-    """Bytes held after connect, and after everything was touched."""
+    """Return the bytes held after connect, and after everything was touched."""
     warm, _ = connect(address, port, schema_metadata_enabled=False, token_metadata_enabled=False)
     gc.collect()
     tracemalloc.start()
@@ -83,7 +83,7 @@ def measured(address: str, port: int) -> dict[str, float]:
 
 
 def switched_off(address: str, port: int) -> dict[str, float]:
-    """CPU seconds of a connect that reads no schema."""
+    """Return the CPU seconds of a connect that reads no schema."""
     warm, _ = connect(address, port, schema_metadata_enabled=False, token_metadata_enabled=False)
     start = time.process_time()
     cluster, _ = connect(address, port, schema_metadata_enabled=False, token_metadata_enabled=False)

@@ -1,7 +1,7 @@
-"""Run by `benchmarks.plans` in the environment of one driver: query plans, look-ups and ring
-building, by the public API alone.
+"""Times query plans, look-ups and ring building, by the public API alone.
 
-Prints one JSON object: ns per call, or seconds.
+`benchmarks.plans` runs it in the environment of one driver. It prints one JSON object: ns per call,
+or seconds.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def make_hosts(count: int, datacenters: int, racks: int) -> list[Host]:
 def make_metadata(
     hosts: list[Host], vnodes: int, options: dict[str, str]
 ) -> tuple[Any, dict[Any, list[str]]]:
-    """Metadata with one keyspace, and the tokens of each host; the ring is not built yet."""
+    """Return metadata with one keyspace, and the tokens of each host. The ring is not built yet."""
     rng = random.Random(1)
     metadata: Any = Metadata()
     for host in hosts:
@@ -75,7 +75,7 @@ def make_metadata(
 
 
 def best(make: Callable[[], list[Any]], spend: Callable[[list[Any]], None]) -> float:
-    """ns for each of the new things that `make` gives to `spend`, the best of several rounds."""
+    """Return the ns for each of the things that `make` gives to `spend`, the best of the rounds."""
     fastest = float("inf")
     for _ in range(REPEATS):
         things = make()
@@ -141,7 +141,7 @@ def plans() -> dict[str, float]:
 
 
 def build(hosts: int, vnodes: int) -> float:
-    """Seconds from the tokens as texts to the replicas of a key."""
+    """Return the seconds from the tokens as texts to the replicas of a key."""
     metadata, tokens = make_metadata(
         make_hosts(hosts, 3, 3), vnodes, {"dc0": "3", "dc1": "3", "dc2": "3"}
     )

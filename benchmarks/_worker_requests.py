@@ -1,12 +1,11 @@
-"""Times requests against the null server through one driver's face, in whatever environment it is
-run.
+"""Times requests against the null server through one driver's face, in any environment.
 
     _worker_requests.py FACE ADDRESS PORT [CASE ...]
 
-FACE: "blocking" (any driver with this family's API), "aio" and "aio-asyncio" (turbocql's asyncio
+FACE is "blocking" (any driver with this family's API), "aio" and "aio-asyncio" (turbocql's asyncio
 face on uvloop and on asyncio's own loop), "acsylla", "scyllapy" (both on uvloop). Prints one JSON
-object: for each case the microseconds of CPU of this process a request (user + system; of a page a
-row), the best of several passes, and requests a second of the pass with the most.
+object. For each case it has the microseconds of CPU of this process for a request (user + system;
+of a page for a row), the best of several passes, and the requests a second of the best pass.
 """
 
 from __future__ import annotations
@@ -77,7 +76,8 @@ def blocking(address: str, port: int) -> Figures:
     clock = Clock()
     named = ExecutionProfile(RoundRobinPolicy())
     cluster = Cluster(
-        [address], port=port, protocol_version=4, compression=False, schema_metadata_enabled=False, token_metadata_enabled=False,
+        [address], port=port, protocol_version=4, compression=False,
+        schema_metadata_enabled=False, token_metadata_enabled=False,
         execution_profiles={EXEC_PROFILE_DEFAULT: named},
     )  # fmt: skip
     session = cluster.connect()
@@ -146,7 +146,7 @@ def blocking(address: str, port: int) -> Figures:
 async def by_workers(
     start: Callable[[], Awaitable[Any]], count: int, use: Callable[[Any], Any] | None = None
 ) -> None:
-    """`count` requests by `IN_FLIGHT` tasks, each of which awaits one after the other."""
+    """Run `count` requests by `IN_FLIGHT` tasks, each of which awaits one after the other."""
 
     async def work() -> None:
         for _ in range(count // IN_FLIGHT):
@@ -158,8 +158,9 @@ async def by_workers(
 
 
 async def in_windows(start: Callable[[], Awaitable[Any]], count: int) -> None:
-    """`count` requests, `IN_FLIGHT` at a time: all of a window are begun, then awaited. Only where
-    a call begins the request.
+    """Run `count` requests, `IN_FLIGHT` at a time: all of a window are begun, then awaited.
+
+    This is only for drivers whose call begins the request.
     """
     for _ in range(count // IN_FLIGHT):
         for future in [start() for _ in range(IN_FLIGHT)]:
@@ -178,7 +179,8 @@ async def aio(address: str, port: int) -> Figures:
         "tuples": ExecutionProfile(RoundRobinPolicy(), row_factory=tuple_factory),
     }
     async with Cluster(
-        [address], port=port, protocol_version=4, compression=False, schema_metadata_enabled=False, token_metadata_enabled=False,
+        [address], port=port, protocol_version=4, compression=False,
+        schema_metadata_enabled=False, token_metadata_enabled=False,
         execution_profiles=profiles,
     ) as cluster:  # fmt: skip
         session = await cluster.connect()
@@ -186,7 +188,7 @@ async def aio(address: str, port: int) -> Figures:
             [INSERT, SELECT, PAGE, VECTOR_INSERT]
         )
         execute = session.execute
-        if sys.argv[4:5] == ["calls"]:  # for who counts system calls: so many times 10,000 inserts
+        if sys.argv[4:5] == ["calls"]:  # to count system calls: so many times 10,000 inserts
             for _ in range(int(sys.argv[5])):
                 await by_workers(lambda: execute(insert, ROW), MANY)
             return {}

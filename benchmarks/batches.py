@@ -1,13 +1,12 @@
-"""Batches beside the drivers on PyPI, in one run on the same machine, against a server that answers
-at once.
+"""Batches beside the drivers on PyPI, in one run, against a server that answers at once.
 
     python -m benchmarks.batches [--no-peers] [--json FILE]
 
-Building: 100 statements of five columns bound and put into a batch, us of CPU, and the memory
-blocks that stay allocated for each row. Executing: the CPU of the client for a batch of 50 such
-statements, built and executed, 100 in flight. Each driver runs in a process of its own, by its
-public API alone; the drivers take turns, and the least of the passes counts. On a busy machine
-figures of CPU grow for all alike.
+Building: 100 statements of five columns are bound and put into a batch. The figures are us of CPU,
+and the memory blocks that stay allocated for each row. Executing: the CPU of the client for a batch
+of 50 such statements, built and executed, 100 in flight. Each driver runs in a process of its own,
+by its public API alone. The drivers take turns, and the least of the passes counts. On a busy
+machine figures of CPU grow for all alike.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ EXECUTE_TARGET = 40.0  # us
 
 
 def run(driver: str, script: Path, arguments: list[str]) -> Any:
-    """What `script` says in the environment of `driver`."""
+    """Return the output of `script` in the environment of `driver`."""
     if driver in (*peers.PEERS, "acsylla"):
         extra = ("uvloop",) if driver == "acsylla" else ("numpy",)
         return peers.run(peers.environment(driver, extra), script, arguments, {})
@@ -42,8 +41,9 @@ def run(driver: str, script: Path, arguments: list[str]) -> Any:
 
 
 def measure(drivers: list[str]) -> dict[str, Any]:
-    """For each driver: what building costs, (us, blocks a row) by case, and what executing does, us
-    by face and case.
+    """Return each driver's costs: of building, (us, blocks a row) by case, and of executing.
+
+    The latter are us by face and case.
     """
     found: dict[str, Any] = {driver: {"build": {}, "execute": {}} for driver in drivers}
     with null_server.running() as (address, port):
@@ -73,7 +73,7 @@ def verdict(met: bool) -> str:
 
 
 def report(found: dict[str, Any]) -> list[str]:
-    """The figures and the targets as lines of text."""
+    """Return the figures and the targets as lines of text."""
     lines = []
     for driver, figures in found.items():
         for case, (time, blocks) in figures["build"].items():
@@ -89,10 +89,13 @@ def report(found: dict[str, Any]) -> list[str]:
     ]
     if others:
         ratio = min(others) / many
-        lines.append(f"add_many beside the fastest peer's add: {ratio:.0f} times as fast; target {BUILD_TARGET:.0f}: "
-                     + verdict(ratio >= BUILD_TARGET))  # fmt: skip
+        lines.append(
+            f"add_many beside the fastest peer's add: {ratio:.0f} times as fast; "
+            f"target {BUILD_TARGET:.0f}: {verdict(ratio >= BUILD_TARGET)}"
+        )
     lines.append(
-        f"blocks a row by add_many: {blocks:.2f}; target {BLOCKS_TARGET:.0f}: {verdict(blocks <= BLOCKS_TARGET)}"
+        f"blocks a row by add_many: {blocks:.2f}; "
+        f"target {BLOCKS_TARGET:.0f}: {verdict(blocks <= BLOCKS_TARGET)}"
     )
     for case, time in ours["execute"].items():
         lines.append(

@@ -1,5 +1,6 @@
-"""Codecs beside other drivers and beside bare C: ``python benchmarks/codecs.py [--json FILE]
-[--no-peers]``.
+"""Codecs beside other drivers and beside bare C.
+
+    python benchmarks/codecs.py [--json FILE] [--no-peers]
 
 Each driver runs the same cases in a process of its own (_worker_codecs.py), one after the other,
 twice; the least time of each counts. The floor is a loop in C that swaps the bytes of 768 floats,
@@ -59,8 +60,9 @@ int main(void) {
 
 
 def floor(*flags: str) -> float | None:
-    """ns that bare C takes to swap the bytes of 768 floats; None without a compiler or on another
-    processor.
+    """Return the ns that bare C takes to swap the bytes of 768 floats.
+
+    None without a compiler, or on another processor.
     """
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
@@ -82,7 +84,7 @@ def floor(*flags: str) -> float | None:
 
 
 def least(results: list[dict[str, Any]]) -> dict[str, Any]:
-    """One result of several passes."""
+    """Return one result of several passes."""
     merged = results[0]
     for other in results[1:]:
         for name, times in other["cases"].items():
@@ -94,7 +96,7 @@ def least(results: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def measure(with_peers: bool) -> dict[str, Any]:
-    """Every driver's result by its name, and the floors."""
+    """Return every driver's result by its name, and the floors."""
     runs: dict[str, list[dict[str, Any]]] = {}
     for _ in range(PASSES):
         for lane in ("python", "c"):
@@ -110,7 +112,7 @@ def measure(with_peers: bool) -> dict[str, Any]:
 
 
 def targets(floor_ns: float) -> dict[str, tuple[float | None, float | None]]:
-    """Each case's targets in ns; -1 in the cases is three floors and 150 ns."""
+    """Return each case's targets in ns. -1 in the cases stands for three floors and 150 ns."""
     found: dict[str, tuple[float | None, float | None]] = {
         name: (3 * floor_ns + 150 if writing == -1 else writing, reading)
         for name, _, _, writing, reading in _worker_codecs.cases()
@@ -121,8 +123,9 @@ def targets(floor_ns: float) -> dict[str, tuple[float | None, float | None]]:
 
 
 def rows(result: dict[str, Any]) -> list[list[str]]:
-    """The table: case, each driver's time, the ratio of the fastest peer to ours compiled, the
-    target and whether it is met.
+    """Return the table: case, each driver's time, the ratio, the target and if it is met.
+
+    The ratio is the fastest peer's time over ours, compiled.
     """
     drivers = list(result["drivers"])
     wanted = targets(result["floor_avx2"] or result["floor"] or 0)
@@ -173,7 +176,9 @@ def main() -> None:
         ]
         print("  ".join(cells).rstrip())
     print(
-        f"\nns per call, least of {PASSES} runs of {_worker_codecs.REPEATS} repeats. 768 floats swapped by bare C: {result['floor']} ns, with AVX2 {result['floor_avx2']} ns."
+        f"\nns per call, least of {PASSES} runs of {_worker_codecs.REPEATS} repeats. "
+        f"768 floats swapped by bare C: {result['floor']} ns, "
+        f"with AVX2 {result['floor_avx2']} ns."
     )
     print({name: driver["version"] for name, driver in result["drivers"].items()})
     print(f"written to {arguments.json}", file=sys.stderr)
@@ -182,7 +187,7 @@ def main() -> None:
 @pytest.mark.parametrize("name", [case[0] for case in _worker_codecs.cases()])
 @pytest.mark.parametrize("what", ["write", "read"])
 def test_codec(benchmark: Any, name: str, what: str) -> None:
-    """One case under pytest-benchmark, in the lane in use."""
+    """Run one case under pytest-benchmark, in the lane in use."""
     cqltype, value = next((case[1], case[2]) for case in _worker_codecs.cases() if case[0] == name)
     write, read = _worker_codecs.coding(cqltype)
     if what == "write":

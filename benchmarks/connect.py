@@ -1,9 +1,10 @@
-"""What `Cluster.connect` to one node on loopback costs, beside cassandra-driver (``python -m
-benchmarks.connect``).
+"""The cost of `Cluster.connect` to one node on loopback, beside cassandra-driver.
+
+    python -m benchmarks.connect
 
 Every figure is the best of several processes, in turns, against `benchmarks.null_server`: wall and
 CPU milliseconds of the first connect of a process, after the import (of uvloop too), and of the
-second one. Targets (issue 5): 7 ms of wall time and 6 ms of CPU for the first.
+second one. The targets are 7 ms of wall time and 6 ms of CPU for the first.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""CPU time and memory of ``import cassandra.cluster``, and of ``import cassandra.aio``, in
-processes of their own.
+"""CPU time and memory of ``import cassandra.cluster``, and of ``import cassandra.aio``.
 
     python benchmarks/import_time.py [--repeats 15] [--json FILE]
 
-Prints the best of the repeats; the target is 60 ms.
+Each import has processes of its own. Prints the best of the repeats; the target is 60 ms.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ MODULES = ("cassandra", "cassandra.cluster", "cassandra.aio")
 
 
 def measure(module: str, repeats: int) -> tuple[float, int]:
-    """(CPU milliseconds, resident KiB) of the best of `repeats` processes."""
+    """Return (CPU milliseconds, resident KiB) of the best of `repeats` processes."""
     environment = {
         key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"
     }

@@ -1,5 +1,6 @@
-"""What a request costs to encode: EXECUTE, bind and BATCH, beside the drivers on PyPI (``python -m
-benchmarks.messages``).
+"""The cost of encoding a request: EXECUTE, bind and BATCH, beside the drivers on PyPI.
+
+python -m benchmarks.messages
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # by its path, 
 
 from benchmarks._peers_messages import compare
 
-# Nanoseconds of the compiled lane (issue 4).
+# Nanoseconds of the compiled lane.
 TARGETS = {
     "EXECUTE 12 parameters": 500.0,
     "bind + EXECUTE 10 columns": 1_000.0,
@@ -24,7 +25,7 @@ TARGETS = {
 
 
 def allocations() -> None:
-    """How many memory blocks stay per encoded EXECUTE, out of 1,000 that are kept: one is the body."""
+    """Print how many memory blocks stay for each encoded EXECUTE that is kept: one is the body."""
     from cassandra._impl import bodies, implementation
     from cassandra.protocol.params import QueryParams
 

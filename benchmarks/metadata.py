@@ -1,10 +1,11 @@
-"""Schema metadata of 2,000 tables beside the peer drivers: ``python -m benchmarks.metadata [--json
-FILE] [--no-peers] [--tables N]``.
+"""Schema metadata of 2,000 tables beside the peer drivers.
+
+    python -m benchmarks.metadata [--json FILE] [--no-peers] [--tables N]
 
 A server that answers at once has keyspaces of 100 tables each, of ten columns and an index. Each
-driver connects to it in processes of its own, one after the other, in rounds: the client's CPU time
-of connect and of looking at every column, option and index (the least of the rounds counts), what
-Python objects hold afterwards, and a connect with schema metadata switched off.
+driver connects to it in processes of its own, one after the other, in rounds. The figures are the
+client's CPU time of connect and of looking at every column, option and index (the least of the
+rounds counts), the memory of Python objects afterwards, and a connect without schema metadata.
 """
 
 from __future__ import annotations
@@ -45,19 +46,24 @@ TYPES = [
     "boolean",
 ]
 OPTIONS: Row = {
-    "additional_write_policy": "99p", "bloom_filter_fp_chance": 0.01, "caching": {"keys": "ALL", "rows_per_partition": "NONE"},
-    "comment": "", "compaction": {
-        "class": "org.apache.cassandra.db.compaction.SizeTieredCompactionStrategy", "max_threshold": "32", "min_threshold": "4",
+    "additional_write_policy": "99p", "bloom_filter_fp_chance": 0.01,
+    "caching": {"keys": "ALL", "rows_per_partition": "NONE"}, "comment": "",
+    "compaction": {
+        "class": "org.apache.cassandra.db.compaction.SizeTieredCompactionStrategy",
+        "max_threshold": "32", "min_threshold": "4",
     },
-    "compression": {"chunk_length_in_kb": "16", "class": "org.apache.cassandra.io.compress.LZ4Compressor"},
-    "crc_check_chance": 1.0, "dclocal_read_repair_chance": 0.0, "default_time_to_live": 0, "extensions": {},
-    "flags": ["compound"], "gc_grace_seconds": 864000, "max_index_interval": 2048, "memtable_flush_period_in_ms": 0,
-    "min_index_interval": 128, "read_repair": "BLOCKING", "read_repair_chance": 0.0, "speculative_retry": "99p",
+    "compression": {
+        "chunk_length_in_kb": "16", "class": "org.apache.cassandra.io.compress.LZ4Compressor",
+    },
+    "crc_check_chance": 1.0, "dclocal_read_repair_chance": 0.0, "default_time_to_live": 0,
+    "extensions": {}, "flags": ["compound"], "gc_grace_seconds": 864000,
+    "max_index_interval": 2048, "memtable_flush_period_in_ms": 0, "min_index_interval": 128,
+    "read_repair": "BLOCKING", "read_repair_chance": 0.0, "speculative_retry": "99p",
 }  # fmt: skip
 
 
 def schema_rows(tables: int, in_a_keyspace: int = 100) -> dict[str, list[Row]]:
-    """The rows of the schema tables, by the table's name."""
+    """Return the rows of the schema tables, by the table's name."""
     found: dict[str, list[Row]] = {name: [] for name in SCHEMA_TABLES}
     for number in range(tables):
         keyspace, table = f"keyspace_{number // in_a_keyspace:03}", f"table_{number:05}"
@@ -84,7 +90,7 @@ def schema_rows(tables: int, in_a_keyspace: int = 100) -> dict[str, list[Row]]:
 
 
 def columns() -> Iterator[Row]:
-    """Ten columns: two of the key."""
+    """Yield ten columns, two of them of the key."""
     kinds = [
         ("partition_key", 0, "none"),
         ("clustering", 0, "desc"),
@@ -93,15 +99,15 @@ def columns() -> Iterator[Row]:
     for at, ((kind, position, order), cql_type) in enumerate(zip(kinds, TYPES, strict=True)):
         name = f"column_{at:02}"
         yield {
-            "column_name": name, "column_name_bytes": name.encode(), "kind": kind, "position": position,
-            "clustering_order": order, "type": cql_type,
+            "column_name": name, "column_name_bytes": name.encode(), "kind": kind,
+            "position": position, "clustering_order": order, "type": cql_type,
         }  # fmt: skip
 
 
 def body(
     table: str, wanted: Sequence[tuple[str, str]], content: Sequence[Mapping[str, Any]]
 ) -> bytes:
-    """A ROWS result of protocol version 4."""
+    """Return a ROWS result of protocol version 4."""
     kinds = [parse_type(kind) for _, kind in wanted]
     names = [name for name, _ in wanted]
     specs = b"".join(string(name) + kind.option(4) for name, kind in zip(names, kinds, strict=True))
@@ -116,9 +122,7 @@ def body(
 
 
 def rules(tables: int) -> list[Rule]:
-    """What the server answers: each schema table as a whole, or the columns that this driver asks
-    for.
-    """
+    """Return the server's answers: each schema table, whole or with the columns that we ask for."""
     content = schema_rows(tables)
     # Some drivers insist on these two.
     supported = (
@@ -135,7 +139,7 @@ def rules(tables: int) -> list[Rule]:
 
 
 def measure(tables: int, rounds: int, with_peers: bool) -> dict[str, dict[str, float]]:
-    """Each driver's figures by its name: the least of all rounds."""
+    """Return each driver's figures by its name: the least of all rounds."""
     found: dict[str, dict[str, float]] = {}
     with running(first=rules(tables)) as (address, port):
         for _ in range(rounds):
@@ -175,7 +179,7 @@ LINES = (
 
 
 def table_of(found: dict[str, dict[str, float]]) -> str:
-    """A line for each figure, and how many times a peer's least is ours."""
+    """Return a line for each figure, with the peers' least over ours."""
     lines = [
         f"{'':<44}" + "".join(f"{name:>18}" for name in found) + f"{'peer / ours':>14}{'target':>8}"
     ]

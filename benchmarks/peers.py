@@ -1,5 +1,4 @@
-"""Other drivers to measure beside: each from PyPI in a virtual environment of its own, outside the
-tree.
+"""Other drivers to measure beside: each from PyPI in a virtual environment outside the tree.
 
 They own the same import package, so they can never share an environment with this driver or with
 each other. Environments are made once, under ``$TURBOCQL_BENCH_CACHE`` or
@@ -23,14 +22,15 @@ _NOT_INHERITED = ("PYTHONPATH", "CASS_DRIVER_IMPL", "PYTHONDONTWRITEBYTECODE")
 
 
 def cache() -> Path:
-    """Where environments are kept."""
+    """Return the directory of the environments."""
     base = os.environ.get("TURBOCQL_BENCH_CACHE")
     return Path(base) if base else Path.home() / ".cache" / "turbocql" / "bench"
 
 
 def environment(peer: str, extra: Sequence[str] = ("numpy",)) -> Path:
-    """The Python executable of the environment of `peer`, a distribution's name; made where it is
-    absent, or lacks one of `extra`.
+    """Return the Python executable of the environment of `peer`, a distribution's name.
+
+    The environment is made if it is absent, or lacks one of `extra`.
     """
     home = cache() / f"{peer}-py{sys.version_info.major}.{sys.version_info.minor}"
     python = home / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
@@ -49,11 +49,12 @@ def environment(peer: str, extra: Sequence[str] = ("numpy",)) -> Path:
 def run(
     python: Path | str, script: Path, arguments: Sequence[str], settings: Mapping[str, str]
 ) -> Any:
-    """What `script` prints as JSON on its last line, run by `python` with the environment variables
-    `settings`.
+    """Run `script` by `python`, and return the JSON on the last line of its output.
 
     Every driver imports modules compiled to bytecode before, as installed ones are: this tree's are
     written in the first round.
+
+    :param settings: further environment variables.
     """
     inherited = {key: value for key, value in os.environ.items() if key not in _NOT_INHERITED}
     done = subprocess.run(
@@ -68,12 +69,12 @@ def run(
 
 
 def run_peer(peer: str, script: Path, arguments: Sequence[str] = ()) -> Any:
-    """The same with the driver `peer`."""
+    """Run `script` with the driver `peer`."""
     return run(environment(peer), script, arguments, {})
 
 
 def run_ours(lane: str, script: Path, arguments: Sequence[str] = ()) -> Any:
-    """The same with this tree, in the lane "python" or "c"."""
+    """Run `script` with this tree, in the lane "python" or "c"."""
     cache().mkdir(parents=True, exist_ok=True)
     return run(
         sys.executable, script, arguments, {"PYTHONPATH": str(TREE), "CASS_DRIVER_IMPL": lane}

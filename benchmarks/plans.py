@@ -1,5 +1,4 @@
-"""Query plans, replica look-ups and ring building, beside the drivers on PyPI, in one run on the
-same machine.
+"""Query plans, replica look-ups and ring building, beside the drivers on PyPI, in one run.
 
     python -m benchmarks.plans [--no-peers] [--hosts 1000] [--vnodes 256] [--json FILE]
 
@@ -32,14 +31,14 @@ RING_TARGET = 1.0  # seconds
 
 
 def run(driver: str, arguments: list[str]) -> Any:
-    """What the worker says in the environment of `driver`."""
+    """Return the worker's output in the environment of `driver`."""
     if driver in peers.PEERS:
         return peers.run_peer(driver, SCRIPT, arguments)
     return peers.run_ours(driver.partition(" ")[2], SCRIPT, arguments)
 
 
 def measure(drivers: list[str], hosts: int, vnodes: int) -> dict[str, Any]:
-    """Everything, the best of the passes; the drivers take turns."""
+    """Measure everything, the best of the passes. The drivers take turns."""
     sizes = [str(hosts), str(vnodes)]
     found: dict[str, Any] = {driver: {"plans": {}, "ring": None} for driver in drivers}
     for _ in range(PASSES):
@@ -58,7 +57,7 @@ def measure(drivers: list[str], hosts: int, vnodes: int) -> dict[str, Any]:
 
 
 def table(found: dict[str, Any], hosts: int, vnodes: int) -> list[list[str]]:
-    """Case, each driver's time, the fastest peer's over ours compiled, and the target."""
+    """Return case, each driver's time, the fastest peer's over ours compiled, and the target."""
     drivers = list(found)
     lines = [["case", *drivers, "peer / ours", "target"]]
     for name, ours in found["turbocql c"]["plans"].items():
@@ -71,7 +70,8 @@ def table(found: dict[str, Any], hosts: int, vnodes: int) -> list[list[str]]:
         target, times_faster = TARGETS.get(name), TIMES.get(name)
         said = "" if target is None else f"{target:,.0f} {'met' if ours <= target else 'MISSED'}"
         if times_faster is not None and others:
-            said += f", {times_faster:,.0f} times {'met' if min(others) / ours >= times_faster else 'MISSED'}"
+            faster = min(others) / ours >= times_faster
+            said += f", {times_faster:,.0f} times {'met' if faster else 'MISSED'}"
         lines.append(
             [
                 f"{name}, ns",

@@ -1,8 +1,10 @@
-"""What a request costs the client, beside the drivers on PyPI (``python -m benchmarks.requests``).
+"""The cost of a request for the client, beside the drivers on PyPI.
+
+    python -m benchmarks.requests
 
 All of them talk to `benchmarks.null_server`, which answers at once, in processes of their own and
-in turns. Figures are microseconds of CPU of the client's process a request (of a page a row), the
-best pass of all rounds; system calls a request are counted by strace where it is installed.
+in turns. Figures are microseconds of CPU of the client's process for a request (of a page for a
+row), the best pass of all rounds. strace counts system calls for a request, if it is installed.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from benchmarks._requirements import need
 
 WORKER = Path(__file__).with_name("_worker_requests.py")
 
-# Microseconds of client CPU (issue 5).
+# Microseconds of client CPU.
 TARGETS: dict[str, dict[str, float]] = {
     "aio": {
         "insert, 100 in flight": 5.0,
@@ -106,7 +108,7 @@ def measure(lane: Lane, address: str, port: int, cases: list[str]) -> Figures:
 
 
 def system_calls(lane: Lane, address: str, port: int) -> float | None:
-    """System calls of a request with 100 in flight; None without strace."""
+    """Return the system calls of a request with 100 in flight. None without strace."""
     if shutil.which("strace") is None:
         return None
     counts = []
@@ -173,8 +175,10 @@ def judge(best: dict[str, dict[str, dict[str, Any]]]) -> None:
         plain = best.get("aio, asyncio", {}).get(case)
         if plain is not None:
             ratio = plain["us"] / found["us"]
+            verdict = "met" if ratio <= MOST_WITHOUT_UVLOOP else "MISSED"
             print(
-                f"without uvloop: {case}: {ratio:.2f} times, target {MOST_WITHOUT_UVLOOP}: {'met' if ratio <= MOST_WITHOUT_UVLOOP else 'MISSED'}"
+                f"without uvloop: {case}: {ratio:.2f} times, "
+                f"target {MOST_WITHOUT_UVLOOP}: {verdict}"
             )
 
 
@@ -201,7 +205,8 @@ def main() -> None:
         if calls is not None:
             verdict = "met" if calls <= MOST_SYSTEM_CALLS else "MISSED"
             print(
-                f"aio: system calls a request, 100 in flight: {calls:.2f}, target {MOST_SYSTEM_CALLS}: {verdict}"
+                f"aio: system calls a request, 100 in flight: {calls:.2f}, "
+                f"target {MOST_SYSTEM_CALLS}: {verdict}"
             )
 
 

@@ -1,5 +1,6 @@
-"""What results cost: rows, DataFrames and matrices of a page, beside the drivers on PyPI (``python
--m benchmarks.results``).
+"""The cost of results: rows, DataFrames and matrices of a page, beside the drivers on PyPI.
+
+    python -m benchmarks.results
 
 A peer's DataFrame is the faster of pandas over its rows and pandas over the arrays of its NumPy
 handler. All drivers run in one go, in turns.
@@ -40,7 +41,7 @@ PURE = [
 
 
 def judged(times: dict[str, Times]) -> list[str]:
-    """A line for each target, beside the fastest peer of the same kind."""
+    """Return a line for each target, beside the fastest peer of the same kind."""
     lines = []
     kinds: list[
         tuple[str, list[tuple[str, str, tuple[str, ...], float]], Callable[[str], bool]]
@@ -63,7 +64,8 @@ def judged(times: dict[str, Times]) -> list[str]:
                 ratio = best / ours[case]
                 verdict = "met" if ratio >= factor else "MISSED"
                 lines.append(
-                    f"{impl:<7}{what:<28}{ours[case] / 1e6:>10.3f} ms {best / 1e6:>10.3f} ms {ratio:>8.1f} x  (target {factor:g} x: {verdict})"
+                    f"{impl:<7}{what:<28}{ours[case] / 1e6:>10.3f} ms {best / 1e6:>10.3f} ms "
+                    f"{ratio:>8.1f} x  (target {factor:g} x: {verdict})"
                 )
     return lines
 

@@ -1,5 +1,6 @@
-"""What a result costs to decode: a page of 5,000 rows and a single row, beside the drivers on PyPI
-(``python -m benchmarks.rows``).
+"""The cost of decoding a result, a page of 5,000 rows or one row, beside the drivers on PyPI.
+
+python -m benchmarks.rows
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # by its path, 
 
 from benchmarks._peers_messages import compare
 
-# Nanoseconds of the compiled lane (issue 4).
+# Nanoseconds of the compiled lane.
 TARGETS = {
     "page 5000 x 5, tuples": 2_200_000.0,
     "1 x 3, named tuple": 1_500.0,

@@ -1,11 +1,12 @@
-"""Minutes of mixed load through both faces while nodes break, hang, restart and gossip (``python -m
-benchmarks.soak --minutes 10``).
+"""Minutes of mixed load through both faces, while nodes break, hang, restart and gossip.
+
+    python -m benchmarks.soak --minutes 10
 
 The nodes are fake ones in a process of their own, so that the memory is the client's alone. Every
-request's answer is compared with what was asked. Prints requests, errors, resident memory, file
-descriptors, threads, tasks and objects at intervals; ends with 1 where an answer was wrong, an
-error was none of those that such faults cause, a request got no answer at all, or where memory,
-descriptors, threads or tasks grew.
+request's answer is compared with the question. At intervals it prints requests, errors, resident
+memory, file descriptors, threads, tasks and objects. It ends with 1 if an answer was wrong, an
+error was not one that such faults cause, a request got no answer at all, or memory, descriptors,
+threads or tasks grew.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ SLACK = 4.0  # MiB that do not count
 
 
 def executes(text: str) -> Callable[[Request], bool]:
-    """Matches requests that execute the statement `text`, alone or in a batch."""
+    """Return a matcher of requests that execute the statement `text`, alone or in a batch."""
     return lambda request: request.opcode in (10, 13) and text in request.queries
 
 
@@ -100,7 +101,7 @@ class Moody(Answer):
 
 
 def disturb(nodes: FakeCluster, dice: random.Random) -> None:
-    """One fault, drawn."""
+    """Cause one fault, drawn at random."""
     node: FakeNode = dice.choice(nodes.nodes)
     kind = dice.choice(("reset", "close", "pause", "restart", "forget", "storm", "refuse"))
     if kind in ("reset", "close"):
@@ -136,7 +137,7 @@ def disturb(nodes: FakeCluster, dice: random.Random) -> None:
 
 
 def wait_for_end(over: threading.Event) -> None:
-    """Who started this process closes its standard input at the end."""
+    """Wait until the process that started this one closes its standard input."""
     sys.stdin.read()
     over.set()
 
@@ -160,7 +161,7 @@ def serve(seed: int) -> None:
 
 @contextmanager
 def broken_nodes(seed: int) -> Iterator[tuple[int, list[str]]]:
-    """(port, addresses) of nodes in another process."""
+    """Yield (port, addresses) of nodes in another process."""
     process = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.soak", "--serve", "--seed", str(seed)],
         stdin=subprocess.PIPE,
@@ -179,7 +180,7 @@ def broken_nodes(seed: int) -> Iterator[tuple[int, list[str]]]:
 
 
 class Soak:
-    """What all workers share: the settings, the counts, and when it ends."""
+    """The settings, the counts and the end of the run, which all workers share."""
 
     def __init__(self, port: int, addresses: list[str], seed: int, seconds: float) -> None:
         self.port = port
@@ -207,7 +208,7 @@ class Soak:
         }
 
     def note(self, failure: BaseException) -> None:
-        """An error is counted where such faults cause it; any other one ends the run."""
+        """Count an error if such faults cause it. Any other one ends the run."""
         expected = isinstance(
             failure, (ConnectionException, DriverException, NoHostAvailable, OperationTimedOut)
         )
@@ -217,7 +218,7 @@ class Soak:
             self.faults.append(repr(failure))
 
     def check(self, key: int, found: list[Any]) -> None:
-        """The rows of `key` must be those of `key`."""
+        """Check that the rows of `key` are those of `key`."""
         if [tuple(row) for row in found] == [(key, f"{key}-{place}") for place in range(ROWS)]:
             self.outcomes["ok"] += 1
         else:
@@ -225,7 +226,7 @@ class Soak:
 
 
 async def work(soak: Soak, session: aio.Session, select: Any, insert: Any) -> None:
-    """One asyncio worker: reads, writes, batches, and requests that it gives up."""
+    """Run one asyncio worker: reads, writes, batches, and requests that it gives up."""
     dice = soak.dice
     while not soak.over:
         key, kind = dice.randrange(1 << 30), dice.random()
@@ -256,7 +257,7 @@ async def work(soak: Soak, session: aio.Session, select: Any, insert: Any) -> No
 
 
 def work_blocking(soak: Soak, cluster: Cluster) -> None:
-    """A thread's load: many requests at a time, and sessions and clusters that come and go."""
+    """Run a thread's load: many requests at a time, sessions and clusters that come and go."""
     session = cluster.connect()
     select = session.prepare(SELECT)
     while not soak.over:
@@ -284,7 +285,7 @@ def work_blocking(soak: Soak, cluster: Cluster) -> None:
 
 
 def figures(loops: list[asyncio.AbstractEventLoop]) -> dict[str, float]:
-    """What this process holds at the moment."""
+    """Return what this process holds now."""
     gc.collect()
     with open("/proc/self/statm", encoding="ascii") as file:
         resident = int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
@@ -300,8 +301,9 @@ def figures(loops: list[asyncio.AbstractEventLoop]) -> dict[str, float]:
 def verdict(
     samples: list[dict[str, float]], after: dict[str, float], before: dict[str, float]
 ) -> list[str]:
-    """What has grown: in the second half against the first one (its beginning warms up), or is left
-    over after the end.
+    """Return what has grown, or is left over after the end.
+
+    Growth is that of the second half against the first one, whose beginning warms up.
     """
     half = len(samples) // 2
     first, second = samples[half // 2 : half], samples[half + half // 2 :]

@@ -44,6 +44,7 @@ def lazy_names(
 
 
 def _is_submodule(module: str, name: str) -> bool:
+    # ``from package import module`` asks for an attribute first, and then imports the file.
     spec = sys.modules[module].__spec__
     places = (spec.submodule_search_locations if spec is not None else None) or ()
     return any(

@@ -38,7 +38,8 @@ class Token(bytes):
         if isinstance(answer, str):
             return cls(_utf8(answer, "an authenticator's token"))
         kind = type(answer).__name__
-        del answer  # a traceback with local variables must not show it
+        # A traceback with local variables must not show it.
+        del answer
         raise TypeError(f"an authenticator must give bytes or None, but gave {kind}")
 
 
@@ -128,9 +129,11 @@ class SaslAuthProvider(AuthProvider):
     """
 
     def __init__(self, **sasl_kwargs: Any) -> None:
+        # Each connection has another one.
         if "host" in sasl_kwargs:
             raise ValueError("host is set for each connection; do not pass it to SaslAuthProvider")
-        _sasl_client()  # a missing package is an error here, not at the first connection
+        # A missing package is an error here, not at the first connection.
+        _sasl_client()
         self.sasl_kwargs = sasl_kwargs
 
     def new_authenticator(self, host: str) -> Authenticator:

@@ -25,6 +25,7 @@ class MicrosecondClock:
         both in microseconds.
     """
 
+    # `renewed` holds it weakly.
     __slots__ = ("__weakref__", "_lock", "last", "on_drift", "tolerance")
 
     def __init__(self, tolerance: int, on_drift: Callable[[int, int], None]) -> None:

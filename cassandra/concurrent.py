@@ -147,6 +147,7 @@ class _Run:
         self._profile = options.get("execution_profile")
         self._row_type = options.get("row_type")
         refuse = getattr(session, "refuse_on_loop", None)
+        # On the loop's own thread, waiting would stop the loop that has to answer.
         if refuse is not None:
             refuse(
                 "execute_concurrent()", "execute_concurrent_async, or execute_async with callbacks"
@@ -163,7 +164,8 @@ class _Run:
     def results(self) -> Iterator[ExecutionResult]:
         """Yield the outcomes in order, and send more while they are read."""
         completed = self._completed
-        ready: dict[int, ExecutionResult] = {}  # those that came before an earlier one
+        # Those that came before an earlier one.
+        ready: dict[int, ExecutionResult] = {}
         position = 0
         failed: BaseException | None = None
         half = self._concurrency // 2
@@ -185,6 +187,8 @@ class _Run:
                 while True:
                     position += 1
                     if not outcome[0] and self._fail_fast:
+                        # The first one by its place, not by time: the same run fails with the same
+                        # error.
                         failed = failed or outcome[1]
                     elif failed is None:
                         yield outcome
@@ -217,6 +221,7 @@ class _Run:
             return False
         position = self._sent
         self._sent = position + 1
+        # Counted before it is sent: its completion may come before the call returns.
         self._under_way += 1
         try:
             if self._submit is not None:
@@ -245,6 +250,7 @@ class _Run:
         )
 
     def _on_success(self, rows: object, future: CallbackFuture, position: int) -> None:
+        # Ends the cycle of references from the future by its callback to itself.
         future.clear_callbacks()
         self._complete(position, ExecutionResult(True, _result_set(future, rows)))
 
@@ -346,6 +352,7 @@ class _UnwatchedRun:
                 place = self._next
                 self._next += 1
             self._send_one(place)
+        # No completion will come that could end it.
         if not self._statements:
             self._end(None)
 

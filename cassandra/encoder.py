@@ -34,6 +34,7 @@ T = TypeVar("T")
 
 def cql_quote(term: object) -> str:
     """Return `term` as a quoted CQL string."""
+    # A doubled quote is the only escape that CQL has.
     return "'" + str(term).replace("'", "''") + "'"
 
 
@@ -127,7 +128,8 @@ class Encoder:
     def cql_encode_object(self, val: object) -> str:
         """Return the str() of a value that needs no quotes."""
         if isinstance(val, int):
-            return int.__repr__(val)  # an IntEnum's own str() is its name
+            # An IntEnum's own str() is its name.
+            return int.__repr__(val)
         return str(val)
 
     def cql_encode_float(self, val: float) -> str:

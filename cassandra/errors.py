@@ -312,6 +312,7 @@ class OperationTimedOut(DriverException):
         timeout: float | None = None,
         in_flight: int | None = None,
     ) -> None:
+        # Programs raise it with nothing but a message, too.
         self.errors = errors if not isinstance(errors, str) else None
         self.last_host = last_host
         self.timeout = timeout
@@ -329,6 +330,7 @@ class NoHostAvailable(DriverException):
     errors: Mapping[Any, Any]
 
     def __init__(self, message: str, errors: Mapping[Any, Any]) -> None:
+        # Both are arguments of the exception, so that it can be pickled.
         super().__init__(message, errors)
         self.errors = errors
 

@@ -83,6 +83,7 @@ def uvint_pack(val: int) -> bytes:
         raise ValueError(f"{val} does not fit the 64 bits of a vint")
     # n bytes carry 7n bits, and 9 bytes carry 64.
     extra = min((bits - 1) // 7, 8)
+    # As many leading one bits as bytes follow.
     first = (0xFF00 >> extra) & 0xFF
     if extra < 8:
         return ((first << (8 * extra)) | val).to_bytes(extra + 1, "big")

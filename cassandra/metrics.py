@@ -45,6 +45,7 @@ class RequestTimer(Mapping[str, float]):
         self._counts = [0] * (_OCTAVES * _STEPS)
         self._count = 0
         self._sum = 0.0
+        # For the standard deviation, without keeping each time.
         self._squares = 0.0
         self._min = float("inf")
         self._max = 0.0
@@ -75,6 +76,7 @@ class RequestTimer(Mapping[str, float]):
             place += 1
             left -= counts[place]
         octave, step = divmod(place, _STEPS)
+        # The upper end of the bucket, but not more than the longest time that was seen.
         return min(float(2.0**octave * (0.5 + (step + 1) / (2 * _STEPS)) / 1e6), self._max)
 
     def __getitem__(self, key: str) -> float:

@@ -108,6 +108,7 @@ def murmur3(data: bytes | bytearray | memoryview) -> int:
     h2 ^= length
     h1 = (h1 + h2) & _MASK
     h2 = (h2 + h1) & _MASK
+    # The first half of the 128 bits: a token has 64.
     return truncate_int64(_mix(h1) + _mix(h2))
 
 

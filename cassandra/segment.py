@@ -101,6 +101,7 @@ class SegmentCodec:
         self.decompressor = decompressor
         self._algorithm: BodyCompression | None = None
         if compressor is not None:
+            # Only segments pass here, so the functions for bodies are never called.
             self._algorithm = BodyCompression("lz4", compressor, _no_bodies, compressor, None)
 
     @property

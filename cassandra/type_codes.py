@@ -15,7 +15,8 @@ DecimalType = 0x0006
 DoubleType = 0x0007
 FloatType = 0x0008
 Int32Type = 0x0009
-UTF8Type = 0x000A  # "text" of the first protocol versions; servers send VarcharType
+# "text" of the first protocol versions; servers send VarcharType.
+UTF8Type = 0x000A
 DateType = 0x000B
 UUIDType = 0x000C
 VarcharType = 0x000D

@@ -27,6 +27,7 @@ class ProtocolVersion:
     SUPPORTED_VERSIONS = (V6, V5, V4, V3)
     BETA_VERSIONS = (V6,)
     MIN_SUPPORTED = V3
+    # The version that is tried first. 6 is a beta, and has to be asked for.
     MAX_SUPPORTED = V5
 
     @classmethod

@@ -1,9 +1,9 @@
 """The main job, on a real server: load vectors, search them, read them back.
 
-Starts a real Apache Cassandra node on this machine (or takes yours: --contact-points), creates a
-table with a ``vector<float, 384>`` column and an index for nearest-neighbour search, loads 10,000
-rows with many requests under way, asks for the nearest neighbours of a vector, pages through the
-table with asyncio, and prints a summary.
+It starts a real Apache Cassandra node on this machine (or takes yours: --contact-points). It
+creates a table with a ``vector<float, 384>`` column and an index for nearest-neighbour search, and
+loads 10,000 rows with many requests in flight. It asks for the nearest neighbours of a vector,
+pages through the table with asyncio, and prints a summary.
 
 The data is made from a seed: twenty topics, each a direction in 384 dimensions, and texts that are
 mostly about one topic and partly about another. So the neighbours of a new text about one topic
@@ -30,7 +30,8 @@ try:
     from cassandra.testing import LocalCluster, LocalClusterError
 except ImportError as missing:
     sys.exit(
-        f"the driver cannot be imported ({missing}): install it first, by .venv/bin/pip install '.[lz4,local]'"
+        f"the driver cannot be imported ({missing}): install it first, "
+        "by .venv/bin/pip install '.[lz4,local]'"
     )
 
 DIMENSION = 384
@@ -61,7 +62,7 @@ KEYSPACE = "turbocql_quickstart"
 
 @dataclass
 class Summary:
-    """What the run found, and how long it took."""
+    """The outcome of the run, and how long it took."""
 
     rows: int
     load_seconds: float
@@ -73,10 +74,12 @@ class Summary:
     def show(self) -> None:
         """Print it."""
         print(
-            f"\nloaded   {self.rows:,} rows in {self.load_seconds:.2f} s  ({self.rows / self.load_seconds:,.0f} rows/s)"
+            f"\nloaded   {self.rows:,} rows in {self.load_seconds:.2f} s  "
+            f"({self.rows / self.load_seconds:,.0f} rows/s)"
         )
         print(
-            f"read     {self.read_rows:,} rows in {self.read_seconds:.2f} s  ({self.read_rows / self.read_seconds:,.0f} rows/s)"
+            f"read     {self.read_rows:,} rows in {self.read_seconds:.2f} s  "
+            f"({self.read_rows / self.read_seconds:,.0f} rows/s)"
         )
         print(f"nearest  to a new text about {self.topic}:")
         for title, similarity in self.neighbours:
@@ -92,15 +95,16 @@ class Texts:
         self._topics = {topic: [make(-1, 1) for _ in range(DIMENSION)] for topic in TOPICS}
 
     def about(self, topic: str, other: str, share: float) -> array[float]:
-        """The embedding of a text about `topic`, with a share of another one, as a buffer of C
-        floats.
+        """Return the embedding of a text about `topic`, with a share of another one.
+
+        It is a buffer of C floats, which the driver takes without looking at each number.
         """
         noise = self._rng.random
         pairs = zip(self._topics[topic], self._topics[other], strict=True)
         return array("f", [a + share * b + 0.8 * (noise() - 0.5) for a, b in pairs])
 
     def rows(self, count: int) -> list[tuple[int, str, str, array[float]]]:
-        """(id, topic, title, embedding) of each row."""
+        """Return (id, topic, title, embedding) of each row."""
         made = []
         for i in range(count):
             topic, other = TOPICS[i % len(TOPICS)], self._rng.choice(TOPICS)
@@ -110,7 +114,7 @@ class Texts:
 
 
 class ProgressBar:
-    """A line that grows; a few lines where the output is no terminal."""
+    """A line that grows, or a few lines if the output is not a terminal."""
 
     def __init__(self, label: str, total: int) -> None:
         self._label = label
@@ -119,7 +123,7 @@ class ProgressBar:
         self._terminal = sys.stdout.isatty()
 
     def update(self, done: int) -> None:
-        """`done` of the total are done."""
+        """Show that `done` of the total are done."""
         percent = 100 * done // max(self._total, 1)
         step = 1 if self._terminal else 25
         if percent < self._shown + step and done < self._total:
@@ -131,7 +135,7 @@ class ProgressBar:
 
 
 def create_schema(session: Session) -> None:
-    """The keyspace, the table and its index."""
+    """Create the keyspace, the table and its index."""
     session.execute(
         f"CREATE KEYSPACE IF NOT EXISTS {KEYSPACE} "
         "WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"
@@ -147,10 +151,11 @@ def create_schema(session: Session) -> None:
 
 
 def load(session: Session, rows: list[tuple[int, str, str, array[float]]]) -> float:
-    """Insert the rows with many requests under way; the seconds that it took."""
+    """Insert the rows with many requests in flight, and return the seconds that it took."""
     insert = session.prepare("INSERT INTO texts (id, topic, title, embedding) VALUES (?, ?, ?, ?)")
     bar = ProgressBar("loading", len(rows))
     started = time.perf_counter()
+    # A generator: neither the rows' results nor their requests are ever all in memory.
     outcomes = execute_concurrent_with_args(
         session, insert, rows, concurrency=128, results_generator=True
     )
@@ -160,9 +165,10 @@ def load(session: Session, rows: list[tuple[int, str, str, array[float]]]) -> fl
 
 
 def nearest(session: Session, topic: str, wanted: array[float]) -> list[tuple[str, float]]:
-    """The three texts nearest to `wanted`, which have to be about `topic`."""
+    """Return the three texts nearest to `wanted`, which have to be about `topic`."""
     query = session.prepare(
-        "SELECT title, topic, similarity_cosine(embedding, ?) AS similarity FROM texts ORDER BY embedding ANN OF ? LIMIT 3"
+        "SELECT title, topic, similarity_cosine(embedding, ?) AS similarity "
+        "FROM texts ORDER BY embedding ANN OF ? LIMIT 3"
     )
     rows = session.execute(query, (wanted, wanted)).all()
     strangers = [row.title for row in rows if row.topic != topic]
@@ -174,7 +180,7 @@ def nearest(session: Session, topic: str, wanted: array[float]) -> list[tuple[st
 
 
 async def read_all(contact_points: list[str], port: int) -> int:
-    """Page through the table on asyncio; the number of rows."""
+    """Page through the table on asyncio, and return the number of rows."""
     async with aio.Cluster(contact_points, port=port) as cluster:
         session = await cluster.connect(KEYSPACE)
         result = await session.execute("SELECT id, topic, title, embedding FROM texts")
@@ -187,7 +193,7 @@ async def read_all(contact_points: list[str], port: int) -> int:
 def run(
     contact_points: list[str], port: int, count: int, seed: int, topic: str = "jazz"
 ) -> Summary:
-    """All of it, against nodes that are there."""
+    """Run all of it, against nodes that are there."""
     texts = Texts(seed)
     rows = texts.rows(count)
     with Cluster(contact_points, port=port) as cluster, cluster.connect() as session:
@@ -211,7 +217,7 @@ def drop_schema(contact_points: list[str], port: int) -> None:
 
 @contextlib.contextmanager
 def nodes(args: argparse.Namespace) -> Iterator[tuple[list[str], int]]:
-    """The contact points: those given, or a node that is started for the run."""
+    """Yield the contact points: those given, or a node that is started for the run."""
     if args.contact_points:
         yield args.contact_points, args.port
         if not args.keep:
@@ -222,7 +228,7 @@ def nodes(args: argparse.Namespace) -> Iterator[tuple[list[str], int]]:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Parse the command line and run; the exit status."""
+    """Parse the command line, run, and return the exit status."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -256,9 +262,8 @@ def main(argv: list[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 1
-    except (
-        LocalClusterError
-    ) as error:  # Java or Maven is missing, a node did not start: the message says what to do
+    except LocalClusterError as error:
+        # Java or Maven is missing, or a node did not start: the message says what to do.
         print(f"no node can be started: {error}", file=sys.stderr)
         return 1
     except (DriverException, RuntimeError, ValueError, OSError) as error:

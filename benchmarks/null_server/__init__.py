@@ -131,8 +131,9 @@ Rule = tuple[int, bytes, int, bytes]
 
 
 def canned() -> list[Rule]:
-    """(request's opcode, bytes that its body holds, answer's opcode, answer's body), the first one
-    that matches counts.
+    """Return the rules: request's opcode, bytes in its body, answer's opcode, answer's body.
+
+    The first one that matches counts.
     """
     local = rows(
         [(name, option) for name, option, _ in LOCAL], [[value for _, _, value in LOCAL]], "system"

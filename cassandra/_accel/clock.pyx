@@ -10,7 +10,7 @@ __all__ = ["MicrosecondClock"]
 cdef object _time_ns = _time_ns_function
 
 cdef extern from "Python.h":
-    # A critical section is one only where there is no GIL, which otherwise holds all other threads off by itself.
+    # Only builds without a GIL need a critical section: a GIL holds off all other threads.
     """
     #if PY_VERSION_HEX >= 0x030D0000
     #define BEGIN_CLOCK(o) Py_BEGIN_CRITICAL_SECTION(o)
@@ -25,7 +25,10 @@ cdef extern from "Python.h":
 
 
 cdef class MicrosecondClock:
-    """Microseconds since the Unix epoch, each greater than the one before, from any thread (see the Python twin)."""
+    """Microseconds since the Unix epoch, each greater than the one before, from any thread.
+
+    See the Python twin.
+    """
 
     cdef public int64_t last
     cdef public int64_t tolerance
@@ -36,8 +39,9 @@ cdef class MicrosecondClock:
         self.on_drift = on_drift
 
     def next(self):
-        """The next value."""
-        # Read before the section: nothing that runs Python code may come between reading `last` and writing it.
+        """Return the next value."""
+        # The clock is read before the section: no Python code may run between reading `last` and
+        # writing it.
         cdef int64_t now = (<int64_t> _time_ns()) // 1000
         cdef int64_t last, value
         BEGIN_CLOCK(self)

@@ -36,7 +36,8 @@ cdef class Codec:
     # The value of a body of `size` >= 0 bytes. Reads those bytes only; keeps no pointer into them.
     cdef object read(self, const uint8_t* data, Py_ssize_t size)
 
-    # The same for a [bytes] whose length field was `size`: None for a negative size, the legacy empty where it is one.
+    # The same for a [bytes] whose length field was `size`: None for a negative size, the legacy
+    # empty value for zero bytes that are one.
     cdef object read_nullable(self, const uint8_t* data, Py_ssize_t size)
 
 
@@ -52,5 +53,5 @@ cdef void begin_page() noexcept
 # Appends [int] length and body; None is length -1.
 cdef int write_bytes(Codec codec, wbuf* out, object value) except -1
 
-# The [unsigned vint] at `p`: the bytes taken, or 0 where it is cut short.
+# Reads the [unsigned vint] at `p`. Returns the bytes taken, or 0 if it is cut short.
 cdef Py_ssize_t get_uvint(const uint8_t* p, Py_ssize_t size, uint64_t* number) noexcept

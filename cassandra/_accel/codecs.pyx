@@ -145,7 +145,7 @@ cdef int lack(Codec codec, Py_ssize_t count) except -1:
     return 0
 
 
-# -- the contract ---------------------------------------------------------------------------------------------------------
+# -- the contract ----------------------------------------------------------------------------------
 
 cdef class Codec:
     """The plan of one CQL type; see `cassandra.cqltypes.codecs.base.Codec`."""
@@ -167,9 +167,11 @@ cdef class Codec:
         return self.read(data, size)
 
     def encode(self, value):
-        """The body of `value`, which is neither None nor UNSET_VALUE.
+        """Return the body of `value`, which is neither None nor UNSET_VALUE.
 
-        Raises `EncodeTypeError` (a TypeError) or `EncodeValueError` (a ValueError and OverflowError).
+        :raises EncodeTypeError: if the type does not take the value's class (a TypeError).
+        :raises EncodeValueError: if the value is out of range or badly formed (a ValueError and an
+            OverflowError).
         """
         cdef wbuf out
         if self.cql_name is None:
@@ -182,7 +184,10 @@ cdef class Codec:
             wbuf_close(&out)
 
     def decode(self, data):
-        """The value of a body. Raises `cassandra.errors.DecodeError`."""
+        """Return the value of a body.
+
+        :raises cassandra.errors.DecodeError: if it is not valid for the type.
+        """
         cdef Py_buffer view
         if self.cql_name is None:
             plan_of(self)
@@ -196,7 +201,10 @@ cdef class Codec:
             PyBuffer_Release(&view)
 
     def decode_nullable(self, data):
-        """The value of a [bytes]: None for null; for zero bytes the legacy empty value, where they are no value."""
+        """Return the value of a [bytes], or None for null.
+
+        Zero bytes are read as the legacy empty value, if they are not a value of the type.
+        """
         if data is None:
             return None
         if len(data) == 0 and not self.empty_is_value:
@@ -204,12 +212,18 @@ cdef class Codec:
         return self.decode(data)
 
     def deserialize_into(self, data, out):
-        """Decode a list, set or vector of plain numbers into `out`, a writable C-contiguous buffer of the same kind.
+        """Decode a list, set or vector of plain numbers into a buffer.
 
-        Gives the number of elements written. Raises TypeError for a buffer of another kind, ValueError for one too small,
-        DecodeError for malformed data and for nulls.
+        :param out: writable, C-contiguous, and of the same kind of numbers.
+        :returns: the number of elements written.
+        :raises TypeError: if the buffer is of another kind.
+        :raises ValueError: if the buffer is too small.
+        :raises DecodeError: if the data are malformed or have nulls.
         """
-        raise TypeError(f"{self.cql_name} is not a list, set or vector of numbers; it cannot be decoded into a buffer")
+        raise TypeError(
+            f"{self.cql_name} is not a list, set or vector of numbers; "
+            "it cannot be decoded into a buffer"
+        )
 
     def __reduce__(self):
         raise TypeError("codecs cannot be pickled; pickle the type")
@@ -265,7 +279,7 @@ cdef int write_bytes(Codec codec, wbuf* out, object value) except -1:
     return 0
 
 
-# -- plain numbers --------------------------------------------------------------------------------------------------------
+# -- plain numbers ---------------------------------------------------------------------------------
 
 cdef extern from *:
     """
@@ -370,7 +384,7 @@ cdef inline Py_ssize_t put_real(Number codec, uint8_t* p, double real, object it
     return 8
 
 
-# What is no int64 of any kind: EMPTY, a member of an enum, or a mistake.
+# For a value that is not an int64 of any kind: EMPTY, a member of an enum, or a mistake.
 cdef Py_ssize_t other_integer(Number codec, uint8_t* p, object item) except -1:
     if item is EMPTY:
         return 0
@@ -383,7 +397,8 @@ cdef Py_ssize_t other_integer(Number codec, uint8_t* p, object item) except -1:
     )
 
 
-# A number that is no float; -1.0 with EMPTY stands for EMPTY. Runs the code of the item's __float__ or __index__.
+# For a number that is not a float; -1.0 with EMPTY stands for EMPTY. It runs the code of the item's
+# __float__ or __index__.
 cdef double double_of(Number codec, object item) except? -1.0:
     if item is EMPTY:
         return -1.0

@@ -17,7 +17,7 @@ cdef struct Elements:
     Py_ssize_t count
 
 
-# Reads the struct format of a one-dimensional buffer; SORT_NONE for what is no plain number.
+# Reads the struct format of a one-dimensional buffer; SORT_NONE if it is not a plain number.
 cdef Elements elements_in(const Py_buffer* view) noexcept:
     cdef Elements found
     cdef const char* form = view.format
@@ -155,7 +155,7 @@ cdef inline bint is_array(object value) except -1:
     )
 
 
-# Opens the buffer of `value`; False where it gives none after all.
+# Opens the buffer of `value`; False if it gives none after all.
 cdef bint open_array(object value, Py_buffer* view) except -1:
     try:
         PyObject_GetBuffer(value, view, PyBUF_FULL_RO)
@@ -164,7 +164,7 @@ cdef bint open_array(object value, Py_buffer* view) except -1:
     return True
 
 
-# -- decoding into storage that somebody else owns ------------------------------------------------------------------------
+# -- decoding into storage that somebody else owns -------------------------------------------------
 
 # Copies `count` packed elements, `gap` bytes apart at `data`, into the buffer `out`, which must hold numbers of the same kind.
 cdef Py_ssize_t store_into(

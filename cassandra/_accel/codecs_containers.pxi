@@ -65,7 +65,7 @@ cdef inline bint is_sequence(object value) noexcept:
     return PyList_CheckExact(value) or PyTuple_CheckExact(value)
 
 
-# -- list and set (native_protocol_v5.spec 5.12, 5.14) --------------------------------------------------------------------
+# -- list and set (native_protocol_v5.spec 5.12, 5.14) ---------------------------------------------
 
 @cython.final
 cdef class ListCodec(Codec):
@@ -224,7 +224,7 @@ cdef class ListCodec(Codec):
                     regular = False
                     break
         if not regular:
-            self.read(data, size)  # says what is malformed, where something is
+            self.read(data, size)  # raises an error that says what is malformed, if something is
             malformed(self.cql_name, "has null or empty elements, which a buffer of numbers cannot hold")
         return store_into(<Number> self.element, self.cql_name, data + 8, gap, count, out)
 
@@ -250,7 +250,7 @@ cdef object sorted_set(object items):
     return made
 
 
-# -- map (native_protocol_v5.spec 5.13) -----------------------------------------------------------------------------------
+# -- map (native_protocol_v5.spec 5.13) ------------------------------------------------------------
 
 @cython.final
 cdef class MapCodec(Codec):
@@ -350,7 +350,7 @@ cdef class MapCodec(Codec):
         return made
 
 
-# -- tuple and user-defined types (native_protocol_v5.spec 5.21, 6) -------------------------------------------------------
+# -- tuple and user-defined types (native_protocol_v5.spec 5.21, 6) --------------------------------
 
 @cython.final
 cdef class TupleCodec(Codec):
@@ -431,11 +431,11 @@ cdef enum:
     COUNTED_FIRST = 65536
 
 
-# -- vector ---------------------------------------------------------------------------------------------------------------
+# -- vector ----------------------------------------------------------------------------------------
 
 @cython.final
 cdef class VectorCodec(Codec):
-    """vector: elements side by side; those without a fixed width have an unsigned vint length each."""
+    """vector: elements side by side. Those without a fixed width have an unsigned vint length."""
 
     cdef Codec element
     cdef Py_ssize_t dimension
@@ -661,7 +661,7 @@ cdef class VectorCodec(Codec):
             PyBuffer_Release(&view)
 
 
-# -- factories: the public names that both twins share --------------------------------------------------------------------
+# -- factories: the public names that both twins share ---------------------------------------------
 
 cdef Codec list_codec(Codec element, str name, bint is_set, object empty):
     cdef ListCodec made = ListCodec.__new__(ListCodec)
@@ -723,7 +723,11 @@ def udt(name, names, fields, make, empty=None):
 
 
 def vector_of(element, dimension, as_="list", name="", empty=None):
-    """vector<element, dimension>, read as "list", "array" (array.array) or "numpy" where the elements are numbers."""
+    """Return the codec of vector<element, dimension>.
+
+    :param as_: vectors of numbers are read as "list", "array" (array.array) or "numpy".
+    :raises ValueError: if `as_` is something else, or the dimension is out of range.
+    """
     cdef Codec inner = plan_of(element)
     cdef VectorCodec made = VectorCodec.__new__(VectorCodec)
     cdef Py_ssize_t size

@@ -121,7 +121,7 @@ cdef class Uuid(Codec):
         return made
 
 
-# -- time -----------------------------------------------------------------------------------------------------------------
+# -- time ------------------------------------------------------------------------------------------
 
 # Days from 1970-01-01 to a date of the Gregorian calendar. Years are taken to start in March: leap days come last.
 cdef inline int64_t days_of(int year, int month, int day) noexcept:
@@ -257,7 +257,7 @@ cdef class TimeCodec(Codec):
         return made
 
 
-# -- variable-length integers (native_protocol_v5.spec 3: [unsigned vint], [vint]) ----------------------------------------
+# -- variable-length integers (native_protocol_v5.spec 3: [unsigned vint], [vint]) -----------------
 
 cdef Py_ssize_t put_uvint(uint8_t* p, uint64_t number) noexcept:
     cdef int bits = 0
@@ -277,7 +277,7 @@ cdef Py_ssize_t put_uvint(uint8_t* p, uint64_t number) noexcept:
     return extra + 1
 
 
-# The bytes taken, or 0 where the number is cut short.
+# Returns the bytes taken, or 0 if the number is cut short.
 cdef Py_ssize_t get_uvint(const uint8_t* p, Py_ssize_t size, uint64_t* number) noexcept:
     cdef int extra = 0
     cdef int i
@@ -433,7 +433,7 @@ cdef class Inet(Codec):
         return coerce.inet_text(PyBytes_FromStringAndSize(<char*> data, size))
 
 
-# -- numbers of any size --------------------------------------------------------------------------------------------------
+# -- numbers of any size ---------------------------------------------------------------------------
 
 cdef int put_varint(wbuf* out, int64_t value) except -1:
     cdef Py_ssize_t size = 1
@@ -599,7 +599,7 @@ cdef class FunctionCodec(Codec):
         return self._decode(PyBytes_FromStringAndSize(<char*> data, size))
 
 
-# -- factories: the public names that both twins share --------------------------------------------------------------------
+# -- factories: the public names that both twins share ---------------------------------------------
 
 def int8(name="tinyint", empty=None):
     """tinyint."""
@@ -699,7 +699,7 @@ def nothing(name="empty", empty=None):
 
 
 def from_functions(name, encode, decode, *, fixed_size=-1, empty_is_value=False, empty=None):
-    """A type whose coding is the functions ``encode(value) -> bytes`` and ``decode(bytes) -> value``."""
+    """Return the codec of a type that is coded by two functions."""
     cdef FunctionCodec made = FunctionCodec.__new__(FunctionCodec)
     made._encode = encode
     made._decode = decode
@@ -707,7 +707,7 @@ def from_functions(name, encode, decode, *, fixed_size=-1, empty_is_value=False,
 
 
 def from_class(cls, protocol_version, *, name="", fixed_size=-1):
-    """The codec of a class with ``to_binary(value, protocol_version)`` and ``from_binary(data, protocol_version)``."""
+    """Return the codec of a class that codes its values by itself, as types of a program do."""
     to_binary = cls.to_binary
     from_binary = cls.from_binary
     return from_functions(

@@ -1,7 +1,8 @@
 # cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False, initializedcheck=False, cdivision=True, binding=True
-"""Query plans over the replicas of a partition, compiled; `cassandra.policies.plans` is its reference and explains it.
+"""Query plans over the replicas of a partition: the compiled twin of `cassandra.policies.plans`.
 
-A plan holds numbers of hosts, and gives a host out when it is asked for one: most plans are asked for the first one alone.
+A plan holds numbers of hosts, and makes a host of one when it is asked for it: most plans are asked
+for the first host alone.
 """
 
 cimport cython
@@ -70,18 +71,20 @@ cdef class Router:
         self._state = (seed & 0xFFFFFFFFFFFFFFFF) or 1
 
     def route(self, key, shuffle):
-        """(the replicas of a serialized key, nearer tiers first; how many of them are of the nearest tier that has any).
+        """Return the replicas of a serialized key, nearer tiers first.
 
-        shuffle: each tier in a random order, in place of the ring's.
+        :param shuffle: True puts each tier in a random order, False keeps the ring's order.
+        :returns: the replicas, and how many of them are in the nearest tier that has any.
         """
         cdef Py_ssize_t nearest = 0
         cdef ReplicaPlan found = self._plan(self._map._place_of(key), &nearest, shuffle, None)
         return found._all(), nearest
 
     def plan(self, key, shuffle, child, working_keyspace, query, in_flight=None):
-        """`replica_plan` of what `route` gives.
+        """Return `replica_plan` of the replicas that `route` returns.
 
-        in_flight: gives the requests under way to a host; of the first two at the shortest distance the one with fewer is first.
+        :param in_flight: returns the number of requests in flight to a host. If it is given, the
+            less loaded of the first two hosts at the shortest distance comes first.
         """
         cdef Py_ssize_t nearest = 0
         cdef ReplicaPlan made = self._plan(self._map._place_of(key), &nearest, shuffle, in_flight)
@@ -105,7 +108,7 @@ cdef class Router:
     cdef Py_ssize_t _arrange(
         self, const uint16_t* row, Py_ssize_t width, uint32_t* order, Py_ssize_t* nearest, bint shuffle
     ) noexcept:
-        """Fill `order`, which has room for `width` hosts, by tiers; how many of them are not left out."""
+        """Fill `order`, which has room for `width` hosts, by tiers. Return how many it has then."""
         cdef const uint8_t* tiers = <const uint8_t*> PyBytes_AS_STRING(self._tiers)
         cdef Py_ssize_t counts[TIERS + 1]
         cdef Py_ssize_t ends[TIERS + 1]
@@ -135,7 +138,7 @@ cdef class Router:
         return width - counts[TIERS]
 
     cdef void _shuffle(self, uint32_t* hosts, Py_ssize_t count) noexcept nogil:
-        """Fisher and Yates; of each draw the upper 32 bits choose, scaled to the places that are left."""
+        """Shuffle by Fisher and Yates. The upper 32 bits of each draw choose among what is left."""
         cdef Py_ssize_t last = count - 1
         cdef Py_ssize_t other
         cdef uint32_t moved
@@ -157,10 +160,12 @@ cdef class Router:
 
 
 cdef class Planner:
-    """The query plans of one policy: `routers` has the `Router` of each keyspace, for `metadata` as it was when it was made.
+    """Makes the query plans of one policy, for `metadata` as it was when the planner was made.
 
-    child: the policy whose plan comes after the replicas. shuffle, in_flight: as `Router.plan` takes them; without effect where all
-    clients should have the same order.
+    :param routers: the `Router` of each keyspace.
+    :param child: the policy whose plan comes after the replicas.
+    :param shuffle: see `Router.plan`, as for `in_flight`. Both have no effect on a statement for
+        which all clients should try hosts in the same order.
     """
 
     cdef object _metadata
@@ -183,7 +188,10 @@ cdef class Planner:
         self._in_flight = in_flight
 
     def plan(self, working_keyspace, query):
-        """The plan of a statement with a routing key; None where there is no router for it, or it is out of date."""
+        """Return the plan of a statement with a routing key.
+
+        Returns None if there is no router for it, or the router is out of date.
+        """
         return self._plan(working_keyspace, query)
 
     cdef ReplicaPlan _plan(self, working_keyspace, query):
@@ -229,9 +237,10 @@ cdef inline bint _is_serial(level) except -1:
 
 
 cdef Py_ssize_t _place_of_bound(ReplicaMap map_, query, bint* keeps_order) except -2:
-    """Where a bound statement's partition key of one column belongs, hashed where its value stands; -1 where it has another key, or none.
+    """Return the place of a bound statement's partition key of one column, without copying it.
 
-    keeps_order: is set to whether all clients should try its replicas in one order.
+    Returns -1 if the statement has another key, or none. `keeps_order` becomes true if all clients
+    should try its replicas in one order.
     """
     cdef ValuesBlock block
     cdef Py_ssize_t size = 0
@@ -350,7 +359,7 @@ cdef ReplicaPlan _plan_over(tuple hosts, Py_ssize_t room):
 
 
 def replica_plan(replicas, child, working_keyspace, query):
-    """The replicas that are not down, then what ``child.make_query_plan(working_keyspace, query)`` gives beside them."""
+    """Yield the replicas that are not down, then the other hosts of the child policy's plan."""
     cdef tuple hosts = tuple(replicas)
     cdef Py_ssize_t at
     cdef ReplicaPlan made = _plan_over(hosts, PyTuple_GET_SIZE(hosts))
@@ -401,7 +410,10 @@ cdef class Rotation:
 
 
 def rotated(tiers, start):
-    """The hosts of each tier from place `start` on (0 or more, also past its end), nearer tiers first."""
+    """Return the hosts of each tier from place `start` on, nearer tiers first.
+
+    `start` may lie past a tier's end, but is not negative.
+    """
     cdef Rotation made = Rotation.__new__(Rotation)
     made._tiers = tuple(tiers)
     made._start = start
@@ -411,13 +423,17 @@ def rotated(tiers, start):
     return made
 
 
-# Where policies of the class that was seen last keep their planner: it is the same place in all subclasses.
+# The place of the planner in policies of the class that was seen last: it is the same in all
+# subclasses.
 cdef type _policy_kind = object
 cdef Py_ssize_t _PLANNER = -1
 
 
 def make_query_plan(policy, working_keyspace=None, query=None):
-    """The hosts to try for one request, the best first: the replicas of the statement's partition, then the child policy's plan."""
+    """Return the hosts to try for one request, the best first.
+
+    The replicas of the statement's partition come first, then the child policy's plan.
+    """
     global _policy_kind, _PLANNER
     cdef Py_ssize_t place
     if type(policy) is not _policy_kind:
@@ -427,7 +443,7 @@ def make_query_plan(policy, working_keyspace=None, query=None):
     if query is not None and type(planner) is Planner:
         try:
             made = (<Planner> planner)._plan(working_keyspace, query)
-        except AttributeError:  # of something that is no statement of ours
+        except AttributeError:  # `query` is not one of our statements
             made = None
         if made is not None:
             return made

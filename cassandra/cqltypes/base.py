@@ -1,4 +1,4 @@
-"""What all type classes share: the registry by name, and the way from a class to its codec.
+"""Base of all type classes: the registry by name, and the way from a class to its codec.
 
 A type is a class, never an instance. A class says what it is (`typename`, `cassname`, `subtypes`)
 and how its codec is built (`_build`, from a module of codec factories). `codec()` returns the
@@ -79,13 +79,16 @@ class CassandraTypeType(type):
         """
         dct.setdefault("cassname", name)
         made = super().__new__(mcs, name, bases, dct)
+        # A user-defined type may have any name: registered, it could take the place of ours.
         if not name.startswith("_") and name.isidentifier() and dct.get("_registered", True):
             _by_cassname[name] = made
             if "typename" in dct and not made.typename.startswith(apache_cassandra_type_prefix):
+                # The first class of a CQL name keeps it: several stand for timestamp.
                 _by_cqlname.setdefault(made.typename, made)
         return made
 
     def __setattr__(cls, name: str, value: object) -> None:
+        # All codecs are made anew, not only this class's: containers hold those of their elements.
         if name in _PLAN_ATTRIBUTES:
             _Plans.current += 1
         super().__setattr__(name, value)
@@ -153,6 +156,7 @@ class _CassandraType(metaclass=CassandraTypeType):
 
         :raises DecodeError: if the bytes are not valid for the type.
         """
+        # A value that is decoded by itself counts as a page, for `limits.null_cells`.
         begin_page()
         return cls._native_codec(protocol_version, "list").decode(byts)
 
@@ -218,6 +222,7 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @classmethod
     def _plans(cls, attribute: str) -> _Plans:
+        # Of this very class: getattr would find a parent's codecs, whose rules may differ.
         plans: _Plans | None = cls.__dict__.get(attribute)
         if plans is None or plans.generation != _Plans.current:
             plans = _Plans()

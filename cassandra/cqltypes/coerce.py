@@ -173,6 +173,7 @@ def _timestamp_of_text(text: str) -> int:
     if zone and zone != "Z":
         digits = zone[1:].replace(":", "").ljust(4, "0")
         minutes = int(digits[:2]) * 60 + int(digits[2:])
+        # East of UTC clocks are ahead, so the offset is taken off.
         millis += -minutes * 60_000 if zone[0] == "+" else minutes * 60_000
     return millis
 
@@ -296,6 +297,7 @@ def decimal_parts(value: object) -> tuple[int, int]:
     A float counts with exactly its binary value.
     """
     if not isinstance(value, decimal.Decimal):
+        # A bool is an int to Python; as a decimal it is a mistake.
         if isinstance(value, bool) or not (
             isinstance(value, (int, float, str)) or hasattr(type(value), "__index__")
         ):
@@ -304,7 +306,7 @@ def decimal_parts(value: object) -> tuple[int, int]:
         if not isinstance(value, (float, str)):
             return _index(value), 0
         try:
-            # In a context of our own: the thread's may trap what is no error here.
+            # In a context of our own: the thread's may trap signals that are not errors here.
             value = decimal.Decimal(value, WIDE_CONTEXT)
         except (decimal.InvalidOperation, ValueError):
             refuse_value(value, "does not spell a decimal")
@@ -318,6 +320,7 @@ def decimal_parts(value: object) -> tuple[int, int]:
     if not _INT32_MIN <= -exponent <= _INT32_MAX:
         refuse_value(value, "has an exponent out of the range of 32 bits")
     digits = whole + fraction
+    # Looked at before the conversion, which takes more than linear time.
     if len(digits) > digits_limit():
         raise EncodeValueError(
             f"a decimal of {len(digits)} digits; limits.decimal_bytes allows {digits_limit()} "
@@ -416,6 +419,7 @@ def elements(value: Any, name: str) -> list[Any] | tuple[Any, ...]:
 
     Text, bytes and mappings are refused.
     """
+    # A copy: code of the elements may change the caller's list while it is encoded.
     if type(value) is list:
         return value.copy()
     if type(value) is tuple:
@@ -490,8 +494,10 @@ def udt_items(value: object, name: str, fields: tuple[str, ...]) -> list[Any] | 
             )
         present = set(value.keys())
         return [value[field] if field in present else None for field in fields]
-    refuse_missing(value, f"a value of {name}")  # NaT has attributes, all of them NaN
-    kind: type = value.__class__  # not type(): a proxy tells the class of its object
+    # NaT has attributes, all of them NaN.
+    refuse_missing(value, f"a value of {name}")
+    # Not type(): a proxy tells the class of its object.
+    kind: type = value.__class__
     aliases = attributes_by_alias(kind)
     attributes = [aliases.get(field, field) for field in fields] if aliases else fields
     if isinstance(value, (str, bytes, int, float, enum.Enum)) or not any(

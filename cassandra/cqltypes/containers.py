@@ -58,7 +58,8 @@ class MapType(_ParameterizedType):
 
     @classmethod
     def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Any:
-        _one(cls)  # the error for a map without parameters
+        # Raises the error for a map without parameters.
+        _one(cls)
         key, value = (
             sub_codec(subtype, codecs, protocol_version, vectors) for subtype in cls.subtypes
         )

@@ -183,6 +183,7 @@ def _encode_range(value: object) -> bytes:
         _packed_bound(value.upper_bound),
     )
     if value.value is not None:
+        # An open bound has no bytes: its packed form is empty.
         kind = BoundKind.SINGLE_VALUE if single else BoundKind.SINGLE_DATE_OPEN
     elif low and high:
         kind = BoundKind.CLOSED_RANGE

@@ -57,6 +57,7 @@ def _look() -> set[type]:
         value = None if module is None else getattr(module, place[1], None)
         if value is not None:
             _kinds.add(type(value))
+            # Each library has one such value, so it is not looked for again.
             _PLACES.discard(place)
     return _kinds
 
@@ -88,6 +89,7 @@ def is_missing(value: object, name: str = "") -> bool:
     if type(value) in _look():
         return True
     array = masked_array(value)
+    # For a list, a masked array is a collection with nulls inside, not a null itself.
     if array is None or not (array.ndim == 0 or name.startswith("vector<")):
         return False
     return masked_away(array)

@@ -87,6 +87,7 @@ class _Reader:
             node = self._node(depth + 1)
             if self._peek() in (":", "=>"):
                 self._next()
+                # A field's name looks like a type. Only the token after it tells them apart.
                 field, node = node[0], self._node(depth + 1)
             parameters.append((field, node))
             if self._peek() == ",":
@@ -226,6 +227,7 @@ def python_to_cqltype(types: Iterable[Any]) -> str:
         if isinstance(one, str):
             parts.append(one)
         else:
+            # A list has the parameters of the name before it.
             parts[-1] += f"<{python_to_cqltype(one)}>"
     return ", ".join(parts)
 
@@ -241,6 +243,7 @@ def _without_frozen(types: list[Any]) -> list[Any]:
         if one == FrozenType.typename and at + 1 < len(types) and isinstance(types[at + 1], list):
             continue
         if isinstance(one, list):
+            # The parameter of frozen takes the place of both.
             if at and types[at - 1] == FrozenType.typename:
                 kept.extend(_without_frozen(one))
             else:

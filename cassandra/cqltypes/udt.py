@@ -148,6 +148,7 @@ def make_named_tuple(name: str, names: tuple[str, ...]) -> Any:
 
     A field whose name a named tuple cannot have goes by position (``field_1_``).
     """
+    # The name of a named tuple has to be an identifier; a type's name may be any text.
     title = name if name.isidentifier() and name.isascii() and not iskeyword(name) else "udt"
     fields = [
         field

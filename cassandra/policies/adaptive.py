@@ -78,9 +78,9 @@ class AdaptivePolicy(TokenAwarePolicy):
     :param child_policy: decides which hosts are used, and how far they are. None takes a
         `DCAwareRoundRobinPolicy`; a `RackAwareRoundRobinPolicy` prefers hosts of the own rack.
     :param slow_replica_avoidance: False if slow replicas are never to be demoted.
-    :param slow_factor: a host is slow if it takes this many times as long as the fastest host at
-        the same distance ...
-    :param slow_floor: ... and longer by at least so many seconds.
+    :param slow_factor: a host is slow if it takes more than this many times as long as the fastest
+        host at the same distance, and is slower by more than `slow_floor` as well.
+    :param slow_floor: seconds.
     :param demotion_time: seconds that a demotion lasts. At least as many without one follow.
     :raises ValueError: if the factor is 1 or less, or a time is negative.
     """
@@ -115,6 +115,7 @@ class AdaptivePolicy(TokenAwarePolicy):
     def attach(self, engine: Engine) -> None:
         super().attach(engine)
         self._in_flight = engine.in_flight
+        # The planners that were made before do not know the engine's counts.
         self._forget_routers()
         self._time = engine.time
         if self.slow_replica_avoidance:
@@ -155,6 +156,7 @@ class AdaptivePolicy(TokenAwarePolicy):
         if self._demoted:
             replicas, nearest = self._demoted_behind(replicas, nearest)
         first, second = replicas[0], replicas[1]
+        # The plan leaves out hosts that are down, so their load says nothing.
         if nearest < 2 or first.is_up is False or second.is_up is False:
             return replicas
         if self._in_flight(second) < self._in_flight(first):
@@ -234,8 +236,10 @@ class AdaptivePolicy(TokenAwarePolicy):
             self._forget_routers()
 
     def _demote_slow(self, hosts: list[Host], now: float) -> None:
+        # The slowest first: if there is no room for all slow hosts, these are demoted.
         hosts.sort(key=lambda host: self._answers[host].average, reverse=True)
         fastest = self._answers[hosts[-1]].average
+        # Both limits count: on a fast network four times the fastest is still fast.
         limit = max(fastest * self.slow_factor, fastest + self.slow_floor)
         # Never more than half of them: the load has to go somewhere.
         room = len(hosts) // 2 - sum(host in self._demoted for host in hosts)

@@ -242,6 +242,7 @@ class DCAwareRoundRobinPolicy(_TieredRoundRobin):
     def populate(self, cluster: PolicyCluster, hosts: Iterable[Host]) -> None:
         if not self.local_dc:
             endpoints = getattr(cluster, "endpoints_resolved", None) or ()
+            # Hosts that were only heard of must not decide which data centre is local.
             self._contact_addresses = frozenset(str(endpoint.address) for endpoint in endpoints)
             control = getattr(cluster, "get_control_connection_host", None)
             first = control() if control is not None else None

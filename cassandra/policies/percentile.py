@@ -51,6 +51,7 @@ class LatencyTracker:
 
     def record(self, host: object, seconds: float) -> None:
         """Take note that a host has answered after `seconds`."""
+        # frexp finds the bucket without computing a logarithm.
         mantissa, octave = frexp(seconds * 1e6)
         place = octave * _STEPS + int((mantissa - 0.5) * 2 * _STEPS)
         self._counts[0 if place < 0 else min(place, len(self._counts) - 1)] += 1

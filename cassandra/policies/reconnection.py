@@ -70,6 +70,7 @@ class ExponentialReconnectionPolicy(ReconnectionPolicy):
             # Beyond 2 ** 64 the limit has long been reached, and floats would overflow.
             delay = min(self.base_delay * 2.0 ** min(attempt, 64), self.max_delay)
             jittered = delay * random.uniform(0.85, 1.15)
+            # The jitter must pass neither limit.
             yield min(max(jittered, self.base_delay), self.max_delay)
 
 

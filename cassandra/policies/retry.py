@@ -197,6 +197,7 @@ class ExponentialBackoffRetryPolicy(RetryPolicy):
 
     def _delay(self, attempt: int) -> float:
         """Return the seconds before try number `attempt`, with a jitter of 15 % either way."""
+        # Beyond 2 ** 64 floats would overflow; the limit is reached long before.
         delay = min(self.max_interval, self.min_interval * 2.0 ** min(attempt, 64))
         return delay * random.uniform(0.85, 1.15)
 

@@ -77,6 +77,7 @@ class TokenAwarePolicy(WrapperPolicy):
     def populate(self, cluster: PolicyCluster, hosts: Iterable[Host]) -> None:
         self._metadata = cluster.metadata
         super().populate(cluster, hosts)
+        # Other metadata may answer differently at each call, so nothing of it is kept.
         self._has_routing = isinstance(self._metadata, Metadata) and distances_follow_events(
             self._child_policy
         )

@@ -45,9 +45,11 @@ def _lock_directory() -> str:
     path = os.path.join(tempfile.gettempdir(), "turbocql-locks")
     try:
         os.mkdir(path)
+        # The umask cuts the mode that mkdir sets.
         os.chmod(path, 0o777 | stat.S_ISVTX)
     except FileExistsError:
         pass
+    # Not stat: a link that somebody else has put there must not be followed.
     found = os.lstat(path)
     if not stat.S_ISDIR(found.st_mode):
         raise LocalClusterError(

@@ -115,13 +115,15 @@ def _make(
         _train(version, java, jars, subnet, work, flags, watch)
         if not os.path.exists(made):
             raise CommandFailed("Java ended without writing it", code=None, output="")
+        # In one step: an archive is there only when it is whole.
         os.rename(made, archive)
     except (CommandFailed, NodeFailed) as error:
+        # Java itself refuses, and would do so every time: the note saves further tries.
         progress.done("not possible, going on without,")
         with open(note, "w", encoding="utf-8") as stream:
             stream.write(f"{error}\n")
     except (NotReady, ProbeError, OSError):
-        # The machine is busy or full now, so this is no reason not to try again.
+        # The machine is busy or full now: a later start tries again.
         progress.done("did not work this time, going on without,")
     except BaseException:
         progress.abandon()
@@ -195,6 +197,7 @@ def _train(
 
 def _end_in_order(supervisor: Supervisor, node: LocalNode, watch: Callable[[], None]) -> None:
     assert node.pid is not None
+    # Java writes the archive only at an orderly end.
     supervisor.signal(node.pid, signal.SIGTERM)
     deadline = time.monotonic() + _DUMP_TIMEOUT_S
     while supervisor.wait(node.pid, 0.1) is None:

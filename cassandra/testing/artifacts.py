@@ -84,6 +84,12 @@ def _maven(version: CassandraVersion) -> str:
     return maven
 
 
+def _downloaded(log: str) -> int:
+    """Return how many jars Maven has fetched so far, by its log."""
+    lines = read_text(log).splitlines()
+    return sum("Downloaded from" in line and ".jar (" in line for line in lines)
+
+
 def _fetch(
     version: CassandraVersion,
     jars: str,
@@ -96,11 +102,13 @@ def _fetch(
         tempfile.TemporaryDirectory(prefix="fetch-", dir=os.path.dirname(jars)) as work,
         Supervisor() as supervisor,
     ):
-        supervisor.cleanup(work)  # in case this process is killed
-        with open(os.path.join(work, "pom.xml"), "w", encoding="utf-8") as stream:
+        # In case this process is killed.
+        supervisor.cleanup(work)
+        pom, log = os.path.join(work, "pom.xml"), os.path.join(work, "mvn.log")
+        with open(pom, "w", encoding="utf-8") as stream:
             stream.write(_POM.format(version=version))
-        filled, log = os.path.join(work, "jars"), os.path.join(work, "mvn.log")
-        command = [maven, "-B", "-f", os.path.join(work, "pom.xml"), _PLUGIN]
+        filled = os.path.join(work, "jars")
+        command = [maven, "-B", "-f", pom, _PLUGIN]
         command += ["-DincludeScope=runtime", f"-DoutputDirectory={filled}"]
         # Maven runs on Java too: without one of its own it gets ours.
         own_java = "JAVA_HOME" in os.environ or shutil.which("java")
@@ -109,12 +117,7 @@ def _fetch(
 
         def follow() -> None:
             watch()
-            if os.path.exists(log):
-                count = sum(
-                    "Downloaded from" in line and ".jar (" in line
-                    for line in read_text(log).splitlines()
-                )
-                progress.update(f"{count} jars")
+            progress.update(f"{_downloaded(log)} jars")
 
         try:
             supervisor.run(

@@ -140,7 +140,8 @@ def _leave_terminal(log_path: str) -> None:
     for standard in (1, 2):
         os.dup2(descriptor, standard)
     os.close(descriptor)
-    os.chdir("/")  # the directory that it was started in may be removed
+    # The directory that it was started in may be removed.
+    os.chdir("/")
 
 
 def main() -> int:
@@ -151,7 +152,8 @@ def main() -> int:
 
     def on_signal(number: int, frame: object) -> None:
         if not service:
-            raise KeyboardInterrupt  # still starting: LocalCluster cleans up
+            # Still starting: LocalCluster cleans up.
+            raise KeyboardInterrupt
         service[0].ending.set()
 
     signal.signal(signal.SIGTERM, on_signal)
@@ -178,6 +180,7 @@ def main() -> int:
         json.dump({"result": state}, outcome)
     _leave_terminal(entry.log_path)
     service[0].ending.wait()
+    # Commands are refused from here on: the cluster is going away.
     listener.close()
     cluster.stop()
     entry.forget()

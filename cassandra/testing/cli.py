@@ -134,12 +134,15 @@ def _start(given: argparse.Namespace) -> None:
         stdin=subprocess.DEVNULL,
         stdout=sys.stderr,
         pass_fds=(writing,),
+        # It outlives this command, and a Ctrl-C in this terminal.
         start_new_session=True,
     )
+    # While this end is open here, the pipe would not end with the other process.
     os.close(writing)
     try:
         with os.fdopen(reading) as stream:
-            text = stream.read()  # until the cluster is ready, or has failed
+            # Until the cluster is ready, or has failed.
+            text = stream.read()
     except KeyboardInterrupt:
         process.send_signal(signal.SIGTERM)
         process.wait()
@@ -152,7 +155,8 @@ def _start(given: argparse.Namespace) -> None:
     if "error" in reply:
         process.wait()
         raise LocalClusterError(reply["error"])
-    process.returncode = 0  # it stays in the background: Popen must not warn of that
+    # It stays in the background: Popen must not warn of that.
+    process.returncode = 0
     _show(reply["result"], given.json)
 
 
@@ -272,6 +276,11 @@ def _start_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         help="a key of cassandra.yaml; VALUE in JSON or as it is",
     )
+    _surroundings_arguments(parser)
+
+
+def _surroundings_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say how the nodes run, rather than which nodes."""
     parser.add_argument(
         "--heap", default="512M", help="the most heap of each node (default: %(default)s)"
     )

@@ -24,9 +24,11 @@ _BASE: dict[str, Any] = {
     "native_transport_port": 9042,
     "storage_port": 7000,
     "start_native_transport": True,
+    # Data centres and racks come from cassandra-rackdc.properties.
     "endpoint_snitch": "GossipingPropertyFileSnitch",
     "commitlog_sync": "periodic",
     "commitlog_sync_period": "10000ms",
+    # Segments are allocated as a whole, so large ones would cost time at each start.
     "commitlog_segment_size": "8MiB",
     "commitlog_total_space": "64MiB",
     "memtable_heap_space": "64MiB",
@@ -44,6 +46,7 @@ _BASE: dict[str, Any] = {
     "concurrent_compactors": 1,
     "native_transport_max_threads": 16,
     "disk_optimization_strategy": "ssd",
+    # A dropped table would leave its data on the disk.
     "auto_snapshot": False,
     "user_defined_functions_enabled": True,
     "materialized_views_enabled": True,

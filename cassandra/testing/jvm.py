@@ -49,14 +49,17 @@ _FLAGS = (
     # Run by root, Cassandra locks its memory, and all of the initial heap with it: keep that small.
     "-Xms48M",
     "-Xss384k",
+    # The simplest collector and compiler start quickest, and need the fewest threads.
     "-XX:+UseSerialGC",
     "-XX:TieredStopAtLevel=1",
     "-XX:MaxDirectMemorySize=256M",
     "-XX:+ExitOnOutOfMemoryError",
+    # No file of statistics in the temporary directory.
     "-XX:+PerfDisableSharedMem",
     "-Xlog:disable",
     "-Xlog:all=error:stderr",
     "-Djdk.attach.allowAttachSelf=true",
+    # All addresses are 127.0.x.y.
     "-Djava.net.preferIPv4Stack=true",
     "-Djava.rmi.server.hostname=127.0.0.1",
     "-Djava.awt.headless=true",
@@ -81,6 +84,7 @@ _PROPERTIES = {
     "broadcast_interval_ms": "1000",
     "migration_delay_ms": "1000",
     "shutdown_announce_in_ms": "200",
+    # Lets a node join while another one is down or joining.
     "consistent.rangemovement": "false",
     "snapshot.ttl_cleanup_initial_delay_seconds": "600",
     # Measuring an empty memtable's overhead takes a second of each start.
@@ -89,6 +93,7 @@ _PROPERTIES = {
     "test.ignore_sigar": "true",
     "disable_tcactive_openssl": "true",
 }
+# Nodes on one machine hear of each other at once.
 _RING_DELAY_MS = 0
 # A bootstrapping node must have heard the ring before it chooses its tokens. 500 has failed.
 _RING_DELAY_BOOTSTRAP_MS = 3000
@@ -122,6 +127,7 @@ def daemon_command(
     :param archive: the flags that use, or make, a class-data archive.
     """
     jars = sorted(glob.glob(os.path.join(jars_directory, "*.jar")))
+    # Cassandra measures the size of objects by this agent.
     agents = [jar for jar in jars if os.path.basename(jar).startswith("jamm-")]
     if not agents:
         raise LocalClusterError(

@@ -109,7 +109,8 @@ class LocalCluster:
         self._authentication = authentication
         self._tls_mode = check_tls_mode(tls)
         self._config = dict(config or {})
-        settings_of.render_yaml(self._config)  # a wrong value is an error here, not at the start
+        # A wrong value is an error here, not at the start.
+        settings_of.render_yaml(self._config)
         self._heap = heap
         self._given_directory = None if directory is None else os.path.abspath(os.fspath(directory))
         self._keep = keep
@@ -413,7 +414,8 @@ class LocalCluster:
             # The thread cannot be cancelled: ask it to give up, and let it clean up before we go.
             self._abort.set()
             await asyncio.wait([starting])
-            if starting.exception() is None:  # it became ready just then
+            # It became ready just then.
+            if starting.exception() is None:
                 await asyncio.to_thread(self.stop)
             raise
 
@@ -423,6 +425,7 @@ class LocalCluster:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        # Shielded: a task that is cancelled again must not leave nodes behind.
         await asyncio.shield(asyncio.to_thread(self.stop))
 
     def __repr__(self) -> str:
@@ -472,9 +475,11 @@ class LocalCluster:
         try:
             self._supervisor = Supervisor(keep=[subnet.lock.fileno()])
         finally:
-            subnet.lock.release()  # from here on the supervisor holds it
+            # From here on the supervisor holds it.
+            subnet.lock.release()
         self._subnet = subnet
         if not self._keep:
+            # A directory of the user's stays; only our parts of it are removed.
             if self._made_directory:
                 self._supervisor.cleanup(self._directory)
             else:
@@ -562,6 +567,7 @@ class LocalCluster:
         supervisor, _ = self._parts()
         assert self._java is not None
         each = int(self._config.get("num_tokens") or 4)
+        # Nodes that are added later choose their tokens themselves.
         original = node.number <= len(self._places)
         tokens = tokens_of(self._places, each)[node.number - 1] if original else None
         # Every node is a seed: with a single one, nodes that start together do not find each other.

@@ -43,6 +43,7 @@ class FileLock:
         """
         if fcntl is None:
             raise OSError("this platform has no flock")
+        # O_NOFOLLOW: in a shared directory, a link could lead to another user's file.
         flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
         try:
             # Without O_CREAT first: Linux refuses it on another user's file in a sticky directory

@@ -114,7 +114,8 @@ class Probe:
         self._socket.sendall(wire.encode_frame(opcode, body))
         header = wire.decode_header(self._receive(wire.HEADER_LENGTH))
         answer = self._receive(header.length)
-        if header.flags & 0x08:  # 2.2: warnings, a [string list] before the body
+        # 2.2: warnings, a [string list] before the body.
+        if header.flags & 0x08:
             reader = wire.Reader(answer)
             for _ in range(reader.short()):
                 reader.string()

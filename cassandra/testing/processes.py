@@ -64,6 +64,7 @@ class Supervisor:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
+                # Ctrl-C in the terminal goes to the user's process alone, which then ends this one.
                 start_new_session=True,
                 cwd="/",
             )
@@ -180,6 +181,7 @@ class Supervisor:
     def _ask(self, **command: Any) -> Any:
         with self._lock:
             try:
+                # One question at a time: answers come in the order of the questions.
                 self._channel.sendall(json.dumps(command).encode() + b"\n")
                 while b"\n" not in self._buffer:
                     data = self._channel.recv(65536)

@@ -50,6 +50,7 @@ def _lacks(
     )
     if unseen:
         return f"does not see {', '.join(unseen)}"
+    # Nodes that have left are listed for a while.
     extra = sorted(set(view.peers) - set(members))
     if extra:
         return f"still lists {', '.join(extra)}"

@@ -96,6 +96,7 @@ class _Supervisor:
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
                 stderr=subprocess.STDOUT,
+                # A group of its own, which can be signalled as a whole.
                 start_new_session=True,
                 preexec_fn=self.prepare_child,
             )
@@ -135,7 +136,8 @@ class _Supervisor:
                 shutil.rmtree(directory, ignore_errors=True)
                 if not os.path.exists(directory):
                     break
-                time.sleep(0.1)  # a last write of a grandchild has put a file there again
+                # A last write of a grandchild has put a file there again.
+                time.sleep(0.1)
         self.directories.clear()
 
 
@@ -145,7 +147,8 @@ def _end(number: int, frame: object) -> None:
 
 def main() -> None:
     descriptor, parent = int(sys.argv[1]), int(sys.argv[2])
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent to act on
+    # Ctrl-C is for the parent to act on.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _end)
     signal.signal(signal.SIGHUP, _end)
     supervisor = _Supervisor(socket.socket(fileno=descriptor), parent)
@@ -154,6 +157,7 @@ def main() -> None:
     except (ConnectionError, BrokenPipeError):
         pass  # the parent is gone
     finally:
+        # Cleaning up must not be cut short.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         supervisor.end_all()

@@ -15,9 +15,13 @@ import os
 import shutil
 import ssl
 import subprocess
-from typing import Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from cassandra.testing.errors import CommandFailed, MissingRequirement
+
+if TYPE_CHECKING:
+    from cryptography import x509
+    from cryptography.hazmat.primitives.asymmetric import ec
 
 __all__ = ["TlsMaterial", "TlsMode", "check_tls_mode"]
 
@@ -147,14 +151,25 @@ class _Cryptography:
         """Write NAME.pem, NAME.key and the key store NAME.p12; a server's if it has `address`."""
         self._make(name, address, authority=False)
 
+    def _issuer(self) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
+        """Return the CA's certificate and key."""
+        from cryptography import x509
+        from cryptography.hazmat.primitives import serialization
+        from cryptography.hazmat.primitives.asymmetric import ec
+
+        with open(os.path.join(self.directory, "ca.pem"), "rb") as stream:
+            certificate = x509.load_pem_x509_certificate(stream.read())
+        with open(os.path.join(self.directory, "ca.key"), "rb") as stream:
+            key = serialization.load_pem_private_key(stream.read(), None)
+        assert isinstance(key, ec.EllipticCurvePrivateKey)
+        return certificate, key
+
     def _make(self, name: str, address: str | None, authority: bool) -> None:
         from cryptography import x509
-        from cryptography.hazmat.primitives import hashes, serialization
+        from cryptography.hazmat.primitives import hashes
         from cryptography.hazmat.primitives.asymmetric import ec
-        from cryptography.hazmat.primitives.serialization import pkcs12
         from cryptography.x509.oid import NameOID
 
-        path = os.path.join(self.directory, name)
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"local cluster {name}")])
         now = datetime.datetime.now(datetime.timezone.utc)
@@ -173,6 +188,7 @@ class _Cryptography:
         )
         chain = None
         if authority:
+            # Digital signatures, and the signing of certificates and revocation lists.
             usage = x509.KeyUsage(True, False, False, False, False, True, True, False, False)
             certificate = (
                 builder.issuer_name(subject)
@@ -180,11 +196,7 @@ class _Cryptography:
                 .sign(key, hashes.SHA256())
             )
         else:
-            with open(os.path.join(self.directory, "ca.pem"), "rb") as stream:
-                issuer = x509.load_pem_x509_certificate(stream.read())
-            with open(os.path.join(self.directory, "ca.key"), "rb") as stream:
-                issuer_key = serialization.load_pem_private_key(stream.read(), None)
-            assert isinstance(issuer_key, ec.EllipticCurvePrivateKey)
+            issuer, issuer_key = self._issuer()
             issuer_id = x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key())
             builder = builder.issuer_name(issuer.subject).add_extension(issuer_id, critical=False)
             if address is not None:
@@ -192,6 +204,19 @@ class _Cryptography:
                 builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
             certificate = builder.sign(issuer_key, hashes.SHA256())
             chain = [issuer]
+        self._store(name, key, certificate, chain)
+
+    def _store(
+        self,
+        name: str,
+        key: ec.EllipticCurvePrivateKey,
+        certificate: x509.Certificate,
+        chain: list[x509.Certificate] | None,
+    ) -> None:
+        from cryptography.hazmat.primitives import serialization
+        from cryptography.hazmat.primitives.serialization import pkcs12
+
+        path = os.path.join(self.directory, name)
         _write(
             f"{path}.key",
             key.private_bytes(
@@ -207,6 +232,7 @@ class _Cryptography:
                 name.encode(), key, certificate, chain, encryption
             ),
         )
+        # Last: the certificate is looked for to know that the rest is there.
         _write(f"{path}.pem", certificate.public_bytes(serialization.Encoding.PEM))
 
 

@@ -11,7 +11,7 @@ from cassandra.util.temporal import (
     utc_datetime_from_ms_timestamp,
 )
 
-# What a bound may be made of, None for the open one; a datetime is a date as well.
+# Values that a bound may be made of. None is the open one; a datetime is a date as well.
 Moment = datetime.date | int | None
 BoundLike = Union["DateRangeBound", tuple[Moment, str | None], list[Any]]
 

@@ -33,7 +33,8 @@ def _of_kind(found: Mapping[str, Any], kind: str, shown: object) -> dict[str, An
 
 def _loads_geojson(source: str | Mapping[str, Any], kind: str) -> dict[str, Any]:
     if isinstance(source, str):
-        source = import_module("json").loads(source)  # few programs ever need it
+        # Few programs ever need it.
+        source = import_module("json").loads(source)
     if not isinstance(source, Mapping):
         raise ValueError(f"{source!r} is not a GeoJSON object")
     return _of_kind(source, kind, source)

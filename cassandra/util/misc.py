@@ -50,6 +50,7 @@ class Version:
             (0, int(part), "") if part.isdigit() else (1, 0, part)
             for part in re.findall(r"[0-9]+|[^0-9]+", self.prerelease)
         )
+        # `not self.prerelease` is False for a prerelease, and False sorts before True.
         self._key = (self.major, self.minor, self.patch, self.build, not self.prerelease, parts)
 
     def __eq__(self, other: object) -> bool:

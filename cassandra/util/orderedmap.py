@@ -108,9 +108,11 @@ class OrderedMap(Mapping[Any, Any]):
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, OrderedMap):
+            # Between two ordered maps the order counts.
             return self._keys == other._keys and self._values == other._values
         if isinstance(other, Mapping):
             try:
+                # It does not count beside any other mapping, as with dict.
                 return len(self) == len(other) and all(
                     key in other and other[key] == value
                     for key, value in zip(self._keys, self._values, strict=True)

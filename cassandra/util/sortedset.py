@@ -29,6 +29,7 @@ def _ordered_unique(items: Iterable[Any], distinct: bool = False) -> list[Any]:
     if len(arrived) < 2:
         return arrived
     try:
+        # Sorting is the only test for an order: it fails if there is none.
         found = sorted(arrived)
         if all(map(lt, found, islice(found, 1, None))):
             return found
@@ -105,7 +106,7 @@ class SortedSet:
         return self.__class__, (list(self._items),)
 
     def _find(self, item: Any) -> tuple[bool, int]:
-        """Return if `item` is in, and its place or the place where it belongs.
+        """Return (is `item` in, its place or the place where it belongs).
 
         The place is -1 if it is not in, and no order says where it belongs.
         """
@@ -200,7 +201,8 @@ class SortedSet:
         found, place = self._find(item)
         if found:
             return
-        if place < 0:  # the set loses its order: `item` does not compare with the others
+        # The set loses its order: `item` does not compare with the others.
+        if place < 0:
             self._items = _Unordered(self._items)
             self._items.append(item)
         else:

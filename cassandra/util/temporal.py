@@ -74,6 +74,7 @@ def datetime_from_timestamp(timestamp: float) -> datetime.datetime:
     # Exact, whatever the size: no float is involved.
     if isinstance(timestamp, int):
         return DATETIME_EPOC + _timedelta(seconds=timestamp)
+    # Rounded down, so that the fraction is positive before 1970 too.
     whole = int(timestamp // 1)
     return (
         DATETIME_EPOC
@@ -111,7 +112,8 @@ def _nanos_of_number(nanoseconds: int) -> int:
         raise ValueError(
             f"a time of day is 0 to {_DAY_NANOS - 1} nanoseconds since midnight, not {nanoseconds}"
         )
-    return int(nanoseconds)  # a subclass of int is not kept
+    # A subclass of int is not kept.
+    return int(nanoseconds)
 
 
 def _nanos_of_clock(moment: datetime.time) -> int:

@@ -66,7 +66,9 @@ def uuid_from_time(
         fields=(
             ticks & 0xFFFFFFFF,
             (ticks >> 32) & 0xFFFF,
+            # The version, 1.
             ((ticks >> 48) & 0x0FFF) | 0x1000,
+            # The variant of RFC 4122.
             0x80 | (clock_seq >> 8),
             clock_seq & 0xFF,
             node,

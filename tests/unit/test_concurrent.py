@@ -1,4 +1,4 @@
-"""`execute_concurrent` over sessions that answer at once, later, in another thread, or with errors."""
+"""`execute_concurrent` over sessions that answer at once, later, elsewhere, or with errors."""
 
 from __future__ import annotations
 

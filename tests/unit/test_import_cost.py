@@ -9,14 +9,23 @@ import sys
 from tests.processes import run_python
 
 UNWANTED = {
-    "numpy", "pandas", "polars", "pyarrow", "cassandra.protocol.columnar.pages", "cassandra.protocol.columnar.layouts", "cassandra.protocol.columnar.arrow_capsules", "cassandra.protocol.columnar.column_buffers", "cassandra._accel.arrow_capsules", "cassandra._accel.column_buffers",
-    "geomet", "lz4", "snappy", "uvloop", "cryptography", "requests", "http.client", "urllib.request",
-    "email", "sqlite3", "xml", "csv", "tkinter", "ctypes", "http", "cProfile", "pstats", "setuptools", "multiprocessing", "unittest", "cassandra.cqlengine", "cassandra.testing", "cassandra.aio", "doctest", "pydoc",
+    "numpy", "pandas", "polars", "pyarrow", "cassandra.protocol.columnar.pages",
+    "cassandra.protocol.columnar.layouts", "cassandra.protocol.columnar.arrow_capsules",
+    "cassandra.protocol.columnar.column_buffers", "cassandra._accel.arrow_capsules",
+    "cassandra._accel.column_buffers",
+    "geomet", "lz4", "snappy", "uvloop", "cryptography", "requests", "http.client",
+    "urllib.request",
+    "email", "sqlite3", "xml", "csv", "tkinter", "ctypes", "http", "cProfile", "pstats",
+    "setuptools", "multiprocessing", "unittest", "cassandra.cqlengine", "cassandra.testing",
+    "cassandra.aio", "doctest", "pydoc",
 }  # fmt: skip
 
 
 def test_import_pulls_in_nothing_optional() -> None:
-    code = "import sys; before = set(sys.modules); import cassandra.cluster; print(*sorted(set(sys.modules) - before))"
+    code = (
+        "import sys; before = set(sys.modules); import cassandra.cluster; "
+        "print(*sorted(set(sys.modules) - before))"
+    )
     done = run_python(code)
     assert done.returncode == 0, done.stderr
     loaded = set(done.stdout.split())
@@ -40,7 +49,10 @@ def test_each_face_goes_without_the_other() -> None:
 
 
 def test_import_of_the_package_alone_is_small() -> None:
-    code = "import sys; before = set(sys.modules); import cassandra; print(*sorted(set(sys.modules) - before))"
+    code = (
+        "import sys; before = set(sys.modules); import cassandra; "
+        "print(*sorted(set(sys.modules) - before))"
+    )
     done = run_python(code)
     assert done.returncode == 0, done.stderr
     loaded = set(done.stdout.split())

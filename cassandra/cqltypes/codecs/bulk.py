@@ -56,6 +56,7 @@ def wire_form(view: memoryview, code: str) -> bytes | None:
     if view.ndim != 1 or len(letter) != 1 or letter not in _INTEGERS | _FLOATS:
         return None
     if order in "@=":
+        # "@" has the machine's own sizes, "=" has standard sizes in the machine's order.
         order, native = _NATIVE_ORDER, order == "@"
     else:
         order, native = (">" if order == "!" else order), False
@@ -69,10 +70,12 @@ def wire_form(view: memoryview, code: str) -> bytes | None:
         swapped = array(_ARRAY_CODES[code], data)
         swapped.byteswap()
         return swapped.tobytes()
+    # struct would refuse floats; the elements are looked at, and the error names the first.
     if letter in _FLOATS and code not in "fd":
         return None
     count = len(data) // size
     try:
+        # Another kind or width: struct converts, and fails if a number does not fit.
         numbers = struct.unpack(f"{'@' if native else order}{count}{letter}", data)
         return struct.pack(f">{count}{code}", *numbers)
     except (struct.error, OverflowError):
@@ -170,6 +173,7 @@ def store(packed: bytes | bytearray, code: str, out: Buffer, name: str) -> int:
     count = len(packed) // width
     if len(view) < count:
         raise ValueError(f"{name}: {count} elements do not fit a buffer of {len(view)}")
+    # The caller's buffer may have the other byte order than this machine.
     foreign = order in "<>!" and (">" if order == "!" else order) != _NATIVE_ORDER
     raw = bytes(packed)
     if ("<" if not foreign else ">") == _NATIVE_ORDER:

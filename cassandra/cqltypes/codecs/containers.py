@@ -48,7 +48,9 @@ def _packed(value: object, code: str) -> bytes | None:
 
     None if each element has to be looked at.
     """
+    # A subclass may iterate in its own way, so it is not read directly.
     if type(value) is list or type(value) is tuple:
+        # struct would fail too, but only after a look at the whole list for missing values.
         if value and value[0] is None:
             return None
         if without_missing(value) is not value:
@@ -101,10 +103,12 @@ def _bodies(data: bytes, count: int) -> list[bytes] | None:
         if start > total:
             return None
         end = start + length(data, start - 4)[0]
+        # Null, empty, or beyond the end: each of them needs a look of its own.
         if end <= start or end > total:
             return None
         found.append(data[start:end])
         start = end + 4
+    # Bytes left over are an error, which the way through each element reports.
     return found if start - 4 == total else None
 
 
@@ -167,6 +171,7 @@ class ListCodec(Codec):
             if packed is not None:
                 found = list(struct.unpack(f">{count}{element.struct_code}", packed))
                 return found if self._finish is None else self._finish(found)
+            # One comparison finds a list of nothing but nulls.
             if data[4:] == NULL * count:
                 found = [None] * count
                 return found if self._finish is None else self._finish(found)
@@ -186,7 +191,8 @@ class ListCodec(Codec):
                 if size > 0 and offset <= total:
                     found.append(decode(data[start:offset]))
                     continue
-                start, size = take(data, start - 4)  # null, empty, or malformed: then it says how
+                # Null, empty, or malformed: `take` says which.
+                start, size = take(data, start - 4)
                 offset = start
                 found.append(read_element(element, b"", size))
         except Exception as error:
@@ -205,7 +211,8 @@ class ListCodec(Codec):
         count = _count(self.cql_name, data, 4)
         packed = without_lengths(data, count, element.width)
         if packed is None:
-            self.decode(data)  # raises an error that says what is malformed, if something is
+            # Raises an error that says what is malformed, if something is.
+            self.decode(data)
             malformed(
                 self.cql_name, "has null or empty elements, which a buffer of numbers cannot hold"
             )
@@ -229,6 +236,7 @@ class MapCodec(Codec):
         if value is EMPTY:
             return b""
         if type(value) is dict:
+            # A copy: code of the keys may change the caller's dict in the meantime.
             value = value.copy()
             keys, values = [*value], [*value.values()]
         else:
@@ -370,7 +378,8 @@ class TupleCodec(Codec):
                 if size > 0 and offset <= total:
                     found.append(codec.decode(data[start:offset]))
                     continue
-                start, size = take(data, start - 4)  # empty, or malformed: then it says how
+                # Empty, or malformed: `take` says which.
+                start, size = take(data, start - 4)
                 offset = start
                 found.append(read_element(codec, b"", size))
         except Exception as error:
@@ -431,6 +440,7 @@ class VectorCodec(Codec):
         super().__init__(name, size, width=size, empty=empty)
         self._element = element
         self._dimension = dimension
+        # Only plain numbers have an array form. Everything else is read as a list.
         self._as = as_ if element.struct_code and element.fixed_size >= 0 else "list"
 
     def _wrong_length(self, value: object, count: int) -> None:

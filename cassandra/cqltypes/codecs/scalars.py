@@ -70,6 +70,7 @@ class _Number(Leaf):
 
     def _decode_many(self, bodies: list[bytes]) -> list[Any] | None:
         """See `Codec._decode_many`."""
+        # One of another width would shift all numbers after it.
         if {*map(len, bodies)} - {self.width}:
             return None
         return list(unpack(f">{len(bodies)}{self.struct_code}", b"".join(bodies)))
@@ -94,7 +95,8 @@ class Integer(_Number):
             data: bytes = coerce.member_or_refuse(self.encode, value, "an integer")
             return data
         if not isinstance(value, int) and hasattr(type(value), "__index__"):
-            operator.index(value)  # an error of the value's own conversion goes out as it is
+            # An error of the value's own conversion goes out as it is.
+            operator.index(value)
         limit = 1 << (8 * self.width - 1)
         return coerce.integer_out_of_place(value, self.cql_name, -limit, limit - 1)
 
@@ -150,6 +152,7 @@ class Text(Leaf):
     def encode(self, value: Any) -> bytes:
         """Return the encoded text. Surrogates, and in ascii anything beyond 127, are refused."""
         try:
+            # Called on the class: a value that is not a str fails here, without a check before.
             return str.encode(value, self._encoding)
         except (TypeError, UnicodeEncodeError):
             if value is EMPTY:
@@ -228,6 +231,7 @@ class Uuid(Leaf):
 
     def _encode_many(self, values: list[Any]) -> list[bytes] | None:
         """See `Codec._encode_many`."""
+        # A subclass may have a `bytes` of its own, so it is asked for it.
         if {*map(type, values)} != {UUID}:
             return super()._encode_many(values)
         try:

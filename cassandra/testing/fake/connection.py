@@ -134,7 +134,8 @@ class ServerConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._hanging or self._ended:
             return
-        self._flushing = True  # requests that came together are answered in one write
+        # Requests that came together are answered in one write.
+        self._flushing = True
         try:
             self._receive(data)
         except WireError as error:
@@ -174,6 +175,7 @@ class ServerConnection(asyncio.Protocol):
         if flags & _COMPRESSED and not self._framed:
             if self.compression != "lz4":
                 raise WireError("a compressed body on a connection without compression")
+            # Up to version 4 the size stands before the block; version 5 compresses frames instead.
             body = lz4_decompress(body[4:], int.from_bytes(body[:4], "big"))
         if opcode not in _REQUEST_OPCODES or version & 0x80:
             raise WireError(

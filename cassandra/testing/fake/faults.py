@@ -156,6 +156,7 @@ class Hold(Answer):
     def release_all(self, answer: Answerable | None = None) -> None:
         """Answer all that wait now, node by node in one go."""
         with self._arrived:
+            # The test may have released some of them by hand.
             held, self._held = [one for one in self._held if not one.released], deque()
         for node in {one.request.connection.node for one in held}:
             Held.release_together(

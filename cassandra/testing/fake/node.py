@@ -52,6 +52,7 @@ _USE = re.compile(r'^\s*use\s+("(?:[^"]|"")+"|\w+)\s*;?\s*$', re.IGNORECASE)
 _QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"")
 _AUTHENTICATOR = "org.apache.cassandra.auth.PasswordAuthenticator"
 _OLDEST_VERSION = 3
+# Bounds the memory of long runs.
 _RECORDED = 100_000
 _BEFORE_READY = frozenset({Opcode.STARTUP, Opcode.OPTIONS, Opcode.AUTH_RESPONSE})
 
@@ -111,8 +112,10 @@ class FakeNode:
         self.tokens = tuple(tokens)
         self.host_id = host_id or uuid.uuid4()
         self.release_version = release_version or ("5.0.9" if max_version >= 5 else "3.11.19")
+        # The same on all nodes, so that they agree.
         self.schema_version = uuid.UUID("59adb24e-f3cd-3e02-97f0-5b395827453f")
         self.cluster_name = cluster_name
+        # system.peers_v2 came with Cassandra 4.0, as version 5 did.
         self.has_peers_v2 = max_version >= 5
         self.keyspaces: set[str] | None = None
         self.peers: list[FakeNode] = []
@@ -125,6 +128,10 @@ class FakeNode:
         self.malformed: list[WireError] = []
         self._credentials = (username, password) if username is not None else None
         self._ssl_context = ssl_context
+        self._make_state(thread)
+
+    def _make_state(self, thread: NodeThread | None) -> None:
+        """Set everything that the node changes while it runs."""
         self._shared_thread = thread
         self._thread: NodeThread | None = thread
         self._reservation: socket.socket | None = None
@@ -493,6 +500,7 @@ class FakeNode:
             connection for connection in self._connections if event_type in connection.event_types
         ]
         for connection in registered:
+            # Events answer no request, so their stream is -1.
             connection.send(-1, Opcode.EVENT, 0, body)
         return len(registered)
 
@@ -520,6 +528,7 @@ class FakeNode:
     def on_malformed(self, connection: ServerConnection, fault: WireError) -> None:
         """Answer a client that does not speak the protocol as a real node does, and close."""
         self.malformed.append(fault)
+        # If the first bytes are malformed, the client's version is not known.
         connection.version = connection.version or self.max_version
         connection.send(0, *self._protocol_error(str(fault)))
         connection.end()

@@ -143,6 +143,7 @@ def _prepare(request: Request, reader: BodyReader) -> None:
     request.query = reader.long_string()
     if request.version >= 5:
         request.query_flags = reader.int32()
+        # 4.1.5: the only flag of PREPARE, for the keyspace.
         if request.query_flags & 0x01:
             request.keyspace = reader.string()
 

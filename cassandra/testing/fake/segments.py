@@ -68,7 +68,9 @@ def encode_segment(payload: bytes, self_contained: bool, compressed: bool) -> by
         block = lz4_compress(payload)
         size = len(payload)
         if len(block) >= size:
-            block, size = payload, 0  # size 0 says that it is stored as it is
+            # Size 0 says that it is stored as it is.
+            block, size = payload, 0
+        # 17 bits for each length, then the flag, the least significant byte first.
         fields = (len(block) | size << 17 | self_contained << 34).to_bytes(5, "little")
     else:
         block = payload

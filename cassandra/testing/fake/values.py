@@ -112,8 +112,10 @@ class _Scalar(NamedTuple):
     option: int
     encode: Callable[[Any], bytes]
     class_name: str
-    width: int | None = None  # in a vector; None if each element has its length before it
-    since: int = 3  # the first protocol version with an option for it
+    # In a vector; None if each element has its length before it.
+    width: int | None = None
+    # The first protocol version with an option for it.
+    since: int = 3
 
 
 _SCALARS = {
@@ -252,6 +254,7 @@ def _vector(element: Type, dimensions: int) -> Type:
             parts if element.width else [unsigned_vint(len(part)) + part for part in parts]
         )
 
+    # With a space before the comma, as servers write it.
     class_name = f"{_MARSHAL}VectorType({element.class_name} , {dimensions})"
     width = element.width * dimensions if element.width else None
     return Type(lambda version: _custom(class_name), encode, class_name, width)

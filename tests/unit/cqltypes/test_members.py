@@ -21,12 +21,18 @@ from tests.conftest import Twins
 from tests.unit.cqltypes.test_wire import ADDRESS, list_of, map_of, set_of, tuple_of, vector_of
 
 VALUES: list[tuple[Any, Any]] = [
-    (t.AsciiType, "x"), (t.UTF8Type, "\u00e9"), (t.BytesType, b"x"), (t.BytesType, bytearray(b"x")), (t.BooleanType, True),
-    (t.ByteType, -3), (t.ShortType, 3), (t.Int32Type, 7), (t.LongType, 2**60), (t.IntegerType, 2**70), (t.FloatType, 1.5), (t.DoubleType, 2),
-    (t.DecimalType, decimal.Decimal("1.50")), (t.UUIDType, uuid.UUID(int=5)), (t.TimeUUIDType, str(uuid.UUID(int=5))),
-    (t.InetAddressType, "127.0.0.1"), (t.InetAddressType, ipaddress.ip_address("::1")), (t.TimestampType, datetime.datetime(2026, 1, 2)),
-    (t.TimestampType, 5), (t.SimpleDateType, Date(5)), (t.SimpleDateType, datetime.date(2026, 1, 2)), (t.TimeType, Time(5)),
-    (t.DurationType, Duration(1, 2, 3)), (list_of(t.Int32Type), (1, 2)), (tuple_of(t.Int32Type, t.UTF8Type), (1, "x")), (ADDRESS, ("x", 1)),
+    (t.AsciiType, "x"), (t.UTF8Type, "\u00e9"), (t.BytesType, b"x"), (t.BytesType, bytearray(b"x")),
+    (t.BooleanType, True),
+    (t.ByteType, -3), (t.ShortType, 3), (t.Int32Type, 7), (t.LongType, 2**60),
+    (t.IntegerType, 2**70), (t.FloatType, 1.5), (t.DoubleType, 2),
+    (t.DecimalType, decimal.Decimal("1.50")), (t.UUIDType, uuid.UUID(int=5)),
+    (t.TimeUUIDType, str(uuid.UUID(int=5))),
+    (t.InetAddressType, "127.0.0.1"), (t.InetAddressType, ipaddress.ip_address("::1")),
+    (t.TimestampType, datetime.datetime(2026, 1, 2)),
+    (t.TimestampType, 5), (t.SimpleDateType, Date(5)),
+    (t.SimpleDateType, datetime.date(2026, 1, 2)), (t.TimeType, Time(5)),
+    (t.DurationType, Duration(1, 2, 3)), (list_of(t.Int32Type), (1, 2)),
+    (tuple_of(t.Int32Type, t.UTF8Type), (1, "x")), (ADDRESS, ("x", 1)),
     (map_of(t.UTF8Type, t.Int32Type), {"a": 1}), (vector_of(t.FloatType, 2), (1.0, 2.0)),
 ]  # fmt: skip
 

@@ -24,8 +24,10 @@ NULL = b"\xff\xff\xff\xff"
 MISSING = [numpy.ma.masked, pandas.NaT, pandas.NA, numpy.ma.array(5, mask=True)]
 ITEM = t.UserType.make_udt_class("k", "item", ["a", "b"], [t.DoubleType, t.UTF8Type])
 SCALARS: list[Any] = [
-    t.Int32Type, t.LongType, t.FloatType, t.DoubleType, t.UTF8Type, t.BytesType, t.DateType, t.SimpleDateType, t.TimeType, t.UUIDType,
-    t.BooleanType, t.DecimalType, t.IntegerType, t.InetAddressType, t.DurationType, list_of(t.Int32Type), ITEM,
+    t.Int32Type, t.LongType, t.FloatType, t.DoubleType, t.UTF8Type, t.BytesType, t.DateType,
+    t.SimpleDateType, t.TimeType, t.UUIDType,
+    t.BooleanType, t.DecimalType, t.IntegerType, t.InetAddressType, t.DurationType,
+    list_of(t.Int32Type), ITEM,
     vector_of(t.FloatType, 3), map_of(t.UTF8Type, t.Int32Type), tuple_of(t.Int32Type),
 ]  # fmt: skip
 
@@ -122,8 +124,10 @@ def test_a_vector_of_which_all_is_masked_is_null(twins: Twins) -> None:
 
 
 def test_what_to_numpy_gives_goes_back_as_it_was(twins: Twins) -> None:
-    columns = [ColumnMetadata("k", "t", name, kind) for name, kind in
-               (("a", t.Int32Type), ("b", t.DoubleType), ("c", t.DateType), ("d", t.SimpleDateType), ("e", t.TimeType))]  # fmt: skip
+    kinds = (t.Int32Type, t.DoubleType, t.DateType, t.SimpleDateType, t.TimeType)
+    columns = [
+        ColumnMetadata("k", "t", name, kind) for name, kind in zip("abcde", kinds, strict=True)
+    ]
     dtype = [("a", "i4"), ("b", "f8"), ("c", "M8[ms]"), ("d", "M8[D]"), ("e", "m8[ns]")]
     table: Any = numpy.ma.zeros(2, dtype=dtype)
     for name in table.dtype.names:
@@ -137,7 +141,8 @@ def test_what_to_numpy_gives_goes_back_as_it_was(twins: Twins) -> None:
         .add_many(statement, table)
         .add_many(statement, table[["a", "b", "c", "d", "e"]])
     )
-    assert [entry.values for entry in batch.entries] == [rows[0].values(), [None] * 5] * 2  # type: ignore[union-attr]
+    entries: list[Any] = list(batch.entries)
+    assert [entry.values for entry in entries] == [rows[0].values(), [None] * 5] * 2
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,7 @@ def test_an_iterator_that_fails(twins: Twins) -> None:
 
 
 def test_an_exporter_cannot_be_resized_under_the_encoder(twins: Twins) -> None:
-    """Nested user code runs while no buffer is held; a buffer that is held refuses to be resized."""
+    """Nested user code runs while no buffer is held: a buffer that is held cannot be resized."""
     data = bytearray(b"\x01\x02\x03")
     codec = list_of(list_of(t.ByteType)).build_codec(twins.codecs)
     body = codec.encode([data, Resizing(data), data])

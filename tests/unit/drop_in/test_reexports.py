@@ -37,7 +37,10 @@ def test_unknown_names_are_refused_as_ever() -> None:
 
 
 def test_importing_a_module_does_not_load_the_table() -> None:
-    code = "import sys, cassandra.cluster, cassandra.query, cassandra.concurrent; print('cassandra._reexports' in sys.modules)"
+    code = (
+        "import sys, cassandra.cluster, cassandra.query, cassandra.concurrent; "
+        "print('cassandra._reexports' in sys.modules)"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True
     )

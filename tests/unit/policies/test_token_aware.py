@@ -72,7 +72,7 @@ def populated(policy: LoadBalancingPolicy, hosts: list[Host], **replication: dic
 def statement(
     key: bytes | None = b"key", keyspace: str | None = "ks", lwt: bool = False, **more: Any
 ) -> Any:
-    """What has all that a planner looks at: without a consistency level it would be planned slowly."""
+    """A statement with all that a planner looks at; without a level it would be planned slowly."""
     asked = {"consistency_level": None, **more}
     return SimpleNamespace(routing_key=key, keyspace=keyspace, is_lwt=lambda: lwt, **asked)
 
@@ -295,7 +295,7 @@ def test_hosts_that_come_are_among_the_replicas_at_once() -> None:
 
 
 def meanwhile(policy: TokenAwarePolicy, event: Callable[[], None]) -> None:
-    """Let `event` happen at the end of the next look at the hosts' distances, as in another thread."""
+    """Let `event` happen at the end of the next look at distances, as in another thread."""
     child = policy._child_policy
     ask = child.distance
 

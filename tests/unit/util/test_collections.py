@@ -191,6 +191,9 @@ def test_a_set_compares_with_any_collection() -> None:
 
 
 def test_maps_off_the_wire_and_their_helpers_load_no_pickle() -> None:
-    code = "import sys, cassandra.encoder; print(sorted({'pickle', 'json', 'random', 'ipaddress'} & set(sys.modules)))"
+    code = (
+        "import sys, cassandra.encoder; "
+        "print(sorted({'pickle', 'json', 'random', 'ipaddress'} & set(sys.modules)))"
+    )
     done = run_python(code)
     assert done.stdout.strip() == "[]", done.stderr

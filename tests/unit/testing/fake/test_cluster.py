@@ -1,4 +1,4 @@
-"""FakeCluster: addresses, what the nodes tell of each other, and the events when they come and go."""
+"""FakeCluster: addresses, the nodes' view of each other, and events when they come and go."""
 
 from __future__ import annotations
 

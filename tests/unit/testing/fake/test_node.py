@@ -77,7 +77,8 @@ def test_options(node: FakeNode) -> None:
         version, flags, stream, opcode, body = client.ask(envelope(5, 0x05, b"", 3))
     assert (version, flags, stream, opcode) == (0x85, 0, 3, 0x06)
     assert body == (
-        bytes.fromhex("0004 0011") + b"PROTOCOL_VERSIONS" + bytes.fromhex("0003 0004 332f7633 0004 342f7634 0004 352f7635")
+        bytes.fromhex("0004 0011") + b"PROTOCOL_VERSIONS"
+        + bytes.fromhex("0003 0004 332f7633 0004 342f7634 0004 352f7635")
         + bytes.fromhex("000b") + b"COMPRESSION" + bytes.fromhex("0000")
         + bytes.fromhex("000b") + b"CQL_VERSION" + bytes.fromhex("0001 0005 332e342e37")
         + bytes.fromhex("000c") + b"SCYLLA_SHARD" + bytes.fromhex("0001 0001 31")
@@ -352,7 +353,8 @@ def test_results(node: FakeNode, client: RawClient) -> None:
     )
     assert opcode == 0x08
     assert body == bytes.fromhex(
-        "00000002 00000003 00000001 00000001 aa 0002 6b73 0001 74 0001 6b 0009 00000002 00000004 00000007 ffffffff"
+        "00000002 00000003 00000001 00000001 aa 0002 6b73 0001 74 0001 6b 0009 "
+        "00000002 00000004 00000007 ffffffff"
     )
 
 
@@ -379,7 +381,8 @@ def test_rows_without_metadata_and_with_changed_metadata(node: FakeNode) -> None
             "00000002 00000004 00000001 00000001 00000004 00000007"
         )
         assert execute(client, b"old") == bytes.fromhex(
-            "00000002 00000009 00000001 0003 6e6577 0002 6b73 0001 74 0001 6b 0009 00000001 00000004 00000007"
+            "00000002 00000009 00000001 0003 6e6577 0002 6b73 0001 74 0001 6b 0009 "
+            "00000001 00000004 00000007"
         )
 
 
@@ -423,7 +426,8 @@ ERRORS = [
     (error(ErrorCode.UNAVAILABLE, "m", consistency=4, required=3, alive=1),
      "00001000 0001 6d 0004 00000003 00000001", "00001000 0001 6d 0004 00000003 00000001"),
     (error(ErrorCode.WRITE_TIMEOUT, "m", received=1, blockfor=2, write_type="CAS", contentions=5),
-     "00001100 0001 6d 0001 00000001 00000002 0003 434153", "00001100 0001 6d 0001 00000001 00000002 0003 434153 0005"),
+     "00001100 0001 6d 0001 00000001 00000002 0003 434153",
+     "00001100 0001 6d 0001 00000001 00000002 0003 434153 0005"),
     (error(ErrorCode.READ_TIMEOUT, "m", data_present=True),
      "00001200 0001 6d 0001 00000000 00000001 01", "00001200 0001 6d 0001 00000000 00000001 01"),
     (error(ErrorCode.READ_FAILURE, "m", failures={"1.2.3.4": 2}),
@@ -433,14 +437,16 @@ ERRORS = [
      "00001500 0001 6d 0001 00000000 00000001 00000000 0005 4241544348",
      "00001500 0001 6d 0001 00000000 00000001 00000000 0005 4241544348"),
     (error(ErrorCode.FUNCTION_FAILURE, "m", keyspace="k", function="f", arg_types=["int"]),
-     "00001400 0001 6d 0001 6b 0001 66 0001 0003 696e74", "00001400 0001 6d 0001 6b 0001 66 0001 0003 696e74"),
+     "00001400 0001 6d 0001 6b 0001 66 0001 0003 696e74",
+     "00001400 0001 6d 0001 6b 0001 66 0001 0003 696e74"),
     (error(ErrorCode.CAS_WRITE_UNKNOWN, "m"), "00001700 0001 6d 0001 00000000 00000001",
      "00001700 0001 6d 0001 00000000 00000001"),
     (error(ErrorCode.ALREADY_EXISTS, "m", keyspace="k", table="t"),
      "00002400 0001 6d 0001 6b 0001 74", "00002400 0001 6d 0001 6b 0001 74"),
-    (error(ErrorCode.UNPREPARED, "m", query_id=b"i"), "00002500 0001 6d 0001 69", "00002500 0001 6d 0001 69"),
-    (error(ErrorCode.RATE_LIMITED, "m", op_type=1, rejected_by_coordinator=True), "00004321 0001 6d 01 01",
-     "00004321 0001 6d 01 01"),
+    (error(ErrorCode.UNPREPARED, "m", query_id=b"i"),
+     "00002500 0001 6d 0001 69", "00002500 0001 6d 0001 69"),
+    (error(ErrorCode.RATE_LIMITED, "m", op_type=1, rejected_by_coordinator=True),
+     "00004321 0001 6d 01 01", "00004321 0001 6d 01 01"),
 ]  # fmt: skip
 
 
@@ -708,8 +714,9 @@ def test_events(node: FakeNode, client: RawClient) -> None:
     )  # fmt: skip
     node.send_event("SCHEMA_CHANGE", "DROPPED", "FUNCTION", "ks", "f", ["int"])
     assert client.envelope()[4] == (
-        bytes.fromhex("000d") + b"SCHEMA_CHANGE" + bytes.fromhex("0007") + b"DROPPED" + bytes.fromhex("0008")
-        + b"FUNCTION" + bytes.fromhex("0002 6b73 0001 66 0001 0003 696e74")
+        bytes.fromhex("000d") + b"SCHEMA_CHANGE" + bytes.fromhex("0007") + b"DROPPED"
+        + bytes.fromhex("0008") + b"FUNCTION"
+        + bytes.fromhex("0002 6b73 0001 66 0001 0003 696e74")
     )  # fmt: skip
 
 

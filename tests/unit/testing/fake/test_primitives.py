@@ -92,7 +92,10 @@ def test_texts_maps_and_addresses() -> None:
 
 
 def test_reading() -> None:
-    data = "05 0000000000000007 00000001 61 0001 62 0002 0001 63 0001 64 0001 0001 65 0001 66 0001 0001 67 00000001 68"
+    data = (
+        "05 0000000000000007 00000001 61 0001 62 0002 0001 63 0001 64 "
+        "0001 0001 65 0001 66 0001 0001 67 00000001 68"
+    )
     reader = primitives.BodyReader(
         bytes.fromhex(data) + bytes.fromhex("ffffffff fffffffe 00000001 69")
     )
@@ -214,7 +217,8 @@ MOMENT = datetime.datetime(1970, 1, 1, 0, 0, 1, 500_000)
         ("map<text, frozen<list<tinyint>>>", {"k": [1]}, "0021 000d 0020 0014",
          "00000001 00000001 6b 00000009 00000001 00000001 01"),
         ("tuple<int, text>", (1, None), "0031 0002 0009 000d", "00000004 00000001 ffffffff"),
-        (PLACE, {"y": "b"}, "0030 0002 6b73 0005 706c616365 0002 0001 78 0009 0001 79 000d", "ffffffff 00000001 62"),
+        (PLACE, {"y": "b"}, "0030 0002 6b73 0005 706c616365 0002 0001 78 0009 0001 79 000d",
+         "ffffffff 00000001 62"),
     ],
 )  # fmt: skip
 def test_types(kind: Any, value: Any, option: str, data: str) -> None:

