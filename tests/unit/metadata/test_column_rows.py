@@ -54,8 +54,9 @@ def runs(twins: Any, body: bytes, at: int, count: int) -> Any:
 
 def described(made: Any) -> Any:
     partition_key, clustering_key, found = made
+    the_table: object = "the table"
     assert all(
-        type(column) is ColumnMetadata and column.table == "the table" for column in found.values()
+        type(column) is ColumnMetadata and column.table == the_table for column in found.values()
     )
     return (
         [column.name for column in partition_key],
