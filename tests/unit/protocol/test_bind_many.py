@@ -89,7 +89,8 @@ def test_the_same_as_row_by_row(twins: Twins, data: st.DataObject) -> None:
 def test_rows_of_all_forms(twins: Twins) -> None:
     plan = plan_of(twins)
     forms = [
-        (1, "x"), [1, "x"], {"b": "x", "a": 1}, MappingProxyType({"a": 1, "b": "x"}), Point(1, "x"), Slotted(1, "x"), Pair(1, "x"),
+        (1, "x"), [1, "x"], {"b": "x", "a": 1}, MappingProxyType({"a": 1, "b": "x"}), Point(1, "x"),
+        Slotted(1, "x"), Pair(1, "x"),
         iter((1, "x")),
     ]  # fmt: skip
     expected = plan.bind((1, "x"), 4)
