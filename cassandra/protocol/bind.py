@@ -101,9 +101,7 @@ class ValuesBlock:
         parts = []
         for index in indexes:
             if not 0 <= index < len(spans):
-                raise ValueError(
-                    f"routing key index {index}, where a block has {len(spans)} values"
-                )
+                raise ValueError(f"routing key index {index}, but a block has {len(spans)} values")
             pos, size = spans[index]
             if size < 0:
                 return None
@@ -160,7 +158,7 @@ class RowsBlock:
     def append(self, values: ValuesBlock) -> None:
         """Append a row; raises ValueError if it has another number of values."""
         if values.count != self.width:
-            raise ValueError(f"a row of {values.count} values, where the others have {self.width}")
+            raise ValueError(f"a row of {values.count} values, but the others have {self.width}")
         self._rows.append(values.data)
         self.count += 1
         self.size += len(values.data)
@@ -202,7 +200,7 @@ class BindPlan:
         for index in self.routing_key_indexes or ():
             if not 0 <= index < len(self.columns):
                 raise ValueError(
-                    f"routing key index {index}, where there are {len(self.columns)} bind markers"
+                    f"routing key index {index}, but there are {len(self.columns)} bind markers"
                 )
         encoders: list[Callable[[Any], bytes]] = [
             column.type.codec().encode for column in self.columns

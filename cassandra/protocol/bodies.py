@@ -196,7 +196,7 @@ def _tail(params: QueryParams, version: int, tail: list[bytes]) -> int:
     flags = 0
     if params.serial_consistency is not None:
         flags |= FLAG_SERIAL_CONSISTENCY
-        tail.append(_short(params.serial_consistency, "is no serial consistency level"))
+        tail.append(_short(params.serial_consistency, "is not a serial consistency level"))
     if params.timestamp is not None:
         flags |= FLAG_TIMESTAMP
         tail.append(_int64(params.timestamp, "timestamp"))
@@ -221,7 +221,7 @@ def _tail(params: QueryParams, version: int, tail: list[bytes]) -> int:
 
 def _add_query_params(parts: list[bytes], params: QueryParams, version: int) -> None:
     """Append <query_parameters>."""
-    parts.append(_short(params.consistency, "is no consistency level"))
+    parts.append(_short(params.consistency, "is not a consistency level"))
     place = len(parts)
     parts.append(b"")  # room for the flags, which are known only at the end
     flags = 0
@@ -375,10 +375,15 @@ def batch_body(
                     _add_value(parts, value, version)
         else:
             _add_values(parts, values, None, version)
+    return _finished_batch(parts, count, params, version)
+
+
+def _finished_batch(parts: list[bytes], count: int, params: QueryParams, version: int) -> bytes:
+    """Put the count of statements into its place, and append the end of the body."""
     if count > MAX_SHORT:
         raise ValueError(f"a batch of {count} statements; the protocol has room for {MAX_SHORT}")
     parts[1] = uint16_pack(count)
-    parts.append(_short(params.consistency, "is no consistency level"))
+    parts.append(_short(params.consistency, "is not a consistency level"))
     tail: list[bytes] = []
     _add_flags(parts, _tail(params, version, tail), version)
     return b"".join(parts + tail)

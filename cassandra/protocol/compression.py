@@ -70,7 +70,7 @@ def _make_lz4() -> BodyCompression:
             ) from None
         if len(plain) != size:
             raise ProtocolError(
-                f"an LZ4 block holds {len(plain)} bytes where its header says {size}"
+                f"an LZ4 block holds {len(plain)} bytes, but its header says {size}"
             )
         return plain
 
@@ -117,7 +117,7 @@ def _make_snappy() -> BodyCompression:
             ) from None
         if len(plain) != size:
             raise ProtocolError(
-                f"a Snappy block holds {len(plain)} bytes where its header says {size}"
+                f"a Snappy block holds {len(plain)} bytes, but its header says {size}"
             )
         return plain
 

@@ -234,7 +234,7 @@ class ProtocolConnection:
         try:
             if stream != self._stream:
                 raise ProtocolError(
-                    f"an answer on stream {stream}, where only stream {self._stream} has a request"
+                    f"an answer on stream {stream}, but only stream {self._stream} has a request"
                 )
             message = decode_response(opcode, flags, body, version or self.version)
             if isinstance(message, ErrorMessage):

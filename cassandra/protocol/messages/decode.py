@@ -113,7 +113,7 @@ def _decode(
     else:
         reader = _READERS.get(opcode)
         if reader is None:
-            raise ProtocolError(f"opcode {opcode} is no response")
+            raise ProtocolError(f"opcode {opcode} is not a response")
         message = reader(Cursor(body, pos))
     if flags & _EXTRAS:
         message.trace_id = trace_id

@@ -199,7 +199,7 @@ def test_a_block(twins: Twins) -> None:
     assert (copy.rows(), copy.has_unset) == (block.rows(), False)
     copy.append(plan.bind((1,), 4))
     assert (len(copy), copy.has_unset, len(block)) == (301, True, 300)
-    with pytest.raises(ValueError, match="3 values, where the others have 2"):
+    with pytest.raises(ValueError, match="3 values, but the others have 2"):
         copy.append(twins.bind.ValuesBlock(3, b""))
     assert "300 rows x 2 values" in repr(block)
     empty = plan.bind_many([], 4)

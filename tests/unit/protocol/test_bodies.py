@@ -214,7 +214,7 @@ def test_unset_is_refused_on_version_3(twins: Twins) -> None:
         (
             QueryParams(1.0),  # type: ignore[arg-type]
             TypeError,
-            "1.0 is no consistency level; it has to be an integer",
+            "1.0 is not a consistency level; it has to be an integer",
         ),
         (
             QueryParams(1, serial_consistency=8.0),  # type: ignore[arg-type]

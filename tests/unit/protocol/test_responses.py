@@ -736,7 +736,7 @@ def test_every_cut_of_a_message_is_one_error(opcode: int, body: bytes, version: 
     ("opcode", "flags", "body", "match"),
     [
         (8, 0, int32(9), "unknown kind 9"),
-        (7, 0, b"", "opcode 7 is no response"),
+        (7, 0, b"", "opcode 7 is not a response"),
         (8, 0x02, b"short", "16 bytes are to follow"),
         (8, 0, rows(1, count=-1), "-1 columns"),
         (8, 0, rows(1, count=2**31 - 1), "2147483647 columns"),
