@@ -100,6 +100,7 @@ class ValuesBlock:
         data = self.data
         parts = []
         for index in indexes:
+            # Python would silently take a negative index from the end.
             if not 0 <= index < len(spans):
                 raise ValueError(f"routing key index {index}, but a block has {len(spans)} values")
             pos, size = spans[index]
@@ -210,6 +211,7 @@ class BindPlan:
             column.type.codec().cql_name for column in self.columns
         )
         self._names = tuple(column.name for column in self.columns)
+        # A name may stand for several markers: ``WHERE a = :x AND b = :x``.
         positions: dict[str, tuple[int, ...]] = {}
         for position, name in enumerate(self._names):
             positions[name] = (*positions.get(name, ()), position)
@@ -293,6 +295,8 @@ class BindPlan:
         See `cassandra.protocol.records.values_of`. Unlike `bind`, it refuses a row without the
         whole partition key.
         """
+        # `BoundStatement.bind` checks the key of single statements; rows of a batch have only this
+        # check.
         key = self.routing_key_indexes
         kind = type(row)
         if kind is not tuple and kind is not list:

@@ -111,6 +111,7 @@ class ReplicationStrategy:
             made: ReplicationStrategy = known(options)
             return made
         except ValueError as error:
+            # A keyspace that a newer server describes must not keep the driver from connecting.
             log.warning(
                 "the replication of a keyspace is not understood, so nothing is routed by it: %s",
                 error,

@@ -64,6 +64,7 @@ class TokenRing:
         owner_of: dict[int, int] = {}
         for host, own in enumerate(texts):
             for token in map(int, own):
+                # Of two hosts with one token the first one is kept, as in the compiled twin.
                 owner_of.setdefault(token, host)
         self._tokens = sorted(owner_of)
         if self._tokens and not INT64_MIN <= self._tokens[0] <= self._tokens[-1] <= INT64_MAX:
@@ -152,6 +153,7 @@ def simple_map(ring: Ring, hosts: Sequence[Any], full: int, total: int) -> Repli
     owners = ring.owners()
     wanted = max(min(full, total, len(set(owners))), 0)
     rows = []
+    # The ring twice in a row: walking past its end needs no modulo.
     twice = owners + owners
     for at in range(len(owners)):
         row: list[int] = []

@@ -84,6 +84,7 @@ def table(source: TableSource) -> TableMetadataV3:
 def _unusual_table(source: TableSource) -> TableMetadataV3:
     made = TableMetadataV3(source.keyspace, source.name, triggers=NOTHING, virtual=source.virtual)
     made.indexes = made.views = made.dropped_columns = NOTHING
+    # Columns first, because flags and parts refer to them. One damaged part leaves the others.
     for take in (_take_columns, _take_flags, _take_options, _take_parts):
         try:
             take(made, source)
@@ -153,6 +154,7 @@ def _look_through(columns: ColumnPages | None) -> None:
         try:
             column_rows.note_runs(columns.rows_of, *page)
         except DecodeError as error:
+            # Tables whose rows are missing say so themselves when they are made.
             log.error("a page of the schema tables is damaged: %s", error)
 
 

@@ -95,6 +95,7 @@ class Grouping:
         for row in rows:
             keyspace, name = row[keyspace_at], row[name_at]
             source = TableSource(keyspace, name, shared, row, virtual, self._columns)
+            # Rows are looked through only after some value was damaged: thousands are not.
             if self._pages.damaged:
                 source.error = next((value for value in row if isinstance(value, Exception)), None)
             if part == "views":

@@ -128,6 +128,7 @@ class _Source:
 
     def object(self) -> Any:
         """Return the object, which the first call makes."""
+        # Checked without the lock first: after the first access there is nothing to wait for.
         found = self._object
         if found is None:
             with _making:
