@@ -254,7 +254,7 @@ cdef int stream_next(ArrowArrayStream* stream, ArrowArray* out) noexcept with gi
         column = source.following()
         if column is not None:
             fill_array(out, column)
-    except BaseException as error:  # nothing can go through the C code of who reads
+    except BaseException as error:  # no exception may pass through the consumer's C code
         return source.failed(error)
     return 0
 

@@ -96,7 +96,7 @@ cdef class ValuesBlock:
         cdef Py_ssize_t pos = 0
         cdef Py_ssize_t passed
         if index < 0 or index >= self.count:
-            raise ValueError(f"routing key index {index}, where a block has {self.count} values")
+            raise ValueError(f"routing key index {index}, but a block has {self.count} values")
         for passed in range(index + 1):
             pos = self._next(pos, size)
             if passed < index and size[0] > 0:
@@ -104,7 +104,7 @@ cdef class ValuesBlock:
         return pos
 
     def routing_key(self, indexes):
-        """The partition key's bytes from the values at `indexes`, in key order; None where one of them is null or not set."""
+        """The partition key's bytes from the values at `indexes`, in key order; None if one of them is null or not set."""
         cdef Py_ssize_t pos
         cdef Py_ssize_t size = 0
         cdef Py_ssize_t parts = len(indexes)
@@ -177,7 +177,7 @@ cdef class RowsBlock:
         return block
 
     def row(self, index):
-        """The values of one row; IndexError where there is none."""
+        """The values of one row; IndexError if there is none."""
         cdef Py_ssize_t wanted = index
         cdef Py_ssize_t pos = 0
         cdef Py_ssize_t passed
@@ -199,9 +199,9 @@ cdef class RowsBlock:
         return found
 
     def append(self, values):
-        """Another row; ValueError where it has another number of values."""
+        """Another row; ValueError if it has another number of values."""
         if values.count != self.width:
-            raise ValueError(f"a row of {values.count} values, where the others have {self.width}")
+            raise ValueError(f"a row of {values.count} values, but the others have {self.width}")
         data = exact_bytes(values.data, "the data of a block")
         self._append(<const uint8_t*> PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
         if values.has_unset:
@@ -278,7 +278,7 @@ cdef class BindPlan:
         self.routing_key_indexes = tuple(map(_index, routing_key_indexes)) if routing_key_indexes else None
         for index in self.routing_key_indexes or ():
             if not 0 <= index < len(self.columns):
-                raise ValueError(f"routing key index {index}, where there are {len(self.columns)} bind markers")
+                raise ValueError(f"routing key index {index}, but there are {len(self.columns)} bind markers")
         codecs = tuple([column.type.codec() for column in self.columns])
         self._names = tuple([column.name for column in self.columns])
         self._repeats = len(set(self._names)) < len(self._names)
@@ -289,7 +289,7 @@ cdef class BindPlan:
 
     def bind(self, values, version):
         """Encode `values`, one for each marker in order (see the Python twin for the rules)."""
-        # A snapshot: what a value's own code does to the list while it is encoded changes nothing.
+        # A snapshot: a value's own code may change the list while it is encoded.
         return self._bind(<tuple> values if type(values) is tuple else as_values(values), version)
 
     cdef ValuesBlock _bind(self, tuple values, int version):
@@ -308,7 +308,7 @@ cdef class BindPlan:
             wbuf_close(&out)
 
     cdef int _add_all(self, wbuf* out, tuple given, int version) except -1:
-        """Append the values of one row; 1 where one is not set."""
+        """Append the values of one row; 1 if one is not set."""
         cdef Py_ssize_t count = PyTuple_GET_SIZE(given)
         cdef Py_ssize_t missing = self._count - count
         cdef Py_ssize_t index = 0
@@ -325,7 +325,7 @@ cdef class BindPlan:
         return has_unset
 
     cdef int _add_dict(self, wbuf* out, dict given, int version) except -1:
-        """Append the values of one row that are found by name; 1 where one is not set."""
+        """Append the values of one row that are found by name; 1 if one is not set."""
         cdef Py_ssize_t index
         cdef Py_ssize_t found = 0
         cdef bint has_unset = False
@@ -339,7 +339,7 @@ cdef class BindPlan:
                 has_unset = True
             else:
                 found += 1
-                value = <object> place  # owned: what its own code does to the dict takes nothing away
+                value = <object> place  # owned: its own code may remove it from the dict
                 if self._add(out, index, value):
                     has_unset = True
         # A name that stands for several markers is found several times.
@@ -352,7 +352,7 @@ cdef class BindPlan:
         return has_unset
 
     cdef int _add_row(self, wbuf* out, object row, int version) except -1:
-        """Append one row of whatever kind; 1 where a value is not set."""
+        """Append one row of any kind; 1 if a value is not set."""
         cdef tuple given
         if type(row) is tuple:
             given = <tuple> row
@@ -385,11 +385,11 @@ cdef class BindPlan:
             wbuf_close(&out)
 
     def bind_into(self, block, row, version):
-        """`bind_row`, to the end of `block`, which stays as it is where that fails."""
+        """`bind_row`, to the end of `block`, which stays as it is if that fails."""
         cdef RowsBlock rows = <RowsBlock?> block
         cdef wbuf out
         if rows.width != self._count:
-            raise ValueError(f"a row of {self._count} values, where the others have {rows.width}")
+            raise ValueError(f"a row of {self._count} values, but the others have {rows.width}")
         wbuf_open(&out)
         try:
             # Into a buffer of its own first: a value's code may run another thread, which adds to the same block.
@@ -430,7 +430,7 @@ cdef class BindPlan:
             wbuf_close(&out)
 
     cdef int _add(self, wbuf* out, Py_ssize_t index, object value) except -1:
-        """Append one [value]; 1 where it is not set."""
+        """Append one [value]; 1 if it is not set."""
         cdef Py_ssize_t place = out.size
         cdef object codec
         cdef bytes data
@@ -488,7 +488,7 @@ cdef object _unset_unsupported(int version):
 
 
 def as_values(values):
-    """A snapshot of the sequence `values`; TypeError for what is no sequence of values."""
+    """A snapshot of the sequence `values`; TypeError if it is not a sequence."""
     if isinstance(values, (str, bytes, bytearray, _Mapping)):
         raise TypeError(
             f"values are {values!r} ({type(values).__name__}); they have to be a sequence, one for each bind marker"

@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False, initializedcheck=False, cdivision=True, binding=True
 """The bound statement of a prepared one, compiled; `cassandra.query.binding` is its reference and explains it.
 
-Settings go from slot to slot where they stand. Whoever changes these classes after they were imported is not heard; subclasses of
-`PreparedStatement` are, with what they override.
+Settings are copied from slot to slot. Changes of these classes after their import have no effect; subclasses of
+`PreparedStatement` keep what they override.
 """
 
 from cassandra._accel.slots cimport slot_in, slot_value

@@ -1,4 +1,4 @@
-# The body of an EXECUTE, for who has its parameters at hand in C.
+# The body of an EXECUTE, for callers that have its parameters in C.
 
 cdef bytes execute_of(
     object query_id, object metadata_id, object values, object consistency, object page_size, object paging_state,

@@ -291,11 +291,11 @@ cdef int _add_named(obuf* out, object values, object names, int version) except 
 cdef int _tail(
     obuf* out, object serial_consistency, object timestamp, object keyspace, object now_in_seconds, int version
 ) except -1:
-    """Append what QUERY and BATCH both end with; its flags."""
+    """Append the common end of QUERY and BATCH; returns its flags."""
     cdef int flags = 0
     if serial_consistency is not None:
         flags |= FLAG_SERIAL_CONSISTENCY
-        _consistency(out, serial_consistency, "is no serial consistency level")
+        _consistency(out, serial_consistency, "is not a serial consistency level")
     if timestamp is not None:
         flags |= FLAG_TIMESTAMP
         put_be64(
@@ -359,7 +359,7 @@ cdef int _add_params(
 ) except -1:
     cdef int flags = 0
     cdef Py_ssize_t place
-    _consistency(out, consistency, "is no consistency level")
+    _consistency(out, consistency, "is not a consistency level")
     place = out.size
     obuf_extend(out, 4 if version >= 5 else 1)
     # No values and an empty block are the same: without the flag, zero values need no count.
@@ -545,12 +545,12 @@ def batch_body(batch_type, statements, params, version):
             _add_statement(&out, prepared, statement, values, protocol)
             count += 1
             if count == 1 and out.size > 256:
-                # Statements of a batch are mostly of one size: room for all of them, so that what is written is not moved about.
+                # Statements of a batch are mostly of one size: room for all of them, so that the bytes need not be moved later.
                 obuf_reserve(&out, min((out.size + 16) * (total - 1) + 64, MOST_RESERVED))
         if count > 0xFFFF:
             raise ValueError(f"a batch of {count} statements; the protocol has room for 65535")
         put_be16(out.data + place, <uint16_t> count)
-        _consistency(&out, params.consistency, "is no consistency level")
+        _consistency(&out, params.consistency, "is not a consistency level")
         place = out.size
         obuf_extend(&out, 4 if protocol >= 5 else 1)
         flags = _tail(

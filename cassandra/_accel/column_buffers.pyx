@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False, initializedcheck=False, cdivision=True, binding=True
 """Column plans: the compiled twin of `cassandra.protocol.columnar.column_buffers`, which says how they work.
 
-A cell is 8 bytes: where it begins in the page, and its size (-1 for a null). Columns are built from arrays of cells into `Block`s, which
+A cell is 8 bytes: its offset in the page, and its size (-1 for a null). Columns are built from arrays of cells into `Block`s, which
 own their memory and are not touched any more once they are handed out: others may look at it for as long as they hold the block.
-The parts: plans and cells here, then scalars and what holds others in the files included below.
+The parts: plans and cells here, then scalars and nested types in the files included below.
 """
 
 from cpython.buffer cimport PyBuffer_FillInfo
@@ -98,7 +98,7 @@ cdef class Block:
     def __getbuffer__(self, Py_buffer* view, int flags):
         PyBuffer_FillInfo(view, self, self.data, self.size, 0, flags)
 
-    # Room for `extra` more bytes; gives where they begin.
+    # Room for `extra` more bytes; returns their beginning.
     cdef uint8_t* extend(self, Py_ssize_t extra) except NULL:
         cdef Py_ssize_t capacity
         cdef uint8_t* grown
@@ -181,7 +181,7 @@ cdef class Node:
     cdef Py_ssize_t dimension
     cdef bint empty_is_value
     cdef int32_t scale
-    cdef int64_t bound          # values of a fixed decimal are below it; 0 where that takes more than 64 bits
+    cdef int64_t bound          # values of a fixed decimal are below it; 0 if that takes more than 64 bits
     cdef tuple children
     cdef object codec           # of an object column
 
@@ -252,7 +252,7 @@ cdef class ColumnPlan:
     cdef object _refusal(self, bytes page, Py_ssize_t offset, Py_ssize_t count, Cells cells, Py_ssize_t column, object error):
         cdef const uint8_t* base = <const uint8_t*> PyBytes_AS_STRING(page)
         cdef Py_ssize_t row
-        self._rows.tuples(page, offset, count)  # raises what rows cannot be made of either
+        self._rows.tuples(page, offset, count)  # raises its own error if rows fail as well
         where = f'column "{self.layout.names[column]}" ({self._codecs[column].cql_name})'
         if cells.count:
             for row in range(count):

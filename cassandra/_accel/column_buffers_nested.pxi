@@ -1,6 +1,6 @@
 # Columns of collections, tuples, user-defined types and vectors, and of Python objects. Included by column_buffers.pyx.
 
-# -- what holds others ----------------------------------------------------------------------------------------------------
+# -- nested types ---------------------------------------------------------------------------------------------------------
 
 # The size at `p` of a [bytes], `left` bytes before the end of what holds it. Negative lengths other than -1 are damage (see codec_base.take).
 cdef inline int32_t item_size(const uint8_t* p, Py_ssize_t left) except -2:

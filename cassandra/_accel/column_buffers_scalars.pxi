@@ -1,4 +1,4 @@
-# Columns of scalars: numbers, texts and bytes, what is shown as text, durations. Included by column_buffers.pyx.
+# Columns of scalars: numbers, texts and bytes, values shown as text, durations. Included by column_buffers.pyx.
 
 # -- values of one width --------------------------------------------------------------------------------------------------
 
@@ -164,7 +164,7 @@ cdef int check_text(Node node, const uint8_t* base, const Cell* cells, Py_ssize_
     return 0
 
 
-# -- what is shown as text ------------------------------------------------------------------------------------------------
+# -- values shown as text ------------------------------------------------------------------------------------------------
 
 cdef tuple shown(Node node, const uint8_t* base, const Cell* cells, Py_ssize_t count):
     cdef Block offsets = new_block((count + 1) * 4, False)
@@ -243,7 +243,7 @@ cdef int show_decimal(Block data, int64_t unscaled, int64_t scale) except -1:
         digits[19 - count] = <uint8_t> (c"0" + left % 10)
         left //= 10
         count += 1
-    point = count - scale  # where it stands among the digits
+    point = count - scale  # its place among the digits
     scientific = scale < 0 or point <= -6
     if unscaled < 0:
         data.extend(1)[0] = c"-"
@@ -262,7 +262,7 @@ cdef int show_decimal(Block data, int64_t unscaled, int64_t scale) except -1:
     return 0
 
 
-# `count` digits with a point before the one at `point`, where there is one.
+# `count` digits with a point before the one at `point`, if there is one.
 cdef int put_digits(Block data, const uint8_t* digits, Py_ssize_t point, Py_ssize_t count) except -1:
     memcpy(data.extend(point), digits, point)
     if count > point:

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False, initializedcheck=False, cdivision=True, binding=True
 """The columns of tables out of pages of system_schema.columns, compiled; `cassandra.metadata.schema.column_rows` is its reference and explains it.
 
-Columns are made without a call of their class, their slots filled where they stand.
+Columns are made without calling their class: their slots are filled directly.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -65,7 +65,7 @@ cdef Py_ssize_t _OF_DROPPED = slot_in(_Source, "dropped")
 cdef Py_ssize_t _OF_MASKS = slot_in(_Source, "masks")
 cdef Py_ssize_t _OF_SCYLLA = slot_in(_Source, "scylla")
 
-# The slots of a table, and what is in each of one that is like most; those that differ are filled afterwards.
+# The slots of a table with the usual content of each; those that differ are filled afterwards.
 cdef type _Table = _TableClass
 cdef enum:
     OWN = 7
@@ -104,7 +104,7 @@ cdef inline bint _is(Cell* cell, const char* text, Py_ssize_t size) noexcept:
 
 
 cdef inline const uint8_t* _read(const uint8_t* p, const uint8_t* end, Cell* cell) noexcept:
-    """The [bytes] at `p`; gives where the next one begins, NULL where it goes past the end."""
+    """The [bytes] at `p`; returns the beginning of the next one, NULL if it goes past the end."""
     if p == NULL or end - p < 4:
         return NULL
     cell.size = <int32_t> get_be32(p)
@@ -119,9 +119,9 @@ cdef int _past_the_end() except -1:
 
 
 def note_runs(rows_of, body, at, count):
-    """Note in `rows_of` where the rows of each table are among the `count` rows at `at` of the page `body`.
+    """Note in `rows_of` the places of each table's rows among the `count` rows at `at` of the page `body`.
 
-    Names that are no text are left out. DecodeError where rows go past the end of the page: what was before them is noted.
+    Names that are not valid text are left out. DecodeError if rows go past the end of the page: the rows before them are noted.
     """
     cdef dict by_keyspace = rows_of
     cdef bytes page = exact_bytes(body, "a page")
@@ -240,7 +240,7 @@ def columns_of(table, found, texts):
     """(partition key, clustering key, all columns by name) of `table`, from the runs of its rows that `note_runs` has found.
 
     Columns are in the order that servers describe tables in: the key, static columns, the others; within these by name, as they
-    come. DecodeError for what is no text or number, ValueError for a null or an unknown kind.
+    come. DecodeError if a cell is not a text or number, ValueError for a null or an unknown kind.
     """
     cdef Texts known = <Texts?> texts
     cdef list partition_key = []
@@ -333,7 +333,7 @@ cdef object _column(table, str name, str cql_type, bint is_static, bint is_rever
 
 
 def usual_table(source):
-    """The table of `source`, without its indexes; None where more is to be said of it, or its rows are damaged.
+    """The table of `source`, without its indexes; None if there is more to it, or its rows are damaged.
 
     The pages of its columns have been looked through.
     """
@@ -370,7 +370,7 @@ def usual_table(source):
     except (DecodeError, ValueError):
         partition_key = None
     if not partition_key:
-        tables[name] = found  # for who says what is wrong with them
+        tables[name] = found  # the slow way finds and names the error
         return None
     for i, value in enumerate((keyspace, name, names, row, partition_key, clustering_key, columns)):
         turbocql_slot_set(made, _PLACES[i], value)

@@ -153,7 +153,7 @@ cdef class FrameReader:
         return PyMemoryView_FromObject(self._block)[self._end:]
 
     def buffer_updated(self, nbytes):
-        """`nbytes` bytes were written to what `get_buffer` gave; the envelopes that they complete."""
+        """Take `nbytes` bytes in the memory of `get_buffer`; returns the complete envelopes."""
         cdef list out = []
         cdef Py_ssize_t size = nbytes
         cdef bytearray block = self._block
@@ -232,7 +232,7 @@ cdef class FrameReader:
         return 0
 
     cdef Py_ssize_t _segments(self, const uint8_t* data, Py_ssize_t end, list out) except -1:
-        """Hand up the payloads of the complete segments in `data`; how many bytes they took."""
+        """Hand up the payloads of the complete segments in `data`; returns how many bytes they took."""
         cdef int length = 5 if self._lz4 else 3
         cdef Py_ssize_t pos = 0
         cdef Py_ssize_t size, plain_size, stop
@@ -321,7 +321,7 @@ cdef class FrameReader:
         return 0
 
     cdef Py_ssize_t _continue(self, const uint8_t* data, Py_ssize_t end, list out) except -1:
-        """Put what belongs to the header or body under way there; how many bytes that took."""
+        """Complete the header or body in progress; returns how many bytes that took."""
         cdef Py_ssize_t pos = 0
         cdef Py_ssize_t size
         if self._head_size:
@@ -360,7 +360,7 @@ cdef class FrameReader:
         return 0
 
     cdef int _check_header(self, const uint8_t* head) except -1:
-        """Raise what is wrong with an envelope's header, if anything is."""
+        """Raise if an envelope's header is wrong."""
         cdef int version = head[0] & 0x7F
         cdef int opcode = head[4]
         cdef int32_t length = <int32_t> get_be32(head + 5)
@@ -464,7 +464,7 @@ cdef class FrameWriter:
             self._capacity = 0
 
     def add(self, stream, opcode, flags, body):
-        """Queue one envelope; ValueError, with nothing queued, for a body above the limit or a stream that is no signed 16 bits."""
+        """Queue one envelope; ValueError, with nothing queued, for a body above the limit or a stream that is not a signed number of 16 bits."""
         cdef bytes data = exact_bytes(body, "a body")
         cdef Py_ssize_t size = PyBytes_GET_SIZE(data)
         cdef int number = stream
@@ -500,7 +500,7 @@ cdef class FrameWriter:
         self._size += C_HEADER + size
 
     def take(self):
-        """Everything since the last `take`, ready for the network; b"" where nothing waits."""
+        """Return all bytes since the last `take`, ready for the network; b"" if there are none."""
         cdef bytes done = self._done
         cdef bytes framed
         if not self._segmented:

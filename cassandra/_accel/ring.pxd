@@ -18,7 +18,7 @@ cdef class TokenRing:
 
 cdef class ReplicaMap:
     cdef object _ring
-    cdef TokenRing _own  # the same, where it is a compiled one
+    cdef TokenRing _own  # the same, if it is a compiled one
     cdef tuple _hosts
     cdef Py_ssize_t _width
     cdef Py_ssize_t _places

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False, initializedcheck=False, cdivision=True, binding=True
-"""The token ring and who holds which part of it, compiled; `cassandra.metadata.placement.ring` is its reference and explains it.
+"""The token ring and the owners of its parts; `cassandra.metadata.placement.ring` is the Python twin and explains it.
 
 Here replicas are found by walking along the ring from each token, as the server does it. A row of replicas is as many numbers of
 16 bits as the longest one has, equal rows are found by a hash table, and the tuples that are given out are made at each look-up:
@@ -156,7 +156,7 @@ cdef class TokenRing:
         cdef Py_ssize_t half
         if self._first == NULL:  # it was never filled
             return 0
-        # Tokens are spread evenly, as a rule: what is left to search is one or two.
+        # Tokens are usually spread evenly, so one or two are left to search.
         first = self._first + (_unsigned(token) >> self._shift)
         low = first[0]
         count = <Py_ssize_t> first[1] - low
@@ -199,7 +199,7 @@ cdef class ReplicaMap:
         cdef _Rows made
         hosts = tuple(hosts)
         _check_count(len(hosts))
-        # As they are now, and as numbers: what a caller's own objects do from here on changes nothing.
+        # A snapshot as numbers: the caller's own objects may change from here on.
         rows = [tuple(map(_index, own)) for own in rows]
         made = _Rows(len(rows), max(map(len, rows), default=0))
         for at in range(len(rows)):
@@ -235,7 +235,7 @@ cdef class ReplicaMap:
         free(self._set_at)
 
     cdef const uint16_t* _row(self, Py_ssize_t position) noexcept nogil:
-        """NULL where there are no replicas."""
+        """NULL if there are no replicas."""
         if self._places <= 0 or self._width == 0 or position < 0:
             return NULL
         if self._places == 1:
@@ -254,7 +254,7 @@ cdef class ReplicaMap:
         return place
 
     def at(self, position):
-        """The hosts that hold what belongs to the token at `position`, the first one first."""
+        """Return the hosts that hold the range of the token at `position`, primary first."""
         return self._at(position)
 
     cdef tuple _at(self, Py_ssize_t position):

@@ -218,8 +218,8 @@ cdef struct Value:
 def shared_columns(readers, body, offset, row_count):
     """A page by columns, for pages in which most rows say the same: a list of values for each column.
 
-    readers: for each column what makes a value of its bytes. It is not asked for null, which is None, and not for what equals the
-    value of the row before: that is the same object. DecodeError where a value goes past the end of the page; errors of readers are
+    readers: for each column a function from bytes to a value. It is not called for null, which is None, nor for bytes equal to the
+    value of the row before: that is the same object. DecodeError if a value goes past the end of the page; errors of readers are
     raised as they are.
     """
     cdef bytes page = exact_bytes(body, "a page")

@@ -1,4 +1,4 @@
-# Attributes that Python classes keep in slots, read where they stand (see objects.h).
+# Attributes that Python classes keep in slots, read directly (see objects.h).
 
 from cpython.object cimport PyObject
 
@@ -8,7 +8,7 @@ cdef extern from "objects.h":
 
 
 cdef inline Py_ssize_t slot_in(type kind, str name) except -2:
-    """Where instances of `kind` keep the slot `name`, which a base may have made; -1 where it is no slot, or is overridden."""
+    """The offset of the slot `name` in instances of `kind`; -1 if it is not a slot, or is overridden."""
     for base in kind.__mro__:
         if name in base.__dict__:
             return turbocql_slot(base, name.encode())
@@ -16,7 +16,7 @@ cdef inline Py_ssize_t slot_in(type kind, str name) except -2:
 
 
 cdef inline object slot_value(object owner, Py_ssize_t place, str name):
-    """`owner.name`, where `place` is what `slot_in` gave for the class of `owner`."""
+    """`owner.name`; `place` is the result of `slot_in` for the class of `owner`."""
     cdef PyObject* value
     if place >= 0:
         value = turbocql_slot_get(owner, place)

@@ -1,4 +1,4 @@
-"""What the driver knows of a cluster: nodes, tokens and replicas, and the schema."""
+"""The driver's knowledge of a cluster: nodes, tokens and replicas, and the schema."""
 
 import os
 from typing import TYPE_CHECKING
@@ -103,8 +103,7 @@ __all__ = [
     "protect_value",
 ]
 
-# Schema objects are made when somebody looks at the schema: until then their modules are not
-# needed.
+# Imported at the first use of a name: many programs never look at the schema.
 _HOME = {
     **dict.fromkeys(
         (

@@ -1,17 +1,20 @@
-"""What the driver knows of a cluster: its nodes, as an immutable snapshot that is swapped whole."""
+"""The driver's knowledge of a cluster: its nodes, as a snapshot that is replaced as a whole."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cassandra.metadata.host import Host
 from cassandra.metadata.placement.replication import ReplicationStrategy
 from cassandra.metadata.placement.routing import Routing, TokenMap, View
 from cassandra.metadata.placement.tokens import token_class_of
 from cassandra.metadata.schema.snapshot import NO_SCHEMA, Schema
+
+if TYPE_CHECKING:
+    from cassandra.engine.endpoint import EndPoint
 
 __all__ = ["Metadata"]
 
@@ -20,44 +23,41 @@ TableReplicas = Callable[[str, str, bytes], Sequence[Host] | None]
 
 
 class Metadata:
-    """The cluster's name, partitioner and hosts. Readable from any thread; the engine alone
-    replaces the snapshot.
+    """The cluster's name, partitioner, hosts and schema.
+
+    Any thread may read it. Only the engine replaces the snapshots.
     """
 
-    __slots__ = (
-        "__dict__",
-        "__weakref__",
-        "placement_version",
-    )  # a slot, because each plan reads it
+    # A slot for the version, because each query plan reads it.
+    __slots__ = ("__dict__", "__weakref__", "placement_version")
 
     token_metadata_enabled: bool = True
-    """Whether tokens are used at all: without them there is no token map, and no host is known as a
-    replica.
-    """
+    """True if tokens are used. Without them there is no token map, and replicas are not known."""
 
     def __init__(self) -> None:
         self.cluster_name: str | None = None
         self.partitioner: str | None = None
         self.dbaas = False
         self.replication_version = 0
-        self.placement_version = 0  # counts the changes of all that decides where partitions are
+        self.placement_version = 0  # counts all changes of the placement of partitions
         self._hosts: MappingProxyType[Any, Host] = MappingProxyType({})
         self._replication: Mapping[str, ReplicationStrategy | None] = MappingProxyType({})
-        self.view: View | None = (
-            None  # of the hosts that own tokens; swapped when one of them changes
-        )
+        # Of the hosts that own tokens; replaced when one of them changes.
+        self.view: View | None = None
         self._table_replicas: TableReplicas | None = None
         self._routing: Routing | None = None
         self._token_map: tuple[View, TokenMap] | None = None
         self.schema: Schema = NO_SCHEMA
 
     def all_hosts(self) -> list[Host]:
-        """All known hosts."""
+        """Return all known hosts."""
         return list(self._hosts.values())
 
-    def get_host(self, endpoint_or_address: Any, port: int | None = None) -> Host | None:
-        """The host at an end point, or at an address (and port, where given); None where it is not
-        known.
+    def get_host(self, endpoint_or_address: EndPoint | str, port: int | None = None) -> Host | None:
+        """Return the host at an end point or an address, or None if it is not known.
+
+        :param endpoint_or_address: an end point, or an address as text.
+        :param port: the port of an address. None accepts any.
         """
         host = self._hosts.get(endpoint_or_address)
         if host is not None or not isinstance(endpoint_or_address, str):
@@ -65,8 +65,8 @@ class Metadata:
         for host in self._hosts.values():
             if endpoint_or_address == host.address and port in (None, host.endpoint.port):
                 return host
-        # As nodes tell of each other: what this client connects to may be a translated address, or
-        # another port.
+        # The address that nodes report of each other: the client may connect to a translated
+        # address, or another port.
         for host in self._hosts.values():
             told_port = host.broadcast_rpc_port or host.endpoint.port
             if endpoint_or_address == host.broadcast_rpc_address and port in (None, told_port):
@@ -74,15 +74,16 @@ class Metadata:
         return None
 
     def get_host_by_host_id(self, host_id: uuid.UUID) -> Host | None:
-        """The host with this id; None where it is not known."""
+        """Return the host with this id, or None if it is not known."""
         for host in self._hosts.values():
             if host.host_id == host_id:
                 return host
         return None
 
     def add_or_return_host(self, host: Host) -> tuple[Host, bool]:
-        """(the host that is known at the end point of `host`, or `host`, which is added; whether it
-        was added).
+        """Add `host`, unless a host at its end point is known.
+
+        :returns: the known or the added host, and True if it was added.
         """
         known = self._hosts.get(host.endpoint)
         if known is not None:
@@ -103,8 +104,9 @@ class Metadata:
     # -- replicas ----------------------------------------------------------------------------------
 
     def replication_of(self, keyspace: str) -> ReplicationStrategy | None:
-        """The replication of a keyspace, known also where the schema is not read; None where there
-        is none.
+        """Return the replication of a keyspace, or None if it is not known.
+
+        It is known even if the schema is not read.
         """
         return self._replication.get(keyspace)
 
@@ -114,8 +116,9 @@ class Metadata:
         return self._replication
 
     def replace_replication(self, replication: Mapping[str, ReplicationStrategy | None]) -> None:
-        """Take the replication of all keyspaces (the engine calls it); `replication_version` counts
-        how often it has changed.
+        """Take the replication of all keyspaces (the engine calls it).
+
+        `replication_version` counts the changes.
         """
         if replication != self._replication:
             self._replication = MappingProxyType(dict(replication))
@@ -124,8 +127,9 @@ class Metadata:
 
     @property
     def table_replicas(self) -> TableReplicas | None:
-        """Called with keyspace, table and serialized key: the replicas of tables that do not go by
-        the ring, None for others.
+        """A function from keyspace, table and serialized key to replicas, or None.
+
+        The function serves tables that the ring does not place. It returns None for all others.
         """
         return self._table_replicas
 
@@ -135,10 +139,12 @@ class Metadata:
         self.placement_version += 1
 
     def routing(self) -> Routing | None:
-        """Where partitions are, at this moment; None without tokens, or with a partitioner that is
-        not known.
+        """Return the current placement of partitions.
+
+        None if tokens are not used, or the partitioner is not known.
         """
-        # The version is read first, and changes last: what is made in between is made again.
+        # The version is read first, and changes last. So a routing made during a change belongs to
+        # the old version, and is made again.
         version, view, known = self.placement_version, self.view, self._routing
         if known is not None and known.placement_version == version:
             return known
@@ -148,10 +154,11 @@ class Metadata:
         return made
 
     def get_replicas(self, keyspace: str, key: bytes) -> list[Host]:
-        """The hosts that hold the partition `key` (a serialized partition key) of `keyspace`, the
-        first one first.
+        """Return the hosts that hold the partition `key` of `keyspace`, the primary replica first.
 
-        Of transient replication those that hold it for good. Empty where that is not known.
+        Transient replicas are left out. The list is empty if the replicas are not known.
+
+        :param key: the serialized partition key.
         """
         routing = self.routing()
         replica_map = routing.map_of(keyspace) if routing is not None else None
@@ -159,7 +166,7 @@ class Metadata:
 
     @property
     def token_map(self) -> TokenMap | None:
-        """The tokens of all hosts; None without tokens, or with a partitioner that is not known."""
+        """The tokens of all hosts; None if tokens are not used, or the partitioner is not known."""
         view, known = self.view, self._token_map
         if view is None:
             return None
@@ -168,7 +175,7 @@ class Metadata:
         return known[1]
 
     def can_support_partitioner(self) -> bool:
-        """Whether tokens of the cluster's partitioner can be computed."""
+        """Return True if tokens of the cluster's partitioner can be computed."""
         return token_class_of(self.partitioner) is not None
 
     def rebuild_token_map(self, partitioner: str, token_map: Mapping[Host, Iterable[str]]) -> None:
@@ -184,15 +191,15 @@ class Metadata:
 
     @property
     def keyspaces(self) -> Mapping[str, Any]:
-        """The keyspaces by name (`KeyspaceMetadata` each) as they were last read; they are made
-        when they are looked at.
+        """The keyspaces by name, a `KeyspaceMetadata` each, as they were last read.
 
-        A snapshot: what is taken out of it does not change with the schema.
+        They are made at the first access. The mapping is a snapshot: its objects do not change with
+        the schema.
         """
         return self.schema.keyspaces
 
     def export_schema_as_string(self) -> str:
-        """The CQL that makes all keyspaces; what cannot be made is in comments."""
+        """Return the CQL that creates all keyspaces; the rest is in comments."""
         return "\n\n".join(keyspace.export_as_string() for keyspace in self.keyspaces.values())
 
     def replace_schema(self, schema: Schema) -> None:

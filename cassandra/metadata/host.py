@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cassandra.engine.endpoint import EndPoint
 
 __all__ = ["Host"]
 
 
 class Host:
-    """A node of the cluster: its end point, place and state. Equal and hashable by end point.
+    """A node of the cluster: its end point, place and state.
 
-    `is_up` is True, False, or None before anything is known; `state` says so in a word.
+    Hosts are equal and hashable by end point. `is_up` is True, False, or None if nothing is known
+    yet; `state` says the same in a word.
     """
 
     __slots__ = (
@@ -41,7 +45,7 @@ class Host:
 
     def __init__(
         self,
-        endpoint: Any,
+        endpoint: EndPoint,
         conviction_policy_factory: Callable[[Host], Any] | None = None,
         datacenter: str | None = None,
         rack: str | None = None,
@@ -50,7 +54,7 @@ class Host:
         if endpoint is None:
             raise ValueError("endpoint must not be None")
         self.endpoint = endpoint
-        self._hash = hash(endpoint)  # asked for several times a request
+        self._hash = hash(endpoint)  # kept: each request needs it several times
         self._given_up = False
         self.conviction_policy = (
             conviction_policy_factory(self) if conviction_policy_factory is not None else None
@@ -79,32 +83,32 @@ class Host:
 
     @property
     def datacenter(self) -> str | None:
-        """The data centre that the node is in."""
+        """The node's data centre."""
         return self._datacenter
 
     @property
     def rack(self) -> str | None:
-        """The rack that the node is in."""
+        """The node's rack."""
         return self._rack
 
     def set_location_info(self, datacenter: str | None, rack: str | None) -> None:
-        """Put the node into a data centre and a rack."""
+        """Set the node's data centre and rack."""
         self._datacenter = datacenter
         self._rack = rack
 
     def set_up(self) -> None:
-        """The node answers."""
+        """Note that the node responds."""
         if self.conviction_policy is not None:
             self.conviction_policy.reset()
         self._given_up = False
         self.is_up = True
 
     def set_down(self) -> None:
-        """The node does not answer."""
+        """Note that the node does not respond."""
         self.is_up = False
 
     def force_down(self) -> None:
-        """The node is not tried any more, until the cluster says that it is up."""
+        """Stop trying the node until the cluster reports that it is up."""
         self.is_up = False
         self._given_up = True
 
@@ -116,7 +120,7 @@ class Host:
         return "up" if self.is_up else "forced down" if self._given_up else "down"
 
     def signal_connection_failure(self, connection_exc: BaseException) -> bool:
-        """Tell the conviction policy of a failure; true where the node counts as down now."""
+        """Report a failure to the conviction policy; True if the node now counts as down."""
         return self.conviction_policy is None or bool(
             self.conviction_policy.add_failure(connection_exc)
         )

@@ -100,10 +100,9 @@ class ValuesBlock:
         data = self.data
         parts = []
         for index in indexes:
+            # Python would silently take a negative index from the end.
             if not 0 <= index < len(spans):
-                raise ValueError(
-                    f"routing key index {index}, where a block has {len(spans)} values"
-                )
+                raise ValueError(f"routing key index {index}, but a block has {len(spans)} values")
             pos, size = spans[index]
             if size < 0:
                 return None
@@ -160,7 +159,7 @@ class RowsBlock:
     def append(self, values: ValuesBlock) -> None:
         """Append a row; raises ValueError if it has another number of values."""
         if values.count != self.width:
-            raise ValueError(f"a row of {values.count} values, where the others have {self.width}")
+            raise ValueError(f"a row of {values.count} values, but the others have {self.width}")
         self._rows.append(values.data)
         self.count += 1
         self.size += len(values.data)
@@ -202,7 +201,7 @@ class BindPlan:
         for index in self.routing_key_indexes or ():
             if not 0 <= index < len(self.columns):
                 raise ValueError(
-                    f"routing key index {index}, where there are {len(self.columns)} bind markers"
+                    f"routing key index {index}, but there are {len(self.columns)} bind markers"
                 )
         encoders: list[Callable[[Any], bytes]] = [
             column.type.codec().encode for column in self.columns
@@ -212,6 +211,7 @@ class BindPlan:
             column.type.codec().cql_name for column in self.columns
         )
         self._names = tuple(column.name for column in self.columns)
+        # A name may stand for several markers: ``WHERE a = :x AND b = :x``.
         positions: dict[str, tuple[int, ...]] = {}
         for position, name in enumerate(self._names):
             positions[name] = (*positions.get(name, ()), position)
@@ -295,6 +295,8 @@ class BindPlan:
         See `cassandra.protocol.records.values_of`. Unlike `bind`, it refuses a row without the
         whole partition key.
         """
+        # `BoundStatement.bind` checks the key of single statements; rows of a batch have only this
+        # check.
         key = self.routing_key_indexes
         kind = type(row)
         if kind is not tuple and kind is not list:

@@ -64,6 +64,7 @@ def _bytes_of(value: object, what: str) -> bytes:
 
 
 def _short(number: int, what: str) -> bytes:
+    # Nearly always an int: other types alone pay for the check that names the value.
     if type(number) is not int:
         number = _whole(number, f"{number!r} {what}")
     if 0 <= number < _KEPT_SHORTS:
@@ -196,7 +197,7 @@ def _tail(params: QueryParams, version: int, tail: list[bytes]) -> int:
     flags = 0
     if params.serial_consistency is not None:
         flags |= FLAG_SERIAL_CONSISTENCY
-        tail.append(_short(params.serial_consistency, "is no serial consistency level"))
+        tail.append(_short(params.serial_consistency, "is not a serial consistency level"))
     if params.timestamp is not None:
         flags |= FLAG_TIMESTAMP
         tail.append(_int64(params.timestamp, "timestamp"))
@@ -221,7 +222,7 @@ def _tail(params: QueryParams, version: int, tail: list[bytes]) -> int:
 
 def _add_query_params(parts: list[bytes], params: QueryParams, version: int) -> None:
     """Append <query_parameters>."""
-    parts.append(_short(params.consistency, "is no consistency level"))
+    parts.append(_short(params.consistency, "is not a consistency level"))
     place = len(parts)
     parts.append(b"")  # room for the flags, which are known only at the end
     flags = 0
@@ -293,6 +294,7 @@ def execute_body(
         TABLETS_ROUTING_V2.
     """
     if result_metadata_id is None and version >= 5:
+        # Version 5 always has the field (section 4.1.6): an empty id matches no metadata.
         result_metadata_id = b""
     parts = [execute_head(query_id, result_metadata_id)]
     _add_query_params(parts, params, version)
@@ -313,6 +315,7 @@ def _statement_head(heads: dict[Any, bytes], prepared: bool | int, statement: by
 
 def _add_rows(parts: list[bytes], head: bytes, block: RowsBlock, version: int) -> None:
     """Append one statement for each row of `block`."""
+    # The block was bound for one protocol version; the connection may speak an older one.
     if block.has_unset and version < 4:
         raise _unset_unsupported(version)
     head += _short(block.width, "values in one statement")
@@ -375,10 +378,15 @@ def batch_body(
                     _add_value(parts, value, version)
         else:
             _add_values(parts, values, None, version)
+    return _finished_batch(parts, count, params, version)
+
+
+def _finished_batch(parts: list[bytes], count: int, params: QueryParams, version: int) -> bytes:
+    """Put the count of statements into its place, and append the end of the body."""
     if count > MAX_SHORT:
         raise ValueError(f"a batch of {count} statements; the protocol has room for {MAX_SHORT}")
     parts[1] = uint16_pack(count)
-    parts.append(_short(params.consistency, "is no consistency level"))
+    parts.append(_short(params.consistency, "is not a consistency level"))
     tail: list[bytes] = []
     _add_flags(parts, _tail(params, version, tail), version)
     return b"".join(parts + tail)
@@ -388,6 +396,7 @@ def prepare_body(query: str | bytes, keyspace: str | None, version: int) -> byte
     """Return the body of a PREPARE; `keyspace` needs version 5."""
     parts = [long_string(query)]
     if version >= 5:
+        # Version 5 has flags in any case; earlier ones have nothing after the text.
         parts.append(uint32_pack(0 if keyspace is None else PREPARE_FLAG_KEYSPACE))
         if keyspace is not None:
             parts.append(_string(keyspace, "a keyspace name"))

@@ -90,6 +90,7 @@ class TypeReader:
     def read(self) -> Any:
         """Read a type and return its `cassandra.cqltypes` class."""
         code = self.cursor.short()
+        # Looked up once for each code: most columns have one of these types.
         found = _simple.get(code)
         if found is not None:
             return found
@@ -176,6 +177,7 @@ class TypeReader:
         )
 
     def _count(self) -> int:
+        # Counted over all types of a result: nested types could multiply small counts.
         count = self.cursor.short()
         self._fields += count
         if self._fields > limits.columns:
@@ -318,6 +320,7 @@ class ResultMetadata:
 
     def for_user_types(self, user_types: UserTypes | None) -> ResultMetadata:
         """Return the same columns with the UDT classes of `user_types`; self if nothing changes."""
+        # Without the bytes, metadata that a program made cannot be read anew.
         if not self.has_user_types or user_types is self._user_types or not self.raw:
             return self
         return read_columns(
@@ -333,6 +336,7 @@ class ResultMetadata:
         )
         other._plan = self._plan
         other._vectors = self._vectors
+        # Shared, not copied: the plans depend on the columns alone.
         other.column_plans = self.column_plans
         return other
 

@@ -70,7 +70,7 @@ def _make_lz4() -> BodyCompression:
             ) from None
         if len(plain) != size:
             raise ProtocolError(
-                f"an LZ4 block holds {len(plain)} bytes where its header says {size}"
+                f"an LZ4 block holds {len(plain)} bytes, but its header says {size}"
             )
         return plain
 
@@ -80,6 +80,7 @@ def _make_lz4() -> BodyCompression:
                 f"a compressed body of {len(data)} bytes has no room for its length"
             )
         size: int = _uint32.unpack_from(data)[0]
+        # Before the package reserves memory: the size comes from the peer.
         _check_size(size, len(data) - 4, _LZ4_RATIO, limit)
         return inflate(memoryview(data)[4:], size) if size else b""
 
@@ -107,6 +108,7 @@ def _make_snappy() -> BodyCompression:
         return bytes(snappy.compress(data))
 
     def decompress_body(data: bytes, limit: int) -> bytes:
+        # Read by ourselves, because the package would reserve the memory before it could be asked.
         size = _snappy_size(data)
         _check_size(size, len(data), _SNAPPY_RATIO, limit)
         try:
@@ -117,7 +119,7 @@ def _make_snappy() -> BodyCompression:
             ) from None
         if len(plain) != size:
             raise ProtocolError(
-                f"a Snappy block holds {len(plain)} bytes where its header says {size}"
+                f"a Snappy block holds {len(plain)} bytes, but its header says {size}"
             )
         return plain
 

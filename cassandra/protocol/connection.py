@@ -232,9 +232,10 @@ class ProtocolConnection:
                 f"the handshake does not wait for a message: it is {self.state.value}"
             )
         try:
+            # A handshake has one request at a time, so there is only one stream to answer on.
             if stream != self._stream:
                 raise ProtocolError(
-                    f"an answer on stream {stream}, where only stream {self._stream} has a request"
+                    f"an answer on stream {stream}, but only stream {self._stream} has a request"
                 )
             message = decode_response(opcode, flags, body, version or self.version)
             if isinstance(message, ErrorMessage):
@@ -296,6 +297,7 @@ class ProtocolConnection:
         usable = [
             name
             for name in offered
+            # Segments can be compressed with LZ4 only.
             if name != "snappy" or not ProtocolVersion.uses_segments(self.version)
         ]
         if wanted is True:
@@ -332,6 +334,7 @@ class ProtocolConnection:
         return [Authenticated(message.token), self._ready()]
 
     def _error(self, message: ErrorMessage, version: int) -> list[Action]:
+        # Past AUTHENTICATE the version is settled: an error is about the login then.
         waited_for_auth = self.state in (State.AUTH_SENT, State.AUTH_WANTED)
         if not waited_for_auth and _refuses_version(message, version, self.version):
             self.state = State.CLOSED

@@ -32,7 +32,7 @@ def _pack(form: str, value: int, what: str) -> bytes:
     try:
         return struct.pack(form, value)
     except struct.error:
-        raise ValueError(f"{value!r} is no {what}") from None
+        raise ValueError(f"{value!r} is not {what}") from None
 
 
 def _text(data: bytes) -> str:
@@ -46,7 +46,7 @@ def read_byte(f: BinaryIO) -> int:
 
 def write_byte(f: BinaryIO, b: int) -> None:
     """[byte], signed."""
-    f.write(_pack(">b", b, "signed number of 8 bits"))
+    f.write(_pack(">b", b, "a signed number of 8 bits"))
 
 
 def read_int(f: BinaryIO) -> int:
@@ -56,17 +56,17 @@ def read_int(f: BinaryIO) -> int:
 
 def write_int(f: BinaryIO, i: int) -> None:
     """[int]."""
-    f.write(_pack(">i", i, "signed number of 32 bits"))
+    f.write(_pack(">i", i, "a signed number of 32 bits"))
 
 
 def write_uint(f: BinaryIO, i: int) -> None:
     """32 bits, unsigned."""
-    f.write(_pack(">I", i, "unsigned number of 32 bits"))
+    f.write(_pack(">I", i, "an unsigned number of 32 bits"))
 
 
 def write_long(f: BinaryIO, i: int) -> None:
     """[long], of which the protocol uses the unsigned half and the signed one alike."""
-    f.write(_pack(">q" if i < 1 << 63 else ">Q", i, "number of 64 bits"))
+    f.write(_pack(">q" if i < 1 << 63 else ">Q", i, "a number of 64 bits"))
 
 
 def read_short(f: BinaryIO) -> int:
@@ -76,7 +76,7 @@ def read_short(f: BinaryIO) -> int:
 
 def write_short(f: BinaryIO, s: int) -> None:
     """[short]."""
-    f.write(_pack(">H", s, "unsigned number of 16 bits"))
+    f.write(_pack(">H", s, "an unsigned number of 16 bits"))
 
 
 def read_uint_le(f: BinaryIO, size: int = 4) -> int:
@@ -89,7 +89,7 @@ def write_uint_le(f: BinaryIO, i: int, size: int = 4) -> None:
     try:
         f.write(i.to_bytes(size, "little"))
     except OverflowError:
-        raise ValueError(f"{i!r} is no unsigned number of {size} bytes") from None
+        raise ValueError(f"{i!r} is not an unsigned number of {size} bytes") from None
 
 
 def read_consistency_level(f: BinaryIO) -> int:

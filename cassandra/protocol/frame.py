@@ -122,6 +122,7 @@ class FrameReader:
 
     def enable_segments(self) -> None:
         """Read the stream as segments from the next byte on (section 2.3.1)."""
+        # From here on the bytes are segments: compression moves from bodies to whole segments.
         self._segmented = True
         self._use_segment_compression()
 
@@ -147,11 +148,14 @@ class FrameReader:
             if not self._segmented:
                 self._envelopes(view, out)
             elif self._start == self._end:
+                # Nothing is waiting: segments are read from `data` itself, and only the rest of an
+                # incomplete one is copied.
                 self._keep(view[self._segments(view, out) :])
             else:
                 self._keep(view)
                 self._take_segments(out)
         except ProtocolError as error:
+            # The place in the stream is lost: no later byte can be trusted.
             self._error = error
             raise
         return out
@@ -160,6 +164,7 @@ class FrameReader:
         """Return the memory that the transport may write to; then call `buffer_updated`."""
         body = self._body
         if not self._segmented:
+            # The transport writes the rest of a large body where it belongs: no copy at all.
             if body is not None and len(body) - self._filled >= _IN_PLACE_FROM:
                 self._in_place = True
                 return memoryview(body)[self._filled :]
@@ -252,6 +257,8 @@ class FrameReader:
             check_payload(payload, int.from_bytes(view[stop : stop + TRAILER_SIZE], "little"))
             if plain_size:
                 payload = self._inflate(payload, plain_size)
+            # A self-contained segment holds whole envelopes and nothing else. An envelope that
+            # crosses its edge means that the two sides disagree about the stream.
             if self_contained and (self._body is not None or self._head):
                 raise ProtocolError("a self-contained segment came in the middle of an envelope")
             self._envelopes(payload, out)
@@ -291,6 +298,7 @@ class FrameReader:
                 self._body[: self._filled] = view[start:]
                 return
             body = bytes(view[start:pos])
+            # From version 5 on segments are compressed, and the flag has no meaning.
             if flags & COMPRESSED_FLAG and version < 5:
                 body = self._decompress(body)
                 flags &= ~COMPRESSED_FLAG
@@ -403,6 +411,7 @@ class FrameWriter:
         """Write segments for all envelopes that are added from now on."""
         self._segmented = True
         self._check_compression()
+        # Envelopes that were added before belong in front of the first segment, as they are.
         self._done.extend(self._parts)
         self._parts = []
 
@@ -433,6 +442,7 @@ class FrameWriter:
             raise ValueError(f"opcode {opcode} and flags {flags} are not numbers of 8 bits")
         flags |= self._standing
         if self._segmented:
+            # Head and body in one piece: segments are cut at whole envelopes.
             head = _pack(self._version | self._direction, flags, stream, opcode, size)
             self._parts.append(head + body)
         else:

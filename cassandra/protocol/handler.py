@@ -80,6 +80,7 @@ class ProtocolHandlerBase:
                 )
             body = decompressor(body)
             flags &= ~COMPRESSED_FLAG
+        # A program may pass a plain list of columns.
         cached = result_metadata
         if cached is not None and not isinstance(cached, ResultMetadata):
             cached = ResultMetadata(cached) if cached else None

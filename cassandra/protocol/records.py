@@ -18,6 +18,7 @@ from cassandra.sentinels import UNSET_VALUE
 __all__ = ["is_record", "locate_row", "refuse_missing", "refuse_unknown", "values_of"]
 
 _OUR_OWN = frozenset({TypeError, ValueError, KeyError, UnsupportedOperation})
+# Instances of these are values, never records: a lone UUID in place of a row is a mistake to name.
 _SCALAR_MODULES = frozenset({"builtins", "datetime", "decimal", "uuid", "ipaddress"})
 _ABSENT = object()
 
@@ -67,6 +68,7 @@ def values_of(
     :raises TypeError: if `row` is none of these.
     """
     kind: Any = type(row)
+    # Iterable, but never a row: its characters would be bound one by one.
     if isinstance(row, (str, bytes, bytearray)):
         _refuse(row)
     fields = declared_fields(kind)
@@ -85,6 +87,8 @@ def values_of(
         aliases = attributes_by_alias(kind)
         attributes = [aliases.get(name, name) for name in names] if aliases else names
         found = [getattr(row, name, _ABSENT) for name in attributes]
+        # An object without any of the names is more likely another thing: an iterator of values,
+        # or a mistake.
         if all(value is _ABSENT for value in found):
             if isinstance(row, Iterable):
                 return tuple(row)

@@ -37,6 +37,6 @@ def row_class(names: Sequence[str]) -> type[Any]:
         return found
     fields = [clean_column_name(name) for name in key]
     made = namedtuple("Row", fields, rename=True)  # type: ignore[misc]
-    made.__module__ = "cassandra.query"
+    made.__module__ = "cassandra.query"  # the public package, which errors and reprs show
     # Two threads may both make one; the first stays, so that all see the same class.
     return _classes.keep(key, made, _CLASS_BYTES + _FIELD_BYTES * len(key) + 3 * text_size(key))

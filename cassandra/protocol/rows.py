@@ -75,6 +75,8 @@ class RowPlan:
 
     def iterate(self, body: bytes, offset: int, row_count: int) -> Iterator[Any]:
         """Return an iterator of the rows as tuples, each decoded when it is reached."""
+        # A generator of its own, so that a bad count is refused by this call and not by the first
+        # row.
         check_row_count(len(body), offset, row_count, len(self.names))
         return self._iterate(body, offset, row_count)
 
@@ -107,6 +109,7 @@ class RowPlan:
         columns = self._columns
         check_row_count(len(body), offset, row_count, len(columns))
         begin_page()
+        # The reading of a [bytes] is written out here: a call for each value would be slower.
         read_size = _int32_at
         end = len(body)
         pos = offset
@@ -130,6 +133,7 @@ class RowPlan:
                         )
                 rows.append(make(row))
         except Exception as error:
+            # The lengths tell the place, so the loop need not count rows and columns.
             raise self._error(len(rows), len(row), error) from error
         return rows
 

@@ -104,6 +104,7 @@ def decode_header(
     length = 5 if lz4 else 3
     head = int.from_bytes(data[offset : offset + length], "little")
     expected = int.from_bytes(data[offset + length : offset + length + 3], "little")
+    # Checked before the length is used: a wrong length would cut the stream at the wrong place.
     found = crc24(head, length)
     if found != expected:
         raise CrcException(
@@ -134,6 +135,7 @@ def encode_envelopes(envelopes: Sequence[bytes], algorithm: BodyCompression | No
     waiting: list[bytes] = []
     size = 0
     for envelope in envelopes:
+        # An envelope that is not cut must not cross the edge of a segment.
         if size + len(envelope) > MAX_PAYLOAD and waiting:
             parts.append(_encode(b"".join(waiting), True, algorithm))
             waiting, size = [], 0

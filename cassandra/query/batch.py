@@ -201,6 +201,7 @@ class BatchStatement(Statement):
     @property
     def routing_key(self) -> bytes | None:
         """The serialized partition key of the first statement that has one."""
+        # Computed when it is asked for: most batches are routed once, after all rows are added.
         if self._routing_key is None and self._routed_by is not None:
             rows = self._routed_by
             self._routing_key = rows.block.row(0).routing_key(
@@ -222,6 +223,7 @@ class BatchStatement(Statement):
 
         The keyspace of a prepared statement's table is for routing only and does not count.
         """
+        # By identity: a program may set a keyspace that is equal to the table's.
         return None if self.keyspace is self._named_by else self.keyspace
 
     def add(
@@ -394,6 +396,7 @@ class BatchStatement(Statement):
             raise ValueError(
                 f"rows are added for a text with bind markers (? or :name), not {query_head(text)}"
             )
+        # Counted now, so that too many rows are refused here and not when the batch is executed.
         rows, count = counted(rows)
         self._check_room(count)
         if count:

@@ -55,6 +55,7 @@ class RecentlyUsed(Generic[K, V]):
                 self.held += cost
             self._entries[key] = value
             self._entries.move_to_end(key)
+            # The newest entry stays, however long its text is: it is about to be used.
             while len(self._entries) > self.size or (
                 self.held > self.most_bytes and len(self._entries) > 1
             ):

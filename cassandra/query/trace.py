@@ -84,6 +84,7 @@ class QueryTrace:
                     raise TraceUnavailable(
                         f"trace {self.trace_id} was not complete within {max_wait} seconds"
                     )
+                # Growing intervals, so that a slow coordinator is not asked all the time.
                 time.sleep(wait)
                 wait *= 2
             self._read_events(level, deadline)

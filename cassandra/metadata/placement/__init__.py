@@ -1,1 +1,1 @@
-"""Where partitions are: tokens, the ring, replication, and the replicas that follow from them."""
+"""The placement of partitions: tokens, the ring, replication, and the replicas that follow."""

@@ -1,12 +1,15 @@
-"""Keys grouped by the host to ask for them."""
+"""Groups keys by the host to ask for them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cassandra.cqltypes.parse import lookup_cqltype
 from cassandra.protocol.bind import composite_key
+
+if TYPE_CHECKING:
+    from cassandra.cluster.session import Session
 
 __all__ = ["NO_VALID_REPLICA", "group_keys_by_replica"]
 
@@ -15,15 +18,19 @@ NO_VALID_REPLICA = object()
 
 
 def group_keys_by_replica(
-    session: Any, keyspace: str, table: str, keys: Iterable[Sequence[Any]]
+    session: Session, keyspace: str, table: str, keys: Iterable[Sequence[Any]]
 ) -> dict[Any, list[Sequence[Any]]]:
-    """`keys` grouped by a host that holds them, for statements with ``IN`` or batches that one host
-    can answer alone.
+    """Group `keys` by a host that holds them.
 
-    keys: for each the values of the partition key's columns, in their order. The host is the first
-    replica that is up and at a local distance, so that keys with the same replicas come together;
-    keys without one are under `NO_VALID_REPLICA`. Raises KeyError for a keyspace or table that is
-    not known, and what serializing a value raises.
+    This serves statements with ``IN`` and batches that one host can answer alone. The host is the
+    first replica that is up and at a local distance, so keys with the same replicas are in one
+    group. Keys without such a host are under `NO_VALID_REPLICA`.
+
+    :param session: a connected session.
+    :param keys: for each key the values of the partition key's columns, in order.
+    :raises KeyError: if the keyspace or the table is not known.
+    :raises ValueError: if a key has the wrong number of values, or one is out of range.
+    :raises TypeError: if a value does not fit its column's type.
     """
     cluster = session.cluster
     columns = cluster.metadata.keyspaces[keyspace].tables[table].partition_key
@@ -39,7 +46,9 @@ def group_keys_by_replica(
             kind.serialize(value, cluster.protocol_version or 4)
             for kind, value in zip(types, key, strict=True)
         ]
-        replicas = cluster.metadata.get_replicas(keyspace, composite_key(parts))
+        serialized = composite_key(parts)
+        assert serialized is not None  # a partition key has one column at least
+        replicas = cluster.metadata.get_replicas(keyspace, serialized)
         valid = (
             host
             for host in replicas

@@ -1,4 +1,4 @@
-"""Replication settings of keyspaces: how many replicas, and where they are."""
+"""Replication settings of keyspaces: the number of replicas, and their places."""
 
 from __future__ import annotations
 
@@ -29,11 +29,10 @@ REPLICATION_STRATEGY_CLASS_PREFIX = "org.apache.cassandra.locator."
 
 
 class ReplicationFactor:
-    """How many replicas there are. Transient ones, where there are any, hold data only until it is
-    repaired.
+    """The number of replicas; transient ones hold data only until it is repaired.
 
-    `all_replicas` counts both, `full_replicas` those that hold the data for good.
-    `transient_replicas` is None for none.
+    `all_replicas` counts both kinds, `full_replicas` those that hold the data permanently.
+    `transient_replicas` is None if there are none.
     """
 
     __slots__ = ("all_replicas", "full_replicas", "transient_replicas")
@@ -45,8 +44,9 @@ class ReplicationFactor:
 
     @classmethod
     def create(cls, rf: str | int | ReplicationFactor) -> ReplicationFactor:
-        """Out of a number, or a text: ``"3"``, or ``"3/1"`` for three of which one is transient.
-        ValueError for others.
+        """Make one from a number, or from a text such as ``"3"`` or ``"3/1"``.
+
+        ``"3/1"`` means three replicas, one of them transient. Raises ValueError for other texts.
         """
         if isinstance(rf, ReplicationFactor):
             return rf
@@ -78,8 +78,9 @@ class ReplicationFactor:
 
 
 class ReplicationStrategy:
-    """Base of the strategies. `name` is the class on the server, without its package where that is
-    the usual one.
+    """Base of the strategies.
+
+    `name` is the server's class, without the usual package.
     """
 
     def __init__(self, name: str, options_map: Mapping[str, Any] | None = None) -> None:
@@ -92,11 +93,12 @@ class ReplicationStrategy:
     def create(
         cls, strategy_class: str, options_map: Mapping[str, Any] | None
     ) -> ReplicationStrategy | None:
-        """The strategy of a keyspace: its class, with or without the package, and the options of
-        its replication map.
+        """Return the strategy of a keyspace, or None if there is no class.
 
-        None where there is no class. A strategy that is not known here, or that has options which
-        are not, has no replicas.
+        A strategy that is not known here, or that has unknown options, has no replicas.
+
+        :param strategy_class: the class, with or without the package.
+        :param options_map: the options of the keyspace's replication map.
         """
         if not strategy_class:
             return None
@@ -109,6 +111,7 @@ class ReplicationStrategy:
             made: ReplicationStrategy = known(options)
             return made
         except ValueError as error:
+            # A keyspace that a newer server describes must not keep the driver from connecting.
             log.warning(
                 "the replication of a keyspace is not understood, so nothing is routed by it: %s",
                 error,
@@ -116,16 +119,18 @@ class ReplicationStrategy:
             return ReplicationStrategy(name, options)
 
     def replica_map(self, ring: Ring, hosts: Sequence[Any]) -> ReplicaMap | None:
-        """The replicas at each place of `ring`, whose owners are places in `hosts`; None where they
-        cannot be known.
+        """Return the replicas at each place of `ring`, or None if they cannot be known.
+
+        :param ring: its owners are indexes of `hosts`.
         """
         return None
 
     def make_token_replica_map(
         self, token_to_host_owner: Mapping[Any, Any], ring: Sequence[Any]
     ) -> dict[Any, Any]:
-        """For each `Token` of `ring` the hosts that hold its range, the first one first; empty
-        where they are not known.
+        """Return, for each `Token` of `ring`, the hosts that hold its range, the primary one first.
+
+        The dict is empty if the replicas are not known.
         """
         numbers: dict[Any, int] = {}
         owners = {
@@ -140,7 +145,7 @@ class ReplicationStrategy:
         return {token: placed.of_token(token.value) for token in ring}
 
     def export_for_schema(self) -> str:
-        """The CQL map that stands behind ``replication =``."""
+        """Return the CQL map that follows ``replication =``."""
         items = {"class": self.name, **self._options}
         return (
             "{"
@@ -161,7 +166,7 @@ class ReplicationStrategy:
 
 
 class SimpleStrategy(ReplicationStrategy):
-    """The next hosts along the ring, wherever they stand."""
+    """The next hosts along the ring, in any data centre."""
 
     def __init__(self, options_map: Mapping[str, Any]) -> None:
         super().__init__("SimpleStrategy", options_map)
@@ -182,10 +187,10 @@ class SimpleStrategy(ReplicationStrategy):
 
 
 class NetworkTopologyStrategy(ReplicationStrategy):
-    """A number of replicas in each data centre, in different racks as far as there are so many.
+    """A number of replicas in each data centre, in different racks if there are enough of them.
 
-    ScyllaDB may name the racks, and keeps them as ``{"dc1:0": "rack1", "dc1:1": "rack2"}``, none at
-    all as ``{"dc1:-1": ""}``.
+    ScyllaDB may name the racks, and keeps them as ``{"dc1:0": "rack1", "dc1:1": "rack2"}``, or as
+    ``{"dc1:-1": ""}`` if there are none.
     """
 
     def __init__(self, dc_replication_factors: Mapping[str, Any]) -> None:
@@ -243,7 +248,7 @@ class EverywhereStrategy(ReplicationStrategy):
 
 
 class LocalStrategy(ReplicationStrategy):
-    """Each host holds its own: no host is a better one to ask than another."""
+    """Each host holds its own data, so no host is a better one to ask than another."""
 
     def __init__(self, options_map: Mapping[str, Any] | None = None) -> None:
         super().__init__("LocalStrategy", options_map)

@@ -1,16 +1,14 @@
-"""The token ring and who holds which part of it, in Python: the reference of
-`cassandra._accel.ring`.
+"""The token ring and the owners of its parts: the Python twin of `cassandra._accel.ring`.
 
-Hosts are numbers here: the places that they have in the snapshot's tuple of hosts. A `TokenRing`
-holds the sorted tokens with the host that owns each. A `ReplicaMap` holds, for each place on the
-ring, the replicas that a replication setting puts there; equal rows are kept once.
+Hosts are numbers here: indexes of the snapshot's tuple of hosts. A `TokenRing` holds the sorted
+tokens, each with the host that owns it. A `ReplicaMap` holds the replicas at each place of the
+ring, for one replication setting; equal rows are kept once.
 
-Placement follows the server. A key belongs to the first token that is not less than its own, past
-the end to the first one. SimpleStrategy takes the next hosts along the ring.
-NetworkTopologyStrategy does so in each data centre, a host of a rack that it has met already only
-as far as there are fewer racks than replicas
-(org.apache.cassandra.locator.NetworkTopologyStrategy). Of transient replication the last ones of
-each data centre hold nothing for good: they are left out.
+Placement follows the server. A key belongs to the first token that is not less than its own; past
+the last token, to the first one. SimpleStrategy takes the next hosts along the ring.
+NetworkTopologyStrategy does so in each data centre; it takes a second host of a rack only if there
+are fewer racks than replicas (org.apache.cassandra.locator.NetworkTopologyStrategy). With transient
+replication, the last replicas of each data centre do not hold data permanently: they are left out.
 """
 
 from __future__ import annotations
@@ -38,24 +36,25 @@ class Ring(Protocol):
     """Sorted tokens, of any partitioner."""
 
     def position(self, token: Any) -> int:
-        """The place of the first token that is not less than `token`."""
+        """Return the place of the first token that is not less than `token`."""
 
     def position_of(self, key: bytes) -> int:
-        """The same for the token of a serialized partition key."""
+        """Return the same for the token of a serialized partition key."""
 
     def owners(self) -> list[int]:
-        """The host that owns each token, in the order of the tokens."""
+        """Return the host that owns each token, in the order of the tokens."""
 
 
 def token_of(key: bytes) -> int:
-    """The Murmur3Partitioner's token of a serialized partition key."""
+    """Return the Murmur3Partitioner's token of a serialized partition key."""
     token = python_murmur3(key)
     return INT64_MAX if token == INT64_MIN else token
 
 
 class TokenRing:
-    """The tokens of the Murmur3Partitioner. `texts` has for each host its tokens, as the system
-    tables hold them.
+    """The tokens of the Murmur3Partitioner.
+
+    :param texts: for each host its tokens, as the system tables hold them.
     """
 
     __slots__ = ("_owners", "_tokens")
@@ -65,6 +64,7 @@ class TokenRing:
         owner_of: dict[int, int] = {}
         for host, own in enumerate(texts):
             for token in map(int, own):
+                # Of two hosts with one token the first one is kept, as in the compiled twin.
                 owner_of.setdefault(token, host)
         self._tokens = sorted(owner_of)
         if self._tokens and not INT64_MIN <= self._tokens[0] <= self._tokens[-1] <= INT64_MAX:
@@ -72,20 +72,20 @@ class TokenRing:
         self._owners = [owner_of[token] for token in self._tokens]
 
     def position(self, token: int) -> int:
-        """The place of the first token that is not less than `token`; 0 past the last one."""
+        """Return the place of the first token not less than `token`; 0 past the last one."""
         at = bisect_left(self._tokens, token)
         return at if at < len(self._tokens) else 0
 
     def position_of(self, key: bytes) -> int:
-        """The same for the token of a serialized partition key."""
+        """Return the same for the token of a serialized partition key."""
         return self.position(token_of(key))
 
     def tokens(self) -> list[int]:
-        """All tokens, in order."""
+        """Return all tokens, in order."""
         return list(self._tokens)
 
     def owners(self) -> list[int]:
-        """The host that owns each token, in the order of the tokens."""
+        """Return the host that owns each token, in the order of the tokens."""
         return list(self._owners)
 
     def __len__(self) -> int:
@@ -98,8 +98,9 @@ def _check_count(hosts: int) -> None:
 
 
 class ReplicaMap:
-    """The replicas at each place of a ring, for one replication setting. Made by `simple_map` and
-    its like.
+    """The replicas at each place of a ring, for one replication setting.
+
+    `simple_map`, `network_map` and `whole_map` make it.
     """
 
     __slots__ = ("_hosts", "_ring", "_rows", "_sets")
@@ -112,42 +113,47 @@ class ReplicaMap:
         self._sets = len(kept)
 
     def at(self, position: int) -> tuple[Any, ...]:
-        """The hosts that hold what belongs to the token at `position`, the first one first."""
+        """Return the hosts that hold the range of the token at `position`, primary first."""
         hosts = self._hosts
         return tuple([hosts[host] for host in self.row(position)])
 
     def row(self, position: int) -> tuple[int, ...]:
-        """The same, as numbers."""
+        """Return the same, as numbers."""
         if not self._rows:
             return ()
         return self._rows[position if len(self._rows) > 1 else 0]
 
     def of_token(self, token: Any) -> tuple[Any, ...]:
-        """The hosts that hold the partitions with this token."""
+        """Return the hosts that hold the partitions with this token."""
         return self.at(self._ring.position(token))
 
     def of_key(self, key: bytes) -> tuple[Any, ...]:
-        """The hosts that hold the partition with this serialized key."""
+        """Return the hosts that hold the partition with this serialized key."""
         return self.at(self._ring.position_of(key))
 
     def position_of(self, key: bytes) -> int:
-        """The place on the ring that a serialized key belongs to."""
+        """Return the place on the ring that a serialized key belongs to."""
         return self._ring.position_of(key)
 
     def hosts(self) -> tuple[Any, ...]:
-        """All hosts, by their numbers."""
+        """Return all hosts, by their numbers."""
         return self._hosts
 
     def sets(self) -> int:
-        """How many different sets of replicas there are."""
+        """Return the number of different sets of replicas."""
         return self._sets
 
 
 def simple_map(ring: Ring, hosts: Sequence[Any], full: int, total: int) -> ReplicaMap:
-    """SimpleStrategy: `total` replicas, of which the first `full` ones hold the data for good."""
+    """Return the map of SimpleStrategy.
+
+    :param total: the number of replicas.
+    :param full: how many of these, the first ones, hold the data permanently.
+    """
     owners = ring.owners()
     wanted = max(min(full, total, len(set(owners))), 0)
     rows = []
+    # The ring twice in a row: walking past its end needs no modulo.
     twice = owners + owners
     for at in range(len(owners)):
         row: list[int] = []
@@ -160,8 +166,9 @@ def simple_map(ring: Ring, hosts: Sequence[Any], full: int, total: int) -> Repli
 
 
 class _Datacenter:
-    """One data centre's part of a ring: `places` are those of its own tokens on the whole ring of
-    `size` tokens.
+    """One data centre's part of a ring.
+
+    `places` are those of its own tokens on the whole ring of `size` tokens.
     """
 
     __slots__ = ("_owners", "_places", "_racks", "_size", "full", "repeats", "wanted")
@@ -180,14 +187,14 @@ class _Datacenter:
         self._racks = racks
         on_ring = set(self._owners)
         self.wanted = max(min(total, len(on_ring)), 0)
-        # Where there are fewer hosts than replicas, the transient ones are the first to be done
-        # without.
+        # If there are fewer hosts than replicas, the transient ones are dropped first.
         self.full = self.wanted - max(total - full - (total - self.wanted), 0)
         self.repeats = total - len({racks[host] for host in on_ring})
 
     def choose(self, at: int) -> list[int]:
-        """Where on the ring the replicas of its own token number `at` are met (past the end: in the
-        second lap).
+        """Return the places on the ring at which the replicas of its own token number `at` are met.
+
+        Places past the end of the ring belong to the second lap.
         """
         found: list[int] = []
         hosts: list[int] = []
@@ -206,7 +213,7 @@ class _Datacenter:
         return found[: self.full]
 
     def rows(self) -> Iterator[list[int]]:
-        """For each place on the whole ring what `choose` gives for the data centre's next token."""
+        """Return, for each place on the whole ring, the choice for the data centre's next token."""
         own = 0
         last = len(self._places) // 2
         row = self.choose(0)
@@ -228,11 +235,12 @@ def network_map(
     racks: Sequence[int],
     factors: Sequence[tuple[int, int]],
 ) -> ReplicaMap:
-    """NetworkTopologyStrategy.
+    """Return the map of NetworkTopologyStrategy.
 
-    datacenters, racks: for each host the number of its data centre and of its rack; racks of
-    different data centres have different numbers. factors: for each data centre (full replicas, all
-    replicas); (0, 0) for one that holds nothing.
+    :param datacenters: for each host the number of its data centre.
+    :param racks: for each host the number of its rack. Racks of different data centres have
+        different numbers.
+    :param factors: for each data centre (full replicas, all replicas); (0, 0) if it holds nothing.
     """
     owners = ring.owners()
     places: list[list[int]] = [[] for _ in factors]
@@ -255,6 +263,6 @@ def network_map(
 
 
 def whole_map(ring: Ring, hosts: Sequence[Any]) -> ReplicaMap:
-    """EverywhereStrategy: every host that owns a token holds everything."""
+    """Return the map of EverywhereStrategy: every host that owns a token holds everything."""
     row = tuple(sorted(set(ring.owners())))
     return ReplicaMap(ring, hosts, [row] if row else [])

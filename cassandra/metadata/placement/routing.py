@@ -1,9 +1,8 @@
-"""Where partitions are: the ring and the replicas of each keyspace, as a snapshot that is computed
-as it is asked.
+"""The placement of partitions: the ring and the replicas of each keyspace, computed on demand.
 
 A `Routing` belongs to one list of hosts and one state of the keyspaces' replication; `Metadata`
-swaps it whole. Tokens are parsed at the first look-up, the replicas of a keyspace at its first one,
-and keyspaces with equal replication share them.
+replaces it as a whole. Tokens are parsed at the first look-up, and the replicas of a keyspace are
+computed at its first one. Keyspaces with equal replication share them.
 """
 
 from __future__ import annotations
@@ -17,8 +16,9 @@ from cassandra.metadata.placement.replication import ReplicationStrategy
 from cassandra.metadata.placement.tokens import Murmur3Token, SortedRing, Token
 
 if TYPE_CHECKING:
+    from cassandra.metadata.cluster_metadata import Metadata
     from cassandra.metadata.host import Host
-    from cassandra.metadata.placement.ring import ReplicaMap
+    from cassandra.metadata.placement.ring import ReplicaMap, TokenRing
 
 __all__ = ["Routing", "TokenMap", "View"]
 
@@ -26,8 +26,9 @@ _UNKNOWN: Any = object()
 
 
 class View:
-    """The hosts of a ring with all that decides where replicas are. `places` has (host, its tokens,
-    data centre, rack).
+    """The hosts of a ring, with everything that decides the places of replicas.
+
+    `places` has (host, its tokens, data centre, rack).
     """
 
     __slots__ = ("_ring", "hosts", "places", "token_class")
@@ -42,12 +43,12 @@ class View:
         self._ring: Any = None
 
     def is_like(self, other: View | None) -> bool:
-        """Whether replicas are at the same places."""
+        """Return True if replicas are at the same places."""
         return (
             other is not None
             and self.token_class is other.token_class
             and self.places == other.places
-            # A host that left and came back is equal, and another one all the same.
+            # A host that left and came back compares equal, but is a new object.
             and all(host is known for host, known in zip(self.hosts, other.hosts, strict=True))
         )
 
@@ -65,7 +66,10 @@ class View:
 
 
 class Routing:
-    """One state of the cluster: `view` and `placement_version` say which. Readable from any thread."""
+    """One state of the cluster, named by `view` and `placement_version`.
+
+    Any thread may read it.
+    """
 
     __slots__ = ("_by_keyspace", "_by_strategy", "_replication_of", "placement_version", "view")
 
@@ -80,29 +84,27 @@ class Routing:
         self.placement_version = placement_version
         self._replication_of = replication_of
         self._by_keyspace: dict[str, ReplicaMap | None] = {}
-        # What is known of the same hosts stays known.
+        # The maps of the same hosts stay valid, whatever else has changed.
         self._by_strategy: dict[ReplicationStrategy, ReplicaMap | None] = (
             previous.used() if previous is not None and previous.view is view else {}
         )
 
     def used(self) -> dict[ReplicationStrategy, ReplicaMap | None]:
-        """The maps that a keyspace has been asked for."""
+        """Return the maps of the keyspaces that were asked for."""
         asked = list(self._by_keyspace.values())
         return {
             strategy: made for strategy, made in list(self._by_strategy.items()) if made in asked
         }
 
     def map_of(self, keyspace: str) -> ReplicaMap | None:
-        """The replicas of `keyspace`; None where there is no such keyspace, or it has none that
-        could be known.
-        """
+        """Return the replicas of `keyspace`, or None if they are not known."""
         found: ReplicaMap | None = self._by_keyspace.get(keyspace, _UNKNOWN)
         return self._make(keyspace) if found is _UNKNOWN else found
 
     def _make(self, keyspace: str) -> ReplicaMap | None:
         strategy = self._replication_of(keyspace)
         if strategy is None:
-            return None  # not remembered: names of keyspaces that do not exist are without end
+            return None  # not kept: a program may ask for any number of unknown names
         made: ReplicaMap | None = self._by_strategy.get(strategy, _UNKNOWN)
         if made is _UNKNOWN:
             made = strategy.replica_map(self.view.ring, self.view.hosts)
@@ -114,8 +116,10 @@ class Routing:
 class TokenMap:
     """The tokens of all hosts, and the replicas of each.
 
-    token_class: a subclass of `Token`. token_to_host_owner: for each token its host. all_tokens:
-    the tokens in order. metadata: the `Metadata` that knows the keyspaces' replication.
+    :param token_class: a subclass of `Token`.
+    :param token_to_host_owner: for each token its host.
+    :param all_tokens: the tokens in order.
+    :param metadata: the `Metadata` with the keyspaces' replication.
     """
 
     def __init__(
@@ -123,7 +127,7 @@ class TokenMap:
         token_class: type[Token],
         token_to_host_owner: Mapping[Any, Any],
         all_tokens: Sequence[Any],
-        metadata: Any,
+        metadata: Metadata,
     ) -> None:
         numbers: dict[Any, int] = {}
         owners = {
@@ -133,14 +137,18 @@ class TokenMap:
         self._take(token_class, SortedRing.of_owners(token_class, owners), tuple(numbers), metadata)
 
     @classmethod
-    def of_view(cls, view: View, metadata: Any) -> TokenMap:
-        """The tokens of a snapshot."""
+    def of_view(cls, view: View, metadata: Metadata) -> TokenMap:
+        """Return the tokens of a snapshot."""
         token_map = cls.__new__(cls)
         token_map._take(view.token_class, view.ring, view.hosts, metadata)
         return token_map
 
     def _take(
-        self, token_class: type[Token], sorted_ring: Any, hosts: tuple[Any, ...], metadata: Any
+        self,
+        token_class: type[Token],
+        sorted_ring: SortedRing | TokenRing,
+        hosts: tuple[Any, ...],
+        metadata: Metadata,
     ) -> None:
         self.token_class = token_class
         self._metadata = metadata
@@ -150,7 +158,7 @@ class TokenMap:
 
     @cached_property
     def ring(self) -> list[Any]:
-        """All tokens, in order. They become objects when they are first asked for."""
+        """All tokens in order. They become objects at the first access."""
         return [self.token_class(value) for value in self._sorted.tokens()]
 
     @cached_property
@@ -163,7 +171,7 @@ class TokenMap:
 
     @property
     def tokens_to_hosts_by_ks(self) -> dict[str, dict[Any, Any]]:
-        """For each keyspace that was asked for: for each token the hosts that hold its range."""
+        """For each keyspace that was asked for, the hosts that hold each token's range."""
         return {
             keyspace: {token: made.at(place) for place, token in enumerate(self.ring)}
             if made is not None
@@ -171,9 +179,10 @@ class TokenMap:
             for keyspace, (_, made) in list(self._by_keyspace.items())
         }
 
-    def get_replicas(self, keyspace: str, token: Any) -> list[Any]:
-        """The hosts that hold the partitions with `token` in `keyspace`, the first one first; empty
-        where that is not known.
+    def get_replicas(self, keyspace: str, token: Token) -> list[Any]:
+        """Return the hosts that hold the partitions with `token`, the primary one first.
+
+        The list is empty if they are not known.
         """
         strategy = self._metadata.replication_of(keyspace)
         if strategy is None:

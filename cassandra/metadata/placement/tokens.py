@@ -1,5 +1,6 @@
-"""Tokens, and the rings of the partitioners that are only read (`cassandra.metadata.placement.ring`
-has the usual one's).
+"""Tokens, and the rings of the less usual partitioners.
+
+`cassandra.metadata.placement.ring` has the ring of the usual one.
 """
 
 from __future__ import annotations
@@ -32,31 +33,34 @@ MAX_LONG = (1 << 63) - 1
 
 
 class NoMurmur3(Exception):
-    """Never raised: there is always an implementation of the hash. Kept for programs that catch it."""
+    """Never raised, because there is always an implementation of the hash.
+
+    Kept for programs that catch it.
+    """
 
 
 @total_ordering
 class Token:
-    """A place on the ring. Equal and ordered by `value`, within one class."""
+    """A place on the ring; equal and ordered by `value`, within one class."""
 
     __slots__ = ("value",)
 
-    def __init__(self, token: Any) -> None:
-        self.value = token
+    def __init__(self, token: object) -> None:
+        self.value: Any = token
 
     @classmethod
     def hash_fn(cls, key: bytes) -> Any:
-        """The value for a serialized partition key."""
+        """Return the value for a serialized partition key."""
         return key
 
     @classmethod
     def from_key(cls: type[T], key: bytes) -> T:
-        """The token of a serialized partition key."""
+        """Return the token of a serialized partition key."""
         return cls(cls.hash_fn(key))
 
     @classmethod
     def from_string(cls: type[T], token_string: str) -> T:
-        """The token that the system tables write so."""
+        """Return the token from its text in the system tables."""
         return cls(token_string)
 
     def __eq__(self, other: object) -> bool:
@@ -64,7 +68,7 @@ class Token:
             return NotImplemented
         return bool(self.value == other.value)
 
-    def __lt__(self, other: Any) -> bool:
+    def __lt__(self, other: Token) -> bool:
         if type(self) is not type(other):
             return NotImplemented
         return bool(self.value < other.value)
@@ -85,12 +89,15 @@ class HashToken(Token):
 
     @classmethod
     def from_string(cls: type[T], token_string: str) -> T:
-        """The token that the system tables write so: decimal digits."""
+        """Return the token from its text in the system tables: decimal digits."""
         return cls(int(token_string))
 
 
 class Murmur3Token(HashToken):
-    """A token of the Murmur3Partitioner. `token` is a number of 64 bits, or its decimal text."""
+    """A token of the Murmur3Partitioner.
+
+    :param token: a number of 64 bits, or its decimal text.
+    """
 
     __slots__ = ()
 
@@ -103,7 +110,10 @@ class Murmur3Token(HashToken):
 
 
 class MD5Token(HashToken):
-    """A token of the RandomPartitioner. `token` is a number from 0 to 2**127, or its decimal text."""
+    """A token of the RandomPartitioner.
+
+    :param token: a number from 0 to 2**127, or its decimal text.
+    """
 
     __slots__ = ()
 
@@ -118,7 +128,7 @@ class MD5Token(HashToken):
 
 
 class BytesToken(Token):
-    """A token of the ByteOrderedPartitioner: the key itself. `token` is bytes."""
+    """A token of the ByteOrderedPartitioner: the key itself, as bytes."""
 
     __slots__ = ()
 
@@ -129,7 +139,10 @@ class BytesToken(Token):
 
     @classmethod
     def from_string(cls: type[T], token_string: str | bytes) -> T:
-        """The token that the system tables write so: hexadecimal digits, with or without ``0x``."""
+        """Return the token from its text in the system tables.
+
+        The text is hexadecimal digits, with or without ``0x``.
+        """
         text = token_string.decode("ascii") if isinstance(token_string, bytes) else token_string
         try:
             return cls(bytes.fromhex(text[2:] if text[:2] in ("0x", "0X") else text))
@@ -147,15 +160,17 @@ _BY_PARTITIONER: dict[str, type[Token]] = {
 
 
 def token_class_of(partitioner: str | None) -> type[Token] | None:
-    """The class of a partitioner's tokens, by its name with or without the package; None where it
-    is not known.
+    """Return the class of a partitioner's tokens, or None if the partitioner is not known.
+
+    :param partitioner: its name, with or without the package.
     """
     return _BY_PARTITIONER.get((partitioner or "").rpartition(".")[2])
 
 
 class SortedRing:
-    """The sorted tokens of any partitioner, with the host that owns each. `texts` has the tokens of
-    each host.
+    """The sorted tokens of any partitioner, each with the host that owns it.
+
+    :param texts: for each host its tokens, as the system tables hold them.
     """
 
     __slots__ = ("_owners", "_token_class", "_values")
@@ -169,7 +184,7 @@ class SortedRing:
 
     @classmethod
     def of_owners(cls, token_class: type[Token], owner_of: dict[Any, int]) -> SortedRing:
-        """A ring of tokens' values, each with the number of its host."""
+        """Return a ring of tokens' values, each with the number of its host."""
         ring = cls.__new__(cls)
         ring._take(token_class, owner_of)
         return ring
@@ -180,20 +195,23 @@ class SortedRing:
         self._owners = [owner_of[value] for value in self._values]
 
     def position(self, token: Any) -> int:
-        """The place of the first token whose value is not less than `token`; 0 past the last one."""
+        """Return the place of the first token whose value is not less than `token`.
+
+        Past the last one it is 0.
+        """
         at = bisect_left(self._values, token)
         return at if at < len(self._values) else 0
 
     def position_of(self, key: bytes) -> int:
-        """The same for the token of a serialized partition key."""
+        """Return the same for the token of a serialized partition key."""
         return self.position(self._token_class.hash_fn(key))
 
     def tokens(self) -> list[Any]:
-        """The values of all tokens, in order."""
+        """Return the values of all tokens, in order."""
         return list(self._values)
 
     def owners(self) -> list[int]:
-        """The host that owns each token, in the order of the tokens."""
+        """Return the host that owns each token, in the order of the tokens."""
         return list(self._owners)
 
     def __len__(self) -> int:

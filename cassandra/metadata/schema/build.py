@@ -1,8 +1,8 @@
-"""Rows of the schema tables to metadata objects; called by the sources of
-`cassandra.metadata.schema.snapshot`, once for each object.
+"""Makes metadata objects from rows of the schema tables.
 
-What is wrong with a row is kept on the object that it belongs to, which then exports a comment, and
-harms no other.
+The sources of `cassandra.metadata.schema.snapshot` call this, once for each object. An error in a
+row is kept on the object that the row belongs to, which then exports a comment. Other objects are
+not affected.
 """
 
 from __future__ import annotations
@@ -46,9 +46,10 @@ log = logging.getLogger("cassandra.metadata")
 _EMPTY_TYPES = ("empty", "'org.apache.cassandra.db.marshal.EmptyType'")
 
 
-def _checked(value: Any, kind: type | tuple[type, ...], what: str) -> Any:
-    """`value`, or the error that stands in its place, or one that says that `what` is of another
-    kind.
+def _checked(value: object, kind: type | tuple[type, ...], what: str) -> Any:
+    """Return `value` if it is of the expected kind.
+
+    Otherwise raise the error that stands in its place, or one that names `what`.
     """
     if isinstance(value, kind):
         return value
@@ -68,7 +69,7 @@ def _row_checked(row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def table(source: TableSource) -> TableMetadataV3:
-    """The table of `source`."""
+    """Return the table of `source`."""
     _look_through(source.columns)
     made: TableMetadataV3 | None = column_rows.usual_table(source)
     if made is None:
@@ -83,6 +84,7 @@ def table(source: TableSource) -> TableMetadataV3:
 def _unusual_table(source: TableSource) -> TableMetadataV3:
     made = TableMetadataV3(source.keyspace, source.name, triggers=NOTHING, virtual=source.virtual)
     made.indexes = made.views = made.dropped_columns = NOTHING
+    # Columns first, because flags and parts refer to them. One damaged part leaves the others.
     for take in (_take_columns, _take_flags, _take_options, _take_parts):
         try:
             take(made, source)
@@ -92,7 +94,7 @@ def _unusual_table(source: TableSource) -> TableMetadataV3:
     return made
 
 
-def _take_options(made: Any, source: TableSource) -> None:
+def _take_options(made: TableMetadataV3 | MaterializedViewMetadata, source: TableSource) -> None:
     if source.error is not None:
         raise source.error
     made.take_row(source.names, source.row, bool(source.scylla))
@@ -105,14 +107,14 @@ def _take_options(made: Any, source: TableSource) -> None:
 
 
 def with_views(made: TableMetadataV3, views: Mapping[str, TableSource]) -> TableMetadataV3:
-    """A table that is like `made` but for its views."""
+    """Return a copy of `made` with other views."""
     other = made.copy()
     other.views = LazyMapping(views, object_of)
     return other
 
 
 def view(source: TableSource) -> MaterializedViewMetadata:
-    """The materialized view of `source`."""
+    """Return the materialized view of `source`."""
     _look_through(source.columns)
     where = source.names.value(source.row, "where_clause")
     made = MaterializedViewMetadata(
@@ -130,10 +132,10 @@ def view(source: TableSource) -> MaterializedViewMetadata:
     return made
 
 
-def _take_columns(made: Any, source: TableSource) -> None:
+def _take_columns(made: TableMetadataV3 | MaterializedViewMetadata, source: TableSource) -> None:
     pages = source.columns
     if pages is not None:
-        # The rows are given once: a page is let go when the last of its tables has been looked at.
+        # The rows are taken out, so that a page is freed after the last of its tables is made.
         found = pages.rows_of.get(source.keyspace, {}).pop(source.name, ())
         made.partition_key, made.clustering_key, made.columns = column_rows.columns_of(
             made, found, pages.texts
@@ -143,7 +145,7 @@ def _take_columns(made: Any, source: TableSource) -> None:
 
 
 def _look_through(columns: ColumnPages | None) -> None:
-    """Find the rows of each table, where that was not done yet."""
+    """Find the rows of each table, unless that is done already."""
     if columns is None or not columns.pages:
         return
     pages, columns.pages = columns.pages, []
@@ -152,6 +154,7 @@ def _look_through(columns: ColumnPages | None) -> None:
         try:
             column_rows.note_runs(columns.rows_of, *page)
         except DecodeError as error:
+            # Tables whose rows are missing say so themselves when they are made.
             log.error("a page of the schema tables is damaged: %s", error)
 
 
@@ -172,7 +175,7 @@ _FIELD_END = r"(?<!\\):"
 
 
 def _literal(kind: str, value: str) -> str:
-    """The literal of a value that the server keeps as text without quotes."""
+    """Return the literal of a value that the server keeps as text without quotes."""
     return _literal_of(cqltype_to_python(kind), value)
 
 
@@ -181,10 +184,12 @@ def _literal_of(kind: Sequence[Any], value: str) -> str:
     if name == "frozen":
         return _literal_of(kind[1], value)
     if name == "tuple":
-        # The texts of the fields, an @ for null; a backslash stands before what would be taken for
-        # one of these.
+        # The texts of the fields between colons, an @ for null; both are escaped by a backslash.
         fields = zip(_apart(kind[1]), re.split(_FIELD_END, value), strict=False)
-        return f"({', '.join('null' if text == '@' else _literal_of(field, _plain(text)) for field, text in fields)})"
+        literals = [
+            "null" if text == "@" else _literal_of(field, _plain(text)) for field, text in fields
+        ]
+        return f"({', '.join(literals)})"
     if len(kind) > 1:
         # Collections and vectors are kept as the hex of their wire form.
         return Encoder().cql_encode_all_types(
@@ -197,7 +202,7 @@ def _literal_of(kind: Sequence[Any], value: str) -> str:
 
 
 def _apart(nodes: Sequence[Any]) -> list[list[Any]]:
-    """Each type of a list of them, with its parameters."""
+    """Return each type of a list of them, with its parameters."""
     found: list[list[Any]] = []
     for one in nodes:
         if isinstance(one, list):
@@ -215,8 +220,9 @@ _ANY_VERSION = 4  # the wire form of values is the same in all
 
 
 def _types(nodes: Sequence[Any]) -> list[Any]:
-    """The types of CQL names with their parameters; ValueError for a user-defined type, whose
-    fields are not known here.
+    """Return the types of CQL names with their parameters.
+
+    Raises ValueError for a user-defined type, whose fields are not known here.
     """
     found = []
     for name, *parameters in _apart(nodes):
@@ -237,8 +243,10 @@ _NO_FLAGS: frozenset[str] = frozenset()
 
 
 def _take_flags(made: TableMetadataV3, source: TableSource) -> None:
-    """Tables of Thrift, and with COMPACT STORAGE: they have no flag ``compound``, and columns that
-    CQL does not show.
+    """Take the flags of the table.
+
+    Tables of Thrift, or with COMPACT STORAGE, lack the flag ``compound`` and have columns that CQL
+    does not show.
     """
     at = source.names.flags
     if at is None or source.virtual:
@@ -270,8 +278,10 @@ def _looks_compact(made: TableMetadataV3) -> bool:
 
 
 def _hide_static_compact(made: TableMetadataV3) -> None:
-    """The columns that CQL sees are kept as static ones; the clustering column and the regular one
-    are not to be seen.
+    """Show the columns as CQL does.
+
+    The server keeps the visible ones as static columns; the clustering column and the regular one
+    are hidden.
     """
     for column in list(made.columns.values()):
         if column in made.clustering_key or (
@@ -326,11 +336,11 @@ _FROZEN_COLLECTIONS = ("frozen<list<", "frozen<map<", "frozen<set<")
 
 
 def _index_target(target: str, columns: Mapping[str, ColumnMetadata]) -> str:
-    """`target` as CREATE INDEX takes it. Cassandra keeps it like that.
+    """Return `target` in the form of CREATE INDEX, as Cassandra keeps it.
 
-    Cassandra 3.0 and ScyllaDB keep names without quotes; ScyllaDB also leaves away the ``full`` of
-    a frozen collection, and has ``keys`` of a set where only ``values`` can be written (scylladb
-    issues 22013 and 22019).
+    Cassandra 3.0 and ScyllaDB keep names without quotes. ScyllaDB also omits the ``full`` of a
+    frozen collection, and has ``keys`` of a set, for which CREATE INDEX only takes ``values``
+    (scylladb issues 22013 and 22019).
     """
     column = columns.get(target)
     if (
@@ -340,7 +350,7 @@ def _index_target(target: str, columns: Mapping[str, ColumnMetadata]) -> str:
     ):
         return maybe_escape_name(target)
     match = re.fullmatch(_TARGET, target)
-    assert match is not None  # whatever it is, it is a name
+    assert match is not None  # the pattern takes any text as a name
     part, quote, name = match.groups()
     name = name.replace('""', '"') if quote else name
     column = columns.get(name)
@@ -359,7 +369,7 @@ def _index_target(target: str, columns: Mapping[str, ColumnMetadata]) -> str:
 
 
 def keyspace(source: KeyspaceSource) -> KeyspaceMetadata:
-    """The keyspace of `source`; its tables and views are made when they are looked at."""
+    """Return the keyspace of `source`; its tables and views are made at their first access."""
     replication = source.row.get("replication")
     options = dict(replication) if isinstance(replication, Mapping) else {}
     strategy = options.pop("class", "")
@@ -385,7 +395,7 @@ def keyspace(source: KeyspaceSource) -> KeyspaceMetadata:
 
 
 class _Indexes(LazyMapping[Any]):
-    """The indexes of all tables by name: what is known of each is the source of its table."""
+    """The indexes of all tables by name; the value behind each is the source of its table."""
 
     __slots__ = ()
 
@@ -416,9 +426,8 @@ def _each(
             made.fail(error)
 
 
-def _signature(one: Any) -> str:
-    signature: str = one.signature
-    return signature
+def _signature(one: Function | Aggregate) -> str:
+    return one.signature
 
 
 def _user_type(row: Mapping[str, Any]) -> UserType:
@@ -459,10 +468,9 @@ def _aggregate(row: Mapping[str, Any]) -> Aggregate:
 
 
 def _tablets(row: Mapping[str, Any]) -> dict[str, Any] | None:
-    """ScyllaDB's ``tablets`` of a keyspace: their first number a table, where they are in use. None
-    of a server that has none.
+    """Initial number of tablets per table, or None if the server does not know tablets.
 
-    That they are not in use is said: new keyspaces have them where nothing is.
+    It is said explicitly if tablets are off: new keyspaces have them by default.
     """
     if "initial_tablets" not in row:
         return None

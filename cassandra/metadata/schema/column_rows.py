@@ -1,28 +1,28 @@
-"""The columns of tables out of pages of system_schema.columns, in Python: the reference of
-`cassandra._accel.column_rows`.
+"""The columns of tables, from pages of system_schema.columns.
 
-It is by far the largest schema table, with a row for each column of each table. `note_runs` walks
-along a page once and notes where the rows of each table are; `columns_of` makes the columns of one
-table of its rows, when somebody looks at it. Rows have the cells keyspace_name, table_name,
-column_name, clustering_order, kind, position, type, each a [bytes] (native_protocol_v4.spec,
-section 4.2.5.2).
+This is the Python twin of `cassandra._accel.column_rows`. The table is by far the largest schema
+table, with a row for each column of each table. `note_runs` walks along a page once and notes the
+places of each table's rows. `columns_of` makes the columns of one table from its rows, at the first
+access. Rows have the cells keyspace_name, table_name, column_name, clustering_order, kind, position
+and type, each a [bytes] (native_protocol_v4.spec, section 4.2.5.2).
 
-`usual_table` makes a whole table, where it is like most: the rest of the work on it would take as
-long as its columns.
-
-Thousands of columns have the same names and types: `texts` keeps each text once.
+`usual_table` makes a whole table if it is like most: the rest of the work on it would take as long
+as its columns. Thousands of columns have the same names and types, so `texts` keeps each text once.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cassandra.errors import DecodeError
 from cassandra.metadata.schema.elements import ColumnMetadata
 from cassandra.metadata.schema.snapshot import NOTHING, TableSource
 from cassandra.metadata.schema.tables import TableMetadataV3
+
+if TYPE_CHECKING:
+    from cassandra.metadata.schema.tables import MaterializedViewMetadata, TableMetadata
 
 __all__ = ["Texts", "columns_of", "note_runs", "usual_table"]
 
@@ -32,9 +32,9 @@ USUAL_FLAGS = frozenset({"compound"})
 
 _int32_at = struct.Struct(">i").unpack_from
 
-# Of each run of rows of one table a page, where the rows begin in it, and how many they are, one
-# after the other: of thousands of tables each further object would be felt by the garbage
-# collector.
+# For each run of rows of one table: the page, the offset of the first row, and the number of rows,
+# one after the other. There are thousands of tables, so a tuple for each run would slow down the
+# garbage collector.
 Runs = tuple[Any, ...]
 RowsOf = dict[str, dict[str, Runs]]  # by keyspace and table
 
@@ -48,7 +48,7 @@ class Texts:
         self._known: dict[bytes, str] = {}
 
     def _text(self, cell: bytes | None, name: str | None) -> str:
-        """The text of a name, or of the type of the column `name`."""
+        """Return the text of a name, or of the type of the column `name`."""
         if cell is None:
             raise bad_text(None, name)
         text = self._known.get(cell)
@@ -61,11 +61,14 @@ class Texts:
 
 
 def note_runs(rows_of: RowsOf, body: bytes, at: int, count: int) -> None:
-    """Note in `rows_of` where the rows of each table are among the `count` rows at `at` of the page
-    `body`.
+    """Note in `rows_of` the places of each table's rows.
 
-    Names that are no text are left out. DecodeError where rows go past the end of the page: what
-    was before them is noted.
+    Names that are not valid text are left out.
+
+    :param body: the page.
+    :param at: offset of the first row.
+    :param count: number of rows.
+    :raises DecodeError: if rows go past the end of the page. The rows before them are noted.
     """
     known: bytes | None = None
     begin = rows = 0
@@ -110,7 +113,7 @@ def _names(keyspace: bytes, table: bytes) -> tuple[str, str] | None:
 
 
 def _rows(body: bytes, at: int, count: int) -> Iterator[list[bytes | None]]:
-    """The cells of each row, None for null."""
+    """Return the cells of each row, None for null."""
     size_at, end = _int32_at, len(body)
     for _ in range(count):
         cells: list[bytes | None] = []
@@ -128,14 +131,16 @@ def _rows(body: bytes, at: int, count: int) -> Iterator[list[bytes | None]]:
 
 
 def columns_of(
-    table: Any, found: Runs, texts: Texts
+    table: TableMetadata | MaterializedViewMetadata, found: Runs, texts: Texts
 ) -> tuple[list[ColumnMetadata], list[ColumnMetadata], dict[str, ColumnMetadata]]:
-    """(partition key, clustering key, all columns by name) of `table`, from the runs of its rows
-    that `note_runs` has found.
+    """Return the partition key, the clustering key and all columns by name of `table`.
 
-    Columns are in the order that servers describe tables in: the key, static columns, the others;
-    within these by name, as they come. DecodeError for what is no text or number, ValueError for a
-    null or an unknown kind.
+    Columns are in the order in which servers describe tables: the key, static columns, the others;
+    within these by name, as they come.
+
+    :param found: the runs of its rows that `note_runs` has found.
+    :raises DecodeError: if a cell is not valid text, or not a number.
+    :raises ValueError: for a null or an unknown kind.
     """
     partition_key: list[tuple[int, ColumnMetadata]] = []
     clustering_key: list[tuple[int, ColumnMetadata]] = []
@@ -172,8 +177,9 @@ def _position(cell: bytes | None, name: str) -> int:
 
 
 def bad_text(error: UnicodeDecodeError | None, name: str | None) -> Exception:
-    """What is raised for the type of the column `name` that is null or (with the `error`) no text;
-    for a name where that is None.
+    """Return the error for a text that is null or, with `error`, not valid.
+
+    :param name: the column whose type it is; None if it is a column's name.
     """
     what = "a column's name" if name is None else f"the type of column {name!r}"
     return (
@@ -184,7 +190,7 @@ def bad_text(error: UnicodeDecodeError | None, name: str | None) -> Exception:
 
 
 def bad_position(name: str, cell: bytes | None) -> Exception:
-    """What is raised for a position that is no number of 32 bits."""
+    """Return the error for a position that is not a number of 32 bits."""
     if cell is None:
         return ValueError(f"the position of column {name!r} is None")
     return DecodeError(
@@ -194,7 +200,7 @@ def bad_position(name: str, cell: bytes | None) -> Exception:
 
 
 def unknown_kind(name: str, kind: bytes | None) -> Exception:
-    """What is raised for a kind that no column has."""
+    """Return the error for an unknown kind of column."""
     if kind is None:
         return ValueError(f"the kind of column {name!r} is None")
     try:
@@ -204,10 +210,10 @@ def unknown_kind(name: str, kind: bytes | None) -> Exception:
 
 
 def usual_table(source: TableSource) -> TableMetadataV3 | None:
-    """The table of `source`, without its indexes; None where more is to be said of it, or its rows
-    are damaged.
+    """Return the table of `source` without its indexes.
 
-    The pages of its columns have been looked through.
+    None if there is more to it than `usual_table` knows, or its rows are damaged. The pages of its
+    columns must have been walked by `note_runs`.
     """
     names, row, pages = source.names, source.row, source.columns
     if (
@@ -233,7 +239,7 @@ def usual_table(source: TableSource) -> TableMetadataV3 | None:
     except (DecodeError, ValueError):
         made.partition_key = []
     if not made.partition_key:
-        tables[source.name] = found  # for who says what is wrong with them
+        tables[source.name] = found  # the slow way finds and names the error
         return None
     made.take_row(names, row)
     made.indexes = made.views = made.dropped_columns = NOTHING
@@ -241,7 +247,7 @@ def usual_table(source: TableSource) -> TableMetadataV3 | None:
 
 
 def in_positions(columns: list[tuple[int, ColumnMetadata]]) -> list[ColumnMetadata]:
-    """The columns of a key by their positions."""
+    """Return the columns of a key in the order of their positions."""
     if len(columns) > 1:
         columns.sort(key=_first)
     return [column for _, column in columns]

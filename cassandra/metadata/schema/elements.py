@@ -1,11 +1,9 @@
-"""What keyspaces hold besides tables: columns, indexes, triggers, user-defined types, functions and
-aggregates.
-"""
+"""The smaller parts of keyspaces: columns, indexes, triggers, types, functions and aggregates."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra.metadata.schema.names import (
     cql_map,
@@ -16,6 +14,9 @@ from cassandra.metadata.schema.names import (
     protect_value,
 )
 from cassandra.versions import SignatureDescriptor
+
+if TYPE_CHECKING:
+    from cassandra.metadata.schema.tables import MaterializedViewMetadata, TableMetadata
 
 __all__ = [
     "Aggregate",
@@ -30,19 +31,21 @@ __all__ = [
 
 
 def _thawed(kind: str) -> str:
-    """`kind` without the outermost frozen: what functions take is frozen anyway, and their
-    statements refuse the word there.
+    """Return `kind` without the outermost frozen.
+
+    Arguments of functions are frozen in any case, and the statements refuse the word there.
     """
     return kind[len("frozen<") : -1] if kind.startswith("frozen<") else kind
 
 
 def _target_as_cql(target: str) -> str:
-    """What stands in the parentheses of CREATE INDEX. ScyllaDB keeps the target of a local index as
-    JSON: ``{"pk":["a"],"ck":["b"]}``.
+    """Return the text in the parentheses of CREATE INDEX.
+
+    ScyllaDB keeps the target of a local index as JSON: ``{"pk":["a"],"ck":["b"]}``.
     """
     if not target.startswith("{"):
         return target
-    import json  # for these alone: it takes as long as looking at a hundred tables
+    import json  # rarely needed, and as slow to import as a hundred tables
 
     columns = json.loads(target)
     partition_key, column = (", ".join(protect_names(columns[part])) for part in ("pk", "ck"))
@@ -50,9 +53,9 @@ def _target_as_cql(target: str) -> str:
 
 
 class ColumnMask(NamedTuple):
-    """The function that hides a column's values from roles that may not see them (Cassandra 5.0).
+    """The function that hides a column's values from roles without the permission (Cassandra 5.0).
 
-    arguments: CQL literals, as the server keeps them.
+    `arguments` are CQL literals, as the server keeps them.
     """
 
     keyspace: str
@@ -60,14 +63,15 @@ class ColumnMask(NamedTuple):
     arguments: tuple[str, ...] = ()
 
     def as_cql(self) -> str:
-        """What stands behind the column's type: ``MASKED WITH system.mask_inner(1, null)``."""
+        """Return the text after the column's type: ``MASKED WITH system.mask_inner(1, null)``."""
         function = f"{maybe_escape_name(self.keyspace)}.{protect_type_or_function(self.name)}"
         return f"MASKED WITH {function}({', '.join(self.arguments)})"
 
 
 class DroppedColumn(NamedTuple):
-    """A column that a table had once; its type comes back only with the same name. `dropped_time`
-    is when it was dropped.
+    """A column that the table had before.
+
+    A new column of this name must have the same type. `dropped_time` is the time of the drop.
     """
 
     name: str
@@ -77,15 +81,16 @@ class DroppedColumn(NamedTuple):
 
 
 class ColumnMetadata:
-    """One column of a table or view. `cql_type` is the CQL text of its type; `mask` is a
-    `ColumnMask` or None.
+    """One column of a table or view.
+
+    `cql_type` is the CQL text of its type; `mask` is a `ColumnMask` or None.
     """
 
     __slots__ = ("cql_type", "is_reversed", "is_static", "mask", "name", "table")
 
     def __init__(
         self,
-        table_metadata: Any,
+        table_metadata: TableMetadata | MaterializedViewMetadata,
         column_name: str,
         cql_type: str,
         is_static: bool = False,
@@ -105,7 +110,7 @@ class ColumnMetadata:
         return self.cql_type
 
     def as_cql(self) -> str:
-        """The column as in CREATE TABLE: ``name type STATIC``."""
+        """Return the column as in CREATE TABLE: ``name type STATIC``."""
         text = f"{maybe_escape_name(self.name)} {self.cql_type}"
         if self.is_static:
             text += " static"
@@ -121,8 +126,10 @@ class ColumnMetadata:
 
 
 class IndexMetadata:
-    """A secondary index. `kind` is KEYS, COMPOSITES or CUSTOM, `index_options` a dict with
-    ``target``, and ``class_name`` for CUSTOM.
+    """A secondary index.
+
+    `kind` is KEYS, COMPOSITES or CUSTOM. `index_options` is a dict with ``target``, and with
+    ``class_name`` for CUSTOM.
     """
 
     __slots__ = ("index_options", "keyspace_name", "kind", "name", "table_name")
@@ -142,7 +149,7 @@ class IndexMetadata:
         self.index_options = index_options
 
     def as_cql_query(self) -> str:
-        """The CREATE INDEX statement, without a semicolon."""
+        """Return the CREATE INDEX statement, without a semicolon."""
         options = dict(self.index_options)
         target = _target_as_cql(options.pop("target", ""))
         where = f"{maybe_escape_name(self.keyspace_name)}.{maybe_escape_name(self.table_name)}"
@@ -156,7 +163,7 @@ class IndexMetadata:
         return query
 
     def export_as_string(self) -> str:
-        """The CREATE INDEX statement with its semicolon."""
+        """Return the CREATE INDEX statement with its semicolon."""
         return self.as_cql_query() + ";"
 
     def __repr__(self) -> str:
@@ -169,14 +176,17 @@ class TriggerMetadata:
     __slots__ = ("name", "options", "table")
 
     def __init__(
-        self, table_metadata: Any, trigger_name: str, options: Mapping[str, str] | None = None
+        self,
+        table_metadata: TableMetadata,
+        trigger_name: str,
+        options: Mapping[str, str] | None = None,
     ) -> None:
         self.table = table_metadata
         self.name = trigger_name
         self.options = options
 
     def as_cql_query(self) -> str:
-        """The CREATE TRIGGER statement, without a semicolon."""
+        """Return the CREATE TRIGGER statement, without a semicolon."""
         where = (
             f"{maybe_escape_name(self.table.keyspace_name)}.{maybe_escape_name(self.table.name)}"
         )
@@ -184,7 +194,7 @@ class TriggerMetadata:
         return f"CREATE TRIGGER {maybe_escape_name(self.name)} ON {where} USING {class_name}"
 
     def export_as_string(self) -> str:
-        """The CREATE TRIGGER statement with its semicolon."""
+        """Return the CREATE TRIGGER statement with its semicolon."""
         return self.as_cql_query() + ";"
 
     def __repr__(self) -> str:
@@ -210,7 +220,10 @@ class UserType:
         self.field_types = list(field_types)
 
     def as_cql_query(self, formatted: bool = False) -> str:
-        """The CREATE TYPE statement, without a semicolon; a field a line where it is `formatted`."""
+        """Return the CREATE TYPE statement, without a semicolon.
+
+        :param formatted: write each field on its own line.
+        """
         fields = [
             f"{maybe_escape_name(name)} {kind}"
             for name, kind in zip(self.field_names, self.field_types, strict=True)
@@ -221,7 +234,7 @@ class UserType:
         return f"CREATE TYPE {where} ({newline}{indent}{separator.join(fields)}{newline})"
 
     def export_as_string(self) -> str:
-        """The formatted CREATE TYPE statement with its semicolon."""
+        """Return the formatted CREATE TYPE statement with its semicolon."""
         return self.as_cql_query(formatted=True) + ";"
 
     def __repr__(self) -> str:
@@ -231,8 +244,8 @@ class UserType:
 class Function:
     """A user-defined function. Types are CQL texts.
 
-    `deterministic`, `monotonic` and `monotonic_on` are of DataStax Enterprise, and false or empty
-    elsewhere.
+    `deterministic`, `monotonic` and `monotonic_on` belong to DataStax Enterprise; they are false or
+    empty elsewhere.
     """
 
     __slots__ = (
@@ -284,15 +297,16 @@ class Function:
         return SignatureDescriptor.format_signature(self.name, self.argument_types)
 
     def as_cql_query(self, formatted: bool = False) -> str:
-        """The CREATE FUNCTION statement, without a semicolon; a clause a line where it is
-        `formatted`.
+        """Return the CREATE FUNCTION statement, without a semicolon.
+
+        :param formatted: write each clause on its own line.
         """
         names = protect_names(self.argument_names)
         arguments = [
             f"{name} {_thawed(kind)}" for name, kind in zip(names, self.argument_types, strict=True)
         ]
         where = f"{maybe_escape_name(self.keyspace)}.{protect_type_or_function(self.name)}"
-        # A text between $$ needs no escapes, and cannot hold $$ or end in $.
+        # A text between $$ needs no escapes, but cannot contain $$ or end in $.
         plain = "$$" not in self.body and not self.body.endswith("$")
         body = f"$${self.body}$$" if plain else cql_string(self.body)
         clauses = [
@@ -312,7 +326,7 @@ class Function:
         return ("\n    " if formatted else " ").join(clauses)
 
     def export_as_string(self) -> str:
-        """The formatted CREATE FUNCTION statement with its semicolon."""
+        """Return the formatted CREATE FUNCTION statement with its semicolon."""
         return self.as_cql_query(formatted=True) + ";"
 
     def __repr__(self) -> str:
@@ -320,7 +334,10 @@ class Function:
 
 
 class Aggregate:
-    """A user-defined aggregate. Types are CQL texts, `initial_condition` is a CQL literal or None."""
+    """A user-defined aggregate.
+
+    Types are CQL texts; `initial_condition` is a CQL literal or None.
+    """
 
     __slots__ = (
         "argument_types",
@@ -365,8 +382,9 @@ class Aggregate:
         return SignatureDescriptor.format_signature(self.name, self.argument_types)
 
     def as_cql_query(self, formatted: bool = False) -> str:
-        """The CREATE AGGREGATE statement, without a semicolon; a clause a line where it is
-        `formatted`.
+        """Return the CREATE AGGREGATE statement, without a semicolon.
+
+        :param formatted: write each clause on its own line.
         """
         where = f"{maybe_escape_name(self.keyspace)}.{protect_type_or_function(self.name)}"
         clauses = [
@@ -389,7 +407,7 @@ class Aggregate:
         return ("\n    " if formatted else " ").join(clauses)
 
     def export_as_string(self) -> str:
-        """The formatted CREATE AGGREGATE statement with its semicolon."""
+        """Return the formatted CREATE AGGREGATE statement with its semicolon."""
         return self.as_cql_query(formatted=True) + ";"
 
     def __repr__(self) -> str:

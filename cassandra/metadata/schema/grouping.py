@@ -1,12 +1,15 @@
-"""Rows of the schema tables, as they come in, to the sources of a `Schema`."""
+"""Groups rows of the schema tables, as they arrive, into the sources of a `Schema`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cassandra.metadata.schema.pages import ColumnPages, Pages
 from cassandra.metadata.schema.snapshot import IndexRow, KeyspaceSource, RowNames, TableSource
+
+if TYPE_CHECKING:
+    from cassandra.protocol.messages.results import ResultMessage
 
 INDEX_COLUMNS = ("keyspace_name", "table_name", "index_name", "kind", "options")
 
@@ -14,14 +17,13 @@ Key = tuple[str, str]
 
 
 class Grouping:
-    """Takes pages of the schema tables in any order, and gives the sources that they make."""
+    """Takes pages of the schema tables in any order, and makes sources of them."""
 
     def __init__(self) -> None:
         self.keyspaces: dict[str, dict[str, Any]] = {}
         self._scylla_keyspaces: dict[str, dict[str, Any]] = {}
-        self._has_tablets = (
-            False  # the server knows them; keyspaces without have no row of scylla_keyspaces
-        )
+        # True if the server knows tablets. Keyspaces without them have no row in scylla_keyspaces.
+        self._has_tablets = False
         # By keyspace and name.
         self._tables: dict[str, dict[str, TableSource]] = {}
         self._views: dict[str, dict[str, TableSource]] = {}
@@ -34,8 +36,13 @@ class Grouping:
 
     # -- taking pages ------------------------------------------------------------------------------
 
-    def add(self, part: str, message: Any, version: int) -> None:
-        """Take one page of the schema table `part`: a ROWS message, received in protocol `version`."""
+    def add(self, part: str, message: ResultMessage, version: int) -> None:
+        """Take one page of a schema table.
+
+        :param part: the schema table's name, with ``virtual_`` in front for virtual keyspaces.
+        :param message: the ROWS message.
+        :param version: protocol version that it was received in.
+        """
         if part == "scylla_keyspaces":
             self._has_tablets = "initial_tablets" in (message.column_names or ())
         if not getattr(message, "row_count", 0):
@@ -45,7 +52,7 @@ class Grouping:
         if part == "columns":
             self._columns.add(message)
             return
-        names = tuple(message.column_names)
+        names = tuple(message.column_names or ())
         columns = self._pages.decode(message, version)
         rows = zip(*columns, strict=True)
         if part == "indexes":
@@ -79,8 +86,8 @@ class Grouping:
     def _add_tables(
         self, part: str, names: tuple[str, ...], rows: Iterable[tuple[Any, ...]], virtual: bool
     ) -> None:
-        # Of thousands of tables each thing that is made for every one counts, for the garbage
-        # collector above all.
+        # There are thousands of tables. Every object made for each of them costs, above all in the
+        # garbage collector.
         keyspace_at = names.index("keyspace_name")
         name_at = names.index("table_name" if part == "tables" else "view_name")
         into = self._tables if part == "tables" else self._views
@@ -88,6 +95,7 @@ class Grouping:
         for row in rows:
             keyspace, name = row[keyspace_at], row[name_at]
             source = TableSource(keyspace, name, shared, row, virtual, self._columns)
+            # Rows are looked through only after some value was damaged: thousands are not.
             if self._pages.damaged:
                 source.error = next((value for value in row if isinstance(value, Exception)), None)
             if part == "views":
@@ -98,7 +106,7 @@ class Grouping:
     # -- giving sources ----------------------------------------------------------------------------
 
     def sources(self) -> dict[str, KeyspaceSource]:
-        """A source for each keyspace that there is a row of, by name."""
+        """Return a source for each keyspace that has a row, by name."""
         self._complete_tables()
         found: dict[str, KeyspaceSource] = {}
         for name, keyspace_row in sorted(self.keyspaces.items(), key=_key):
@@ -117,7 +125,7 @@ class Grouping:
         return found
 
     def table_sources(self) -> Iterable[TableSource]:
-        """The tables that were read, and the views."""
+        """Return the sources of all tables and views that were read."""
         self._complete_tables()
         return [
             source
@@ -127,7 +135,7 @@ class Grouping:
         ]
 
     def _complete_tables(self) -> None:
-        """Give the tables and views what came in other pages."""
+        """Add the rows of other pages to the tables and views that they belong to."""
         for into in (self._tables, self._views):
             for keyspace, by_name in self._indexes.items():
                 for name in by_name.keys() & into.get(keyspace, {}).keys():
@@ -139,12 +147,13 @@ class Grouping:
                         setattr(source, _SLOTS[part], tuple(rows))
 
     def of_keyspace(self, part: str, keyspace: str) -> Sequence[Mapping[str, Any]]:
-        """The rows of types, functions or aggregates of one keyspace."""
+        """Return the rows of types, functions or aggregates of one keyspace."""
         return tuple(self._by_keyspace.get(part, {}).get(keyspace, ()))
 
     def aggregates(self, keyspace: str) -> Sequence[Mapping[str, Any]]:
-        """The rows of aggregates of one keyspace, with what ScyllaDB keeps of them in a table of
-        its own.
+        """Return the rows of aggregates of one keyspace.
+
+        ScyllaDB keeps a part of them in a table of its own.
         """
         reducing = {_signature(row): row for row in self.of_keyspace("scylla_aggregates", keyspace)}
         return tuple(

@@ -1,4 +1,4 @@
-"""A keyspace, and its export as CQL that makes it anew."""
+"""A keyspace, and its export as the CQL that creates it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _CDC_LOG = "_scylla_cdc_log"
 
 
 class KeyspaceMetadata:
-    """A keyspace. Its parts are mappings by name, those of functions and aggregates by signature
-    (``name(type,type)``).
+    """A keyspace.
 
-    `replication_strategy` is None where the server's is not known. `virtual`: its tables are
-    computed by the node that is asked. `tablets`: ScyllaDB's option of that name, or None.
+    Its parts are mappings by name; functions and aggregates go by signature (``name(type,type)``).
+    `replication_strategy` is None if it is not known. `virtual` is True if the tables are computed
+    by the node that is asked. `tablets` is ScyllaDB's option of that name, or None.
     """
 
     __slots__ = (
@@ -67,22 +67,20 @@ class KeyspaceMetadata:
 
     @property
     def _exc_info(self) -> tuple[Any, Any, Any] | None:
-        """What went wrong as the metadata was made, as ``sys.exc_info()`` has it; None where
-        nothing did.
-        """
+        """The error from making the metadata, as ``sys.exc_info()`` returns it, or None."""
         error = self._error
         return (type(error), error, error.__traceback__) if error is not None else None
 
     def fail(self, error: BaseException) -> None:
-        """Keep what went wrong first: the export is a comment from now on."""
+        """Keep the first error: from now on the export is a comment."""
         if self._error is None:
             self._error = error
 
     def export_as_string(self) -> str:
-        """The statements that make the keyspace and all that is in it, in an order that works.
+        """Return the statements that create the keyspace and everything in it, in order.
 
-        A comment where that cannot be done: what a table's damaged metadata leave out is said in
-        that table's place.
+        If they cannot be made, the result is a comment. A table with damaged metadata has its own
+        comment at its place.
         """
         text = "\n\n".join(
             [
@@ -108,20 +106,21 @@ class KeyspaceMetadata:
         return text
 
     def _is_cdc_log(self, name: str) -> bool:
-        """Whether ScyllaDB makes the table together with the one whose changes it keeps."""
+        """Return True if ScyllaDB creates the table itself, as the change log of another one."""
         base = self.tables.get(name.removesuffix(_CDC_LOG)) if name.endswith(_CDC_LOG) else None
         cdc = base.options.get("cdc") if base is not None else None
         return isinstance(cdc, Mapping) and str(cdc.get("enabled")).lower() != "false"
 
     def as_cql_query(self) -> str:
-        """The CREATE KEYSPACE statement, without a semicolon."""
+        """Return the CREATE KEYSPACE statement, without a semicolon."""
         name = maybe_escape_name(self.name)
         if self.virtual:
             return f"// VIRTUAL KEYSPACE {name}"
         strategy = self.replication_strategy
         replication = strategy.export_for_schema() if strategy is not None else "{}"
         durable = "true" if self.durable_writes else "false"
-        query = f"CREATE KEYSPACE {name} WITH replication = {replication} AND durable_writes = {durable}"
+        query = f"CREATE KEYSPACE {name} WITH replication = {replication}"
+        query += f" AND durable_writes = {durable}"
         if self.tablets is not None:
             query += f" AND tablets = {cql_map(self.tablets)}"
         if self.graph_engine is not None:
@@ -129,7 +128,7 @@ class KeyspaceMetadata:
         return query
 
     def _types_in_order(self) -> list[UserType]:
-        """The user-defined types, each behind those that its fields use."""
+        """Return the user-defined types, each after those that its fields use."""
         ordered: dict[str, UserType] = {}
 
         def add(name: str, above: tuple[str, ...]) -> None:
@@ -154,7 +153,7 @@ def _unquoted(name: str) -> str:
 
 
 def _without_comments(text: str) -> str:
-    """`text` fit to stand in a comment."""
+    """Return `text` in a form that may stand in a comment."""
     return text.replace("/*\n", "").replace("\n*/", "")
 
 

@@ -1,7 +1,7 @@
-"""CQL names and values as text: what has to be quoted, and how.
+"""CQL names and values as text: which of them need quotes, and how they are quoted.
 
-Quoting a name that needs none does no harm, leaving the quotes away changes what it means: a word
-counts as reserved where any of Cassandra 3.0 to 5.0 and ScyllaDB reserves it.
+Superfluous quotes do no harm, but missing quotes change the meaning. So a word counts as reserved
+if any of Cassandra 3.0 to 5.0 and ScyllaDB reserves it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 __all__ = [
     "cql_keywords",
@@ -27,23 +27,24 @@ __all__ = [
 ]
 
 _RESERVED = """
-add allow alter and apply asc authorize batch begin by cast columnfamily create default delete desc describe drop entries
-execute from full grant if in index infinity insert into is keyspace limit materialized mbean mbeans modify nan
-norecursive not null of on or order primary rename replace revoke schema scylla_clustering_bound
-scylla_counter_shard_list scylla_timeuuid_list_index select set table to token truncate unlogged unset update use using
-view where with
+add allow alter and apply asc authorize batch begin by cast columnfamily create default delete desc
+describe drop entries execute from full grant if in index infinity insert into is keyspace limit
+materialized mbean mbeans modify nan norecursive not null of on or order primary rename replace
+revoke schema scylla_clustering_bound scylla_counter_shard_list scylla_timeuuid_list_index select
+set table to token truncate unlogged unset update use using view where with
 """
 cql_keywords_reserved: set[str] = set(_RESERVED.split())
 """The words that are names only in quotes."""
 
 _UNRESERVED = """
-access aggregate all ann any as ascii between bigint blob boolean bypass cache called cidrs cluster clustering
-compact contains count counter custom datacenters date decimal deterministic distinct double duration exists
-filtering finalfunc float frozen function functions generated group hashed inet initcond input int internals json
-key keys keyspaces language like list login map masked maxwritetime monotonic nologin nosuperuser only options
-partition password per permission permissions prune reducefunc returns role roles select_masked service
-service_level sfunc smallint static storage stype superuser text time timeout timestamp timeuuid tinyint trigger ttl
-tuple type unmask user users uuid values varchar varint vector writetime
+access aggregate all ann any as ascii between bigint blob boolean bypass cache called cidrs cluster
+clustering compact contains count counter custom datacenters date decimal deterministic distinct
+double duration exists filtering finalfunc float frozen function functions generated group hashed
+inet initcond input int internals json key keys keyspaces language like list login map masked
+maxwritetime monotonic nologin nosuperuser only options partition password per permission
+permissions prune reducefunc returns role roles select_masked service service_level sfunc smallint
+static storage stype superuser text time timeout timestamp timeuuid tinyint trigger ttl tuple type
+unmask user users uuid values varchar varint vector writetime
 """
 cql_keywords_unreserved: set[str] = set(_UNRESERVED.split())
 """The other words of the language."""
@@ -51,11 +52,19 @@ cql_keywords_unreserved: set[str] = set(_UNRESERVED.split())
 cql_keywords: set[str] = cql_keywords_reserved | cql_keywords_unreserved
 """All words of the language."""
 
+
+class _Items(Protocol):
+    """A mapping, as far as a literal needs it."""
+
+    def items(self) -> Iterable[tuple[Any, Any]]:
+        """Return the pairs of key and value."""
+
+
 _PLAIN_NAME = re.compile(r"[a-z][0-9a-z_]*")
 
 
 def is_valid_name(name: str | None) -> bool:
-    """Whether `name` means itself without quotes."""
+    """Return True if `name` means itself without quotes."""
     return (
         name is not None
         and _PLAIN_NAME.fullmatch(name) is not None
@@ -64,16 +73,16 @@ def is_valid_name(name: str | None) -> bool:
 
 
 def escape_name(name: str) -> str:
-    """`name` in quotes."""
+    """Return `name` in quotes."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def maybe_escape_name(name: str) -> str:
-    """`name`, in quotes where it needs them."""
+    """Return `name`, in quotes if it needs them."""
     return _remembered(name) if len(name) <= _USUAL_LENGTH else _escaped(name)
 
 
-_USUAL_LENGTH = 256  # of names that servers take; a schema that was made up may have others
+_USUAL_LENGTH = 256  # longer than the names of servers; longer ones would fill the cache
 
 
 def _escaped(name: str) -> str:
@@ -84,32 +93,35 @@ _remembered = lru_cache(maxsize=4096)(_escaped)
 
 
 def protect_name(name: str) -> str:
-    """`name`, in quotes where it needs them."""
+    """Return `name`, in quotes if it needs them."""
     return maybe_escape_name(name)
 
 
 def protect_names(names: Iterable[str]) -> list[str]:
-    """`protect_name` of each."""
+    """Return `protect_name` of each."""
     return [maybe_escape_name(name) for name in names]
 
 
 def protect_type_or_function(name: str) -> str:
-    """The name of a type or function: where these stand, more words are taken for the language's
-    own (``json``, ``key``, ``ttl``).
+    """Return the name of a type or function, in quotes if it needs them.
+
+    At such places the language keeps more words for itself (``json``, ``key``, ``ttl``).
     """
     return escape_name(name) if name in cql_keywords else maybe_escape_name(name)
 
 
 def cql_string(text: str) -> str:
-    """A text in single quotes."""
+    """Return a text in single quotes."""
     return "'" + text.replace("'", "''") + "'"
 
 
-def protect_value(value: Any) -> str:
-    """`value` as a literal: numbers and booleans plain, None as ``NULL``, bytes as ``0x...``,
-    mappings as maps, all else as text.
+def protect_value(value: object) -> str:
+    """Return `value` as a literal.
+
+    Numbers and booleans are plain, None is ``NULL``, bytes are ``0x...``, mappings are maps, and
+    everything else is text.
     """
-    if type(value) is str:  # by far the most are
+    if type(value) is str:  # first, because most values are texts
         return cql_string(value)
     if value is None:
         return "NULL"
@@ -124,8 +136,8 @@ def protect_value(value: Any) -> str:
     return cql_string(str(value))
 
 
-def cql_map(values: Any) -> str:
-    """A mapping as a CQL map, in the order of its keys."""
+def cql_map(values: _Items) -> str:
+    """Return a mapping as a CQL map, in the order of its keys."""
     return (
         "{"
         + ", ".join(

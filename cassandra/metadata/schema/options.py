@@ -1,7 +1,7 @@
 """Table and view options as CQL.
 
-They are the columns of system_schema.tables: whatever a server knows comes back as it gave it, but
-for those that no CREATE TABLE takes. ScyllaDB keeps its own in the extensions, or in
+They are the columns of system_schema.tables. Every option comes back as the server gave it, except
+columns that CREATE TABLE does not take. ScyllaDB keeps its own options in the extensions, or in
 system_schema.scylla_tables.
 """
 
@@ -16,7 +16,7 @@ from cassandra.metadata.schema.snapshot import RowNames
 
 __all__ = ["TableOptions", "options_as_cql", "scylla_options"]
 
-# What is no option: keys, what the columns say already, and what is an attribute of its own.
+# Columns that are not options: keys, facts that the columns tell already, and own attributes.
 _NO_OPTIONS = frozenset(
     (
         "base_table_id",
@@ -31,18 +31,17 @@ _NO_OPTIONS = frozenset(
         "where_clause",
     )
 )
-# Cassandra 4.0 keeps the columns and knows the options no more; `additional_write_policy` tells it
-# from 3.x.
+# Cassandra 4.0 keeps these columns, but CREATE TABLE refuses the options.
+# `additional_write_policy` tells it from 3.x.
 _GONE_IN_4_0 = ("dclocal_read_repair_chance", "read_repair_chance")
 _NOT_OF_VIEWS = frozenset(("default_time_to_live", "cdc"))
 
 
 class TableOptions(MutableMapping[str, Any]):
-    """The options of a table or view by name, over the server's row: those without a value are left
-    out.
+    """The options of a table or view by name, over the server's row.
 
-    What is changed stays changed, for an export say, and changes no other table. It is copied and
-    pickled as a dict.
+    Options without a value are left out. Changes stay, for an export for example, and do not affect
+    other tables. It is copied and pickled as a dict.
     """
 
     __slots__ = ("_changed", "_names", "_row")
@@ -63,25 +62,25 @@ class TableOptions(MutableMapping[str, Any]):
         if value is None:
             raise KeyError(name)
         if type(value) is dict:
-            # Tables with equal maps share them: this one gets its own before anybody can change it.
+            # Tables with equal maps share them. The caller may change this one, so it gets a copy.
             value = self[name] = dict(value)
         return value
 
-    def get(self, name: str, default: Any = None) -> Any:
-        if self._changed is None:  # the usual case, without an exception for what there is none of
+    def get(self, name: str, default: object = None) -> Any:
+        if self._changed is None:  # the usual case, without an exception for a missing option
             at = self._names.get(name)
             value = self._row[at] if at is not None else None
             if type(value) is not dict:
                 return default if value is None else value
         return super().get(name, default)
 
-    def __setitem__(self, name: str, value: Any) -> None:
+    def __setitem__(self, name: str, value: object) -> None:
         if self._changed is None:
             self._changed = {}
         self._changed[name] = value
 
     def __delitem__(self, name: str) -> None:
-        self[name]  # KeyError where there is none
+        self[name]  # raises KeyError if there is none
         self[name] = _GONE
 
     def __contains__(self, name: object) -> bool:
@@ -97,7 +96,7 @@ class TableOptions(MutableMapping[str, Any]):
         return len(self._all())
 
     def _all(self) -> dict[str, Any]:
-        """What there is, with the maps that tables share."""
+        """Return all options, with the maps that tables share."""
         row = self._row
         found = {name: row[at] for name, at in self._names.items() if row[at] is not None}
         if self._changed is not None:
@@ -106,7 +105,7 @@ class TableOptions(MutableMapping[str, Any]):
         return found
 
     def copy(self) -> dict[str, Any]:
-        """A dict of the same."""
+        """Return the same as a dict."""
         return dict(self)
 
     def __reduce__(self) -> Any:
@@ -121,7 +120,7 @@ _GONE: Any = object()
 
 @lru_cache(maxsize=32)
 def _places(names: RowNames) -> dict[str, int]:
-    """Where each option is in a row with these columns."""
+    """Return the place of each option in a row with these columns."""
     gone = _GONE_IN_4_0 if "additional_write_policy" in names.places else ()
     return {
         name: at
@@ -131,7 +130,7 @@ def _places(names: RowNames) -> dict[str, int]:
 
 
 def options_as_cql(options: Mapping[str, Any], is_view: bool = False) -> list[str]:
-    """``name = literal`` of each option, by name."""
+    """Return ``name = literal`` of each option, by name."""
     given = options._all() if type(options) is TableOptions else options
     return [
         f"{maybe_escape_name(name)} = {protect_value(value)}"
@@ -154,8 +153,9 @@ _SCYLLA_COLUMNS = ("cdc", "per_partition_rate_limit", "tombstone_gc", "in_memory
 
 
 def read_scylla_map(data: bytes) -> dict[str, str] | None:
-    """A serialized map of texts: its size, then each text behind its length, all little-endian 32
-    bit; None for anything else.
+    """Read a serialized map of texts; None for anything else.
+
+    It is the size, then each text after its length, all numbers little-endian with 32 bits.
     """
     at = 4
     texts: list[str] = []
@@ -176,7 +176,7 @@ def read_scylla_map(data: bytes) -> dict[str, str] | None:
 def scylla_options(
     extensions: Mapping[str, bytes], row: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    """The options of a ScyllaDB table out of its extensions and its row of scylla_tables."""
+    """Return the options of a ScyllaDB table, from its extensions and its row of scylla_tables."""
     options: dict[str, Any] = {}
     for extension, name in _SCYLLA_EXTENSIONS.items():
         found = (
@@ -186,8 +186,8 @@ def scylla_options(
         )
         if found:
             options[name] = found
-    # A number of 32 bit by itself, and a map that has settings of its own beside those of a kind of
-    # API that is not CQL.
+    # The first is a number of 32 bits; the second a map that also has settings of an API that is
+    # not CQL.
     grace = extensions.get("paxos_grace_seconds")
     if isinstance(grace, bytes) and len(grace) == 4:
         options["paxos_grace_seconds"] = int.from_bytes(grace, "little", signed=True)

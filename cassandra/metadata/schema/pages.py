@@ -1,15 +1,14 @@
 """Pages of the schema tables, decoded by columns.
 
-Thousands of tables have the same handful of options, types and kinds: values are looked up by their
-bytes, so that each is decoded and kept once. The pages of the largest schema table, which has a row
-for each column of each table, are not decoded before somebody looks at a table: until then the
-bytes are kept, which take the least room.
+Thousands of tables have the same handful of options, types and kinds. Values are looked up by their
+bytes, so that each is decoded and kept once. The largest schema table has a row for each column of
+each table: its pages stay bytes, which take the least memory, until a table is accessed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cassandra.cqltypes.containers import MapType, SetType
 from cassandra.cqltypes.scalars import UTF8Type, UUIDType
@@ -17,30 +16,33 @@ from cassandra.errors import DecodeError
 
 from cassandra._impl import rows as row_plans  # isort: skip
 
+if TYPE_CHECKING:
+    from cassandra.cqltypes.base import CassandraType
+    from cassandra.protocol.messages.results import ResultMessage
+
 COLUMNS_OF_COLUMNS = (
     "keyspace_name, table_name, column_name, clustering_order, kind, position, type"
 )
 
-Page = tuple[bytes, int, int]  # its bytes, where the rows begin in it, how many they are
+Page = tuple[bytes, int, int]  # (bytes, offset of the first row, number of rows)
 
 
-_DIFFERENT = frozenset(
-    ("table_name", "view_name", "index_name")
-)  # from row to row: not worth a look-up
+# These differ from row to row, so that a look-up would not pay off.
+_DIFFERENT = frozenset(("table_name", "view_name", "index_name"))
 
 
 class Pages:
-    """Decodes pages; values that are equal are one object."""
+    """Decodes pages; equal values are one object."""
 
     def __init__(self) -> None:
         self._known: dict[Any, dict[bytes, Any]] = {}  # values by their bytes, by type
-        self.damaged = (
-            False  # whether an error stands in the place of a value that could not be decoded
-        )
+        # True once an error replaces a value that could not be decoded.
+        self.damaged = False
 
-    def decode(self, message: Any, version: int) -> list[list[Any]]:
-        """The columns of a page: equal values are one object, in the place of one that cannot be
-        decoded is the error itself.
+    def decode(self, message: ResultMessage, version: int) -> list[list[Any]]:
+        """Return the columns of a page.
+
+        Equal values are one object. A value that cannot be decoded is replaced by the error itself.
         """
         metadata = message.metadata
         readers = [
@@ -50,9 +52,9 @@ class Pages:
         columns: list[list[Any]] = row_plans.shared_columns(readers, *message.rows_body)
         return columns
 
-    def _reader(self, name: str, kind: Any, version: int) -> Callable[[bytes], Any]:
+    def _reader(self, name: str, kind: type[CassandraType], version: int) -> Callable[[bytes], Any]:
         if issubclass(kind, UUIDType):
-            return bytes  # hardly anybody looks at them
+            return bytes  # left as bytes: few programs read them
         if kind is UTF8Type and name in _DIFFERENT:
             return self._text
         known = self._known.setdefault(kind, {})
@@ -71,7 +73,7 @@ class Pages:
         except UnicodeDecodeError:
             return self._value(UTF8Type, data, 0)
 
-    def _value(self, kind: Any, data: bytes, version: int) -> Any:
+    def _value(self, kind: type[CassandraType], data: bytes, version: int) -> Any:
         try:
             value: Any = data.decode() if kind is UTF8Type else kind.from_binary(data, version)
         except Exception as error:
@@ -83,21 +85,19 @@ class Pages:
 
 
 class ColumnPages:
-    """The pages of system_schema.columns, as they were received, and what
-    `cassandra.metadata.schema.build` makes of them.
+    """The pages of system_schema.columns as they were received, and the places of rows in them.
 
-    Not safe for threads: `cassandra.metadata.schema.snapshot` makes objects under a lock.
+    It is not safe for threads: `cassandra.metadata.schema.snapshot` makes objects under a lock.
     """
 
     __slots__ = ("pages", "rows_of", "texts")
 
     def __init__(self) -> None:
         self.pages: list[Page] = []
-        self.rows_of: dict[
-            str, dict[str, tuple[Any, ...]]
-        ] = {}  # of each table or view, by keyspace and name
+        # The runs of each table or view, by keyspace and name.
+        self.rows_of: dict[str, dict[str, tuple[Any, ...]]] = {}
         self.texts: Any = None
 
-    def add(self, message: Any) -> None:
+    def add(self, message: ResultMessage) -> None:
         """Keep one page."""
         self.pages.append(message.rows_body)

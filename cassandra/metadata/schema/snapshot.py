@@ -1,13 +1,11 @@
-"""The schema as an immutable snapshot: rows of the schema tables, grouped, of which objects are
-made when somebody looks.
+"""The schema as an immutable snapshot: grouped rows of the schema tables.
 
-A `Schema` maps the names of keyspaces to their sources. A source holds rows and makes its object
-once, at the first access; a table whose rows did not change keeps its source, and so its object,
-from one snapshot to the next. What makes objects of rows is in `cassandra.metadata.schema.build`,
-which a program that never looks at the schema does not import.
+A `Schema` maps the names of keyspaces to their sources. A source holds rows, and makes its object
+once, at the first access. A table whose rows did not change keeps its source, and so its object,
+from one snapshot to the next. `cassandra.metadata.schema.build` makes the objects; a program that
+never looks at the schema does not import it.
 
-Sources are never changed after the snapshot that they are in was swapped in, but for the object
-that they come to hold.
+Once a snapshot is in use, its sources never change, except that they come to hold their object.
 """
 
 from __future__ import annotations
@@ -40,8 +38,8 @@ V = TypeVar("V")
 # index_name, kind, options
 IndexRow = tuple[Any, ...]
 
-# Rows to objects is quick, and happens once: one lock for all keeps each object unique among
-# threads.
+# One lock for all objects makes each of them unique among threads. Making one is quick and happens
+# once, so threads rarely wait.
 _making = threading.RLock()
 
 
@@ -62,8 +60,9 @@ def _build(function: str, *args: Any) -> Any:
 
 
 class LazyMapping(Mapping[str, V], Generic[V]):
-    """A read-only mapping by name whose values are made at the first access. It is pickled and
-    copied as a dict.
+    """A read-only mapping by name whose values are made at the first access.
+
+    It is pickled and copied as a dict.
     """
 
     __slots__ = ("_make", "_names")
@@ -88,7 +87,7 @@ class LazyMapping(Mapping[str, V], Generic[V]):
         return _Values(self)
 
     def copy(self) -> dict[str, V]:
-        """A dict of the same."""
+        """Return the same as a dict."""
         return dict(self)
 
     def __reduce__(self) -> Any:
@@ -109,12 +108,12 @@ class _Values(ValuesView[V]):
         return map(self._mapping._make, self._mapping._names.values())
 
 
-def _none(name: Any) -> Any:
+def _none(name: object) -> Any:
     raise KeyError(name)
 
 
 NOTHING: LazyMapping[Any] = LazyMapping({}, _none)
-"""What a table has of the things that it has none of: one for all."""
+"""An empty part of a table: one object for all tables."""
 
 
 class _Source:
@@ -128,7 +127,8 @@ class _Source:
         self._object: Any = None
 
     def object(self) -> Any:
-        """The object, made at the first call."""
+        """Return the object, which the first call makes."""
+        # Checked without the lock first: after the first access there is nothing to wait for.
         found = self._object
         if found is None:
             with _making:
@@ -139,31 +139,31 @@ class _Source:
         return found
 
     def forget_rows(self) -> None:
-        """Let go of what the object holds now."""
+        """Drop the rows that the object holds now."""
 
 
 def object_of(source: _Source) -> Any:
-    """The object of `source`."""
+    """Return the object of `source`."""
     return source.object()
 
 
 class RowNames:
-    """The names of the columns in the rows of a schema table: one object for all rows of a reading,
-    compared by identity.
+    """The names of the columns in the rows of a schema table.
 
-    `places` has where the value of each is in a row.
+    All rows of one reading share it; it is compared by identity. `places` maps each name to its
+    place in a row.
     """
 
     __slots__ = ("extensions", "flags", "places")
 
     def __init__(self, names: Sequence[str] = ()) -> None:
         self.places = {name: at for at, name in enumerate(names)}
-        # Those that are asked for of each table.
+        # Kept, because they are needed for each table.
         self.extensions = self.places.get("extensions")
         self.flags = self.places.get("flags")
 
     def value(self, row: Sequence[Any], name: str) -> Any:
-        """The value of column `name` in `row`; None where rows have no such column."""
+        """Return the value of column `name` in `row`, or None if rows do not have it."""
         at = self.places.get(name)
         return row[at] if at is not None else None
 
@@ -175,9 +175,11 @@ NO_VIEWS: Mapping[str, Any] = MappingProxyType({})
 class TableSource(_Source):
     """The rows of one table or materialized view.
 
-    names, row: of system_schema.tables or views. error: what is wrong with the row. columns: the
-    pages that their rows are in. triggers, dropped, masks, scylla (of scylla_tables): rows as
-    dicts. views: the sources of the table's views. base: the table's name where this is a view.
+    * `names` and `row`: from system_schema.tables or views; `error` is set if the row is damaged.
+    * `columns`: the pages with the rows of the columns.
+    * `triggers`, `dropped`, `masks` and `scylla` (of scylla_tables): rows as dicts.
+    * `views`: the sources of the table's views.
+    * `base`: the base table's name if this is a view.
     """
 
     __slots__ = (
@@ -232,7 +234,7 @@ class TableSource(_Source):
         self.indexes = self.triggers = self.dropped = self.masks = self.scylla = ()
 
     def index_names(self) -> list[str]:
-        """The names of the table's indexes; of those that are damaged none."""
+        """Return the names of the table's indexes; damaged names are left out."""
         with _making:
             names = (
                 self._object.indexes
@@ -242,17 +244,19 @@ class TableSource(_Source):
             return [name for name in names if isinstance(name, str)]
 
     def with_views(self, views: Mapping[str, TableSource]) -> TableSource:
-        """The same table with other views."""
+        """Return the same table with other views."""
         other = TableSource(self.keyspace, self.name, self.names, self.row, self.virtual)
         other.views = views
-        # Pages give each table's rows once: the object has them from here on.
+        # A page gives each table's rows once. The first object has them, so this one is made of it.
         other._object = _build("with_views", self.object(), views)
         return other
 
 
 class KeyspaceSource(_Source):
-    """The rows of one keyspace: its own as a dict, sources of tables and views by name, rows of
-    types, functions and aggregates.
+    """The rows of one keyspace.
+
+    They are its own row as a dict, sources of tables and views by name, and rows of types,
+    functions and aggregates.
     """
 
     __slots__ = (
@@ -282,7 +286,7 @@ class KeyspaceSource(_Source):
         self.aggregates: Sequence[Mapping[str, Any]] = ()
 
     def replaced(self, **parts: Any) -> KeyspaceSource:
-        """The same keyspace with some of its parts replaced."""
+        """Return the same keyspace with some of its parts replaced."""
         other = KeyspaceSource(self.name, self.row, self.virtual)
         for slot in ("row", "scylla", "tables", "views", "types", "functions", "aggregates"):
             setattr(other, slot, parts.get(slot, getattr(self, slot)))
@@ -290,19 +294,23 @@ class KeyspaceSource(_Source):
 
 
 class Schema:
-    """All keyspaces at one moment. `version` is what says whether another reading would find the
-    same; None for unknown.
+    """All keyspaces at one moment.
+
+    Two readings with the same `version` find the same schema; None means that it is not known.
     """
 
     __slots__ = ("keyspaces", "sources", "version")
 
-    def __init__(self, sources: Mapping[str, KeyspaceSource], version: Any = None) -> None:
+    def __init__(self, sources: Mapping[str, KeyspaceSource], version: object = None) -> None:
         self.sources = sources
         self.version = version
         self.keyspaces: LazyMapping[Any] = LazyMapping(sources, object_of)
 
     def with_keyspace(self, name: str, source: KeyspaceSource | None) -> Schema:
-        """The same schema with one keyspace replaced, added, or (None) gone; of no version."""
+        """Return the same schema with one keyspace replaced, added, or (None) removed.
+
+        Its version is not known.
+        """
         sources = {**self.sources}
         if source is None:
             sources.pop(name, None)
@@ -310,10 +318,10 @@ class Schema:
             sources[name] = source
         return Schema(sources)
 
-    def at(self, version: Any) -> Schema:
-        """The same schema, said to be of another version."""
+    def at(self, version: object) -> Schema:
+        """Return the same schema under another version."""
         return Schema(self.sources, version)
 
 
 NO_SCHEMA = Schema({})
-"""The schema before it was read, and where it is not read."""
+"""The schema before it is read, or if it is never read."""

@@ -1,4 +1,4 @@
-"""Tables and materialized views, and the statements that make them."""
+"""Tables and materialized views, and the statements that create them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ T = TypeVar("T", bound="TableMetadata")
 
 
 def incomplete(what: str, error: BaseException, structure: str) -> str:
-    """A CQL comment in the place of a statement that cannot be made: what is wrong, and what is
-    known.
+    """Return a CQL comment in place of a statement that cannot be made.
+
+    It holds the error and the known part of the structure.
     """
     trace = "".join(traceback.format_exception_only(type(error), error)).strip()
     lines = [
@@ -36,7 +37,7 @@ def incomplete(what: str, error: BaseException, structure: str) -> str:
 def primary_key_as_cql(
     partition_key: Sequence[ColumnMetadata], clustering_key: Sequence[ColumnMetadata]
 ) -> str:
-    """``(a, b)`` or ``((a, b), c)``."""
+    """Return ``(a, b)`` or ``((a, b), c)``."""
     partition = ", ".join(protect_names(column.name for column in partition_key))
     if len(partition_key) != 1:
         partition = f"({partition})"
@@ -58,7 +59,10 @@ def _with(clauses: Sequence[str], separator: str) -> str:
 
 
 class _Columnar:
-    """What a table and a view have in common. `_row` is the server's row, of the columns `_names`."""
+    """The common part of a table and a view.
+
+    `_row` is the server's row, and `_names` are its columns.
+    """
 
     __slots__ = (
         "_error",
@@ -91,8 +95,9 @@ class _Columnar:
         self._scylladb = False
 
     def take_row(self, names: RowNames, row: Sequence[Any], scylladb: bool = False) -> None:
-        """Take options, extensions and id out of a row of the schema tables, of `scylladb` or of
-        Cassandra.
+        """Take options, extensions and id from a row of the schema tables.
+
+        :param scylladb: True if the server is ScyllaDB.
         """
         self._names = names
         self._row = row
@@ -119,7 +124,7 @@ class _Columnar:
 
     @property
     def id(self) -> uuid.UUID | None:
-        """The table's UUID; None where it is not known."""
+        """The table's UUID, or None if it is not known."""
         data = self._of_row("id")
         return uuid.UUID(bytes=data) if data else None
 
@@ -130,19 +135,17 @@ class _Columnar:
 
     @property
     def _exc_info(self) -> tuple[Any, Any, Any] | None:
-        """What went wrong as the metadata was made, as ``sys.exc_info()`` has it; None where
-        nothing did.
-        """
+        """The error from making the metadata, as ``sys.exc_info()`` returns it, or None."""
         error = self._error
         return (type(error), error, error.__traceback__) if error is not None else None
 
     def fail(self, error: BaseException) -> None:
-        """Keep what went wrong first: exports are comments from now on."""
+        """Keep the first error: from now on exports are comments."""
         if self._error is None:
             self._error = error
 
     def _known_extensions(self) -> list[str]:
-        # ScyllaDB knows no option of that name: what its extensions say are options of their own.
+        # ScyllaDB has no option of that name: its extensions stand for options of their own.
         extensions = {} if self._scylladb else self.extensions
         unknown = {key: value for key, value in extensions.items() if key not in self.options}
         return [f"extensions = {protect_value(unknown)}"] if unknown else []
@@ -152,12 +155,12 @@ class _Columnar:
 
 
 class TableMetadata(_Columnar):
-    """A table. Columns are in the order of CREATE TABLE: key columns first, then static ones, then
-    the others, by name.
+    """A table.
 
-    `columns`, `indexes`, `triggers`, `views` and `dropped_columns` are mappings by name,
-    `partition_key` and `clustering_key` lists of columns. `options` are the server's, by name.
-    `virtual`: it is computed by the node that is asked, and cannot be recreated.
+    Columns are in the order of CREATE TABLE: key columns, static columns, then the others by name.
+    `columns`, `indexes`, `triggers`, `views` and `dropped_columns` are mappings by name;
+    `partition_key` and `clustering_key` are lists of columns. `options` are the server's, by name.
+    `virtual` is True if the node that is asked computes the table; CQL cannot create it then.
     """
 
     __slots__ = (
@@ -194,15 +197,16 @@ class TableMetadata(_Columnar):
         self.is_cql_compatible = True
 
     def copy(self: T) -> T:
-        """The same table once more, with the same columns."""
+        """Return a copy of the table, with the same columns."""
         other = type(self).__new__(type(self))
         for name in (*_Columnar.__slots__, *TableMetadata.__slots__):
             setattr(other, name, getattr(self, name))
         return other
 
     def export_as_string(self) -> str:
-        """The statements that make the table, its indexes, triggers and views; a comment where the
-        table cannot be made.
+        """Return the statements that create the table, its indexes, triggers and views.
+
+        If the table cannot be created, the result is a comment.
         """
         if self._error is not None:
             return incomplete(
@@ -236,8 +240,9 @@ class TableMetadata(_Columnar):
         return "\n\n".join(parts)
 
     def _is_of_index(self, view: str) -> bool:
-        """Whether the view makes up an index: ScyllaDB makes it with the index, and by no other
-        way.
+        """Return True if the view is part of an index.
+
+        ScyllaDB creates it with the index, and in no other way.
         """
         return (
             self._scylladb
@@ -246,8 +251,9 @@ class TableMetadata(_Columnar):
         )
 
     def as_cql_query(self, formatted: bool = False) -> str:
-        """The CREATE TABLE statement, without a semicolon; a column and an option a line where it
-        is `formatted`.
+        """Return the CREATE TABLE statement, without a semicolon.
+
+        :param formatted: write each column and each option on its own line.
         """
         lines = [column.as_cql() for column in self.columns.values()]
         if (
@@ -275,16 +281,15 @@ class TableMetadata(_Columnar):
 
 
 class TableMetadataV3(TableMetadata):
-    """A table of Cassandra 3.0 and later, or of ScyllaDB: what every table is that the driver has
-    read.
-    """
+    """A table of Cassandra 3.0 or later, or of ScyllaDB; every table that was read is one."""
 
     __slots__ = ()
 
 
 class MaterializedViewMetadata(_Columnar):
-    """A materialized view of the table `base_table_name`; `where_clause` is CQL, `options` are the
-    server's, by name.
+    """A materialized view of the table `base_table_name`.
+
+    `where_clause` is CQL; `options` are the server's, by name.
     """
 
     __slots__ = ("base_table_name", "include_all_columns", "where_clause")
@@ -307,8 +312,9 @@ class MaterializedViewMetadata(_Columnar):
         self.where_clause = where_clause
 
     def as_cql_query(self, formatted: bool = False) -> str:
-        """The CREATE MATERIALIZED VIEW statement, without a semicolon; a clause a line where it is
-        `formatted`.
+        """Return the CREATE MATERIALIZED VIEW statement, without a semicolon.
+
+        :param formatted: write each clause on its own line.
         """
         columns = "*" if self.include_all_columns else ", ".join(protect_names(self.columns))
         base = f"{maybe_escape_name(self.keyspace_name)}.{maybe_escape_name(self.base_table_name)}"
@@ -327,9 +333,7 @@ class MaterializedViewMetadata(_Columnar):
         return query + _with(clauses, "\n    AND " if formatted else " AND ")
 
     def export_as_string(self) -> str:
-        """The formatted statement with its semicolon; a comment where the view's metadata is
-        damaged.
-        """
+        """Return the formatted statement with its semicolon; a comment if it is damaged."""
         if self._error is not None:
             return incomplete(
                 f"View {self.keyspace_name}.{self.name}",

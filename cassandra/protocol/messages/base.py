@@ -60,7 +60,7 @@ class MessageType:
         self, protocol_version: int, protocol_features: ProtocolFeatures | None = None
     ) -> bytes:
         """Return the body of this request, without header, tracing and custom payload."""
-        raise TypeError(f"{type(self).__name__} is no request; it has no body to send")
+        raise TypeError(f"{type(self).__name__} is not a request; it has no body to send")
 
     def send_body(
         self, f: BinaryIO, protocol_version: int, protocol_features: ProtocolFeatures | None = None

@@ -145,6 +145,7 @@ class AuthResponseMessage(MessageType):
         token = self.response
         if token is None:
             return b"\xff\xff\xff\xff"
+        # `Token` hides its content in tracebacks and logs: it may hold a password.
         data = Token(token.encode() if isinstance(token, str) else token)
         return Token(int32_pack(len(data)) + data)
 

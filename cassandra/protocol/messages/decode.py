@@ -63,6 +63,7 @@ def decode_response(
     :raises ProtocolError: for a message that does not follow the specification.
     """
     try:
+        # The usual case first: no trace, warning or payload in front of a result.
         if opcode == RESULT and not flags & _EXTRAS:
             return read_result(body, 0, version, features, user_types, cached)
         return _decode(opcode, flags, body, version, features, user_types, cached)
@@ -78,6 +79,7 @@ def decode_response(
         OverflowError,
         DriverException,
     ) as error:
+        # Whatever damaged bytes lead to must close the connection, not reach a caller as a bug.
         raise ProtocolError(
             f"a malformed {OPCODE_NAMES.get(opcode, opcode)} message: {type(error).__name__}: "
             f"{error}"
@@ -113,7 +115,7 @@ def _decode(
     else:
         reader = _READERS.get(opcode)
         if reader is None:
-            raise ProtocolError(f"opcode {opcode} is no response")
+            raise ProtocolError(f"opcode {opcode} is not a response")
         message = reader(Cursor(body, pos))
     if flags & _EXTRAS:
         message.trace_id = trace_id

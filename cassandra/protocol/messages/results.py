@@ -246,6 +246,7 @@ def rows_result(metadata: ResultMetadata, body: bytes, pos: int) -> ResultMessag
 
 def _at_rows(message: ResultMessage, body: bytes, pos: int) -> ResultMessage:
     """Return `message` with <rows_count><rows_content> at `pos` of `body` (section 4.2.5.2)."""
+    # Only the count is read now. Rows are decoded in the thread that reads them, not on the loop.
     (row_count,) = _one_int(body, pos)
     if row_count < 0:
         raise ProtocolError(f"a result of {row_count} rows")
@@ -301,6 +302,7 @@ def _skipped_metadata(
             f"but {len(cached)} columns are remembered for it "
             f"({', '.join(cached.names)})"
         )
+    # A class may have been registered since the statement was prepared.
     return cached.for_user_types(user_types)
 
 

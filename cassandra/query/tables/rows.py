@@ -119,6 +119,7 @@ def _zipped(
             f"the table has the column{'s' * (len(extra) > 1)} {', '.join(map(repr, extra))}, "
             f"but the bind markers are {', '.join(wanted) or 'none'}"
         )
+    # Looking a column up by its name would take the first of them, or both.
     if len(set(names)) < len(names):
         raise ValueError(
             f"two columns of the table have the same name: {', '.join(map(str, names))}"

@@ -27,7 +27,8 @@ def page(*rows: tuple[Cell, ...]) -> bytes:
 
 
 def row(
-    name: Cell, kind: Cell = b"regular", position: int | Cell = -1, order: Cell = b"none", cql_type: Cell = b"int",
+    name: Cell, kind: Cell = b"regular", position: int | Cell = -1, order: Cell = b"none",
+    cql_type: Cell = b"int",
     where: tuple[Cell, Cell] = (b"ks", b"t"),
 ) -> tuple[Cell, ...]:  # fmt: skip
     place = position.to_bytes(4, "big", signed=True) if isinstance(position, int) else position
@@ -54,8 +55,9 @@ def runs(twins: Any, body: bytes, at: int, count: int) -> Any:
 
 def described(made: Any) -> Any:
     partition_key, clustering_key, found = made
+    the_table: object = "the table"
     assert all(
-        type(column) is ColumnMetadata and column.table == "the table" for column in found.values()
+        type(column) is ColumnMetadata and column.table == the_table for column in found.values()
     )
     return (
         [column.name for column in partition_key],
@@ -169,9 +171,11 @@ def test_what_comes_before_damage_is_noted(twins: Twins) -> None:
         (row(None), ValueError, "a column's name is None"),
         (row(b"\xff"), DecodeError, "a column's name cannot be decoded: .*0xff"),
         (row(b"a", cql_type=None), ValueError, "the type of column 'a' is None"),
-        (row(b"a", cql_type=b"\xfe"), DecodeError, "the type of column 'a' cannot be decoded: .*0xfe"),
+        (row(b"a", cql_type=b"\xfe"), DecodeError,
+        "the type of column 'a' cannot be decoded: .*0xfe"),
         (row(b"a", position=None), ValueError, "the position of column 'a' is None"),
-        (row(b"a", position=b"12"), DecodeError, "the position of column 'a' cannot be decoded: an int has 4 bytes, and this 2"),
+        (row(b"a", position=b"12"), DecodeError,
+        "the position of column 'a' cannot be decoded: an int has 4 bytes, and this 2"),
         (row(b"a", kind=None), ValueError, "the kind of column 'a' is None"),
         (row(b"a", kind=b"strange"), ValueError, "column 'a' is of the unknown kind 'strange'"),
         (row(b"a", kind=b"\xfd"), DecodeError, "the kind of column 'a' cannot be decoded: .*0xfd"),

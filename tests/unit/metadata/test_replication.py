@@ -327,7 +327,7 @@ def test_states_of_a_host() -> None:
 
 
 def test_racks_that_scylladb_names() -> None:
-    """The form is that of ScyllaDB's to_flattened_map: a list is an option for each of its values."""
+    """As ScyllaDB's to_flattened_map writes it: a list is an option for each of its values."""
     made = ReplicationStrategy.create(
         "org.apache.cassandra.locator.NetworkTopologyStrategy",
         {"dc1": "3", "dc2:1": "it's", "dc2:0": "r1", "dc3:-1": ""},

@@ -1,4 +1,4 @@
-"""The ring and the replicas on it: worked out by hand, and both implementations beside a naive one."""
+"""The ring and its replicas: by hand, and both implementations beside a naive one."""
 
 from __future__ import annotations
 

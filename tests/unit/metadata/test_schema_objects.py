@@ -42,8 +42,10 @@ def table(**settings: Any) -> TableMetadata:
 @pytest.mark.parametrize(
     ("name", "quoted"),
     [
-        ("a", "a"), ("a_1", "a_1"), ("A", '"A"'), ("1a", '"1a"'), ("select", '"select"'), ("text", "text"), ("", '""'),
-        ('a"b', '"a""b"'), ("a b", '"a b"'), ("a\n", '"a\n"'), ("é", '"é"'), ("vector", "vector"), ("default", '"default"'),
+        ("a", "a"), ("a_1", "a_1"), ("A", '"A"'), ("1a", '"1a"'), ("select", '"select"'),
+        ("text", "text"), ("", '""'),
+        ('a"b', '"a""b"'), ("a b", '"a b"'), ("a\n", '"a\n"'), ("é", '"é"'), ("vector", "vector"),
+        ("default", '"default"'),
         ("cast", '"cast"'), ("scylla_clustering_bound", '"scylla_clustering_bound"'),
     ],
 )  # fmt: skip
@@ -112,7 +114,8 @@ def test_what_belongs_to_a_table_follows_it() -> None:
         "CREATE TRIGGER tr ON ks.t USING 'org.T';",
     ]
     assert view.as_cql_query() == (
-        "CREATE MATERIALIZED VIEW ks.\"V\" AS SELECT * FROM ks.t WHERE id IS NOT NULL PRIMARY KEY (id) WITH comment = ''"
+        'CREATE MATERIALIZED VIEW ks."V" AS SELECT * FROM ks.t WHERE id IS NOT NULL PRIMARY KEY '
+        "(id) WITH comment = ''"
     )
     assert statements[4] == view.export_as_string()
 
@@ -130,7 +133,8 @@ def test_functions_and_aggregates() -> None:
     )
     assert function.signature == "f(int,frozen<tuple<int, frozen<u>>>)"
     assert function.as_cql_query() == (
-        'CREATE FUNCTION ks.f(a int, "B" tuple<int, frozen<u>>) CALLED ON NULL INPUT RETURNS int LANGUAGE java AS $$return 1;$$'
+        'CREATE FUNCTION ks.f(a int, "B" tuple<int, frozen<u>>) CALLED ON NULL INPUT '
+        "RETURNS int LANGUAGE java AS $$return 1;$$"
     )
     function.body = "'$$'"
     assert function.as_cql_query().endswith("AS '''$$'''")
@@ -166,7 +170,8 @@ def test_types_come_behind_those_that_they_use() -> None:
         "c": UserType("ks", "c", ["z"], ["int"]),
     }
     assert keyspace.export_as_string().split("\n\n") == [
-        "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': '1'} AND durable_writes = false;",
+        "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': "
+        "'1'} AND durable_writes = false;",
         "CREATE TYPE ks.c (\n    z int\n);",
         'CREATE TYPE ks."B b" (\n    y map<int, frozen<c>>\n);',
         'CREATE TYPE ks.a (\n    x frozen<list<frozen<"B b">>>\n);',

@@ -223,7 +223,8 @@ async def test_ddl_is_seen_when_its_result_is_there() -> None:
             await session.execute("DROP TABLE a.t1")
             assert list(cluster.metadata.keyspaces["a"].tables) == ["new", "t0"]
             assert reads(node, "tables")[1:] == [
-                f"SELECT * FROM system_schema.tables WHERE keyspace_name = 'a' AND table_name = '{name}'"
+                "SELECT * FROM system_schema.tables WHERE keyspace_name = 'a' AND table_name = "
+                f"'{name}'"
                 for name in ("new", "t1")
             ]
 
@@ -340,11 +341,13 @@ async def test_a_keyspace_that_is_dropped_and_made_again() -> None:
 
 async def test_other_elements_are_read_again_by_events() -> None:
     function = {
-        "keyspace_name": "a", "function_name": "f", "argument_types": ["int"], "argument_names": ["x"], "body": "return x;",
+        "keyspace_name": "a", "function_name": "f", "argument_types": ["int"],
+        "argument_names": ["x"], "body": "return x;",
         "called_on_null_input": True, "language": "java", "return_type": "int",
     }  # fmt: skip
     aggregate = {
-        "keyspace_name": "a", "aggregate_name": "g", "argument_types": ["int"], "state_func": "f", "state_type": "int",
+        "keyspace_name": "a", "aggregate_name": "g", "argument_types": ["int"], "state_func": "f",
+        "state_type": "int",
         "return_type": "int",
     }  # fmt: skip
     with FakeNode() as node:
@@ -388,7 +391,8 @@ async def test_other_elements_are_read_again_by_events() -> None:
 
 async def test_views_belong_to_their_tables() -> None:
     view = {
-        "keyspace_name": "a", "view_name": "v", "base_table_name": "t0", "include_all_columns": True, "where_clause": "id IS NOT NULL",
+        "keyspace_name": "a", "view_name": "v", "base_table_name": "t0",
+        "include_all_columns": True, "where_clause": "id IS NOT NULL",
         "comment": "a view",
     }  # fmt: skip
     with FakeNode() as node:
@@ -505,8 +509,10 @@ async def test_masks_with_values_of_all_kinds() -> None:
         node.schema = schema("a", "b", tables=1)
         node.schema["system_schema.column_masks"] = [
             {
-                "keyspace_name": "a", "table_name": "t0", "column_name": f"m{at}", "function_argument_nulls": [False],
-                "function_argument_types": [kind], "function_argument_values": [value], "function_keyspace": "system",
+                "keyspace_name": "a", "table_name": "t0", "column_name": f"m{at}",
+                "function_argument_nulls": [False],
+                "function_argument_types": [kind], "function_argument_values": [value],
+                "function_keyspace": "system",
                 "function_name": "mask_replace",
             }
             for at, (kind, (value, _)) in enumerate(masks.items())

@@ -1,4 +1,4 @@
-"""Tables that are like most: made at once, and no different from those that are made step by step."""
+"""Tables that are like most: made at once, and equal to tables made step by step."""
 
 from __future__ import annotations
 

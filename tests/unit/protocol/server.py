@@ -39,7 +39,10 @@ class Server:
         out = b""
         for stream, opcode, _flags, body, version in self.reader.feed(data):
             if version not in self.versions:
-                refusal = f"Invalid or unsupported protocol version ({version}); supported versions are (3/v3, 4/v4, 5/v5)"
+                refusal = (
+                    f"Invalid or unsupported protocol version ({version}); "
+                    "supported versions are (3/v3, 4/v4, 5/v5)"
+                )
                 self.writer.add(stream, 0, 0, int32(0x0A) + string(refusal))
                 out += self.writer.take()
                 continue

@@ -34,7 +34,8 @@ KINDS = [
     ADDRESS,
 ]
 ROW: list[bytes | None] = [
-    int32(7), b"text", bytes(16), b"", int32(1) + value(int32(5)), int32(1) + value(b"k") + value(int32(6)), bytes(8),
+    int32(7), b"text", bytes(16), b"", int32(1) + value(int32(5)),
+    int32(1) + value(b"k") + value(int32(6)), bytes(8),
     value(b"street") + value(int32(1)),
 ]  # fmt: skip
 
@@ -261,8 +262,10 @@ twins = Twins("{impl}")
 made = column(twins)
 batch = pyarrow.record_batch(Exported(twins, made))
 pages = iter([made, made])
-reader = pyarrow.RecordBatchReader.from_stream(Streamed(twins, made.layout, lambda: next(pages, None)))
-sys.kept = [reader.read_next_batch(), pyarrow.schema(batch.schema), twins.arrow_capsules.array_capsule(made)]
+streamed = Streamed(twins, made.layout, lambda: next(pages, None))
+reader = pyarrow.RecordBatchReader.from_stream(streamed)
+capsule = twins.arrow_capsules.array_capsule(made)
+sys.kept = [reader.read_next_batch(), pyarrow.schema(batch.schema), capsule]
 print("done")
 """
 

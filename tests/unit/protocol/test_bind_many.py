@@ -89,7 +89,8 @@ def test_the_same_as_row_by_row(twins: Twins, data: st.DataObject) -> None:
 def test_rows_of_all_forms(twins: Twins) -> None:
     plan = plan_of(twins)
     forms = [
-        (1, "x"), [1, "x"], {"b": "x", "a": 1}, MappingProxyType({"a": 1, "b": "x"}), Point(1, "x"), Slotted(1, "x"), Pair(1, "x"),
+        (1, "x"), [1, "x"], {"b": "x", "a": 1}, MappingProxyType({"a": 1, "b": "x"}), Point(1, "x"),
+        Slotted(1, "x"), Pair(1, "x"),
         iter((1, "x")),
     ]  # fmt: skip
     expected = plan.bind((1, "x"), 4)
@@ -198,7 +199,7 @@ def test_a_block(twins: Twins) -> None:
     assert (copy.rows(), copy.has_unset) == (block.rows(), False)
     copy.append(plan.bind((1,), 4))
     assert (len(copy), copy.has_unset, len(block)) == (301, True, 300)
-    with pytest.raises(ValueError, match="3 values, where the others have 2"):
+    with pytest.raises(ValueError, match="3 values, but the others have 2"):
         copy.append(twins.bind.ValuesBlock(3, b""))
     assert "300 rows x 2 values" in repr(block)
     empty = plan.bind_many([], 4)

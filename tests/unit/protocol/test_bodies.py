@@ -127,8 +127,8 @@ def test_execute_takes_a_block_of_values_as_it_is(twins: Twins) -> None:
     assert body == b"\x00\x01\xaa\x00\x01\x01\x00\x02\x00\x00\x00\x01z\xff\xff\xff\xff"
     named = twins.bodies.query_body("Q", QueryParams(1, block, ["a", "b"]), 4)
     assert (
-        named
-        == b"\x00\x00\x00\x01Q\x00\x01\x41\x00\x02\x00\x01a\x00\x00\x00\x01z\x00\x01b\xff\xff\xff\xff"
+        named == b"\x00\x00\x00\x01Q\x00\x01\x41\x00\x02"
+        b"\x00\x01a\x00\x00\x00\x01z\x00\x01b\xff\xff\xff\xff"
     )
 
 
@@ -156,7 +156,8 @@ def test_batch_version_5(twins: Twins) -> None:
     block = twins.bind.ValuesBlock(1, b"\x00\x00\x00\x01v")
     params = QueryParams(1, keyspace="k", now_in_seconds=2)
     assert twins.bodies.batch_body(0, [(True, b"\x09", block)], params, 5) == (
-        b"\x00\x00\x01\x01\x00\x01\x09\x00\x01\x00\x00\x00\x01v\x00\x01\x00\x00\x01\x80\x00\x01k\x00\x00\x00\x02"
+        b"\x00\x00\x01\x01\x00\x01\x09\x00\x01\x00\x00\x00\x01v"
+        b"\x00\x01\x00\x00\x01\x80\x00\x01k\x00\x00\x00\x02"
     )
 
 
@@ -210,15 +211,51 @@ def test_unset_is_refused_on_version_3(twins: Twins) -> None:
         (QueryParams(1, timestamp=1 << 63), ValueError, "timestamp"),
         (QueryParams(1, keyspace="k" * 65536), ValueError, "65536"),
         (QueryParams(1, now_in_seconds=1 << 31), ValueError, "now_in_seconds"),
-        (QueryParams(1.0), TypeError, "1.0 is no consistency level; it has to be an integer"),  # type: ignore[arg-type]
-        (QueryParams(1, serial_consistency=8.0), TypeError, "8.0 .*integer"),  # type: ignore[arg-type]
-        (QueryParams(1, page_size=5.5), TypeError, "page_size is 5.5; it has to be an integer"),  # type: ignore[arg-type]
-        (QueryParams(1, page_size="x"), TypeError, "page_size is .x.; it has to be an integer"),  # type: ignore[arg-type]
-        (QueryParams(1, timestamp=1.5), TypeError, "timestamp is 1.5; it has to be an integer"),  # type: ignore[arg-type]
-        (QueryParams(1, now_in_seconds="1"), TypeError, "now_in_seconds is '1'"),  # type: ignore[arg-type]
-        (QueryParams(1, paging_state="x"), TypeError, "paging_state is 'x'"),  # type: ignore[arg-type]
-        (QueryParams(1, keyspace=5), TypeError, "a keyspace name is 5"),  # type: ignore[arg-type]
-        (QueryParams(1, [b"a"], [None]), TypeError, "a value's name is None"),  # type: ignore[list-item]
+        (
+            QueryParams(1.0),  # type: ignore[arg-type]
+            TypeError,
+            "1.0 is not a consistency level; it has to be an integer",
+        ),
+        (
+            QueryParams(1, serial_consistency=8.0),  # type: ignore[arg-type]
+            TypeError,
+            "8.0 .*integer",
+        ),
+        (
+            QueryParams(1, page_size=5.5),  # type: ignore[arg-type]
+            TypeError,
+            "page_size is 5.5; it has to be an integer",
+        ),
+        (
+            QueryParams(1, page_size="x"),  # type: ignore[arg-type]
+            TypeError,
+            "page_size is .x.; it has to be an integer",
+        ),
+        (
+            QueryParams(1, timestamp=1.5),  # type: ignore[arg-type]
+            TypeError,
+            "timestamp is 1.5; it has to be an integer",
+        ),
+        (
+            QueryParams(1, now_in_seconds="1"),  # type: ignore[arg-type]
+            TypeError,
+            "now_in_seconds is '1'",
+        ),
+        (
+            QueryParams(1, paging_state="x"),  # type: ignore[arg-type]
+            TypeError,
+            "paging_state is 'x'",
+        ),
+        (
+            QueryParams(1, keyspace=5),  # type: ignore[arg-type]
+            TypeError,
+            "a keyspace name is 5",
+        ),
+        (
+            QueryParams(1, [b"a"], [None]),  # type: ignore[list-item]
+            TypeError,
+            "a value's name is None",
+        ),
     ],
 )
 def test_what_does_not_fit_is_named(
@@ -255,8 +292,10 @@ def test_statements_of_a_batch_that_are_the_same_object(twins: Twins) -> None:
         (1, same, None),
     ]
     expected = (
-        b"\x00\x00\x06" + b"\x00\x00\x00\x00\x01Q\x00\x00" + b"\x01\x00\x01Q\x00\x00" + b"\x01\x00\x01Q\x00\x01\x00\x00\x00\x01v"
-        + b"\x00\x00\x00\x00\x01Q\x00\x00" + b"\x01\x00\x01R\x00\x00" + b"\x01\x00\x01Q\x00\x00" + b"\x00\x01\x00"
+        b"\x00\x00\x06" + b"\x00\x00\x00\x00\x01Q\x00\x00"
+        + b"\x01\x00\x01Q\x00\x00" + b"\x01\x00\x01Q\x00\x01\x00\x00\x00\x01v"
+        + b"\x00\x00\x00\x00\x01Q\x00\x00" + b"\x01\x00\x01R\x00\x00"
+        + b"\x01\x00\x01Q\x00\x00" + b"\x00\x01\x00"
     )  # fmt: skip
     assert twins.bodies.batch_body(0, statements, QueryParams(1), 4) == expected
     for nothing in ((None, None, None), (True, None, None), (False, None, None)):
@@ -311,7 +350,8 @@ def test_bodies_of_every_size_around_those_where_the_buffer_grows(twins: Twins, 
     # The first statement says nothing of the size of the others.
     statements = [(True, b"id", [b"y"]), (True, b"id", [value]), (False, "Q", [value, None])]
     expected = (
-        b"\x01\x00\x03\x01\x00\x02id\x00\x01\x00\x00\x00\x01y\x01\x00\x02id\x00\x01" + length + value
+        b"\x01\x00\x03\x01\x00\x02id\x00\x01\x00\x00\x00\x01y\x01\x00\x02id\x00\x01"
+        + length + value
         + b"\x00\x00\x00\x00\x01Q\x00\x02" + length + value + b"\xff\xff\xff\xff\x00\x01\x00"
     )  # fmt: skip
     assert twins.bodies.batch_body(1, statements, QueryParams(1), 4) == expected

@@ -163,7 +163,8 @@ def test_buffers_are_arrows(twins: Twins) -> None:
 
 @pytest.mark.parametrize(
     ("unscaled", "scale"),
-    [(0, 0), (0, 5), (0, -3), (0, 7), (1, 6), (1, 7), (-123, 2), (123, 3), (123, 9), (5, -1), (-(2**63), 0), (2**63, 18), (10**40, 3),
+    [(0, 0), (0, 5), (0, -3), (0, 7), (1, 6), (1, 7), (-123, 2), (123, 3), (123, 9), (5, -1),
+    (-(2**63), 0), (2**63, 18), (10**40, 3),
      (123456, -20), (7, 2**31 - 1), (7, -(2**31)), (7, 100_000), (-1, 99_999)],
 )  # fmt: skip
 def test_decimals_are_shown_as_python_shows_them(twins: Twins, unscaled: int, scale: int) -> None:
@@ -215,7 +216,8 @@ def test_durations_as_structs(twins: Twins) -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"decimals": "float"}, {"decimals": (0, 0)}, {"decimals": (77, 0)}, {"decimals": (10, 11)}, {"decimals": (1, 2, 3)},
+    [{"decimals": "float"}, {"decimals": (0, 0)}, {"decimals": (77, 0)}, {"decimals": (10, 11)},
+    {"decimals": (1, 2, 3)},
      {"varints": "int"}, {"durations": "text"}],
 )  # fmt: skip
 def test_options_are_checked(wrong: dict[str, Any]) -> None:
@@ -242,10 +244,14 @@ def test_a_null_of_a_huge_vector_takes_no_memory(twins: Twins) -> None:
 
 def test_errors_are_those_of_rows(twins: Twins) -> None:
     cases = [
-        (t.Int32Type, b"123"), (t.UTF8Type, b"\xff"), (t.AsciiType, b"\x80"), (t.TimeType, b"\xff" * 8), (t.DurationType, b"\x01"),
-        (t.InetAddressType, b"12345"), (t.DecimalType, b"123"), (list_of(t.Int32Type), int32(1) + value(b"12")), (t.UUIDType, b"1"),
-        (list_of(t.UTF8Type), int32(-1)), (vector_of(t.UTF8Type, 2), b"\x05a"), (tuple_of(t.Int32Type), b"123"), (t.BooleanType, b"ab"),
-        (vector_of(t.FloatType, 2), b"1234"), (map_of(t.UTF8Type, t.UTF8Type), int32(9)), (ADDRESS, value(b"a") * 3),
+        (t.Int32Type, b"123"), (t.UTF8Type, b"\xff"), (t.AsciiType, b"\x80"),
+        (t.TimeType, b"\xff" * 8), (t.DurationType, b"\x01"),
+        (t.InetAddressType, b"12345"), (t.DecimalType, b"123"),
+        (list_of(t.Int32Type), int32(1) + value(b"12")), (t.UUIDType, b"1"),
+        (list_of(t.UTF8Type), int32(-1)), (vector_of(t.UTF8Type, 2), b"\x05a"),
+        (tuple_of(t.Int32Type), b"123"), (t.BooleanType, b"ab"),
+        (vector_of(t.FloatType, 2), b"1234"), (map_of(t.UTF8Type, t.UTF8Type), int32(9)),
+        (ADDRESS, value(b"a") * 3),
     ]  # fmt: skip
     for kind, cell in cases:
         with pytest.raises(DecodeError) as rows:

@@ -182,10 +182,13 @@ def test_a_cql_version_may_be_insisted_on(twins: Twins) -> None:
 
 def test_scylla_extensions_are_agreed_on(twins: Twins) -> None:
     options = {
-        "SCYLLA_SHARD": ["3"], "SCYLLA_NR_SHARDS": ["12"], "SCYLLA_SHARDING_ALGORITHM": ["biased-token-round-robin"],
-        "SCYLLA_SHARDING_IGNORE_MSB": ["12"], "SCYLLA_SHARD_AWARE_PORT": ["19042"], "SCYLLA_PARTITIONER": ["Murmur3"],
+        "SCYLLA_SHARD": ["3"], "SCYLLA_NR_SHARDS": ["12"],
+        "SCYLLA_SHARDING_ALGORITHM": ["biased-token-round-robin"],
+        "SCYLLA_SHARDING_IGNORE_MSB": ["12"], "SCYLLA_SHARD_AWARE_PORT": ["19042"],
+        "SCYLLA_PARTITIONER": ["Murmur3"],
         "SCYLLA_LWT_ADD_METADATA_MARK": ["LWT_OPTIMIZATION_META_BIT_MASK=2147483648"],
-        "SCYLLA_RATE_LIMIT_ERROR": ["ERROR_CODE=61440"], "TABLETS_ROUTING_V1": [""], "SCYLLA_USE_METADATA_ID": [""],
+        "SCYLLA_RATE_LIMIT_ERROR": ["ERROR_CODE=61440"], "TABLETS_ROUTING_V1": [""],
+        "SCYLLA_USE_METADATA_ID": [""],
         "TABLETS_ROUTING_V2_EXPERIMENTAL_V2": [""],
     }  # fmt: skip
     server = Server(twins, options=options)
@@ -227,7 +230,8 @@ def test_extensions_that_cannot_be_read_are_taken_as_absent(twins: Twins) -> Non
 
 EVERY_RESPONSE = {
     0x00: int32(0x2200) + string("no"), 0x02: b"", 0x03: string("auth"), 0x06: string_multimap({}),
-    0x08: int32(1), 0x0C: string("STATUS_CHANGE") + string("UP") + b"\x04\x7f\x00\x00\x01" + int32(1),
+    0x08: int32(1),
+    0x0C: string("STATUS_CHANGE") + string("UP") + b"\x04\x7f\x00\x00\x01" + int32(1),
     0x0E: int32(-1), 0x10: int32(-1), 0x77: b"",
 }  # fmt: skip
 EXPECTED = {

@@ -10,7 +10,8 @@ from cassandra.protocol.connection import _TABLE, State
 from cassandra.protocol.expected import ALLOWED, check_answer, first_word, is_allowed
 
 RESPONSES = [
-    opcodes.ERROR, opcodes.READY, opcodes.AUTHENTICATE, opcodes.SUPPORTED, opcodes.RESULT, opcodes.EVENT,
+    opcodes.ERROR, opcodes.READY, opcodes.AUTHENTICATE, opcodes.SUPPORTED, opcodes.RESULT,
+    opcodes.EVENT,
     opcodes.AUTH_CHALLENGE, opcodes.AUTH_SUCCESS,
 ]  # fmt: skip
 Answer = tuple[int, int | None]
@@ -74,7 +75,8 @@ def test_the_message_names_both_and_no_values() -> None:
     with pytest.raises(ProtocolError) as caught:
         check_answer(opcodes.QUERY, "SELECT 'secret'", *SET_KEYSPACE, "here:9042")
     assert str(caught.value) == (
-        "here:9042 answered QUERY (SELECT) with RESULT (SET_KEYSPACE), which the protocol does not allow"
+        "here:9042 answered QUERY (SELECT) with RESULT (SET_KEYSPACE), "
+        "which the protocol does not allow"
     )
 
 

@@ -1,4 +1,4 @@
-"""Flags and custom payloads of requests: one way of writing them, for messages and for the engine."""
+"""Flags and custom payloads of requests, written in one way for messages and the engine."""
 
 from __future__ import annotations
 

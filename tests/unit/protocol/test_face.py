@@ -152,6 +152,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
     ],
 )
 def test_the_compiled_lane_serves_whatever_is_imported_first(first: str) -> None:
-    code = f"import cassandra.{first}, cassandra._impl as i; print(i.implementation, i.fallback_reason)"
+    code = f"import cassandra.{first}, cassandra._impl as i\n"
+    code += "print(i.implementation, i.fallback_reason)"
     done = run_python(code)
     assert done.stdout.split() == ["c", "None"], done.stdout + done.stderr

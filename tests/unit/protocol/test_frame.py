@@ -286,7 +286,7 @@ def test_an_lz4_body_that_is_shorter_than_it_says(twins: Twins) -> None:
     body = b"\x00\x00\x00\x64" + block.compress(b"x" * 50, store_size=False)
     _, reader = pair(twins, 4, "lz4")
     with pytest.raises(
-        ProtocolError, match=r"50 bytes where its header says 100|cannot be decompressed"
+        ProtocolError, match=r"50 bytes, but its header says 100|cannot be decompressed"
     ):
         reader.feed(envelope(0x84, 1, 0, 8, body))
 

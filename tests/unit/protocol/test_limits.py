@@ -65,7 +65,8 @@ def test_nulls_stand_for_so_many_cells_of_a_column(
         assert plan.read(value(cell) * count, 0, count).length == count
     with pytest.raises(
         DecodeError,
-        match=r'^(row \d+, )?column "c0" .*nulls stand for more cells .* limits.null_cells \(10000\)',
+        match=r'^(row \d+, )?column "c0" .*nulls stand for more cells '
+        r".* limits.null_cells \(10000\)",
     ):
         plan.read(value(cell) * (2 * most), 0, 2 * most)
     limits.null_cells *= 3
@@ -107,7 +108,8 @@ def test_null_vectors_cost_no_memory() -> None:
         plan = column_plan(Twins("c"), [vector_of(t.FloatType, 10_000_000)])
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         page = plan.read(value(None) * 13, 0, 13)
-        print(page.children[0].children[0].length, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+        grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024
+        print(page.children[0].children[0].length, grown)
     """
     done: subprocess.CompletedProcess[str] = run_python(
         code, {**WITH_TESTS, "CASS_DRIVER_IMPL": "c"}

@@ -98,8 +98,10 @@ def outcome(call: Callable[[], Any]) -> Any:
     now=optional_int,
     skip=st.booleans(),
 )
-def test_bodies_are_equal(compiled: Twins, query: str, bound: list[Any], version: int, page_size: int | None,
-                          state: bytes | None, timestamp: int | None, keyspace: str | None, now: int | None, skip: bool) -> None:  # fmt: skip
+def test_bodies_are_equal(compiled: Twins, query: str, bound: list[Any], version: int,
+        page_size: int | None,
+                          state: bytes | None, timestamp: int | None, keyspace: str | None,
+                          now: int | None, skip: bool) -> None:  # fmt: skip
     params = QueryParams(1, bound, None, skip, page_size, state, None, timestamp, keyspace, now)
     python, c = twin("bodies", "python"), compiled.bodies
     calls: list[Callable[[Any], Any]] = [
@@ -112,7 +114,7 @@ def test_bodies_are_equal(compiled: Twins, query: str, bound: list[Any], version
         lambda m: m.query_params_body(params, version),
     ]
     for call in calls:
-        assert outcome(lambda call=call: call(c)) == outcome(lambda call=call: call(python))  # type: ignore[misc]
+        assert outcome(partial(call, c)) == outcome(partial(call, python))
 
 
 @pytest.mark.parametrize(
@@ -259,9 +261,12 @@ def test_objects_whose_init_never_ran(compiled: Twins) -> None:
         kind = getattr(getattr(compiled, module), name)
         bare = kind.__new__(kind)
         for method, arguments in (
-            ("values", ()), ("routing_key", ([0],)), ("bind", ((), 4)), ("bind", ((1,), 4)), ("bind_mapping", ({}, 4)), ("tuples", (b"", 0, 0)),
-            ("tuples", (b"1234", 0, 1)), ("iterate", (b"", 0, 0)), ("feed", (b"123456789",)), ("get_buffer", (-1,)), ("buffer_updated", (5,)),
-            ("add", (1, 7, 0, b"")), ("take", ()), ("bind_many", ([()], 4)), ("bind_row", ({}, 4)), ("rows", ()), ("row", (0,)),
+            ("values", ()), ("routing_key", ([0],)), ("bind", ((), 4)), ("bind", ((1,), 4)),
+            ("bind_mapping", ({}, 4)), ("tuples", (b"", 0, 0)),
+            ("tuples", (b"1234", 0, 1)), ("iterate", (b"", 0, 0)), ("feed", (b"123456789",)),
+            ("get_buffer", (-1,)), ("buffer_updated", (5,)),
+            ("add", (1, 7, 0, b"")), ("take", ()), ("bind_many", ([()], 4)), ("bind_row", ({}, 4)),
+            ("rows", ()), ("row", (0,)),
             ("append", (compiled.bind.ValuesBlock(0, b""),)),
         ):  # fmt: skip
             if hasattr(bare, method):

@@ -1,4 +1,4 @@
-"""Request messages: the drop-in classes give the same bytes as the functions that the engine calls."""
+"""Request messages: the drop-in classes give the bytes of the engine's own functions."""
 
 from __future__ import annotations
 

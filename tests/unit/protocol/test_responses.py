@@ -292,7 +292,10 @@ def test_user_types_are_those_of_the_moment_of_arrival() -> None:
 
 
 MARSHAL = "org.apache.cassandra.db.marshal."
-PAIR_CLASS = f"{MARSHAL}UserType(ks,{b'pair'.hex()},{b'x'.hex()}:{MARSHAL}Int32Type,{b'y'.hex()}:{MARSHAL}UTF8Type)"
+PAIR_CLASS = (
+    f"{MARSHAL}UserType(ks,{b'pair'.hex()},{b'x'.hex()}:{MARSHAL}Int32Type,"
+    f"{b'y'.hex()}:{MARSHAL}UTF8Type)"
+)
 PAIR_VALUE = value(int32(1)) + value(b"one")
 
 
@@ -352,8 +355,10 @@ def test_user_types_inside_a_custom_type_get_their_classes(
 @pytest.mark.parametrize(
     "name",
     [
-        "ListType", "MapType", "VectorType", "FrozenType", "ReversedType", "VectorType(VectorType,2)", "ListType(SetType)",
-        "UserType(ks,61,62:ListType)", "VectorType(UTF8Type,99999999999999999999)", "MapType(UTF8Type)", "(", "a(b",
+        "ListType", "MapType", "VectorType", "FrozenType", "ReversedType",
+        "VectorType(VectorType,2)", "ListType(SetType)",
+        "UserType(ks,61,62:ListType)", "VectorType(UTF8Type,99999999999999999999)",
+        "MapType(UTF8Type)", "(", "a(b",
     ],
 )  # fmt: skip
 def test_a_custom_type_without_its_parameters_is_an_error_of_the_message(name: str) -> None:
@@ -390,9 +395,12 @@ def test_an_error_shows_the_beginning_of_a_long_type_name() -> None:
 
 def test_every_type_code() -> None:
     codes = {
-        0x0001: "ascii", 0x0002: "bigint", 0x0003: "blob", 0x0004: "boolean", 0x0005: "counter", 0x0006: "decimal",
-        0x0007: "double", 0x0008: "float", 0x0009: "int", 0x000B: "timestamp", 0x000C: "uuid", 0x000D: "text",
-        0x000E: "varint", 0x000F: "timeuuid", 0x0010: "inet", 0x0011: "date", 0x0012: "time", 0x0013: "smallint",
+        0x0001: "ascii", 0x0002: "bigint", 0x0003: "blob", 0x0004: "boolean", 0x0005: "counter",
+        0x0006: "decimal",
+        0x0007: "double", 0x0008: "float", 0x0009: "int", 0x000B: "timestamp", 0x000C: "uuid",
+        0x000D: "text",
+        0x000E: "varint", 0x000F: "timeuuid", 0x0010: "inet", 0x0011: "date", 0x0012: "time",
+        0x0013: "smallint",
         0x0014: "tinyint", 0x0015: "duration",
     }  # fmt: skip
     composed = {
@@ -403,7 +411,8 @@ def test_every_type_code() -> None:
         short(0) + string("org.apache.cassandra.db.marshal.Int32Type"): "int",
         short(0)
         + string(
-            "org.apache.cassandra.db.marshal.VectorType(org.apache.cassandra.db.marshal.FloatType, 3)"
+            "org.apache.cassandra.db.marshal.VectorType(org.apache.cassandra.db.marshal.FloatType, "
+            "3)"
         ): ("vector<float, 3>"),
     }
     options = {short(code): name for code, name in codes.items()} | composed
@@ -600,38 +609,49 @@ ERRORS: list[tuple[int, int, bytes, str, Any, Any]] = [
     (0x1002, 4, b"", "IsBootstrappingErrorMessage", None, None),
     (0x1003, 4, b"", "TruncateError", None, None),
     (0x1100, 4, RESPONSES + string("BATCH_LOG"), "WriteTimeoutErrorMessage",
-     {"consistency": 6, "received_responses": 1, "required_responses": 2, "write_type": WriteType.BATCH_LOG},
+     {"consistency": 6, "received_responses": 1, "required_responses": 2,
+     "write_type": WriteType.BATCH_LOG},
      errors.WriteTimeout),
     (0x1100, 5, RESPONSES + string("CAS") + short(3), "WriteTimeoutErrorMessage",
-     {"consistency": 6, "received_responses": 1, "required_responses": 2, "write_type": WriteType.CAS, "contentions": 3},
+     {"consistency": 6, "received_responses": 1, "required_responses": 2,
+     "write_type": WriteType.CAS, "contentions": 3},
      errors.WriteTimeout),
     (0x1100, 5, RESPONSES + string("NEWER"), "WriteTimeoutErrorMessage",
-     {"consistency": 6, "received_responses": 1, "required_responses": 2, "write_type": "NEWER"}, errors.WriteTimeout),
+     {"consistency": 6, "received_responses": 1, "required_responses": 2, "write_type": "NEWER"},
+     errors.WriteTimeout),
     (0x1200, 4, RESPONSES + byte(1), "ReadTimeoutErrorMessage",
-     {"consistency": 6, "received_responses": 1, "required_responses": 2, "data_retrieved": True}, errors.ReadTimeout),
+     {"consistency": 6, "received_responses": 1, "required_responses": 2, "data_retrieved": True},
+     errors.ReadTimeout),
     (0x1300, 4, RESPONSES + int32(3) + byte(0), "ReadFailureMessage",
-     {"consistency": 6, "received_responses": 1, "required_responses": 2, "failures": 3, "data_retrieved": False},
+     {"consistency": 6, "received_responses": 1, "required_responses": 2, "failures": 3,
+     "data_retrieved": False},
      errors.ReadFailure),
     (0x1300, 5, RESPONSES + REASONS + byte(0), "ReadFailureMessage",
-     {"consistency": 6, "received_responses": 1, "required_responses": 2, "failures": 2, "data_retrieved": False,
+     {"consistency": 6, "received_responses": 1, "required_responses": 2, "failures": 2,
+     "data_retrieved": False,
       "error_code_map": {"127.0.0.1": 1, "::1": 0x1234}}, errors.ReadFailure),
     (0x1400, 4, string("k") + string("f") + string_list(["int"]), "FunctionFailureMessage",
      {"keyspace": "k", "function": "f", "arg_types": ["int"]}, errors.FunctionFailure),
     (0x1500, 4, RESPONSES + int32(3) + string("SIMPLE"), "WriteFailureMessage",
-     {"consistency": 6, "received_responses": 1, "required_responses": 2, "failures": 3, "write_type": 0},
+     {"consistency": 6, "received_responses": 1, "required_responses": 2, "failures": 3,
+     "write_type": 0},
      errors.WriteFailure),
     (0x1500, 5, RESPONSES + REASONS + string("VIEW"), "WriteFailureMessage",
-     {"consistency": 6, "received_responses": 1, "required_responses": 2, "failures": 2, "write_type": 6,
+     {"consistency": 6, "received_responses": 1, "required_responses": 2, "failures": 2,
+     "write_type": 6,
       "error_code_map": {"127.0.0.1": 1, "::1": 0x1234}}, errors.WriteFailure),
     (0x1600, 4, b"", "CDCWriteException", None, errors.CDCWriteFailure),
     (0x1700, 5, RESPONSES, "CASWriteUnknownMessage",
-     {"consistency": 6, "received_responses": 1, "required_responses": 2}, errors.RequestExecutionException),
+     {"consistency": 6, "received_responses": 1, "required_responses": 2},
+     errors.RequestExecutionException),
     (0x2000, 4, b"", "SyntaxException", None, errors.RequestValidationException),
     (0x2100, 4, b"", "UnauthorizedErrorMessage", None, errors.Unauthorized),
     (0x2200, 4, b"", "InvalidRequestException", None, errors.InvalidRequest),
     (0x2300, 4, b"", "ConfigurationException", None, errors.ConfigurationException),
-    (0x2400, 4, string("k") + string("t"), "AlreadyExistsException", {"keyspace": "k", "table": "t"}, errors.AlreadyExists),
-    (0x2400, 4, string("k") + string(""), "AlreadyExistsException", {"keyspace": "k", "table": None}, errors.AlreadyExists),
+    (0x2400, 4, string("k") + string("t"), "AlreadyExistsException",
+    {"keyspace": "k", "table": "t"}, errors.AlreadyExists),
+    (0x2400, 4, string("k") + string(""), "AlreadyExistsException",
+    {"keyspace": "k", "table": None}, errors.AlreadyExists),
     (0x2500, 4, short(2) + b"id", "PreparedQueryNotFound", b"id", None),
     (0x7777, 4, b"", "ErrorMessage", None, None),
 ]  # fmt: skip
@@ -716,7 +736,7 @@ def test_every_cut_of_a_message_is_one_error(opcode: int, body: bytes, version: 
     ("opcode", "flags", "body", "match"),
     [
         (8, 0, int32(9), "unknown kind 9"),
-        (7, 0, b"", "opcode 7 is no response"),
+        (7, 0, b"", "opcode 7 is not a response"),
         (8, 0x02, b"short", "16 bytes are to follow"),
         (8, 0, rows(1, count=-1), "-1 columns"),
         (8, 0, rows(1, count=2**31 - 1), "2147483647 columns"),

@@ -252,7 +252,7 @@ class TestPayload:
 
 
 class TestTables:
-    """The same rows in every form of table, with its own way of saying that something is missing."""
+    """The same rows in every form of table, each with its own missing values."""
 
     def bound(self, rows: Any, **kinds: Any) -> list[list[Any]]:
         statement = prepared(**kinds)
@@ -299,7 +299,8 @@ class TestTables:
 
     def test_numpy_vectors(self) -> None:
         vector = lookup_casstype(
-            "org.apache.cassandra.db.marshal.VectorType(org.apache.cassandra.db.marshal.FloatType, 3)"
+            "org.apache.cassandra.db.marshal.VectorType(org.apache.cassandra.db.marshal.FloatType, "
+            "3)"
         )
         array = numpy.zeros(2, dtype=[("k", "i4"), ("e", "f4", (3,))])
         array["e"][1] = [1, 2, 3]
@@ -321,7 +322,8 @@ class TestTables:
             index=["i", "j", "l"],
         )
         kinds = {
-            "k": Int32Type, "v": UTF8Type, "x": DoubleType, "n": Int32Type, "m": Int32Type, "y": DoubleType, "at": DateType, "o": Int32Type,
+            "k": Int32Type, "v": UTF8Type, "x": DoubleType, "n": Int32Type, "m": Int32Type,
+            "y": DoubleType, "at": DateType, "o": Int32Type,
         }  # fmt: skip
         rows = self.bound(frame, **kinds)
         assert rows[0] == [1, "a", 0.5, 7, 7, 0.5, moment.to_pydatetime(), 1]

@@ -93,7 +93,8 @@ def columns_of(depth: int) -> st.SearchStrategy[tuple[Any, st.SearchStrategy[Any
         | st.tuples(inner, inner).map(
             lambda both: (map_of(both[0][0], both[1][0]), pairs(both[0][1], st.none() | both[1][1]))
         )
-        | st.tuples(inner, st.sampled_from([list_of, lambda kind: vector_of(kind, 2), lambda kind: tuple_of(t.Int32Type, kind)])).map(
+        | st.tuples(inner, st.sampled_from([list_of, lambda kind: vector_of(kind, 2),
+        lambda kind: tuple_of(t.Int32Type, kind)])).map(
             lambda both: nested_map(*both)
         )
     )  # fmt: skip

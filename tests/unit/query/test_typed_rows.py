@@ -344,10 +344,14 @@ def test_the_row_and_the_field_of_a_value_without_a_place() -> None:
 @pytest.mark.parametrize(
     ("kind", "annotation"),
     [
-        ("Int32Type", str), ("UTF8Type", int), ("DoubleType", int), ("SimpleDateType", datetime.datetime), ("BytesType", str),
-        ("ListType(Int32Type)", int), ("ListType(Int32Type)", list[str]), ("SetType(Int32Type)", list[int]),
-        ("MapType(UTF8Type,Int32Type)", dict[str, str]), ("TupleType(Int32Type,UTF8Type)", tuple[int]),
-        ("VectorType(FloatType , 2)", str), ("Int32Type", str | bytes), ("UTF8Type", Literal[1]), ("UUIDType", str),
+        ("Int32Type", str), ("UTF8Type", int), ("DoubleType", int),
+        ("SimpleDateType", datetime.datetime), ("BytesType", str),
+        ("ListType(Int32Type)", int), ("ListType(Int32Type)", list[str]),
+        ("SetType(Int32Type)", list[int]),
+        ("MapType(UTF8Type,Int32Type)", dict[str, str]),
+        ("TupleType(Int32Type,UTF8Type)", tuple[int]),
+        ("VectorType(FloatType , 2)", str), ("Int32Type", str | bytes), ("UTF8Type", Literal[1]),
+        ("UUIDType", str),
     ],
 )  # fmt: skip
 def test_annotations_that_do_not_fit(kind: str, annotation: Any) -> None:
@@ -434,7 +438,8 @@ def test_null_collections_are_empty_for_abstract_annotations() -> None:
         "Row", [("m", Mapping[str, int]), ("s", AbstractSet[int]), ("f", frozenset[int])]
     )
     columns: list[Column] = [
-        ("m", "MapType(UTF8Type,Int32Type)", None), ("s", "SetType(Int32Type)", None), ("f", "FrozenType(SetType(Int32Type))", None),
+        ("m", "MapType(UTF8Type,Int32Type)", None), ("s", "SetType(Int32Type)", None),
+        ("f", "FrozenType(SetType(Int32Type))", None),
     ]  # fmt: skip
     (row,) = made(cls, columns)
     assert (row.m, row.s, row.f) == ({}, set(), frozenset())
