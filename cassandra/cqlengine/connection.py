@@ -10,8 +10,8 @@ from typing import Any
 
 from cassandra.aio.cluster import Cluster as AsyncCluster
 from cassandra.aio.session import Session as AsyncSession
-from cassandra.cluster.cluster import Cluster
 from cassandra.client.configuration import NOT_SET
+from cassandra.cluster.cluster import Cluster
 from cassandra.cluster.session import Session
 from cassandra.consistency import ConsistencyLevel
 from cassandra.cqlengine.errors import CQLEngineException
