@@ -10,7 +10,6 @@ from typing import Any
 
 from cassandra.aio.cluster import Cluster as AsyncCluster
 from cassandra.aio.session import Session as AsyncSession
-from cassandra.client.configuration import NOT_SET
 from cassandra.cluster.cluster import Cluster
 from cassandra.cluster.session import Session
 from cassandra.consistency import ConsistencyLevel
@@ -19,6 +18,7 @@ from cassandra.cqlengine.statements import BaseCQLStatement
 from cassandra.errors import NoHostAvailable, UserTypeDoesNotExist
 from cassandra.query.prepared import PreparedStatement
 from cassandra.query.row_factories import dict_factory
+from cassandra.query.settings import NOT_SET
 from cassandra.query.statement import SimpleStatement, Statement
 
 __all__ = [

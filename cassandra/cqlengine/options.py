@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cassandra.client.configuration import NOT_SET
+from cassandra.query.settings import NOT_SET
 
 if TYPE_CHECKING:
     from cassandra.cqlengine.query.batch import BatchQuery
