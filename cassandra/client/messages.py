@@ -1,4 +1,4 @@
-"""Message objects that say the same as a request body, for listeners and handlers of the program."""
+"""Messages that say the same as a request body, for listeners and handlers of the program."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["message_of"]
 
 
 def message_of(request_body: AnyBody) -> Any:
-    """The message object that says the same as `request_body`."""
+    """Return the message that says the same as `request_body`."""
     params = request_body
     message: Any
     if isinstance(request_body, QueryBody):

@@ -30,8 +30,9 @@ T = TypeVar("T")
 
 
 class Session(SessionBase):
-    """Executes statements. Made by `Cluster.connect`; safe to share between threads, and meant to
-    live long.
+    """Executes statements. `Cluster.connect` makes it.
+
+    It is safe to share between threads, and meant to live long.
     """
 
     cluster: Cluster
@@ -275,7 +276,10 @@ class Session(SessionBase):
     # -- keyspace and schema -----------------------------------------------------------------------
 
     def set_keyspace(self, keyspace: str) -> None:
-        """Use `keyspace` for unqualified names from now on; InvalidRequest where it does not exist."""
+        """Use `keyspace` for unqualified names from now on.
+
+        :raises InvalidRequest: if it does not exist.
+        """
         check_keyspace(keyspace)
         quoted = '"' + keyspace.replace('"', '""') + '"'
         self.execute(f"USE {quoted}")
@@ -285,12 +289,13 @@ class Session(SessionBase):
         wait_time: float | None = None,
         scope: SchemaAgreementScope | str = SchemaAgreementScope.CLUSTER,
     ) -> bool:
-        """Wait until the connected hosts in `scope` have one schema version; false where that takes
-        too long.
+        """Wait until the connected hosts in `scope` have one schema version.
 
-        wait_time: seconds; None for `Cluster.max_schema_agreement_wait`. Each host is asked itself,
-        so that none that has not heard of a change yet answers for the others. ConnectionException
-        where no host in the scope is connected.
+        Each host is asked itself: one that has not heard of a change yet cannot answer for others.
+
+        :param wait_time: seconds; None for `Cluster.max_schema_agreement_wait`.
+        :returns: False if that takes too long.
+        :raises ConnectionException: if no host in the scope is connected.
         """
         self.refuse_on_loop("Session.wait_for_schema_agreement()", "the session of cassandra.aio")
         return self.cluster.run(
@@ -300,8 +305,9 @@ class Session(SessionBase):
     # -- life --------------------------------------------------------------------------------------
 
     def shutdown(self) -> None:
-        """Close the session's connections. Executions under way fail with an error that says so.
-        Twice does no harm.
+        """Close the session's connections.
+
+        Executions in flight fail with an error that says so. A second call does nothing.
         """
         if self.is_shutdown:
             return
