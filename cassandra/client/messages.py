@@ -47,12 +47,12 @@ def message_of(request_body: AnyBody) -> Any:
         )
     elif isinstance(request_body, BatchBody):
         queries: list[tuple[bool, Any, Any]] = []
-        for prepared, values in request_body.statements:
-            if prepared is None:
+        for statement, values in request_body.statements:
+            if statement is None:
                 queries.append((False, values, ()))
             else:
                 queries += [
-                    (True, prepared.query_id, block.values()) for block in values_of_rows(values)
+                    (True, statement.query_id, block.values()) for block in values_of_rows(values)
                 ]
         message = BatchMessage(
             request_body.batch_type,

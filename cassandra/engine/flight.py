@@ -18,7 +18,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cassandra._impl import bodies
 from cassandra.engine.mishaps import mishap
@@ -31,6 +31,15 @@ from cassandra.protocol.opcodes import EXECUTE, RESULT
 from cassandra.protocol.params import QueryParams
 from cassandra.protocol.streams import MAX_STREAMS, StreamIds
 from cassandra.query.settings import FETCH_SIZE_UNSET, NOT_SET, CallOptions
+
+if TYPE_CHECKING:
+    from cassandra.engine.connection import Connection, Responder
+    from cassandra.engine.pool import HostPool
+    from cassandra.engine.request_bodies import AnyBody
+    from cassandra.engine.session import EngineSession
+    from cassandra.metadata.host import Host
+    from cassandra.protocol.frame import FrameWriter
+    from cassandra.query.prepared import PreparedStatement
 
 __all__ = [
     "METADATA_IDS",
@@ -81,7 +90,7 @@ class StreamTable:
     )
 
     def __init__(
-        self, writer: Any, call_soon: Callable[..., Any], flush: Callable[[], None]
+        self, writer: FrameWriter, call_soon: Callable[..., Any], flush: Callable[[], None]
     ) -> None:
         self.writer = writer
         self.armed: Any = None  # the handle of the flush that is to come
@@ -122,7 +131,7 @@ class StreamTable:
             and self.writer.pending < WRITE_HIGH_WATER
         )
 
-    def send(self, responder: Any, opcode: int, flags: int, body: bytes) -> int:
+    def send(self, responder: Responder, opcode: int, flags: int, body: bytes) -> int:
         """Queue one request for the end of this loop turn; returns its stream, -1 where none is
         free.
 
@@ -141,7 +150,7 @@ class StreamTable:
             self.armed = self._call_soon(self._flush)
         return stream
 
-    def abandon(self, stream: int, responder: Any) -> bool:
+    def abandon(self, stream: int, responder: Responder) -> bool:
         """Nobody waits for the answer on `stream` any more; False where `responder` is not the one
         that did.
         """
@@ -151,7 +160,7 @@ class StreamTable:
         self.orphans += 1
         return True
 
-    def dispatch(self, connection: Any, envelopes: list[Any]) -> None:
+    def dispatch(self, connection: Connection, envelopes: list[Any]) -> None:
         """Give each of `envelopes`, as `FrameReader` makes them, to whom it answers.
 
         What nobody asked for goes to ``connection.on_unsolicited(stream, opcode, flags, body)``,
@@ -209,10 +218,12 @@ class Attempt:
         "stream",
     )
 
-    def __init__(self, request: Any, host: Any, connection: Any, started: float) -> None:
-        self.request: Any = request
+    def __init__(
+        self, request: RequestBase, host: Host, connection: Connection, started: float
+    ) -> None:
+        self.request: RequestBase | None = request
         self.host = host
-        self.connection: Any = connection
+        self.connection: Connection | None = connection
         self.stream = -1
         self.started = started
         self.latency: float | None = None
@@ -222,14 +233,14 @@ class Attempt:
         # the result metadata that an answer without any is read by: of the moment of sending
         self.columns: Any = None
 
-    def on_response(self, connection: Any, opcode: int, flags: int, body: bytes) -> None:
+    def on_response(self, connection: Connection, opcode: int, flags: int, body: bytes) -> None:
         """The answer has come; the stream is free already."""
         request = self.request
         if request is not None:
             self.stream = -1
             request.on_answer(self, connection, opcode, flags, body)
 
-    def on_connection_lost(self, connection: Any, error: Exception) -> None:
+    def on_connection_lost(self, connection: Connection, error: Exception) -> None:
         """No answer will come."""
         request = self.request
         if request is not None:
@@ -275,11 +286,11 @@ class ExecuteBodyBase(QueryParams):
         "tracing",
     )
 
-    def __init__(self, prepared: Any, values: Any) -> None:
+    def __init__(self, prepared: PreparedStatement, values: object) -> None:
         # Not through QueryParams.__init__: `resolve` writes the rest of a request's parameters.
         self.prepared = prepared
         self.values = values
-        self.tracing = False
+        self.tracing: bool = False
         self.custom_payload: Mapping[str, bytes | None] | None = None
         self.consistency = 0
         self.page_size = None
@@ -317,7 +328,7 @@ class ExecuteBodyBase(QueryParams):
         """The body is made anew before it is sent again."""
         self._wire_format = 0
 
-    def render(self, connection: Any) -> tuple[int, int, bytes]:
+    def render(self, connection: Connection) -> tuple[int, int, bytes]:
         """(opcode, flags, body) for `connection`."""
         wire_format = connection.wire_format
         prepared = self.prepared
@@ -333,7 +344,7 @@ class ExecuteBodyBase(QueryParams):
             return self.with_extras(connection, body)
         return EXECUTE, 0, body
 
-    def with_extras(self, connection: Any, body: bytes) -> tuple[int, int, bytes]:
+    def with_extras(self, connection: Connection, body: bytes) -> tuple[int, int, bytes]:
         """The same with tracing or a custom payload."""
         raise NotImplementedError
 
@@ -384,7 +395,11 @@ class RequestBase:
     )
 
     def __init__(
-        self, session: Any, statement: Any, request_body: Any, on_done: Callable[[Any], None]
+        self,
+        session: EngineSession,
+        statement: Any,
+        request_body: AnyBody,
+        on_done: Callable[[Any], None],
     ) -> None:
         self.session = session
         self.statement = statement
@@ -394,7 +409,7 @@ class RequestBase:
         self.retry_policy: Any = None
         self.speculative_policy: Any = None
         self.timeout: float | None = None
-        self.target_host: Any = None
+        self.target_host: Host | None = None
         self.vector_type = "list"
         self.attempts: list[Attempt] = []
         self.errors: dict[Any, Any] = {}
@@ -429,8 +444,12 @@ class RequestBase:
 
     # -- of the subclass ---------------------------------------------------------------------------
 
+    if TYPE_CHECKING:
+
+        def on_timeout(self) -> None: ...
+
     def on_other_answer(
-        self, attempt: Attempt, connection: Any, opcode: int, flags: int, body: bytes
+        self, attempt: Attempt, connection: Connection, opcode: int, flags: int, body: bytes
     ) -> None:
         """An answer that is neither that of a write nor rows with known columns."""
         raise NotImplementedError
@@ -439,7 +458,7 @@ class RequestBase:
         """The connection broke under an attempt."""
         raise NotImplementedError
 
-    def on_no_connection(self, host: Any, pool: Any) -> None:
+    def on_no_connection(self, host: Host, pool: HostPool | None) -> None:
         """`host` of the plan has no connection with room; `pool` is None where it has none at all."""
         raise NotImplementedError
 
@@ -526,7 +545,7 @@ class RequestBase:
             self.on_no_connection(host, pool)
         self.on_plan_exhausted()
 
-    def send_to(self, host: Any, connection: Any) -> None:
+    def send_to(self, host: Host, connection: Connection) -> None:
         """Send one attempt; also called when a busy host has room again."""
         if self.done:
             return
@@ -534,7 +553,7 @@ class RequestBase:
         self.attempts.append(attempt)
         self.send(attempt, connection)
 
-    def send(self, attempt: Attempt, connection: Any) -> None:
+    def send(self, attempt: Attempt, connection: Connection) -> None:
         """Put `attempt` on a stream of `connection`."""
         try:
             opcode, flags, body = self.request_body.render(connection)
@@ -552,7 +571,7 @@ class RequestBase:
     # -- answers -----------------------------------------------------------------------------------
 
     def on_answer(
-        self, attempt: Attempt, connection: Any, opcode: int, flags: int, body: bytes
+        self, attempt: Attempt, connection: Connection, opcode: int, flags: int, body: bytes
     ) -> None:
         """An attempt was answered."""
         if self.done:
@@ -617,9 +636,9 @@ def request_for(
     request_class: type[RequestBase],
     body: Any,
     session: Any,
-    engine: Any,
+    engine: EngineSession,
     statement: Any,
-    target: Any,
+    target: object,
     options: CallOptions,
     on_done: Callable[[Any], None],
 ) -> Any:
@@ -648,9 +667,9 @@ def bound_request(
     request_class: type[RequestBase],
     body_class: type[ExecuteBodyBase],
     session: Any,
-    engine: Any,
+    engine: EngineSession,
     statement: Any,
-    target: Any,
+    target: object,
     options: CallOptions,
     on_done: Callable[[Any], None],
 ) -> Any:
@@ -667,5 +686,5 @@ def bound_request(
     return request_for(request_class, body, session, engine, statement, target, options, on_done)
 
 
-def _over(request: Any) -> None:
+def _over(request: RequestBase) -> None:
     """Stands in for `on_done` once it has been called."""
