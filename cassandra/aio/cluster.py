@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cassandra.aio.session import Session
 from cassandra.client.checks import check_keyspace
@@ -16,20 +16,30 @@ from cassandra.engine.waiting import outcome_of
 from cassandra.errors import ConnectionException, ConnectionShutdown
 from cassandra.query.settings import NOT_SET
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from cassandra.client.cluster_settings import ClusterSettings, ContactPoints
+    from cassandra.metadata.host import Host
+    from cassandra.policies.balancing import LoadBalancingPolicy
+    from cassandra.policies.speculation import SpeculativeExecutionPolicy
+
 __all__ = ["Cluster"]
 
 SHUTDOWN_TIMEOUT = 10.0  # seconds
 
 
 class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
-    """A cluster to connect to from asyncio code. Takes the settings of `cassandra.cluster.Cluster`
-    as keywords.
+    """A cluster to connect to from asyncio code.
 
-    ``async with Cluster(["10.0.0.1"]) as cluster: session = await cluster.connect("ks")``. It
-    belongs to the loop that `connect` is first awaited on.
+    Takes the settings of `cassandra.cluster.Cluster` as keywords. ``async with Cluster(["10.0.0.1"])
+    as cluster: session = await cluster.connect("ks")``. It belongs to the loop that `connect` is
+    first awaited on.
     """
 
-    def __init__(self, contact_points: Any = NOT_SET, **settings: Any) -> None:
+    def __init__(
+        self, contact_points: ContactPoints = NOT_SET, **settings: Unpack[ClusterSettings]
+    ) -> None:
         super().__init__(contact_points, **settings)
         self.is_shutdown = False
         self._core: Core | None = None
@@ -40,11 +50,12 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
     async def connect(
         self, keyspace: str | None = None, wait_for_all_pools: bool = False
     ) -> Session:
-        """Connect, where that has not been done, and return a new `Session`.
+        """Connect if that has not been done yet, and return a new `Session`.
 
-        Ready when the control connection and one pool are, or all pools with `wait_for_all_pools`.
-        Raises NoHostAvailable with each contact point's error, and InvalidRequest for a keyspace
-        that does not exist.
+        :param keyspace: for names without one; None for no keyspace.
+        :param wait_for_all_pools: return when all pools are open, not only one.
+        :raises NoHostAvailable: with the error of each contact point.
+        :raises InvalidRequest: if the keyspace does not exist.
         """
         if keyspace is not None:
             check_keyspace(keyspace)
@@ -66,7 +77,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         return session
 
     async def _connected(self) -> Core:
-        """The engine; callers that come together share one attempt."""
+        """Return the connected engine. Callers that come together share one attempt."""
         if self.is_shutdown:
             raise ConnectionShutdown("the cluster is shut down: make a new one")
         if self._core is not None:
@@ -82,8 +93,8 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
             return await outcome_of(connecting)
         finally:
             self._waiting -= 1
-            # The attempt is given up when the last one that waits for it is cancelled, and not
-            # before.
+            # One caller's cancellation must not fail the others: the attempt is given up when the
+            # last one that waits for it is cancelled.
             if self._connecting is connecting and (connecting.done() or not self._waiting):
                 self._connecting = None
                 connecting.cancel()
@@ -100,11 +111,11 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
             raise
         return core
 
-    def _adopt_policy(self, policy: Any) -> None:
+    def _adopt_policy(self, policy: LoadBalancingPolicy) -> None:
         if self._core is not None:
             self._core.adopt_policy(policy, self)
 
-    def _attach_policy(self, policy: Any) -> None:
+    def _attach_policy(self, policy: SpeculativeExecutionPolicy) -> None:
         if self._core is not None:
             self._core.attach_policy(policy)
 
@@ -112,12 +123,11 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         if self._core is not None:
             self._core.resize_pools()
 
-    async def register_user_type(self, keyspace: str, user_type: str, klass: Any) -> None:
-        """Give values of the user-defined type `keyspace`.`user_type` as instances of `klass`, and
-        take them as parameters.
+    async def register_user_type(self, keyspace: str, user_type: str, klass: type[Any]) -> None:
+        """Read values of a user-defined type as instances of a class, and accept such parameters.
 
-        klass: a class that takes the fields as keywords and has them as attributes, or dict. Raises
-        UserTypeDoesNotExist.
+        :param klass: takes the fields as keywords and has them as attributes; or dict.
+        :raises UserTypeDoesNotExist: if the keyspace does not have the type.
         """
         if self._core is None and not self.is_shutdown:
             raise ConnectionException(
@@ -128,8 +138,8 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
             session.encode_user_type(klass, fields)
         self.user_type_fields[klass] = fields
 
-    def get_control_connection_host(self) -> Any:
-        """The `Host` that the control connection is at; None while there is none."""
+    def get_control_connection_host(self) -> Host | Any:
+        """Return the host of the control connection; None while there is no such connection."""
         return self._core.control.current_host if self._core is not None else None
 
     async def refresh_nodes(self) -> None:
@@ -149,8 +159,9 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         return self._core
 
     async def shutdown(self) -> None:
-        """Close all sessions and connections. Executions under way fail with an error that says so.
-        Twice does no harm.
+        """Close all sessions and connections.
+
+        Executions in flight fail with an error that says so. A second call does nothing.
         """
         if self.is_shutdown:
             return
@@ -158,9 +169,8 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         connecting = self._connecting
         if connecting is not None:
             connecting.cancel()
-            await asyncio.wait(
-                {connecting}, timeout=SHUTDOWN_TIMEOUT
-            )  # it closes what it has opened
+            # Cancelled, it closes what it has opened.
+            await asyncio.wait({connecting}, timeout=SHUTDOWN_TIMEOUT)
         for session in self._sessions:
             session.is_shutdown = True
         if self._core is not None:
@@ -174,7 +184,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
 
 
 def _take_note(task: asyncio.Task[Core]) -> None:
-    """Who waited for `task` may be gone: its error is no news then."""
+    """Read the error of `task`: if all callers are gone, asyncio would log it as never read."""
     if not task.cancelled():
         task.exception()
 

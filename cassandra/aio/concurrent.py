@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from cassandra.client.requests import Parameters, Query
 
 __all__ = ["ExecutionResult", "execute_concurrent"]
 
 
 class ExecutionResult(NamedTuple):
-    """The outcome of one execution: its result, or, where `success` is false, its error."""
+    """The outcome of one execution: its result, or its error if `success` is false."""
 
     success: bool
     result_or_exc: Any
@@ -24,10 +27,10 @@ class _Executor(Protocol):
 
 async def execute_concurrent(
     session: _Executor,
-    statements_and_parameters: Iterable[tuple[Any, Any]],
+    statements_and_parameters: Iterable[tuple[Query, Parameters]],
     concurrency: int,
     raise_on_first_error: bool,
-    row_type: Any = None,
+    row_type: type[Any] | None = None,
 ) -> AsyncIterator[ExecutionResult]:
     """See `cassandra.aio.Session.execute_concurrent`."""
     if concurrency < 1:
@@ -55,9 +58,9 @@ async def execute_concurrent(
 
 
 def _start(
-    session: _Executor, statement: Any, parameters: Any, options: dict[str, Any]
+    session: _Executor, statement: Query, parameters: Parameters, options: dict[str, Any]
 ) -> asyncio.Future[Any]:
-    """The execution; a mistake in the call becomes its outcome, as any other error."""
+    """Start an execution. A mistake in the call becomes its outcome, like any other error."""
     try:
         future: asyncio.Future[Any] = session.execute(statement, parameters, **options)
     except Exception as error:

@@ -1,5 +1,6 @@
-"""The session of the asyncio face: the engine runs on the caller's own loop, so that there is no
-thread and no hop.
+"""The session of the asyncio face.
+
+The engine runs on the caller's own loop, so that there is no thread and no hop.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from cassandra.aio.concurrent import execute_concurrent
 from cassandra.aio.result import ResultSet
 from cassandra.client.checks import check_keyspace, list_of_queries, typed_factory
-from cassandra.client.requests import USUAL_OPTIONS, Parameters
+from cassandra.client.requests import USUAL_OPTIONS, Parameters, Query
 from cassandra.client.session import SessionBase
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.engine.request import Request
@@ -21,7 +22,9 @@ from cassandra.query.settings import NOT_SET
 
 if TYPE_CHECKING:
     from cassandra.aio.cluster import Cluster
+    from cassandra.engine.profile import ExecutionProfile
     from cassandra.engine.session import EngineSession
+    from cassandra.metadata.host import Host
 
 __all__ = ["Session"]
 
@@ -29,29 +32,30 @@ T = TypeVar("T")
 
 
 class RequestFuture(asyncio.Future[Any]):
-    """The awaitable of one request. Cancelling it gives up the request, whose stream is free when
-    the answer has come.
+    """The awaitable of one request.
+
+    Cancelling it gives up the request, whose stream is free when the answer has come.
     """
 
     __slots__ = ("request",)  # quicker to write than the dict that asyncio's Future has
 
     request: Request
 
-    def cancel(self, msg: Any = None) -> bool:
+    def cancel(self, msg: object = None) -> bool:
         cancelled = super().cancel(msg)
         if cancelled:
             self.request.cancel()
         return cancelled
 
     def complete(self, request: Request) -> None:
-        """The engine's call: `request` is over."""
+        """Called by the engine when `request` is over."""
         if request.error is not None:
             self.refuse(request.error)
         elif not self.done():
             self.set_result(request)
 
     def refuse(self, error: BaseException) -> None:
-        """It failed, or was given up."""
+        """End with `error`, unless it is over already."""
         if self.done():
             return
         if isinstance(error, asyncio.CancelledError):
@@ -88,14 +92,14 @@ class Session(SessionBase):
     @overload
     def execute(
         self,
-        query: Any,
+        query: Query,
         parameters: Parameters = None,
-        timeout: Any = NOT_SET,
+        timeout: float | None = NOT_SET,
         trace: bool = False,
         custom_payload: Mapping[str, bytes | None] | None = None,
-        execution_profile: Any = EXEC_PROFILE_DEFAULT,
+        execution_profile: ExecutionProfile | str = EXEC_PROFILE_DEFAULT,
         paging_state: bytes | None = None,
-        host: Any = None,
+        host: Host | None = None,
         *,
         row_type: type[T],
     ) -> Awaitable[ResultSet[T]]: ...
@@ -103,41 +107,49 @@ class Session(SessionBase):
     @overload
     def execute(
         self,
-        query: Any,
+        query: Query,
         parameters: Parameters = None,
-        timeout: Any = NOT_SET,
+        timeout: float | None = NOT_SET,
         trace: bool = False,
         custom_payload: Mapping[str, bytes | None] | None = None,
-        execution_profile: Any = EXEC_PROFILE_DEFAULT,
+        execution_profile: ExecutionProfile | str = EXEC_PROFILE_DEFAULT,
         paging_state: bytes | None = None,
-        host: Any = None,
+        host: Host | None = None,
         row_type: None = None,
     ) -> Awaitable[ResultSet[Any]]: ...
 
     def execute(
         self,
-        query: Any,
+        query: Query,
         parameters: Parameters = None,
-        timeout: Any = NOT_SET,
+        timeout: float | None = NOT_SET,
         trace: bool = False,
         custom_payload: Mapping[str, bytes | None] | None = None,
-        execution_profile: Any = EXEC_PROFILE_DEFAULT,
+        execution_profile: ExecutionProfile | str = EXEC_PROFILE_DEFAULT,
         paging_state: bytes | None = None,
-        host: Any = None,
-        row_type: Any = None,
+        host: Host | None = None,
+        row_type: type[Any] | None = None,
     ) -> Awaitable[ResultSet[Any]]:
-        """Send `query`; awaiting the outcome gives its `ResultSet`.
+        """Send `query`, and return an awaitable of its `ResultSet`.
 
-        query: a text, or a statement. parameters: a sequence or a mapping; for a text they are
-        written into it at ``%s`` or ``%(name)s``, for a prepared statement they are bound. timeout:
-        seconds for the whole of it, retries included; None for no limit. trace: have the servers
-        trace it. paging_state: begin at that page. host: the one `Host` to send it to. row_type: a
-        dataclass, NamedTuple, TypedDict, attrs class, msgspec struct or pydantic model to make the
-        rows of (see the guide on results).
+        It is in flight from the call on, so that many calls may be made before the first one is
+        awaited. Mistakes in the call itself are raised by the call, other errors when it is awaited.
+        Cancelling it gives the request up.
 
-        It is under way from the call on, so that many calls may be made before the first one is
-        awaited. Mistakes in the call itself are raised by the call; awaiting raises the server's
-        refusal, OperationTimedOut or NoHostAvailable. Cancelling it gives the request up.
+        :param query: a text, or a statement.
+        :param parameters: a sequence, a mapping, or an object with attributes. In a text they take
+            the places of ``%s`` or ``%(name)s``; markers and prepared statements bind them.
+        :param timeout: seconds for all attempts together; None for no limit.
+        :param trace: have the servers trace the request.
+        :param custom_payload: sent beside the statement, for custom query handlers of the server.
+        :param execution_profile: a profile or its name.
+        :param paging_state: the page to begin with.
+        :param host: the only host to send it to.
+        :param row_type: the class to make the rows of: a dataclass, NamedTuple, TypedDict, attrs
+            class, msgspec struct or pydantic model (see the guide on results).
+        :raises RequestExecutionException: or another error of the server, InvalidRequest say.
+        :raises OperationTimedOut: if no answer comes within `timeout`.
+        :raises NoHostAvailable: with the error of each host.
         """
         factory = None if row_type is None else typed_factory(row_type)
         future = ResultFuture(loop=self._loop)
@@ -154,7 +166,7 @@ class Session(SessionBase):
         return future
 
     def send_next_page(self, request: Request, paging_state: bytes) -> RequestFuture:
-        """Send `request` once more, for the page at `paging_state`."""
+        """Send `request` again, for the page at `paging_state`."""
         future = RequestFuture(loop=self._loop)
         future.request = request.for_page(paging_state, future.complete)
         future.request.start()
@@ -166,8 +178,11 @@ class Session(SessionBase):
         custom_payload: Mapping[str, bytes | None] | None = None,
         keyspace: str | None = None,
     ) -> PreparedStatement:
-        """Have the servers prepare `query`, with ``?`` or ``:name`` for its parameters. Raises what
-        `execute` raises.
+        """Have the servers prepare `query`, with ``?`` or ``:name`` for its parameters.
+
+        It raises the errors of `execute`.
+
+        :param keyspace: for names without one (protocol version 5); None for the session's.
         """
         list_of_queries([query])
         profile = self._default_profile
@@ -182,8 +197,9 @@ class Session(SessionBase):
         )
 
     async def prepare_all(self, queries: Sequence[str]) -> list[PreparedStatement]:
-        """`prepare` of each query, all at the same time; the statements in the order of the
-        queries.
+        """Prepare all `queries` at the same time.
+
+        :returns: the statements, in the order of the queries.
         """
         profile = self._default_profile
         return await self._engine.core.preparer.prepare_all(
@@ -196,19 +212,21 @@ class Session(SessionBase):
 
     def execute_concurrent(
         self,
-        statements_and_parameters: Iterable[tuple[Any, Parameters]],
+        statements_and_parameters: Iterable[tuple[Query, Parameters]],
         concurrency: int = 100,
         raise_on_first_error: bool = True,
-        row_type: Any = None,
+        row_type: type[Any] | None = None,
     ) -> AsyncIterator[Any]:
-        """Execute many statements, at most `concurrency` of them at a time; an async iterator of
-        the outcomes in their order.
+        """Execute many statements, at most `concurrency` of them at a time.
 
-        The outcomes are `ExecutionResult` tuples (success, result or error), as
-        `cassandra.concurrent` gives them. Statements are taken from the iterable as they are sent,
-        outcomes are held for no longer than their order demands. With `raise_on_first_error` the
-        first error ends it and is raised. row_type: the class to make the rows of all results of,
-        as in `execute`; TypeError where rows cannot be made of it.
+        Statements are taken from the iterable as they are sent. Outcomes are held for no longer than
+        their order demands.
+
+        :param raise_on_first_error: let the first error end it, and raise that error.
+        :param row_type: the class to make the rows of all results of, as in `execute`.
+        :returns: an async iterator of the outcomes in the order of the statements. They are
+            `ExecutionResult` tuples (success, result or error), as in `cassandra.concurrent`.
+        :raises TypeError: if rows cannot be made of `row_type`.
         """
         if row_type is not None:
             typed_factory(row_type)
@@ -217,7 +235,10 @@ class Session(SessionBase):
         )
 
     async def set_keyspace(self, keyspace: str) -> None:
-        """Use `keyspace` for unqualified names from now on; InvalidRequest where it does not exist."""
+        """Use `keyspace` for unqualified names from now on.
+
+        :raises InvalidRequest: if it does not exist.
+        """
         check_keyspace(keyspace)
         quoted = '"' + keyspace.replace('"', '""') + '"'
         await self.execute(f"USE {quoted}")
@@ -227,17 +248,20 @@ class Session(SessionBase):
         wait_time: float | None = None,
         scope: SchemaAgreementScope | str = SchemaAgreementScope.CLUSTER,
     ) -> bool:
-        """Wait until the connected hosts in `scope` have one schema version; false where that takes
-        too long.
+        """Wait until the connected hosts in `scope` have one schema version.
 
-        wait_time: seconds; None for `Cluster.max_schema_agreement_wait`. Each host is asked itself.
-        ConnectionException where no host in the scope is connected.
+        Each host is asked itself.
+
+        :param wait_time: seconds; None for `Cluster.max_schema_agreement_wait`.
+        :returns: False if that takes too long.
+        :raises ConnectionException: if no host in the scope is connected.
         """
         return await self._engine.wait_for_schema_agreement(SchemaAgreementScope(scope), wait_time)
 
     async def shutdown(self) -> None:
-        """Close the session's connections. Executions under way fail with an error that says so.
-        Twice does no harm.
+        """Close the session's connections.
+
+        Executions in flight fail with an error that says so. A second call does nothing.
         """
         if not self.is_shutdown:
             self.is_shutdown = True

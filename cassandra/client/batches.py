@@ -1,6 +1,4 @@
-"""From a batch to what a request sends: its statements bound, its kinds checked, its size looked
-at.
-"""
+"""Batches on their way to a request: bind the statements, check their kinds and their size."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ Text = tuple[str | None, str]  # keyspace and query
 
 
 def texts_of(entries: Sequence[Entry]) -> list[Text]:
-    """(keyspace, text) of the statements among `entries` that have to be prepared, each once."""
+    """Return (keyspace, text) of the entries that must be prepared, each once."""
     return list(
         {(entry.keyspace, entry.text): None for entry in entries if isinstance(entry, TextRows)}
     )
@@ -36,10 +34,10 @@ def texts_of(entries: Sequence[Entry]) -> list[Text]:
 def batch_statements(
     batch: BatchStatement, entries: Sequence[Entry], prepared_texts: Mapping[Text, Any]
 ) -> list[tuple[PreparedStatement | None, Any]]:
-    """`entries` of `batch` as `BatchBody` takes them.
+    """Return the entries of `batch` as `BatchBody` takes them. It raises the errors of binding.
 
-    prepared_texts: what those were prepared as that are texts still. Raises what binding does, and
-    ValueError for statements that the server refuses in a batch of that type.
+    :param prepared_texts: the prepared statements of entries that are texts.
+    :raises ValueError: if the server refuses a statement in a batch of that type.
     """
     statements: list[tuple[PreparedStatement | None, Any]] = []
     for entry in entries:
@@ -63,16 +61,16 @@ def batch_statements(
 
 
 def check_kinds(batch_type: BatchType, prepared: Mapping[int, PreparedStatement]) -> None:
-    """ValueError where statements that are known to change counters, or known not to, are in a
-    batch that cannot have them.
+    """Raise ValueError if a statement cannot be in a batch of this type, for its counters.
 
-    A prepared statement is known to change a counter where a bind marker is for one, and known not
-    to where it is an INSERT. Of all others the server decides.
+    A prepared statement changes a counter if a bind marker is for one, and none if it is an INSERT.
+    The server decides about all others.
     """
     counters = [statement for statement in prepared.values() if statement.changes_counters]
     if counters and batch_type is BatchType.LOGGED:
         raise ValueError(
-            f"{query_head(counters[0].query_string)} changes a counter, which a logged batch cannot: use BatchType.COUNTER"
+            f"{query_head(counters[0].query_string)} changes a counter, "
+            "which a logged batch cannot: use BatchType.COUNTER"
         )
     if counters or batch_type is BatchType.COUNTER:
         for statement in prepared.values():
@@ -88,16 +86,18 @@ def check_kinds(batch_type: BatchType, prepared: Mapping[int, PreparedStatement]
 
 
 def warn_of_size(request_body: AnyBody, batch: BatchStatement, limit: int) -> None:
-    """Log that a batch is large, but where all of it is in one partition, which servers make an
-    exception of.
+    """Log that a batch is large, unless all of it is in one partition.
+
+    Servers make an exception for such batches.
     """
     partitions = partitions_of(request_body)
     if partitions == 1:
         return
     log.warning(
-        "%s has %d bytes, which is more than the %d of Session.batch_size_warn_threshold%s. Servers refuse batches beyond their "
-        "batch_size_fail_threshold (50 KiB by default) unless all statements are for one partition; separate statements by "
-        "execute_concurrent are faster, too",
+        "%s has %d bytes, which is more than the %d of Session.batch_size_warn_threshold%s. "
+        "Servers refuse batches beyond their batch_size_fail_threshold (50 KiB by default) unless "
+        "all statements are for one partition; separate statements by execute_concurrent are "
+        "faster, too",
         request_body.describe(),
         request_body.size,
         limit,
@@ -105,10 +105,8 @@ def warn_of_size(request_body: AnyBody, batch: BatchStatement, limit: int) -> No
     )
 
 
-def partitions_of(request_body: Any) -> int:
-    """To how many partitions the statements of a batch belong; 0 where that is not known of all of
-    them.
-    """
+def partitions_of(request_body: AnyBody) -> int:
+    """Count the partitions of a batch; 0 if that of a statement is not known."""
     keys = set()
     for prepared, values in getattr(request_body, "statements", ()):
         indexes = prepared.routing_key_indexes if prepared is not None else None

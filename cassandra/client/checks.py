@@ -26,21 +26,23 @@ __all__ = [
 VECTOR_TYPES = ("list", "array", "numpy")
 
 
-def check_parameters(parameters: Any, named: bool = True) -> None:
-    """TypeError for what is neither a sequence nor a mapping; nor, unless `named` is false, an
-    object with attributes.
+def check_parameters(parameters: object, named: bool = True) -> None:
+    """Raise TypeError unless `parameters` is a sequence or a mapping.
+
+    :param named: an object with attributes will do as well.
     """
     if isinstance(parameters, (str, bytes)) or not (
         hasattr(parameters, "__len__") or (named and is_record(parameters))
     ):
         raise TypeError(
-            f"parameters must be a sequence or a mapping, but are {type(parameters).__name__}: {parameters!r}; "
+            "parameters must be a sequence or a mapping, but are "
+            f"{type(parameters).__name__}: {parameters!r}; "
             "a single one is written (value,)"
         )
 
 
-def check_timeout(timeout: Any) -> None:
-    """TypeError or ValueError for what is no time in seconds."""
+def check_timeout(timeout: object) -> None:
+    """Raise TypeError or ValueError unless `timeout` is a time in seconds, or None."""
     if timeout is None:
         return
     if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
@@ -51,17 +53,18 @@ def check_timeout(timeout: Any) -> None:
         raise ValueError("timeout must be finite, but is inf: None is for no limit")
 
 
-def typed_factory(row_type: Any) -> Callable[..., Any]:
-    """The row factory that makes instances of the class `row_type`; TypeError for a class that rows
-    cannot be made of.
+def typed_factory(row_type: type[Any]) -> Callable[..., Any]:
+    """Return the row factory that makes instances of the class `row_type`.
+
+    :raises TypeError: if rows cannot be made of the class.
     """
     from cassandra.query.typed_rows import typed_rows  # for those who use it
 
     return typed_rows(row_type)
 
 
-def check_keyspace(keyspace: Any) -> None:
-    """TypeError or ValueError for what is no keyspace's name."""
+def check_keyspace(keyspace: object) -> None:
+    """Raise TypeError or ValueError unless `keyspace` is a name."""
     if not isinstance(keyspace, str):
         raise TypeError(f"a keyspace is a str, not {type(keyspace).__name__}: {keyspace!r}")
     if not keyspace:
@@ -88,7 +91,10 @@ def check_vector_type(request: RequestBase) -> None:
 
 
 def list_of_queries(queries: Sequence[str]) -> list[str]:
-    """`queries` as a list of texts; TypeError for a single text, and for what is no text."""
+    """Return `queries` as a list.
+
+    :raises TypeError: if it is a single text, or one of them is not a text.
+    """
     if isinstance(queries, str):
         raise TypeError(f"queries must be a list of texts, not a single text: {queries!r}")
     found = list(queries)

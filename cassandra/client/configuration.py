@@ -1,4 +1,4 @@
-"""The settings of a cluster, checked: what the blocking and the asyncio `Cluster` have in common."""
+"""The settings of a cluster, and their checks: the base of the blocking and the asyncio `Cluster`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 import uuid
 import warnings
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -31,8 +31,22 @@ from cassandra.timestamps import MonotonicTimestampGenerator
 from cassandra.versions import ProtocolVersion
 
 if TYPE_CHECKING:
+    from cassandra.auth import AuthProvider
+    from cassandra.client.cluster_settings import (
+        ApplicationInfo,
+        ContactPoint,
+        ContactPoints,
+        SocketOption,
+    )
     from cassandra.engine.core import Core
+    from cassandra.engine.endpoint import EndPointFactory
+    from cassandra.metadata.host import Host
     from cassandra.metrics import Metrics
+    from cassandra.policies.balancing import HostStateListener, LoadBalancingPolicy
+    from cassandra.policies.conviction import ConvictionPolicy
+    from cassandra.policies.reconnection import ReconnectionPolicy
+    from cassandra.policies.speculation import SpeculativeExecutionPolicy
+    from cassandra.policies.translation import AddressTranslator
 
 
 class ConfigMode(enum.Enum):
@@ -44,12 +58,18 @@ class ConfigMode(enum.Enum):
 
 
 class ShardAwareOptions:
-    """Settings of shard awareness, for programs that pass them. disable, disable_shardaware_port:
-    whether to go without.
+    """Settings of shard awareness, for programs that pass them.
+
+    :param opts: another `ShardAwareOptions`, or a mapping of the two settings.
+    :param disable: go without shard awareness.
+    :param disable_shardaware_port: do not use the port that chooses a shard.
     """
 
     def __init__(
-        self, opts: Any = None, disable: bool | None = None, disable_shardaware_port: bool = False
+        self,
+        opts: ShardAwareOptions | Mapping[str, Any] | None = None,
+        disable: bool | None = None,
+        disable_shardaware_port: bool = False,
     ) -> None:
         source = opts if isinstance(opts, ShardAwareOptions) else None
         settings = opts if isinstance(opts, Mapping) else {}
@@ -62,20 +82,25 @@ class ShardAwareOptions:
         )
 
     def __repr__(self) -> str:
-        return f"ShardAwareOptions(disable={self.disable!r}, disable_shardaware_port={self.disable_shardaware_port!r})"
+        return (
+            f"ShardAwareOptions(disable={self.disable!r}, "
+            f"disable_shardaware_port={self.disable_shardaware_port!r})"
+        )
 
 
 ShardAwareOptions.__module__ = "cassandra.cluster"
 
 
 class ClusterBase(PoolSizes):
-    """Settings of a cluster. Each is a class attribute, which is its default, and a keyword of the
-    same name.
+    """Settings of a cluster.
+
+    Each is a class attribute, which is its default, and a keyword of the same name.
     """
 
-    contact_points: Sequence[Any] = ("127.0.0.1",)
-    """Addresses, names, (address, port) pairs or end points of nodes to begin with; the others are
-    found out from them.
+    contact_points: Sequence[ContactPoint] = ("127.0.0.1",)
+    """Addresses, names, (address, port) pairs or end points of the nodes to begin with.
+
+    The driver learns of the other nodes from them.
     """
 
     port: int = 9042
@@ -84,30 +109,28 @@ class ClusterBase(PoolSizes):
     compression: bool | str | None = True
     """True for the best that both sides have, "lz4" or "snappy" for that one, False for none."""
 
-    auth_provider: Any = None
+    auth_provider: AuthProvider | None = None
     """An `AuthProvider`; PlainTextAuthProvider for a user name and a password."""
 
     cql_version: str | None = None
     """The CQL version to ask for; None for the server's."""
 
     protocol_version: int | None = None
-    """The native protocol's version; None to begin with 5 and go down to what the server speaks."""
+    """The native protocol's version; None to begin with 5 and go down to a version of the server."""
 
     allow_beta_protocol_version: bool = False
-    """Whether a version that is a beta may be used."""
+    """Allow a version that is a beta."""
 
     no_compact: bool = False
     """Send NO_COMPACT: tables with compact storage look like others."""
 
     ssl_context: ssl.SSLContext | None = None
-    """For TLS. With check_hostname the node's certificate has to bear the address that is connected
-    to.
-    """
+    """For TLS. With check_hostname, a node's certificate must name the address of the connection."""
 
     ssl_options: Mapping[str, Any] | None = None
-    """Keywords of an older style; where no ssl_context is given, one is made of them."""
+    """Keywords of an older style; if no ssl_context is given, one is made of them."""
 
-    sockopts: Sequence[Any] | None = None
+    sockopts: Sequence[SocketOption] | None = None
     """Tuples of arguments for ``socket.setsockopt``, for each connection."""
 
     connect_timeout: float | None = 5
@@ -120,25 +143,28 @@ class ClusterBase(PoolSizes):
     """Seconds to wait for nodes to agree on the schema after it was changed; 0 for no wait."""
 
     idle_heartbeat_interval: float = 30
-    """Seconds of silence after which a connection is asked whether it lives; 0 for never."""
+    """Seconds of silence after which a connection gets a heartbeat; 0 for never."""
 
     idle_heartbeat_timeout: float = 30
-    """Seconds within which it has to answer."""
+    """Seconds within which a heartbeat must be answered."""
 
     topology_event_refresh_window: float = 10
-    """The longest delay in seconds between an event about nodes and reading the node list;
-    negative: events do not count.
+    """The longest delay in seconds between an event about nodes and reading the node list.
+
+    If it is negative, such events are ignored.
     """
 
     status_event_refresh_window: float = 2
-    """The longest delay in seconds between an event about a node's state and acting on it;
-    negative: events do not count.
+    """The longest delay in seconds between an event about a node's state and acting on it.
+
+    If it is negative, such events are ignored.
     """
 
     schema_event_refresh_window: float = 2
-    """Seconds within which what an event about the schema names is read again, at a random moment:
-    events of that time are one reading. 0 for at once; a negative number for never, so that only
-    what this cluster's own sessions change is read again.
+    """The longest delay in seconds between an event about the schema and reading what it names.
+
+    The moment is random, and the events until then are one reading. 0 is for at once. If it is
+    negative, events are ignored: only changes by this cluster's own sessions are read.
     """
 
     schema_metadata_page_size: int = 1000
@@ -148,77 +174,83 @@ class ClusterBase(PoolSizes):
     """Seconds that reading the schema may take as a whole, at connect and later; None for no limit."""
 
     schema_metadata_keyspaces: Sequence[str] | None = None
-    """The keyspaces to read the schema of; None for all. Replication is read of all, for token
-    awareness.
+    """The keyspaces whose schema is read; None for all.
+
+    Replication is read for all keyspaces, because token awareness needs it.
     """
 
     metadata_request_timeout: datetime.timedelta | None = None
-    """What queries of the schema tables allow ScyllaDB to take (``USING TIMEOUT``); None for its
-    default.
+    """The time that ScyllaDB may take for a query of the schema tables (``USING TIMEOUT``).
+
+    None for the server's default.
     """
 
     prepare_on_all_hosts: bool = True
-    """Whether `prepare` prepares a statement on all hosts, not only on one."""
+    """Let `prepare` prepare a statement on all hosts, not only on one."""
 
     reprepare_on_up: bool = True
-    """Whether known statements are prepared on a host that comes up, before it gets requests."""
+    """Prepare known statements on a host that comes up, before it gets requests."""
 
-    reconnection_policy: Any = ExponentialReconnectionPolicy(1.0, 600.0)
-    """How long to wait between tries to reach a host that is down."""
+    reconnection_policy: ReconnectionPolicy = ExponentialReconnectionPolicy(1.0, 600.0)
+    """Gives the delays between tries to reach a host that is down."""
 
-    conviction_policy_factory: Callable[[Any], Any] = SimpleConvictionPolicy
+    conviction_policy_factory: Callable[[Host], ConvictionPolicy] = SimpleConvictionPolicy
     """Called with a host; decides after how many failures it counts as down."""
 
-    address_translator: Any = IdentityTranslator()
-    """From the addresses that nodes advertise to those that this client can reach."""
+    address_translator: AddressTranslator | None = IdentityTranslator()
+    """Translates the addresses that nodes advertise to those that this client can reach."""
 
-    endpoint_factory: Any = None
-    """Makes the end points of nodes; None for address and port as they advertise them."""
+    endpoint_factory: EndPointFactory | None = None
+    """Makes the end points of nodes; None for the address and port that they advertise."""
 
     timestamp_generator: Callable[[], int] | None = None
     """Gives the timestamps of requests, in microseconds; None for a MonotonicTimestampGenerator."""
 
-    application_info: Any = None
+    application_info: ApplicationInfo | None = None
     """An object whose ``add_startup_options(options)`` adds to what is sent in STARTUP."""
 
-    default_retry_policy: Any = None
-    load_balancing_policy: Any = None
+    default_retry_policy: RetryPolicy | None = None
+    load_balancing_policy: LoadBalancingPolicy | None = None
 
     metrics_enabled: bool = False
-    """Whether `metrics` counts requests and errors; where it is off, nothing is paid for it."""
+    """Count requests and errors in `metrics`; if it is off, requests pay nothing for it."""
 
     metrics: Metrics | None = None
-    """The cluster's `cassandra.metrics.Metrics`, where they are enabled."""
+    """The cluster's `cassandra.metrics.Metrics`; None if they are not enabled."""
 
     driver_config_reporting_enabled: bool = False
-    """Whether connections tell the server `session_id`, so that an operator sees in
-    ``system.clients`` which belong together.
+    """Send `session_id` to the server with each connection.
+
+    An operator then sees in ``system.clients`` which connections belong together.
     """
 
-    allow_control_connection_query_fallback: Any = None
-    """Accepted for programs that set it. Nothing needs it here: the first pool goes to the very
-    address that the control connection is at.
+    allow_control_connection_query_fallback: object = None
+    """Accepted for programs that set it.
+
+    It is not needed: the first pool goes to the same address as the control connection.
     """
 
-    shard_aware_options: Any = None
-    """A `ShardAwareOptions`, or a mapping of its settings."""
+    shard_aware_options: ShardAwareOptions | None = None
+    """A `ShardAwareOptions`; it may be given as a mapping of its settings."""
 
-    cloud: Any = None
-    scylla_cloud: Any = None
+    cloud: None = None
+    scylla_cloud: None = None
 
-    _core: Any = None
+    _core: Core | None = None
     _schema_metadata_enabled = True
     _token_metadata_enabled = True
 
     # Accepted for programs that set them: there are no executor threads here, and one kind of
     # connection.
     executor_threads: int = 2
-    connection_class: Any = None
+    connection_class: type[object] | None = None
 
-    def __init__(self, contact_points: Any = NOT_SET, **settings: Any) -> None:
+    def __init__(self, contact_points: ContactPoints = NOT_SET, **settings: Any) -> None:
         if contact_points is not NOT_SET:
             self.contact_points = _checked_contact_points(contact_points)
         profiles = settings.pop("execution_profiles", None)
+        if profiles is NOT_SET:
+            profiles = None
         self.metadata = Metadata()
         self._session_id = uuid.uuid4()
         for name, value in settings.items():
@@ -230,22 +262,21 @@ class ClusterBase(PoolSizes):
                 raise TypeError(f"Cluster has no setting {name!r}")
             if value is not NOT_SET:
                 setattr(self, name, value)
-        self.user_type_fields: dict[Any, list[str]] = {}
-        self._listeners: list[Any] = []
+        self.user_type_fields: dict[type[Any], list[str]] = {}
+        self._listeners: list[HostStateListener] = []
         self.profile_manager = ProfileManager()
         self.config_mode = self._choose_mode(profiles)
         self._check()
         self._make_sizes()
         self._make_profiles(profiles)
         if self.metrics_enabled:
-            # Imported where it is switched on: most programs go without.
+            # Imported only if it is switched on: most programs go without.
             self.metrics = import_module("cassandra.metrics").Metrics(weakref.proxy(self))
         if self.timestamp_generator is None:
             self.timestamp_generator = MonotonicTimestampGenerator()
         if self.endpoint_factory is None:
             self.endpoint_factory = DefaultEndPointFactory()
-        # The engine holds the factory: by a proxy, a Cluster that nobody else holds can be
-        # collected.
+        # The engine holds the factory. The proxy lets a Cluster that nobody else holds be collected.
         self.endpoint_factory.configure(weakref.proxy(self))
         self.endpoints_resolved: list[EndPoint] = [
             self._endpoint(point) for point in self.contact_points
@@ -253,7 +284,7 @@ class ClusterBase(PoolSizes):
 
     # -- checks ------------------------------------------------------------------------------------
 
-    def _choose_mode(self, profiles: Any) -> ConfigMode:
+    def _choose_mode(self, profiles: Mapping[Any, ExecutionProfile] | None) -> ConfigMode:
         legacy = [
             name
             for name in ("load_balancing_policy", "default_retry_policy")
@@ -273,7 +304,7 @@ class ClusterBase(PoolSizes):
         for name, profile in made.items():
             if not isinstance(profile, ExecutionProfile):
                 raise TypeError(
-                    f"execution_profiles[{name!r}] is no ExecutionProfile, but {profile!r}"
+                    f"execution_profiles[{name!r}] is not an ExecutionProfile, but {profile!r}"
                 )
         if EXEC_PROFILE_DEFAULT not in made:
             made = {
@@ -308,7 +339,8 @@ class ClusterBase(PoolSizes):
         self._check_compression()
         if self.auth_provider is not None and not hasattr(self.auth_provider, "new_authenticator"):
             raise TypeError(
-                f"auth_provider must be an AuthProvider, but is of type {type(self.auth_provider).__name__}; "
+                "auth_provider must be an AuthProvider, but is of type "
+                f"{type(self.auth_provider).__name__}; "
                 "PlainTextAuthProvider serves for a user name and a password"
             )
         if self.ssl_context is not None and not isinstance(self.ssl_context, ssl.SSLContext):
@@ -344,10 +376,11 @@ class ClusterBase(PoolSizes):
         if self.compression not in available_compressions():
             package = {"lz4": "lz4", "snappy": "python-snappy"}[self.compression]
             raise ValueError(
-                f"compression {self.compression!r} needs the package {package!r}: pip install turbocql[{self.compression}]"
+                f"compression {self.compression!r} needs the package {package!r}: "
+                f"pip install turbocql[{self.compression}]"
             )
 
-    def _endpoint(self, point: Any) -> EndPoint:
+    def _endpoint(self, point: ContactPoint) -> EndPoint:
         if isinstance(point, EndPoint):
             return point
         if isinstance(point, tuple):
@@ -359,8 +392,9 @@ class ClusterBase(PoolSizes):
 
     @property
     def schema_metadata_enabled(self) -> bool:
-        """Whether the schema is read at connect and kept fresh, for `Cluster.metadata.keyspaces`;
-        it may be switched at any time.
+        """True if the schema is read at connect and kept fresh, for `Cluster.metadata.keyspaces`.
+
+        It may be switched at any time.
         """
         return self._schema_metadata_enabled
 
@@ -372,8 +406,9 @@ class ClusterBase(PoolSizes):
 
     @property
     def token_metadata_enabled(self) -> bool:
-        """Whether tokens and keyspaces' replication are read, for token awareness; it may be
-        switched at any time.
+        """True if tokens and the replication of keyspaces are read, for token awareness.
+
+        It may be switched at any time.
         """
         return self._token_metadata_enabled
 
@@ -385,10 +420,9 @@ class ClusterBase(PoolSizes):
             self._core.settings.token_metadata_enabled = bool(enabled)
 
     def set_meta_refresh_enabled(self, enabled: bool) -> None:
-        """Switch all reading of metadata off, or on again: of the schema and, after events, of
-        nodes.
+        """Switch all reading of metadata off, or on again.
 
-        Use `schema_metadata_enabled` and `token_metadata_enabled` in new programs.
+        That is reading the schema and, after events, the nodes. Use `schema_metadata_enabled` and `token_metadata_enabled` in new programs.
         """
         if self._core is None:
             raise ConnectionException("the cluster is not connected")
@@ -397,18 +431,18 @@ class ClusterBase(PoolSizes):
     # -- profiles and types ------------------------------------------------------------------------
 
     def add_execution_profile(
-        self, name: Any, profile: ExecutionProfile, pool_wait_timeout: float = 5
+        self, name: Hashable, profile: ExecutionProfile, pool_wait_timeout: float = 5
     ) -> None:
-        """Add a profile to those that `execution_profile=` may name; ValueError where the name is
-        taken.
+        """Add a profile to those that `execution_profile=` may name.
 
-        pool_wait_timeout: accepted for programs that pass it. Connections to hosts that only the
-        new profile's policy wants are opened in the background, and requests wait for them.
+        :param pool_wait_timeout: accepted for programs that pass it. Connections to hosts that only
+            the new profile's policy wants are opened in the background; requests wait for them.
+        :raises ValueError: if the name is taken, or old-style settings are used.
         """
         if not isinstance(profile, ExecutionProfile):
             raise TypeError(f"profile must be an ExecutionProfile, but is {profile!r}")
         if self.config_mode is ConfigMode.LEGACY:
-            raise ValueError("execution profiles cannot be added where old-style settings are used")
+            raise ValueError("execution profiles cannot be added if old-style settings are used")
         if name in self.profile_manager.profiles:
             raise ValueError(f"there is an execution profile {name!r} already")
         self.config_mode = ConfigMode.PROFILES
@@ -425,11 +459,11 @@ class ClusterBase(PoolSizes):
         if not speculation_known:
             self._attach_policy(speculation)
 
-    def _attach_policy(self, policy: Any) -> None:
-        """Let a policy of speculative executions that came after `connect` look at latencies."""
+    def _attach_policy(self, policy: SpeculativeExecutionPolicy) -> None:
+        """Let a policy of speculative executions that was added after `connect` see latencies."""
 
-    def _adopt_policy(self, policy: Any) -> None:
-        """Populate a policy that came after `connect`, and open the pools that it wants."""
+    def _adopt_policy(self, policy: LoadBalancingPolicy) -> None:
+        """Populate a policy that was added after `connect`, and open the pools that it wants."""
 
     @property
     def session_id(self) -> uuid.UUID:
@@ -438,23 +472,23 @@ class ClusterBase(PoolSizes):
 
     # -- listeners ---------------------------------------------------------------------------------
 
-    def register_listener(self, listener: Any) -> None:
-        """Tell `listener` (a `HostStateListener`) of hosts that come, go, rise and fall, before or
-        after `connect`.
+    def register_listener(self, listener: HostStateListener) -> None:
+        """Notify `listener` when hosts are added, removed, up or down.
 
-        It is called in the engine's loop, which must not be blocked.
+        It may be registered before or after `connect`. It is called on the engine's loop, which it
+        must not block.
         """
         if not any(listener is known for known in self._listeners):
             self._listeners.append(listener)
 
-    def unregister_listener(self, listener: Any) -> None:
-        """Take back `register_listener`."""
+    def unregister_listener(self, listener: HostStateListener) -> None:
+        """Undo `register_listener`."""
         self._listeners[:] = [known for known in self._listeners if known is not listener]
 
     # -- for the engine ----------------------------------------------------------------------------
 
     def _populate(self, core: Core) -> None:
-        """Tell policies and metrics of the engine, once it is connected; on its loop."""
+        """Connect policies and metrics with the engine once it is connected; called on its loop."""
         core.listeners.program = self._listeners
         for policy in self.profile_manager.policies():
             core.populate_policy(policy, self)
@@ -464,9 +498,8 @@ class ClusterBase(PoolSizes):
             self.metrics.attach(core)
 
     def _settings(self) -> Settings:
-        sizes = (
-            self._core_connections
-        )  # not the cluster: one that nobody else holds can be collected
+        # The engine holds the sizes, not the cluster, which can be collected if nobody holds it.
+        sizes = self._core_connections
         return Settings(
             connections_per_host=lambda distance: sizes.get(distance, 1),
             endpoints=self.endpoints_resolved,
@@ -535,7 +568,8 @@ class ClusterBase(PoolSizes):
             context.set_ciphers(ciphers)
         if options:
             raise ValueError(
-                f"ssl_options has unknown settings: {', '.join(sorted(options))}; use ssl_context instead"
+                f"ssl_options has unknown settings: {', '.join(sorted(options))}; "
+                "use ssl_context instead"
             )
         return context
 
@@ -555,7 +589,7 @@ _TIMES = {
 
 
 def _check_seconds(name: str, value: object, least: float) -> None:
-    """TypeError or ValueError, naming the setting, if `value` is not a number of seconds or None."""
+    """Raise TypeError or ValueError unless `value` is a number of seconds or None."""
     if value is None:
         return
     if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -569,9 +603,7 @@ def _check_seconds(name: str, value: object, least: float) -> None:
 
 
 def _check_ssl_options(options: object, context: ssl.SSLContext | None) -> None:
-    """Refuse options that would leave connections in the clear; warn about those that verify
-    nothing.
-    """
+    """Refuse options that would connect without TLS; warn if they verify nothing."""
     if not isinstance(options, Mapping):
         raise TypeError(f"ssl_options must be a mapping, but is of type {type(options).__name__}")
     if context is not None:
@@ -583,8 +615,9 @@ def _check_ssl_options(options: object, context: ssl.SSLContext | None) -> None:
         )
     if not options.get("ca_certs") and "cert_reqs" not in options:
         warnings.warn(
-            "ssl_options without ca_certs: the connection is encrypted, but the server's certificate is not verified. "
-            "Pass ca_certs, or ssl_context=ssl.create_default_context(); cert_reqs=ssl.CERT_NONE says that it is meant",
+            "ssl_options without ca_certs: the connection is encrypted, but the server's certificate "
+            "is not verified. Pass ca_certs, or ssl_context=ssl.create_default_context(); "
+            "cert_reqs=ssl.CERT_NONE says that it is meant",
             UserWarning,
             stacklevel=5,
         )
@@ -595,10 +628,11 @@ _CALLABLE_SETTINGS = frozenset(
 )
 
 
-def _checked_contact_points(contact_points: Any) -> Sequence[Any]:
+def _checked_contact_points(contact_points: ContactPoints) -> Sequence[ContactPoint]:
     if isinstance(contact_points, (str, bytes)):
         raise TypeError(
-            f"contact_points must be a list of addresses, not a single {contact_points!r}: write [...]"
+            f"contact_points must be a list of addresses, not a single {contact_points!r}: "
+            "write [...]"
         )
     points = list(contact_points) if contact_points is not None else None
     if not points:
@@ -608,23 +642,22 @@ def _checked_contact_points(contact_points: Any) -> Sequence[Any]:
     return points
 
 
-def _check_contact_point(point: Any) -> None:
-    """A name or address, an end point, or a pair of address and port; TypeError or ValueError names
-    what is not.
-    """
+def _check_contact_point(point: object) -> None:
+    """Raise TypeError or ValueError for a wrong contact point; the message shows it."""
     if isinstance(point, EndPoint):
         return
     address, port = point if isinstance(point, tuple) and len(point) == 2 else (point, None)
     if not isinstance(address, str):
         raise TypeError(
-            f"a contact point is a name, an address, (address, port) or an EndPoint, but one is {point!r}"
+            "a contact point is a name, an address, (address, port) or an EndPoint, "
+            f"but one is {point!r}"
         )
     if not address.strip():
         raise ValueError(f"a contact point must not be empty, but one is {point!r}")
     if "," in address or address.count(":") == 1 or address.startswith("["):
         raise ValueError(
-            f"a contact point is one address without its port, but one is {point!r}: write each as an item of the list, "
-            "and its port as port=9042 or as a pair (address, 9042)"
+            f"a contact point is one address without its port, but one is {point!r}: "
+            "write each as an item of the list, and its port as port=9042 or as a pair (address, 9042)"
         )
     if port is not None and (
         isinstance(port, bool) or not isinstance(port, int) or not 1 <= port <= 65535

@@ -1,4 +1,4 @@
-"""Message objects that say the same as a request body, for listeners and handlers of the program."""
+"""Messages that say the same as a request body, for listeners and handlers of the program."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["message_of"]
 
 
 def message_of(request_body: AnyBody) -> Any:
-    """The message object that says the same as `request_body`."""
+    """Return the message that says the same as `request_body`."""
     params = request_body
     message: Any
     if isinstance(request_body, QueryBody):
@@ -47,12 +47,12 @@ def message_of(request_body: AnyBody) -> Any:
         )
     elif isinstance(request_body, BatchBody):
         queries: list[tuple[bool, Any, Any]] = []
-        for prepared, values in request_body.statements:
-            if prepared is None:
+        for statement, values in request_body.statements:
+            if statement is None:
                 queries.append((False, values, ()))
             else:
                 queries += [
-                    (True, prepared.query_id, block.values()) for block in values_of_rows(values)
+                    (True, statement.query_id, block.values()) for block in values_of_rows(values)
                 ]
         message = BatchMessage(
             request_body.batch_type,

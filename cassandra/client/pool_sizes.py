@@ -1,11 +1,11 @@
-"""How many connections a session keeps to a host, by distance: a part of `Cluster`'s settings that
-may change at any time.
+"""The number of connections that a session keeps to a host, by distance.
+
+These settings of a `Cluster` may change at any time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from cassandra.policies.balancing import HostDistance
 
@@ -21,16 +21,16 @@ _CONNECTED = (*_LOCAL, HostDistance.REMOTE)
 
 
 class PoolSizes:
-    """The sizes of pools, as old drivers had them for protocol 1 and 2; here they count in every
-    version.
+    """The sizes of pools, for every protocol version.
 
     A session keeps `get_core_connections_per_host` connections to each host of a distance. The
     maximum bounds that number: pools do not grow with the load, since a connection carries up to
     32,768 requests at a time.
     """
 
-    connections_per_host: Any = DEFAULT_MIN_CONNECTIONS_PER_LOCAL_HOST
+    connections_per_host: int | Mapping[int, int] = DEFAULT_MIN_CONNECTIONS_PER_LOCAL_HOST
     """Connections of each session to a host: a number, or a mapping by `HostDistance`.
+
     `set_core_connections_per_host` changes it later.
     """
 
@@ -58,17 +58,18 @@ class PoolSizes:
         self._max_requests = dict.fromkeys(_CONNECTED, DEFAULT_MAX_REQUESTS)
 
     def _resize_pools(self) -> None:
-        """The sizes were changed: pools that are open follow."""
+        """Called after a change of the sizes: pools that are open follow."""
 
     def get_core_connections_per_host(self, host_distance: int) -> int:
-        """The connections that each session keeps to a host at that distance; 1 by default."""
+        """Return the connections that each session keeps to a host at that distance; 1 by default."""
         return self._core_connections[_known("host_distance", host_distance)]
 
     def set_core_connections_per_host(self, host_distance: int, core_connections: int) -> None:
-        """Keep so many connections to a host at that distance, also in pools that are open: they
-        grow, or shrink as requests end.
+        """Keep so many connections to a host at that distance, also in pools that are open.
 
-        `HostDistance.LOCAL` is for hosts of the local rack too. ValueError for a number below 1.
+        Open pools grow, or shrink as requests end. `HostDistance.LOCAL` includes the local rack.
+
+        :raises ValueError: if the number is below 1.
         """
         _check("core_connections", host_distance, core_connections)
         for distance in _meant(host_distance):
@@ -77,7 +78,7 @@ class PoolSizes:
         self._resize_pools()
 
     def get_max_connections_per_host(self, host_distance: int) -> int:
-        """The upper bound of `get_core_connections_per_host`."""
+        """Return the upper bound of `get_core_connections_per_host`."""
         return self._max_connections[_known("host_distance", host_distance)]
 
     def set_max_connections_per_host(self, host_distance: int, max_connections: int) -> None:
@@ -91,20 +92,21 @@ class PoolSizes:
         self._resize_pools()
 
     def get_min_requests_per_connection(self, host_distance: int) -> int:
-        """What `set_min_requests_per_connection` has set, or 5."""
+        """Return the value of `set_min_requests_per_connection`, or 5."""
         return self._min_requests[_known("host_distance", host_distance)]
 
     def set_min_requests_per_connection(self, host_distance: int, min_requests: int) -> None:
-        """Kept for programs that set it: pools do not shrink by themselves."""
+        """Accept the number for programs that set it; pools do not shrink by themselves."""
         self._min_requests[_known("host_distance", host_distance)] = min_requests
 
     def get_max_requests_per_connection(self, host_distance: int) -> int:
-        """What `set_max_requests_per_connection` has set, or 100."""
+        """Return the value of `set_max_requests_per_connection`, or 100."""
         return self._max_requests[_known("host_distance", host_distance)]
 
     def set_max_requests_per_connection(self, host_distance: int, max_requests: int) -> None:
-        """Kept for programs that set it: a connection takes as many requests as the protocol has
-        streams, and pools do not grow by load.
+        """Accept the number for programs that set it.
+
+        A connection takes as many requests as it has streams, and pools do not grow with the load.
         """
         self._max_requests[_known("host_distance", host_distance)] = max_requests
 
@@ -121,11 +123,12 @@ def _known(name: str, distance: int) -> int:
     return distance
 
 
-def _check(name: str, distance: int, number: Any) -> None:
+def _check(name: str, distance: int, number: object) -> None:
     _known(f"the distance of {name}", distance)
     if isinstance(number, bool) or not isinstance(number, int):
         raise TypeError(f"{name} must be a number of connections, but is {number!r}")
     if number < 1:
         raise ValueError(
-            f"{name} must be at least 1, but is {number!r}: HostDistance.IGNORED is for hosts without connections"
+            f"{name} must be at least 1, but is {number!r}: "
+            "HostDistance.IGNORED is for hosts without connections"
         )

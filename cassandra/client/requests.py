@@ -1,9 +1,9 @@
-"""From what a program passes to `execute` to the engine's request.
+"""The way from the arguments of `execute` to the engine's request.
 
-One way, for both faces and every kind of statement: the call's options are checked and joined into a
-`CallOptions`, a statement is made of what was passed, a request body of the statement, and
-`flight.resolve` and `flight.request_for` give both the settings that count. The usual execution of a
-bound statement goes through all of this in one call, `flight.bound_request`.
+It is the only way, for both faces and every kind of statement. The call's options are checked and
+joined into a `CallOptions`; then the query becomes a statement, and the statement a request body.
+`flight.resolve` and `flight.request_for` give both the settings that count. The usual execution of
+a bound statement takes all these steps in one call, `flight.bound_request`.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ Parameters = Sequence[Any] | Mapping[str, Any] | object | None
 
 Done = Callable[[Request], None]
 
-# timeout, trace, custom_payload, execution_profile, paging_state and host of a call that gives none.
+# Of a call that gives none: timeout, trace, custom_payload, execution_profile, paging_state, host.
 USUAL_OPTIONS = (NOT_SET, False, None, EXEC_PROFILE_DEFAULT, None, None)
 
 _TEXTS = (str, SimpleStatement)
@@ -89,7 +89,7 @@ class RequestMaker:
         """The keyspace that unqualified names belong to."""
         return self._engine.keyspace
 
-    def get_execution_profile(self, name: Any) -> ExecutionProfile:
+    def get_execution_profile(self, name: ExecutionProfile | str) -> ExecutionProfile:
         """Return the profile of this name."""
         raise NotImplementedError
 
@@ -97,10 +97,10 @@ class RequestMaker:
 
     def _options(
         self,
-        timeout: Any,
+        timeout: float | None,
         trace: bool,
         custom_payload: Mapping[str, bytes | None] | None,
-        execution_profile: Any,
+        execution_profile: ExecutionProfile | str,
         paging_state: bytes | None,
         host: Host | None,
     ) -> CallOptions:
@@ -122,8 +122,9 @@ class RequestMaker:
     # -- statements --------------------------------------------------------------------------------
 
     def _statement(self, query: Query, parameters: Parameters) -> tuple[Any, Any]:
-        """Return the statement as policies see it, and the one to send: prepared statements are
-        bound, texts are made statements.
+        """Return the statement as policies see it, and the one to send.
+
+        Prepared statements are bound; texts become statements.
         """
         target: Any = query
         statement: Any = query
@@ -148,7 +149,7 @@ class RequestMaker:
         return target, statement
 
     def _wants_preparing(self, query: str | SimpleStatement) -> bool:
-        """Return True if the text has bind markers, so that it is prepared before it is executed."""
+        """Return True if the text has bind markers: it is then prepared before it is executed."""
         text = query if isinstance(query, str) else query.query_string
         return parameters_of(text) is MarkerKind.MARKERS
 
@@ -161,7 +162,7 @@ class RequestMaker:
     def _bind_text(
         self, query: str | SimpleStatement, prepared: PreparedStatement, parameters: Parameters
     ) -> BoundStatement:
-        """Bind what a text was prepared as, with the settings of the statement that was executed."""
+        """Bind the statement that a text was prepared as, with the settings of the executed one."""
         bound: BoundStatement = prepared.bind(parameters)
         if isinstance(query, SimpleStatement):
             bound.take_settings(query)
@@ -174,8 +175,10 @@ class RequestMaker:
         """Return the keyspace that travels with a request, from version 5 on."""
         return keyspace if self._engine.core.protocol_version >= 5 else None
 
-    def _body_of(self, statement: Any, parameters: Parameters) -> AnyBody:
-        """Make the body for a statement that is no batch."""
+    def _body_of(
+        self, statement: SimpleStatement | BoundStatement, parameters: Parameters
+    ) -> AnyBody:
+        """Make the body for a statement that is not a batch."""
         if isinstance(statement, BoundStatement):
             return ExecuteBody(statement.prepared_statement, statement.block)
         text = statement.query_string
@@ -186,7 +189,7 @@ class RequestMaker:
         kind = UseBody if text[:4] in _USE else QueryBody
         return kind(text, self._keyspace_to_send(statement.keyspace))
 
-    def _rendered(self, body: AnyBody, statement: Any, options: CallOptions) -> AnyBody:
+    def _rendered(self, body: AnyBody, statement: Statement, options: CallOptions) -> AnyBody:
         """Resolve the settings of `body` and render it, for the wire format to expect.
 
         If a listener or a handler of the program may change it, it becomes a message instead, which
@@ -207,7 +210,7 @@ class RequestMaker:
         """Make the request, encoded in the calling thread; the caller starts it on the loop."""
         if parameters is not None and type(parameters) not in _USUAL_PARAMETERS:
             check_parameters(parameters)
-        if type(query) is PreparedStatement:  # what most requests are
+        if type(query) is PreparedStatement:  # most requests are
             target = statement = query.bind(parameters)
         else:
             if (
@@ -240,8 +243,8 @@ class RequestMaker:
         self,
         kind: type[R],
         body: AnyBody,
-        statement: Any,
-        target: Any,
+        statement: Statement,
+        target: Query,
         options: CallOptions,
         on_done: Done,
     ) -> R:
@@ -277,10 +280,11 @@ class RequestMaker:
         return request
 
     def _batch_request(
-        self, target: Any, batch: BatchStatement, options: CallOptions, on_done: Done
+        self, target: Query, batch: BatchStatement, options: CallOptions, on_done: Done
     ) -> Request:
-        """Make the request for a batch. Its texts with bind markers are prepared first, unless
-        they are already.
+        """Make the request for a batch.
+
+        Its texts with bind markers are prepared first, unless they are already.
         """
         entries = batch.sealed_entries()
         texts = texts_of(entries)

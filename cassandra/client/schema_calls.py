@@ -1,12 +1,16 @@
-"""The calls of a `Cluster` that read schema metadata again: the same for both faces, one of which
-gives something to await.
+"""The calls of a `Cluster` that read schema metadata again.
+
+They are the same for both faces; those of the asyncio face return an awaitable.
 """
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from cassandra.engine.schema.targets import Target
+
+if TYPE_CHECKING:
+    from cassandra import UserAggregateDescriptor, UserFunctionDescriptor
 
 __all__ = ["SchemaCalls"]
 
@@ -14,13 +18,12 @@ R = TypeVar("R")
 
 
 class SchemaCalls(Generic[R]):
-    """`refresh_*_metadata`: each waits until the nodes agree on the schema, and then reads what its
-    name says.
+    """`refresh_*_metadata`: each waits until the nodes agree on the schema, and then reads a part.
 
-    max_schema_agreement_wait: seconds to wait at the longest; None for the cluster's setting, 0 or
-    less for no wait. They read also where `schema_metadata_enabled` is off. Raises DriverException
-    where nodes do not agree in time, OperationTimedOut where the control connection's host does not
-    answer.
+    They read even if `schema_metadata_enabled` is off. Their parameter `max_schema_agreement_wait`
+    is the longest wait in seconds; None for the cluster's setting, 0 or less for no wait. They raise
+    DriverException if the nodes do not agree in time, and OperationTimedOut if the host of the
+    control connection does not answer.
     """
 
     def _refresh_schema(self, target: Target, max_schema_agreement_wait: float | None) -> R:
@@ -55,19 +58,27 @@ class SchemaCalls(Generic[R]):
         return self._refresh_schema(Target("TYPE", keyspace, user_type), max_schema_agreement_wait)
 
     def refresh_user_function_metadata(
-        self, keyspace: str, function: Any, max_schema_agreement_wait: float | None = None
+        self,
+        keyspace: str,
+        function: UserFunctionDescriptor | str,
+        max_schema_agreement_wait: float | None = None,
     ) -> R:
-        """Read a user-defined function again, now: a name, or a `UserFunctionDescriptor`. All
-        functions of the name are read.
+        """Read the user-defined functions of a name again, now.
+
+        :param function: the name, or a descriptor with the name.
         """
-        name = getattr(function, "name", function)
+        name = function if isinstance(function, str) else function.name
         return self._refresh_schema(Target("FUNCTION", keyspace, name), max_schema_agreement_wait)
 
     def refresh_user_aggregate_metadata(
-        self, keyspace: str, aggregate: Any, max_schema_agreement_wait: float | None = None
+        self,
+        keyspace: str,
+        aggregate: UserAggregateDescriptor | str,
+        max_schema_agreement_wait: float | None = None,
     ) -> R:
-        """Read a user-defined aggregate again, now: a name, or a `UserAggregateDescriptor`. All
-        aggregates of the name are read.
+        """Read the user-defined aggregates of a name again, now.
+
+        :param aggregate: the name, or a descriptor with the name.
         """
-        name = getattr(aggregate, "name", aggregate)
+        name = aggregate if isinstance(aggregate, str) else aggregate.name
         return self._refresh_schema(Target("AGGREGATE", keyspace, name), max_schema_agreement_wait)

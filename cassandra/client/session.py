@@ -1,4 +1,4 @@
-"""What the sessions of both faces have in common: settings, profiles, listeners, pools to look at."""
+"""The base of the sessions of both faces: settings, profiles, listeners, a view of the pools."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from cassandra.query.settings import CallOptions
 from cassandra.util.intervals import OncePerInterval
 
 if TYPE_CHECKING:
+    from cassandra.engine.pool import HostPool
     from cassandra.engine.session import EngineSession
+    from cassandra.metadata.host import Host
 
 __all__ = ["SessionBase"]
 
@@ -31,26 +33,21 @@ class SessionBase(RequestMaker):
     """Rows a page; None turns paging off."""
 
     default_vector_type: str = "list"
-    """What vectors of numbers are read as: "list", "array" (array.array) or "numpy" (a NumPy
-    array).
-    """
+    """The kind of vectors of numbers in rows: "list", "array" (array.array) or "numpy"."""
 
     use_client_timestamp: bool = True
-    """Whether requests carry a timestamp from `timestamp_generator`."""
+    """Send a timestamp from `timestamp_generator` with requests."""
 
     batch_size_warn_threshold: int | None = 40 * 1024
-    """Bytes of a batch's statements beyond which a warning is logged, at most once a minute; None
-    for none.
+    """Bytes of a batch's statements beyond which a warning is logged, at most once a minute.
 
-    Servers refuse batches whose changes go beyond their own ``batch_size_fail_threshold`` (50 KiB
+    None for no warning. Servers refuse batches whose changes go beyond their own ``batch_size_fail_threshold`` (50 KiB
     by default), unless all of them are in one partition. (At their ``batch_size_warn_threshold``, 5
     KiB, they send a warning of their own.)
     """
 
     client_protocol_handler: Any = ProtocolHandler
-    """The class that encodes and decodes messages; a subclass of `ProtocolHandler` may change what
-    is sent and read.
-    """
+    """The class that encodes and decodes messages: `ProtocolHandler`, or a subclass."""
 
     def __init__(self, cluster: ClusterBase, engine_session: EngineSession) -> None:
         self.cluster = cluster
@@ -70,10 +67,10 @@ class SessionBase(RequestMaker):
 
     # -- old-style settings ------------------------------------------------------------------------
 
-    def _set_default(self, name: str, setting: str, value: Any) -> None:
+    def _set_default(self, name: str, setting: str, value: object) -> None:
         if self.cluster.config_mode is ConfigMode.PROFILES:
             raise ValueError(
-                f"Session.{name} cannot be set where execution profiles are used: "
+                f"Session.{name} cannot be set if execution profiles are used: "
                 f"set {setting} of a profile, for one execution by execution_profile="
             )
         self.cluster.config_mode = ConfigMode.LEGACY
@@ -81,7 +78,7 @@ class SessionBase(RequestMaker):
 
     @property
     def row_factory(self) -> Callable[..., Any]:
-        """What rows come back as: called as ``row_factory(column_names, rows)``."""
+        """Makes the rows of results; called as ``row_factory(column_names, rows)``."""
         return self._default_profile.row_factory
 
     @row_factory.setter
@@ -121,9 +118,10 @@ class SessionBase(RequestMaker):
 
     # -- profiles ----------------------------------------------------------------------------------
 
-    def get_execution_profile(self, name: Any) -> ExecutionProfile:
-        """The profile of this name (or the profile itself, where one is passed); ValueError where
-        there is none.
+    def get_execution_profile(self, name: ExecutionProfile | str) -> ExecutionProfile:
+        """Return the profile of this name; a profile is returned as it is.
+
+        :raises ValueError: if there is no profile of this name.
         """
         if isinstance(name, ExecutionProfile):
             return name
@@ -135,36 +133,38 @@ class SessionBase(RequestMaker):
             known = ", ".join(map(repr, self.cluster.profile_manager.profiles))
             raise ValueError(f"there is no execution profile {name!r}; there are {known}") from None
 
-    def execution_profile_clone_update(self, ep: Any, **kwargs: Any) -> ExecutionProfile:
-        """A copy of the profile `ep` (or of the one with that name) with some settings changed."""
+    def execution_profile_clone_update(
+        self, ep: ExecutionProfile | str, **kwargs: Any
+    ) -> ExecutionProfile:
+        """Return a copy of the profile `ep`, or of the one with that name, with settings changed."""
         return self.get_execution_profile(ep).clone(**kwargs)
 
     # -- request listeners -------------------------------------------------------------------------
 
     def add_request_init_listener(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
-        """Call ``fn(response_future, *args, **kwargs)`` for each request before it is sent; it may
-        change ``.message``.
+        """Call ``fn(response_future, *args, **kwargs)`` for each request before it is sent.
+
+        It may change ``response_future.message``.
         """
         self._request_init_listeners.append((fn, args, kwargs))
 
     def remove_request_init_listener(
         self, fn: Callable[..., Any], *args: Any, **kwargs: Any
     ) -> None:
-        """Take back what `add_request_init_listener` was called with."""
+        """Undo `add_request_init_listener` with the same arguments."""
         self._request_init_listeners.remove((fn, args, kwargs))
 
     # -- types and pools ---------------------------------------------------------------------------
 
-    def encode_user_type(self, klass: Any, fields: Sequence[str]) -> None:
-        """Write instances of `klass` into texts as literals of a user-defined type with these
-        fields.
-        """
+    def encode_user_type(self, klass: type[Any], fields: Sequence[str]) -> None:
+        """Write instances of `klass` into texts as user-defined types with these fields."""
         if klass is dict:
-            return  # a dict in a text is a map's literal, as it always was
+            return  # a dict in a text is written as a map
 
-        def encode(value: Any) -> str:
+        def encode(value: object) -> str:
+            literal = self.encoder.cql_encode_all_types
             pairs = (
-                f"{field} : {self.encoder.cql_encode_all_types(getattr(value, field, None), as_text_type=True)}"
+                f"{field} : {literal(getattr(value, field, None), as_text_type=True)}"
                 for field in fields
             )
             return "{" + " , ".join(pairs) + "}"
@@ -173,20 +173,20 @@ class SessionBase(RequestMaker):
 
     @property
     def request_capacity(self) -> int:
-        """How many requests the open connections can have under way at once: what is sent beyond
-        that waits in the driver.
-        """
+        """The requests that the open connections can have in flight; others wait in the driver."""
         pools = list(self._engine.pools.values())
         return sum(
             connection.stream_limit for pool in pools for connection in list(pool.connections)
         )
 
-    def get_pools(self) -> list[Any]:
-        """The connection pools, one a host."""
+    def get_pools(self) -> list[HostPool]:
+        """Return the connection pools, one per host."""
         return list(self._engine.pools.values())
 
-    def get_pool_state(self) -> dict[Any, dict[str, Any]]:
-        """For each host: whether its pool is shut down, how many connections are open, and the
-        requests under way on each.
+    def get_pool_state(self) -> dict[Host, dict[str, Any]]:
+        """Return the state of each host's pool.
+
+        It says if the pool is shut down, how many connections are open, and how many requests each
+        has in flight.
         """
         return {host: pool.state() for host, pool in list(self._engine.pools.items())}

@@ -7,8 +7,8 @@ import logging
 import threading
 import warnings
 import weakref
-from collections.abc import Coroutine
-from typing import Any, TypeVar
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra._forks import renew_in_child
 from cassandra.client.checks import check_keyspace
@@ -22,6 +22,25 @@ from cassandra.engine.schema.targets import Target
 from cassandra.errors import ConnectionException, ConnectionShutdown
 from cassandra.query.settings import NOT_SET
 
+if TYPE_CHECKING:
+    import datetime
+    import ssl
+
+    from typing_extensions import Unpack
+
+    from cassandra.auth import AuthProvider
+    from cassandra.client.cluster_settings import ContactPoints, LaterSettings, SocketOption
+    from cassandra.client.configuration import ShardAwareOptions
+    from cassandra.engine.endpoint import EndPointFactory
+    from cassandra.engine.profile import ExecutionProfile
+    from cassandra.metadata.host import Host
+    from cassandra.policies.balancing import LoadBalancingPolicy
+    from cassandra.policies.conviction import ConvictionPolicy
+    from cassandra.policies.reconnection import ReconnectionPolicy
+    from cassandra.policies.retry import RetryPolicy
+    from cassandra.policies.speculation import SpeculativeExecutionPolicy
+    from cassandra.policies.translation import AddressTranslator
+
 __all__ = ["Cluster"]
 
 T = TypeVar("T")
@@ -34,8 +53,9 @@ CANCEL_INTERVAL = 0.02  # seconds between looks, while shutdown() ends a connect
 
 
 class Cluster(ClusterBase, SchemaCalls[None]):
-    """A cluster to connect to. Its settings are keywords and attributes; `ClusterBase` documents
-    each.
+    """A cluster to connect to.
+
+    Its settings are keywords and attributes; `ClusterBase` documents each.
 
     ``with Cluster(["10.0.0.1"]) as cluster, cluster.connect("ks") as session: ...`` or `connect`
     and `shutdown`.
@@ -43,50 +63,71 @@ class Cluster(ClusterBase, SchemaCalls[None]):
 
     def __init__(
         self,
-        contact_points: Any = NOT_SET,
-        port: Any = NOT_SET,
-        compression: Any = NOT_SET,
-        auth_provider: Any = NOT_SET,
-        load_balancing_policy: Any = NOT_SET,
-        reconnection_policy: Any = NOT_SET,
-        default_retry_policy: Any = NOT_SET,
-        conviction_policy_factory: Any = NOT_SET,
-        metrics_enabled: Any = NOT_SET,
-        connection_class: Any = NOT_SET,
-        ssl_options: Any = NOT_SET,
-        sockopts: Any = NOT_SET,
-        cql_version: Any = NOT_SET,
-        protocol_version: Any = NOT_SET,
-        executor_threads: Any = NOT_SET,
-        max_schema_agreement_wait: Any = NOT_SET,
-        control_connection_timeout: Any = NOT_SET,
-        idle_heartbeat_interval: Any = NOT_SET,
-        schema_event_refresh_window: Any = NOT_SET,
-        topology_event_refresh_window: Any = NOT_SET,
-        connect_timeout: Any = NOT_SET,
-        schema_metadata_enabled: Any = NOT_SET,
-        token_metadata_enabled: Any = NOT_SET,
-        **settings: Any,
+        contact_points: ContactPoints = NOT_SET,
+        port: int | str = NOT_SET,
+        compression: bool | str | None = NOT_SET,
+        auth_provider: AuthProvider | None = NOT_SET,
+        load_balancing_policy: LoadBalancingPolicy | None = NOT_SET,
+        reconnection_policy: ReconnectionPolicy = NOT_SET,
+        default_retry_policy: RetryPolicy | None = NOT_SET,
+        conviction_policy_factory: Callable[[Host], ConvictionPolicy] = NOT_SET,
+        metrics_enabled: bool = NOT_SET,
+        connection_class: type[object] | None = NOT_SET,
+        ssl_options: Mapping[str, Any] | None = NOT_SET,
+        sockopts: Sequence[SocketOption] | None = NOT_SET,
+        cql_version: str | None = NOT_SET,
+        protocol_version: int | None = NOT_SET,
+        executor_threads: int = NOT_SET,
+        max_schema_agreement_wait: float = NOT_SET,
+        control_connection_timeout: float | None = NOT_SET,
+        idle_heartbeat_interval: float = NOT_SET,
+        schema_event_refresh_window: float = NOT_SET,
+        topology_event_refresh_window: float = NOT_SET,
+        connect_timeout: float | None = NOT_SET,
+        schema_metadata_enabled: bool = NOT_SET,
+        token_metadata_enabled: bool = NOT_SET,
+        schema_metadata_page_size: int = NOT_SET,
+        address_translator: AddressTranslator | None = NOT_SET,
+        status_event_refresh_window: float = NOT_SET,
+        prepare_on_all_hosts: bool = NOT_SET,
+        reprepare_on_up: bool = NOT_SET,
+        execution_profiles: Mapping[Any, ExecutionProfile] | None = NOT_SET,
+        allow_beta_protocol_version: bool = NOT_SET,
+        timestamp_generator: Callable[[], int] | None = NOT_SET,
+        idle_heartbeat_timeout: float = NOT_SET,
+        no_compact: bool = NOT_SET,
+        ssl_context: ssl.SSLContext | None = NOT_SET,
+        endpoint_factory: EndPointFactory | None = NOT_SET,
+        cloud: None = NOT_SET,
+        scylla_cloud: None = NOT_SET,
+        shard_aware_options: ShardAwareOptions | Mapping[str, Any] | None = NOT_SET,
+        metadata_request_timeout: datetime.timedelta | None = NOT_SET,
+        **settings: Unpack[LaterSettings],
     ) -> None:
-        given = dict(locals())
+        given: dict[str, Any] = {**locals(), **settings}
         for name in ("self", "settings", "__class__"):
             given.pop(name, None)
-        super().__init__(given.pop("contact_points"), **given, **settings)
+        super().__init__(given.pop("contact_points"), **given)
+        self._begin()
+
+    def _begin(self) -> None:
         self.is_shutdown = False
         self._is_over = False  # shut down, and nothing is left
         self.sessions: weakref.WeakSet[Session] = weakref.WeakSet()
         self._lock = threading.Lock()
         self._core: Core | None = None
         self._loop_thread: LoopThread | None = None
-        self._finalizer: Any = None
+        self._finalizer: weakref.finalize[..., Cluster] | None = None
         _live_clusters.add(self)
 
     # -- the engine's thread -----------------------------------------------------------------------
 
     @property
     def loop_thread(self) -> LoopThread:
-        """The thread that the engine runs in; ConnectionException before `connect`,
-        ConnectionShutdown after `shutdown`.
+        """The thread that the engine runs in.
+
+        :raises ConnectionException: before `connect`.
+        :raises ConnectionShutdown: after `shutdown`.
         """
         thread = self._loop_thread
         if thread is None:
@@ -104,8 +145,10 @@ class Cluster(ClusterBase, SchemaCalls[None]):
         return ConnectionException("the cluster is not connected")
 
     def run(self, coroutine: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
-        """Run `coroutine` in the engine and wait for its result; ConnectionShutdown if the cluster
-        is shut down meanwhile.
+        """Run `coroutine` on the engine's loop and wait for its result.
+
+        :param timeout: seconds; None for no limit.
+        :raises ConnectionShutdown: if the cluster is shut down meanwhile.
         """
         thread = self._loop_thread
         if thread is None:
@@ -116,12 +159,14 @@ class Cluster(ClusterBase, SchemaCalls[None]):
     # -- connecting --------------------------------------------------------------------------------
 
     def connect(self, keyspace: str | None = None, wait_for_all_pools: bool = False) -> Session:
-        """Connect, where that has not been done, and return a new `Session`.
+        """Connect if that has not been done yet, and return a new `Session`.
 
-        Ready when the control connection and one pool are, or all pools with `wait_for_all_pools`.
-        Raises NoHostAvailable with each contact point's error (an AuthenticationFailed among them,
-        say), and InvalidRequest for a keyspace that does not exist. A failed first call leaves no
-        thread and no socket behind.
+        A failed first call leaves no thread and no socket behind.
+
+        :param keyspace: for names without one; None for no keyspace.
+        :param wait_for_all_pools: return when all pools are open, not only one.
+        :raises NoHostAvailable: with the error of each contact point, AuthenticationFailed say.
+        :raises InvalidRequest: if the keyspace does not exist.
         """
         if keyspace is not None:
             check_keyspace(keyspace)
@@ -161,7 +206,7 @@ class Cluster(ClusterBase, SchemaCalls[None]):
             self._stop()
             raise
         self._finalizer = weakref.finalize(self, _close_dropped, self._core, thread, str(self))
-        self._finalizer.atexit = False  # _shutdown_all sees to that
+        self._finalizer.atexit = False  # `_shutdown_all` does that
 
     async def _make_core(self) -> Core:
         assert self._loop_thread is not None
@@ -194,11 +239,11 @@ class Cluster(ClusterBase, SchemaCalls[None]):
         else:
             self.run(_call(session.close_engine), SHUTDOWN_TIMEOUT)
 
-    def _adopt_policy(self, policy: Any) -> None:
+    def _adopt_policy(self, policy: LoadBalancingPolicy) -> None:
         if self._core is not None:
             self.run(_call(self._core.adopt_policy, policy, self))
 
-    def _attach_policy(self, policy: Any) -> None:
+    def _attach_policy(self, policy: SpeculativeExecutionPolicy) -> None:
         if self._core is not None:
             self.run(_call(self._core.attach_policy, policy))
 
@@ -206,12 +251,11 @@ class Cluster(ClusterBase, SchemaCalls[None]):
         if self._core is not None:
             self.run(_call(self._core.resize_pools))
 
-    def register_user_type(self, keyspace: str, user_type: str, klass: Any) -> None:
-        """Give values of the user-defined type `keyspace`.`user_type` as instances of `klass`, and
-        take them as parameters.
+    def register_user_type(self, keyspace: str, user_type: str, klass: type[Any]) -> None:
+        """Read values of a user-defined type as instances of a class, and accept such parameters.
 
-        klass: a class that takes the fields as keywords and has them as attributes, or dict. Raises
-        UserTypeDoesNotExist.
+        :param klass: takes the fields as keywords and has them as attributes; or dict.
+        :raises UserTypeDoesNotExist: if the keyspace does not have the type.
         """
         core = self._core
         if core is None:
@@ -227,13 +271,16 @@ class Cluster(ClusterBase, SchemaCalls[None]):
 
     # -- hosts -------------------------------------------------------------------------------------
 
-    def get_control_connection_host(self) -> Any:
-        """The `Host` that the control connection is at; None while there is none."""
+    def get_control_connection_host(self) -> Host | Any:
+        """Return the host of the control connection; None while there is no such connection."""
         core = self._core
         return core.control.current_host if core is not None else None
 
     def refresh_nodes(self, force_token_rebuild: bool = False) -> None:
-        """Read the node list again, now."""
+        """Read the node list again, now.
+
+        :param force_token_rebuild: accepted for programs that pass it; it changes nothing.
+        """
         core = self._core
         if core is None:
             raise self._not_connected()
@@ -248,19 +295,21 @@ class Cluster(ClusterBase, SchemaCalls[None]):
     # -- life --------------------------------------------------------------------------------------
 
     def shutdown(self) -> None:
-        """Close all sessions and connections and end the engine's thread, within seconds. Twice
-        does no harm.
+        """Close all sessions and connections and end the engine's thread, within seconds.
 
-        Executions under way fail with an error that says so.
+        Executions in flight fail with an error that says so. A second call does nothing.
+
+        :raises RuntimeError: if called on the engine's own thread, which it would wait for.
         """
         thread = self._loop_thread
         if thread is not None and thread.is_current():
             raise RuntimeError(
-                "Cluster.shutdown() was called in the driver's own event loop thread, which it would wait for"
+                "Cluster.shutdown() was called in the driver's own event loop thread, "
+                "which it would wait for"
             )
         self.is_shutdown = True
-        # Whoever connects holds the lock, perhaps for a long time: its calls are ended, those to
-        # come as well.
+        # A thread that connects holds the lock, perhaps for a long time: cancel its calls, also
+        # those that it is about to make.
         while not self._lock.acquire(timeout=CANCEL_INTERVAL):
             thread = self._loop_thread
             if thread is not None:
@@ -283,7 +332,8 @@ class Cluster(ClusterBase, SchemaCalls[None]):
         self._loop_thread = None
         if thread is None:
             return
-        patience = LAST_TIMEOUT  # a loop that has not closed in time is not waited for once more
+        # A loop that has not closed within its time is not given that time twice.
+        patience = LAST_TIMEOUT
         try:
             if core is not None:
                 thread.run(core.close(), SHUTDOWN_TIMEOUT)
@@ -292,10 +342,9 @@ class Cluster(ClusterBase, SchemaCalls[None]):
             thread.stop(patience)
 
     def abandon_after_fork(self) -> None:
-        """In a forked child: the engine's thread lives in the parent alone, so that nothing here
-        can work any more.
-        """
-        self._lock = threading.Lock()  # a thread that connects, or shuts down, may have held it
+        """Make this cluster unusable in a forked child: the engine's thread is the parent's."""
+        # A thread of the parent may have held the lock at the fork; here nobody would release it.
+        self._lock = threading.Lock()
         if self._loop_thread is not None:
             self._loop_thread.abandon(_FORKED)
         if self._finalizer is not None:
@@ -321,19 +370,19 @@ class Cluster(ClusterBase, SchemaCalls[None]):
         return f"<Cluster: {', '.join(map(str, self.endpoints_resolved))}, {state}>"
 
 
-async def _call(function: Any, *args: Any) -> None:
+async def _call(function: Callable[..., object], *args: Any) -> None:
     function(*args)
 
 
 def _close_dropped(core: Core, thread: LoopThread, name: str) -> None:
-    """A connected Cluster was collected: what it started ends in its own thread."""
+    """Close what a connected Cluster started, once it was collected, in its own thread."""
     warnings.warn(f"{name} was dropped without shutdown()", ResourceWarning, stacklevel=2)
     thread.stop_after(core.close())
 
 
 _FORKED = (
-    "this Cluster was made before the process was forked: its connections and its thread belong to the parent. "
-    "Make a Cluster in each child process, after the fork"
+    "this Cluster was made before the process was forked: its connections and its thread belong "
+    "to the parent. Make a Cluster in each child process, after the fork"
 )
 
 _live_clusters: weakref.WeakSet[Cluster] = weakref.WeakSet()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from cassandra.client.checks import check_keyspace, list_of_queries, typed_factory
 from cassandra.client.messages import message_of
-from cassandra.client.requests import USUAL_OPTIONS, Parameters
+from cassandra.client.requests import USUAL_OPTIONS, Parameters, Query
 from cassandra.client.session import SessionBase
 from cassandra.cluster.response_future import ResponseFuture
 from cassandra.cluster.result_set import ResultSet
@@ -20,7 +20,9 @@ from cassandra.query.settings import NOT_SET, CallOptions
 
 if TYPE_CHECKING:
     from cassandra.cluster.cluster import Cluster
+    from cassandra.engine.profile import ExecutionProfile
     from cassandra.engine.session import EngineSession
+    from cassandra.metadata.host import Host
 
 __all__ = ["Session"]
 
@@ -28,14 +30,20 @@ T = TypeVar("T")
 
 
 class Session(SessionBase):
-    """Executes statements. Made by `Cluster.connect`; safe to share between threads, and meant to
-    live long.
+    """Executes statements. `Cluster.connect` makes it.
+
+    It is safe to share between threads, and meant to live long.
     """
 
     cluster: Cluster
 
     def __init__(
-        self, cluster: Cluster, hosts: Any, keyspace: str | None = None, *, engine: EngineSession
+        self,
+        cluster: Cluster,
+        hosts: Sequence[Host],
+        keyspace: str | None = None,
+        *,
+        engine: EngineSession,
     ) -> None:
         super().__init__(cluster, engine)
         self.hosts = hosts
@@ -48,15 +56,15 @@ class Session(SessionBase):
     @overload
     def execute(
         self,
-        query: Any,
+        query: Query,
         parameters: Parameters = None,
-        timeout: Any = NOT_SET,
+        timeout: float | None = NOT_SET,
         trace: bool = False,
         custom_payload: Mapping[str, bytes | None] | None = None,
-        execution_profile: Any = EXEC_PROFILE_DEFAULT,
+        execution_profile: ExecutionProfile | str = EXEC_PROFILE_DEFAULT,
         paging_state: bytes | None = None,
-        host: Any = None,
-        execute_as: Any = None,
+        host: Host | None = None,
+        execute_as: str | None = None,
         *,
         row_type: type[T],
     ) -> ResultSet[T]: ...
@@ -64,42 +72,47 @@ class Session(SessionBase):
     @overload
     def execute(
         self,
-        query: Any,
+        query: Query,
         parameters: Parameters = None,
-        timeout: Any = NOT_SET,
+        timeout: float | None = NOT_SET,
         trace: bool = False,
         custom_payload: Mapping[str, bytes | None] | None = None,
-        execution_profile: Any = EXEC_PROFILE_DEFAULT,
+        execution_profile: ExecutionProfile | str = EXEC_PROFILE_DEFAULT,
         paging_state: bytes | None = None,
-        host: Any = None,
-        execute_as: Any = None,
+        host: Host | None = None,
+        execute_as: str | None = None,
         row_type: None = None,
     ) -> ResultSet[Any]: ...
 
     def execute(
         self,
-        query: Any,
+        query: Query,
         parameters: Parameters = None,
-        timeout: Any = NOT_SET,
+        timeout: float | None = NOT_SET,
         trace: bool = False,
         custom_payload: Mapping[str, bytes | None] | None = None,
-        execution_profile: Any = EXEC_PROFILE_DEFAULT,
+        execution_profile: ExecutionProfile | str = EXEC_PROFILE_DEFAULT,
         paging_state: bytes | None = None,
-        host: Any = None,
-        execute_as: Any = None,
-        row_type: Any = None,
+        host: Host | None = None,
+        execute_as: str | None = None,
+        row_type: type[Any] | None = None,
     ) -> ResultSet[Any]:
         """Execute `query` and wait for its `ResultSet`.
 
-        query: a text, or a statement. parameters: a sequence or a mapping; for a text they are
-        written into it at ``%s`` or ``%(name)s``, for a prepared statement they are bound. timeout:
-        seconds for the whole of it, retries included; None for no limit. trace: have the servers
-        trace it. paging_state: begin at that page. host: the one `Host` to send it to. row_type: a
-        dataclass, NamedTuple, TypedDict, attrs class, msgspec struct or pydantic model to make the
-        rows of (see the guide on results).
-
-        Raises the server's refusal (InvalidRequest, Unavailable, ...), OperationTimedOut, or
-        NoHostAvailable with each host's error.
+        :param query: a text, or a statement.
+        :param parameters: a sequence, a mapping, or an object with attributes. In a text they take
+            the places of ``%s`` or ``%(name)s``; markers and prepared statements bind them.
+        :param timeout: seconds for all attempts together; None for no limit.
+        :param trace: have the servers trace the request.
+        :param custom_payload: sent beside the statement, for custom query handlers of the server.
+        :param execution_profile: a profile or its name.
+        :param paging_state: the page to begin with.
+        :param host: the only host to send it to.
+        :param row_type: the class to make the rows of: a dataclass, NamedTuple, TypedDict, attrs
+            class, msgspec struct or pydantic model (see the guide on results).
+        :raises RequestExecutionException: or another error of the server, InvalidRequest say.
+        :raises OperationTimedOut: if no answer comes within `timeout`.
+        :raises NoHostAvailable: with the error of each host.
         """
         return self.execute_async(
             query,
@@ -116,22 +129,21 @@ class Session(SessionBase):
 
     def execute_async(
         self,
-        query: Any,
+        query: Query,
         parameters: Parameters = None,
         trace: bool = False,
         custom_payload: Mapping[str, bytes | None] | None = None,
-        timeout: Any = NOT_SET,
-        execution_profile: Any = EXEC_PROFILE_DEFAULT,
+        timeout: float | None = NOT_SET,
+        execution_profile: ExecutionProfile | str = EXEC_PROFILE_DEFAULT,
         paging_state: bytes | None = None,
-        host: Any = None,
-        execute_as: Any = None,
-        row_type: Any = None,
+        host: Host | None = None,
+        execute_as: str | None = None,
+        row_type: type[Any] | None = None,
     ) -> ResponseFuture:
-        """Execute `query` and return its `ResponseFuture` at once; see `execute` for the
-        parameters.
+        """Execute `query` and return its `ResponseFuture` at once.
 
-        Mistakes in the call itself, a wrong parameter say, are raised here; all else comes by the
-        future.
+        The parameters are those of `execute`. Mistakes in the call itself, a wrong parameter say,
+        are raised here; the future has all other errors.
         """
         if execute_as is not None:
             raise NotImplementedError(
@@ -144,15 +156,16 @@ class Session(SessionBase):
 
     def submit_watched(
         self,
-        query: Any,
+        query: Query,
         parameters: Parameters,
         watcher: Callable[[ResponseFuture, Any], Any],
-        argument: Any,
-        execution_profile: Any,
-        row_type: Any = None,
+        argument: object,
+        execution_profile: ExecutionProfile | str | None,
+        row_type: type[Any] | None = None,
     ) -> None:
-        """`execute_async` for who wants no future until it is over: ``watcher(future, argument)``
-        is called then, in the engine's thread.
+        """Like `execute_async`, but hand over the future only when the request is complete.
+
+        ``watcher(future, argument)`` is then called in the engine's thread.
         """
         options = (
             self._default_options
@@ -165,10 +178,10 @@ class Session(SessionBase):
     def _submit(
         self,
         future: ResponseFuture,
-        query: Any,
+        query: Query,
         parameters: Parameters,
         options: CallOptions,
-        row_type: Any,
+        row_type: type[Any] | None,
     ) -> ResponseFuture:
         if row_type is not None:
             future.row_factory = typed_factory(row_type)
@@ -184,13 +197,13 @@ class Session(SessionBase):
     def start_next_page(
         self, future: ResponseFuture, request: Request, paging_state: bytes
     ) -> None:
-        """Send the request of `future` once more, for the page at `paging_state`."""
+        """Send the request of `future` again, for the page at `paging_state`."""
         following = request.for_page(paging_state, future.complete)
         future.watch(following)
         self._inbox.put(following)
 
     def message_of_request(self, request: Request | None) -> Any:
-        """What `ResponseFuture.message` is."""
+        """Return the message of a request, for `ResponseFuture.message`."""
         if request is None:
             return None
         request_body = request.request_body
@@ -201,13 +214,17 @@ class Session(SessionBase):
         )
 
     def refuse_on_loop(self, call: str, instead: str) -> None:
-        """RuntimeError where a blocking call is made from the engine's own thread, which it would
-        block for ever.
+        """Raise RuntimeError if a blocking call is made from the engine's own thread.
+
+        It would wait for itself.
+
+        :param call: the call, for the message.
+        :param instead: the call to use in its place.
         """
         if self._loop_thread.is_current():
             raise RuntimeError(
-                f"{call} was called in the driver's own event loop thread (in a callback, say), where it would wait for itself: "
-                f"use {instead}"
+                f"{call} was called in the driver's own event loop thread (in a callback, say), "
+                f"where it would wait for itself: use {instead}"
             )
 
     # -- preparing ---------------------------------------------------------------------------------
@@ -220,8 +237,9 @@ class Session(SessionBase):
     ) -> PreparedStatement:
         """Have the servers prepare `query`, with ``?`` or ``:name`` for its parameters.
 
-        keyspace: for names without one (protocol v5; else the session's). Raises what `execute`
-        raises.
+        It raises the errors of `execute`.
+
+        :param keyspace: for names without one (protocol version 5); None for the session's.
         """
         self.refuse_on_loop("Session.prepare()", "the session of cassandra.aio")
         list_of_queries([query])
@@ -239,8 +257,9 @@ class Session(SessionBase):
         )
 
     def prepare_all(self, queries: Sequence[str]) -> list[PreparedStatement]:
-        """`prepare` of each query, all at the same time; the statements in the order of the
-        queries.
+        """Prepare all `queries` at the same time.
+
+        :returns: the statements, in the order of the queries.
         """
         self.refuse_on_loop("Session.prepare_all()", "the session of cassandra.aio")
         profile = self._default_profile
@@ -257,7 +276,10 @@ class Session(SessionBase):
     # -- keyspace and schema -----------------------------------------------------------------------
 
     def set_keyspace(self, keyspace: str) -> None:
-        """Use `keyspace` for unqualified names from now on; InvalidRequest where it does not exist."""
+        """Use `keyspace` for unqualified names from now on.
+
+        :raises InvalidRequest: if it does not exist.
+        """
         check_keyspace(keyspace)
         quoted = '"' + keyspace.replace('"', '""') + '"'
         self.execute(f"USE {quoted}")
@@ -267,12 +289,13 @@ class Session(SessionBase):
         wait_time: float | None = None,
         scope: SchemaAgreementScope | str = SchemaAgreementScope.CLUSTER,
     ) -> bool:
-        """Wait until the connected hosts in `scope` have one schema version; false where that takes
-        too long.
+        """Wait until the connected hosts in `scope` have one schema version.
 
-        wait_time: seconds; None for `Cluster.max_schema_agreement_wait`. Each host is asked itself,
-        so that none that has not heard of a change yet answers for the others. ConnectionException
-        where no host in the scope is connected.
+        Each host is asked itself: one that has not heard of a change yet cannot answer for others.
+
+        :param wait_time: seconds; None for `Cluster.max_schema_agreement_wait`.
+        :returns: False if that takes too long.
+        :raises ConnectionException: if no host in the scope is connected.
         """
         self.refuse_on_loop("Session.wait_for_schema_agreement()", "the session of cassandra.aio")
         return self.cluster.run(
@@ -282,8 +305,9 @@ class Session(SessionBase):
     # -- life --------------------------------------------------------------------------------------
 
     def shutdown(self) -> None:
-        """Close the session's connections. Executions under way fail with an error that says so.
-        Twice does no harm.
+        """Close the session's connections.
+
+        Executions in flight fail with an error that says so. A second call does nothing.
         """
         if self.is_shutdown:
             return

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from cassandra._impl import flight as _flight
@@ -26,6 +26,7 @@ from cassandra.util.intervals import OncePerInterval
 
 if TYPE_CHECKING:
     from cassandra.engine.endpoint import EndPoint
+    from cassandra.protocol.features import ProtocolFeatures
     from cassandra.protocol.frame import FrameReader, FrameWriter
 
 log = logging.getLogger("cassandra.connection")
@@ -42,7 +43,7 @@ COMPLAINT_INTERVAL = 60.0  # seconds between log lines about events that cannot 
 METADATA_IDS = _flight.METADATA_IDS
 
 
-def wire_format_of(version: int, features: Any) -> int:
+def wire_format_of(version: int, features: ProtocolFeatures | None) -> int:
     """What decides how a request is rendered: the version, and the extensions that change a
     request's form.
     """
@@ -143,12 +144,12 @@ class Connection(asyncio.BufferedProtocol):
         endpoint: EndPoint,
         version: int,
         loop: asyncio.AbstractEventLoop,
-        sockopts: Any = None,
+        sockopts: Sequence[tuple[Any, ...]] | None = None,
     ) -> None:
         self.endpoint = endpoint
         self.version = version
         self.peer_version = version
-        self.features: Any = None
+        self.features: ProtocolFeatures | None = None
         self.wire_format = wire_format_of(version, None)
         self.keyspace: str | None = None
         self.sockopts = sockopts
@@ -402,7 +403,7 @@ class Connection(asyncio.BufferedProtocol):
         error.__cause__ = self.close_error
         return error
 
-    def use_features(self, features: Any) -> None:
+    def use_features(self, features: ProtocolFeatures) -> None:
         """The handshake is over: `features` is what was agreed on with the server besides the
         version.
         """

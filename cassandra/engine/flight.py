@@ -18,10 +18,11 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cassandra._impl import bodies
 from cassandra.engine.mishaps import mishap
+from cassandra.engine.timer_wheel import TimerWheel
 from cassandra.errors import ConnectionException
 from cassandra.policies.speculation import NoSpeculativeExecutionPolicy
 from cassandra.protocol.extras import check_payload
@@ -30,6 +31,15 @@ from cassandra.protocol.opcodes import EXECUTE, RESULT
 from cassandra.protocol.params import QueryParams
 from cassandra.protocol.streams import MAX_STREAMS, StreamIds
 from cassandra.query.settings import FETCH_SIZE_UNSET, NOT_SET, CallOptions
+
+if TYPE_CHECKING:
+    from cassandra.engine.connection import Connection, Responder
+    from cassandra.engine.pool import HostPool
+    from cassandra.engine.request_bodies import AnyBody
+    from cassandra.engine.session import EngineSession
+    from cassandra.metadata.host import Host
+    from cassandra.protocol.frame import FrameWriter
+    from cassandra.query.prepared import PreparedStatement
 
 __all__ = [
     "METADATA_IDS",
@@ -57,85 +67,6 @@ METADATA_IDS = 0x100
 
 _monotonic = time.monotonic
 
-# A deadline is rounded up to 10 ms, or to 100 ms for timeouts of a second and more.
-_FINE = 0.01
-_FINE_TICKS_OF_COARSE = 10
-_COARSE_FROM = 1.0
-_LONGEST = 1e9  # seconds
-
-
-class TimerWheel:
-    """Deadlines of things that usually complete before them. Belongs to one loop.
-
-    A request enters the slot of its deadline, and leaves it when it completes: both are one set
-    operation. The loop has at most one timer for the wheel, for its earliest slot.
-    """
-
-    __slots__ = ("_call_at", "_handle", "_handle_tick", "_slots", "_time")
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._time = loop.time
-        self._call_at = loop.call_at
-        self._slots: dict[int, set[Any]] = {}
-        self._handle: asyncio.TimerHandle | None = None
-        self._handle_tick = 0
-
-    def add(self, timeout: float, item: Any) -> int:
-        """Call ``item.on_timeout()`` once, `timeout` seconds from now or up to a slot later;
-        returns the slot that `discard` takes.
-        """
-        tick = int((self._time() + min(timeout, _LONGEST)) / _FINE) + 1
-        if timeout >= _COARSE_FROM:
-            tick += -tick % _FINE_TICKS_OF_COARSE
-        slot = self._slots.get(tick)
-        if slot is None:
-            slot = self._slots[tick] = set()
-            if self._handle is None or tick < self._handle_tick:
-                self._schedule(tick)
-        slot.add(item)
-        return tick
-
-    def discard(self, tick: int, item: Any) -> None:
-        """Forget `item`, which `add` put into slot `tick`; nothing happens where it is gone."""
-        slot = self._slots.get(tick)
-        if slot is not None:
-            slot.discard(item)
-            if not slot and tick != self._handle_tick:
-                del self._slots[tick]
-
-    def close(self) -> None:
-        """Forget everything."""
-        if self._handle is not None:
-            self._handle.cancel()
-            self._handle = None
-        self._slots.clear()
-
-    def __len__(self) -> int:
-        return sum(map(len, self._slots.values()))
-
-    def _schedule(self, tick: int) -> None:
-        if self._handle is not None:
-            self._handle.cancel()
-        self._handle_tick = tick
-        self._handle = self._call_at(tick * _FINE, self._expire)
-
-    def _expire(self) -> None:
-        self._handle = None
-        now = int(self._time() / _FINE + 1e-6)
-        due = [tick for tick in self._slots if tick <= now or tick == self._handle_tick]
-        expired = [item for tick in sorted(due) for item in self._slots.pop(tick)]
-        self._handle_tick = 0
-        if self._slots:
-            self._schedule(min(self._slots))
-        for item in expired:
-            try:
-                item.on_timeout()
-            except (
-                BaseException
-            ) as error:  # what one of them raises is no reason to forget the others
-                log.exception("the end of a time limit could not be processed")
-                item.fail(mishap(error))
-
 
 class StreamTable:
     """The requests under way on one connection, by their streams, and the frames that wait for the
@@ -159,7 +90,7 @@ class StreamTable:
     )
 
     def __init__(
-        self, writer: Any, call_soon: Callable[..., Any], flush: Callable[[], None]
+        self, writer: FrameWriter, call_soon: Callable[..., Any], flush: Callable[[], None]
     ) -> None:
         self.writer = writer
         self.armed: Any = None  # the handle of the flush that is to come
@@ -200,7 +131,7 @@ class StreamTable:
             and self.writer.pending < WRITE_HIGH_WATER
         )
 
-    def send(self, responder: Any, opcode: int, flags: int, body: bytes) -> int:
+    def send(self, responder: Responder, opcode: int, flags: int, body: bytes) -> int:
         """Queue one request for the end of this loop turn; returns its stream, -1 where none is
         free.
 
@@ -219,7 +150,7 @@ class StreamTable:
             self.armed = self._call_soon(self._flush)
         return stream
 
-    def abandon(self, stream: int, responder: Any) -> bool:
+    def abandon(self, stream: int, responder: Responder) -> bool:
         """Nobody waits for the answer on `stream` any more; False where `responder` is not the one
         that did.
         """
@@ -229,7 +160,7 @@ class StreamTable:
         self.orphans += 1
         return True
 
-    def dispatch(self, connection: Any, envelopes: list[Any]) -> None:
+    def dispatch(self, connection: Connection, envelopes: list[Any]) -> None:
         """Give each of `envelopes`, as `FrameReader` makes them, to whom it answers.
 
         What nobody asked for goes to ``connection.on_unsolicited(stream, opcode, flags, body)``,
@@ -287,10 +218,12 @@ class Attempt:
         "stream",
     )
 
-    def __init__(self, request: Any, host: Any, connection: Any, started: float) -> None:
-        self.request: Any = request
+    def __init__(
+        self, request: RequestBase, host: Host, connection: Connection, started: float
+    ) -> None:
+        self.request: RequestBase | None = request
         self.host = host
-        self.connection: Any = connection
+        self.connection: Connection | None = connection
         self.stream = -1
         self.started = started
         self.latency: float | None = None
@@ -300,14 +233,14 @@ class Attempt:
         # the result metadata that an answer without any is read by: of the moment of sending
         self.columns: Any = None
 
-    def on_response(self, connection: Any, opcode: int, flags: int, body: bytes) -> None:
+    def on_response(self, connection: Connection, opcode: int, flags: int, body: bytes) -> None:
         """The answer has come; the stream is free already."""
         request = self.request
         if request is not None:
             self.stream = -1
             request.on_answer(self, connection, opcode, flags, body)
 
-    def on_connection_lost(self, connection: Any, error: Exception) -> None:
+    def on_connection_lost(self, connection: Connection, error: Exception) -> None:
         """No answer will come."""
         request = self.request
         if request is not None:
@@ -353,11 +286,11 @@ class ExecuteBodyBase(QueryParams):
         "tracing",
     )
 
-    def __init__(self, prepared: Any, values: Any) -> None:
+    def __init__(self, prepared: PreparedStatement, values: object) -> None:
         # Not through QueryParams.__init__: `resolve` writes the rest of a request's parameters.
         self.prepared = prepared
         self.values = values
-        self.tracing = False
+        self.tracing: bool = False
         self.custom_payload: Mapping[str, bytes | None] | None = None
         self.consistency = 0
         self.page_size = None
@@ -395,7 +328,7 @@ class ExecuteBodyBase(QueryParams):
         """The body is made anew before it is sent again."""
         self._wire_format = 0
 
-    def render(self, connection: Any) -> tuple[int, int, bytes]:
+    def render(self, connection: Connection) -> tuple[int, int, bytes]:
         """(opcode, flags, body) for `connection`."""
         wire_format = connection.wire_format
         prepared = self.prepared
@@ -411,7 +344,7 @@ class ExecuteBodyBase(QueryParams):
             return self.with_extras(connection, body)
         return EXECUTE, 0, body
 
-    def with_extras(self, connection: Any, body: bytes) -> tuple[int, int, bytes]:
+    def with_extras(self, connection: Connection, body: bytes) -> tuple[int, int, bytes]:
         """The same with tracing or a custom payload."""
         raise NotImplementedError
 
@@ -462,7 +395,11 @@ class RequestBase:
     )
 
     def __init__(
-        self, session: Any, statement: Any, request_body: Any, on_done: Callable[[Any], None]
+        self,
+        session: EngineSession,
+        statement: Any,
+        request_body: AnyBody,
+        on_done: Callable[[Any], None],
     ) -> None:
         self.session = session
         self.statement = statement
@@ -472,7 +409,7 @@ class RequestBase:
         self.retry_policy: Any = None
         self.speculative_policy: Any = None
         self.timeout: float | None = None
-        self.target_host: Any = None
+        self.target_host: Host | None = None
         self.vector_type = "list"
         self.attempts: list[Attempt] = []
         self.errors: dict[Any, Any] = {}
@@ -507,8 +444,12 @@ class RequestBase:
 
     # -- of the subclass ---------------------------------------------------------------------------
 
+    if TYPE_CHECKING:
+
+        def on_timeout(self) -> None: ...
+
     def on_other_answer(
-        self, attempt: Attempt, connection: Any, opcode: int, flags: int, body: bytes
+        self, attempt: Attempt, connection: Connection, opcode: int, flags: int, body: bytes
     ) -> None:
         """An answer that is neither that of a write nor rows with known columns."""
         raise NotImplementedError
@@ -517,7 +458,7 @@ class RequestBase:
         """The connection broke under an attempt."""
         raise NotImplementedError
 
-    def on_no_connection(self, host: Any, pool: Any) -> None:
+    def on_no_connection(self, host: Host, pool: HostPool | None) -> None:
         """`host` of the plan has no connection with room; `pool` is None where it has none at all."""
         raise NotImplementedError
 
@@ -604,7 +545,7 @@ class RequestBase:
             self.on_no_connection(host, pool)
         self.on_plan_exhausted()
 
-    def send_to(self, host: Any, connection: Any) -> None:
+    def send_to(self, host: Host, connection: Connection) -> None:
         """Send one attempt; also called when a busy host has room again."""
         if self.done:
             return
@@ -612,7 +553,7 @@ class RequestBase:
         self.attempts.append(attempt)
         self.send(attempt, connection)
 
-    def send(self, attempt: Attempt, connection: Any) -> None:
+    def send(self, attempt: Attempt, connection: Connection) -> None:
         """Put `attempt` on a stream of `connection`."""
         try:
             opcode, flags, body = self.request_body.render(connection)
@@ -630,7 +571,7 @@ class RequestBase:
     # -- answers -----------------------------------------------------------------------------------
 
     def on_answer(
-        self, attempt: Attempt, connection: Any, opcode: int, flags: int, body: bytes
+        self, attempt: Attempt, connection: Connection, opcode: int, flags: int, body: bytes
     ) -> None:
         """An attempt was answered."""
         if self.done:
@@ -695,9 +636,9 @@ def request_for(
     request_class: type[RequestBase],
     body: Any,
     session: Any,
-    engine: Any,
+    engine: EngineSession,
     statement: Any,
-    target: Any,
+    target: object,
     options: CallOptions,
     on_done: Callable[[Any], None],
 ) -> Any:
@@ -726,9 +667,9 @@ def bound_request(
     request_class: type[RequestBase],
     body_class: type[ExecuteBodyBase],
     session: Any,
-    engine: Any,
+    engine: EngineSession,
     statement: Any,
-    target: Any,
+    target: object,
     options: CallOptions,
     on_done: Callable[[Any], None],
 ) -> Any:
@@ -745,5 +686,5 @@ def bound_request(
     return request_for(request_class, body, session, engine, statement, target, options, on_done)
 
 
-def _over(request: Any) -> None:
+def _over(request: RequestBase) -> None:
     """Stands in for `on_done` once it has been called."""

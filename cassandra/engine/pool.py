@@ -6,12 +6,15 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from cassandra._impl import flight
 from cassandra.engine.connection import Connection
 from cassandra.engine.mishaps import mishap
 from cassandra.errors import ConnectionShutdown
+
+if TYPE_CHECKING:
+    from cassandra.metadata.host import Host
 
 log = logging.getLogger("cassandra.pool")
 
@@ -28,10 +31,10 @@ class Waiter(Protocol):
 
     done: bool
 
-    def on_room(self, host: Any, connection: Connection) -> None:
+    def on_room(self, host: Host, connection: Connection) -> None:
         """Room is there now."""
 
-    def on_pool_closed(self, host: Any, error: Exception) -> None:
+    def on_pool_closed(self, host: Host, error: Exception) -> None:
         """The host's pool was closed while the request waited."""
 
     def fail(self, error: BaseException) -> None:
@@ -69,10 +72,10 @@ class HostPool:
 
     def __init__(
         self,
-        host: Any,
+        host: Host,
         distance: int,
         size: int,
-        open_connection: Callable[[Any], Awaitable[Connection]],
+        open_connection: Callable[[Host], Awaitable[Connection]],
         on_failure: Callable[[HostPool, Exception], None],
         spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
         new_schedule: Callable[[], Iterable[float]],

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cassandra.consistency import ConsistencyLevel
-from cassandra.policies.balancing import DCAwareRoundRobinPolicy
+from cassandra.policies.balancing import DCAwareRoundRobinPolicy, LoadBalancingPolicy
 from cassandra.policies.retry import RetryPolicy
-from cassandra.policies.speculation import NoSpeculativeExecutionPolicy
+from cassandra.policies.speculation import (
+    NoSpeculativeExecutionPolicy,
+    SpeculativeExecutionPolicy,
+)
 from cassandra.policies.token_aware import TokenAwarePolicy
 from cassandra.query.row_factories import named_tuple_factory
+
+if TYPE_CHECKING:
+    from cassandra.metadata.host import Host
 
 __all__ = ["EXEC_PROFILE_DEFAULT", "ExecutionProfile", "ProfileManager", "default_lbp_factory"]
 
@@ -27,35 +33,43 @@ class _DefaultProfileKey:
 EXEC_PROFILE_DEFAULT: Any = _DefaultProfileKey()
 
 
-def default_lbp_factory() -> Any:
-    """The load balancing policy of a profile that names none."""
+def default_lbp_factory() -> LoadBalancingPolicy:
+    """Make the load balancing policy of a profile that names none."""
     return TokenAwarePolicy(DCAwareRoundRobinPolicy())
 
 
 class ExecutionProfile:
-    """Settings of an execution: policies, consistency levels, `request_timeout` in seconds (None:
-    no limit), row factory.
+    """Settings of an execution.
+
+    :param load_balancing_policy: token awareness over the local data center if None.
+    :param retry_policy: a `RetryPolicy` if None.
+    :param consistency_level: of statements that have none of their own.
+    :param serial_consistency_level: SERIAL or LOCAL_SERIAL; None for the server's default.
+    :param request_timeout: seconds for all attempts of a request together; None for no limit.
+    :param row_factory: called as ``row_factory(column_names, rows)``.
+    :param speculative_execution_policy: no speculative executions if None.
+    :param continuous_paging_options: must be None.
     """
 
     consistency_level: int = ConsistencyLevel.LOCAL_ONE
     serial_consistency_level: int | None = None
     request_timeout: float | None = 10.0
-    load_balancing_policy: Any = None
-    retry_policy: Any = None
-    speculative_execution_policy: Any = None
-    continuous_paging_options: Any = None
+    load_balancing_policy: LoadBalancingPolicy
+    retry_policy: RetryPolicy
+    speculative_execution_policy: SpeculativeExecutionPolicy
+    continuous_paging_options: None = None
     row_factory: Callable[..., Any] = staticmethod(named_tuple_factory)
 
     def __init__(
         self,
-        load_balancing_policy: Any = None,
-        retry_policy: Any = None,
+        load_balancing_policy: LoadBalancingPolicy | None = None,
+        retry_policy: RetryPolicy | None = None,
         consistency_level: int = ConsistencyLevel.LOCAL_ONE,
         serial_consistency_level: int | None = None,
         request_timeout: float | None = 10.0,
         row_factory: Callable[..., Any] = named_tuple_factory,
-        speculative_execution_policy: Any = None,
-        continuous_paging_options: Any = None,
+        speculative_execution_policy: SpeculativeExecutionPolicy | None = None,
+        continuous_paging_options: object = None,
     ) -> None:
         if continuous_paging_options is not None:
             raise ValueError(
@@ -65,7 +79,8 @@ class ExecutionProfile:
             serial_consistency_level
         ):
             raise ValueError(
-                f"serial_consistency_level must be SERIAL or LOCAL_SERIAL, but is {serial_consistency_level!r}"
+                "serial_consistency_level must be SERIAL or LOCAL_SERIAL, "
+                f"but is {serial_consistency_level!r}"
             )
         self.load_balancing_policy = load_balancing_policy or default_lbp_factory()
         self.retry_policy = retry_policy or RetryPolicy()
@@ -78,13 +93,17 @@ class ExecutionProfile:
         )
 
     def clone(self, **changes: Any) -> ExecutionProfile:
-        """A copy with some settings changed; ValueError for what is no setting."""
+        """Return a copy with some settings changed.
+
+        :raises ValueError: if one of the names is not a setting.
+        """
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__)
         for name, value in changes.items():
             if name not in self.__dict__:
                 raise ValueError(
-                    f"an execution profile has no setting {name!r}; it has {', '.join(self.__dict__)}"
+                    f"an execution profile has no setting {name!r}; "
+                    f"it has {', '.join(self.__dict__)}"
                 )
             setattr(copy, name, value)
         return copy
@@ -101,26 +120,24 @@ class ProfileManager:
         """The profile for executions that name none."""
         return self.profiles[EXEC_PROFILE_DEFAULT]
 
-    def policies(self) -> list[Any]:
-        """The distinct load balancing policies."""
+    def policies(self) -> list[LoadBalancingPolicy]:
+        """Return the distinct load balancing policies."""
         found = {
             id(profile.load_balancing_policy): profile.load_balancing_policy
             for profile in self.profiles.values()
         }
         return list(found.values())
 
-    def speculation_policies(self) -> list[Any]:
-        """The distinct policies of speculative executions."""
+    def speculation_policies(self) -> list[SpeculativeExecutionPolicy]:
+        """Return the distinct policies of speculative executions."""
         found = {
             id(one.speculative_execution_policy): one.speculative_execution_policy
             for one in self.profiles.values()
         }
         return list(found.values())
 
-    def distance(self, host: Any) -> int:
-        """The shortest distance that a profile's policy sees; ignored (-1) only where all ignore
-        it.
-        """
+    def distance(self, host: Host) -> int:
+        """Return the shortest distance that a profile's policy sees; -1 if all ignore the host."""
         distances = {policy.distance(host) for policy in self.policies()}
         wanted = [distance for distance in distances if distance >= 0]
         return min(wanted) if wanted else -1

@@ -45,6 +45,9 @@ from cassandra.query.statement import query_head
 if TYPE_CHECKING:
     from cassandra.engine.connection import Connection
     from cassandra.engine.flight import Attempt, RequestBase
+    from cassandra.engine.pool import HostPool
+    from cassandra.metadata.host import Host
+    from cassandra.policies.retry import Decision
 else:
     RequestBase = flight.RequestBase
 
@@ -114,7 +117,7 @@ class Request(RequestBase):
 
     # -- sending -----------------------------------------------------------------------------------
 
-    def on_no_connection(self, host: Any, pool: Any) -> None:
+    def on_no_connection(self, host: Host, pool: HostPool | None) -> None:
         if pool is None:
             if host not in self.errors:
                 self.errors[host] = self.session.why_no_pool(host)
@@ -137,7 +140,7 @@ class Request(RequestBase):
         """Whether an answer may still come: an attempt waits for it, or one will be made."""
         return self._waits > 0 or any(attempt.stream >= 0 for attempt in self.attempts)
 
-    def on_room(self, host: Any, connection: Connection) -> None:
+    def on_room(self, host: Host, connection: Connection) -> None:
         """A host that was busy has room."""
         self._waits -= 1
         self.send_to(host, connection)
@@ -174,7 +177,7 @@ class Request(RequestBase):
         self._waits -= 1
         self.on_attempt_failed(attempt, error)
 
-    def on_pool_closed(self, host: Any, error: Exception) -> None:
+    def on_pool_closed(self, host: Host, error: Exception) -> None:
         """The host that the request waited for has no connection any more."""
         self._waits -= 1
         self.errors[host] = error
@@ -210,13 +213,14 @@ class Request(RequestBase):
         else:
             self.finish(response)
 
-    def _on_error(self, attempt: Attempt, connection: Connection, message: Any) -> None:
+    def _on_error(self, attempt: Attempt, connection: Connection, message: ErrorMessage) -> None:
         error = message.to_exception()
         _say_where(error, f" (from {attempt.host}, executing {self.request_body.describe()})")
         attempt.error = error
         core = self.session.core
         observe = core.on_latency if isinstance(message, _WORKED_FOR) else core.on_refusal
         if observe is not None:
+            assert attempt.latency is not None
             observe(attempt.host, attempt.latency)
         if isinstance(message, PreparedQueryNotFound):
             self._on_unprepared(attempt, connection, message)
@@ -255,7 +259,7 @@ class Request(RequestBase):
         ) as fault:  # of the policy, or of what it decided: the request must come to its end
             self.fail(mishap(fault))
 
-    def _apply(self, attempt: Attempt, error: Exception, decision: Any) -> None:
+    def _apply(self, attempt: Attempt, error: Exception, decision: Decision) -> None:
         """Do what the retry policy decided: (decision, consistency[, delay in seconds])."""
         self.errors[attempt.host] = error
         kind, consistency = decision[0], decision[1]
@@ -279,12 +283,12 @@ class Request(RequestBase):
         else:
             self.fail(error)
 
-    def retry_now(self, host: Any) -> None:
+    def retry_now(self, host: Host | None) -> None:
         """The delay that the retry policy wanted is over."""
         self._waits -= 1
         self._retry(host)
 
-    def _retry(self, host: Any) -> None:
+    def _retry(self, host: Host | None) -> None:
         if self.done:
             return
         try:
@@ -292,17 +296,19 @@ class Request(RequestBase):
         except BaseException as fault:  # of a query plan
             self.fail(mishap(fault))
 
-    def _send_again(self, host: Any) -> None:
+    def _send_again(self, host: Host | None) -> None:
         pool = self.session.pools.get(host) if host is not None else None
         connection = pool.pick() if pool is not None else None
-        if connection is not None:
+        if host is not None and connection is not None:
             self.send_to(host, connection)
         else:
             self.try_next_host()
 
     # -- prepared statements that the server has forgotten -----------------------------------------
 
-    def _on_unprepared(self, attempt: Attempt, connection: Connection, message: Any) -> None:
+    def _on_unprepared(
+        self, attempt: Attempt, connection: Connection, message: ErrorMessage
+    ) -> None:
         """Prepare it on this host and try again, once an attempt: native_protocol_v5.spec, section
         8, Unprepared.
         """
@@ -352,7 +358,7 @@ class _DelayedRetry:
 
     __slots__ = ("_handle", "_host", "_request")
 
-    def __init__(self, request: Request, host: Any, delay: float) -> None:
+    def __init__(self, request: Request, host: Host | None, delay: float) -> None:
         self._request = request
         self._host = host
         self._handle = request.session.loop.call_later(delay, self._retry)
@@ -380,8 +386,8 @@ def _say_where(error: Exception, where: str) -> None:
         error.args = (error.args[0] + where, *error.args[1:])
 
 
-def _ask_read_timeout(request: Request, message: Any, error: Any) -> Any:
-    return request.retry_policy.on_read_timeout(
+def _ask_read_timeout(request: Request, message: ErrorMessage | None, error: Any) -> Decision:
+    decision: Decision = request.retry_policy.on_read_timeout(
         request.statement,
         consistency=error.consistency,
         required_responses=error.required_responses,
@@ -389,10 +395,11 @@ def _ask_read_timeout(request: Request, message: Any, error: Any) -> Any:
         data_retrieved=error.data_retrieved,
         retry_num=request.retries,
     )
+    return decision
 
 
-def _ask_write_timeout(request: Request, message: Any, error: Any) -> Any:
-    return request.retry_policy.on_write_timeout(
+def _ask_write_timeout(request: Request, message: ErrorMessage | None, error: Any) -> Decision:
+    decision: Decision = request.retry_policy.on_write_timeout(
         request.statement,
         consistency=error.consistency,
         write_type=error.write_type,
@@ -400,25 +407,28 @@ def _ask_write_timeout(request: Request, message: Any, error: Any) -> Any:
         received_responses=error.received_responses,
         retry_num=request.retries,
     )
+    return decision
 
 
-def _ask_unavailable(request: Request, message: Any, error: Any) -> Any:
-    return request.retry_policy.on_unavailable(
+def _ask_unavailable(request: Request, message: ErrorMessage | None, error: Any) -> Decision:
+    decision: Decision = request.retry_policy.on_unavailable(
         request.statement,
         consistency=error.consistency,
         required_replicas=error.required_replicas,
         alive_replicas=error.alive_replicas,
         retry_num=request.retries,
     )
+    return decision
 
 
-def _ask_request_error(request: Request, message: Any, error: Any) -> Any:
-    return request.retry_policy.on_request_error(
+def _ask_request_error(request: Request, message: ErrorMessage | None, error: Any) -> Decision:
+    decision: Decision = request.retry_policy.on_request_error(
         request.statement,
         consistency=request.request_body.consistency,
         error=error if message is None else message,
         retry_num=request.retries,
     )
+    return decision
 
 
 # What a host has asked replicas for, or executed. Other errors can be answered at once: an

@@ -28,10 +28,12 @@ from cassandra.protocol.messages.results import ResultMessage
 from cassandra.protocol.opcodes import RESULT, RESULT_KIND_ROWS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from cassandra.engine.core import Core
+    from cassandra.engine.flight import Attempt
     from cassandra.engine.request import Request
+    from cassandra.metadata.host import Host
 
 log = logging.getLogger("cassandra.cluster")
 
@@ -65,13 +67,13 @@ class EngineSession:
         "timers",
     )
 
-    def __init__(self, core: Core, keyspace: str | None, distance: Callable[[Any], int]) -> None:
+    def __init__(self, core: Core, keyspace: str | None, distance: Callable[[Host], int]) -> None:
         self.core = core
         self.keyspace = keyspace
         self.distance = distance
         self.loop = core.loop
         self.timers = core.timers
-        self.pools: dict[Any, HostPool] = {}
+        self.pools: dict[Host, HostPool] = {}
         # The same by id(host), which is quicker to look up than a host: plans mostly give the very
         # objects.
         self.pools_by_id: dict[int, HostPool] = {}
@@ -79,8 +81,8 @@ class EngineSession:
         self.delayed: set[Ending] = (
             set()
         )  # retries that are put off: no pool knows their requests meanwhile
-        self._pool_errors: dict[Any, Exception] = {}
-        self._opening: dict[Any, asyncio.Task[None]] = {}
+        self._pool_errors: dict[Host, Exception] = {}
+        self._opening: dict[Host, asyncio.Task[None]] = {}
         self._background: set[asyncio.Task[Any]] = set()
 
     # -- pools -------------------------------------------------------------------------------------
@@ -111,10 +113,10 @@ class EngineSession:
             error.__cause__ = next(iter(self._pool_errors.values()), None)
             raise error
 
-    def _wanted(self, host: Any) -> bool:
+    def _wanted(self, host: Host) -> bool:
         return self.distance(host) != HostDistance.IGNORED
 
-    async def add_pool(self, host: Any) -> None:
+    async def add_pool(self, host: Host) -> None:
         """Open the pool of `host`; a failure is noted, and reported to the engine."""
         if self.closed or host in self.pools or not self._wanted(host):
             return
@@ -126,11 +128,11 @@ class EngineSession:
         # no error here.
         await asyncio.wait({opening})
 
-    def _opened(self, host: Any, task: asyncio.Task[None]) -> None:
+    def _opened(self, host: Host, task: asyncio.Task[None]) -> None:
         if self._opening.get(host) is task:
             del self._opening[host]
 
-    async def _open_pool(self, host: Any) -> None:
+    async def _open_pool(self, host: Host) -> None:
         distance = self.distance(host)
         pool = HostPool(
             host,
@@ -195,7 +197,7 @@ class EngineSession:
             elif wanted and host.is_up is not False and host not in self._opening:
                 self._spawn(self.add_pool(host))
 
-    async def _open_connection(self, host: Any) -> Connection:
+    async def _open_connection(self, host: Host) -> Connection:
         connection = await self.core.open_connection(host.endpoint)
         # Also where the host was not down before: after an outage that only the control connection
         # met.
@@ -216,14 +218,14 @@ class EngineSession:
         self.remove_pool(pool.host, error)
         self.core.hosts.on_connection_failure(pool.host, error)
 
-    def remove_pool(self, host: Any, error: Exception | None = None) -> None:
+    def remove_pool(self, host: Host, error: Exception | None = None) -> None:
         """Close the pool of `host`, where there is one."""
         pool = self.pools.pop(host, None)
         if pool is not None:
             self.pools_by_id.pop(id(pool.host), None)
             pool.close(error)
 
-    def forget_host(self, host: Any, error: Exception) -> None:
+    def forget_host(self, host: Host, error: Exception) -> None:
         """`host` has left the cluster: close its pool, also one that is being opened."""
         opening = self._opening.pop(host, None)
         if opening is not None:
@@ -231,7 +233,7 @@ class EngineSession:
         self._pool_errors.pop(host, None)
         self.remove_pool(host, error)
 
-    def why_no_pool(self, host: Any) -> Exception:
+    def why_no_pool(self, host: Host) -> Exception:
         """What stands in the errors of a request that could not go to `host`."""
         error = self._pool_errors.get(host)
         return error or ConnectionException(f"no connection to {host} is open", host.endpoint)
@@ -241,7 +243,7 @@ class EngineSession:
     def decode(
         self,
         request: Request,
-        attempt: Any,
+        attempt: Attempt,
         connection: Connection,
         opcode: int,
         flags: int,
@@ -293,7 +295,7 @@ class EngineSession:
         return response
 
     def _remember_columns(
-        self, request: Request, connection: Connection, response: Any, cached: Any
+        self, request: Request, connection: Connection, response: ResultMessage, cached: object
     ) -> None:
         """Where a result came with other columns than are remembered for its statement, remember
         these.
@@ -310,7 +312,7 @@ class EngineSession:
                 prepared.update_result_metadata(response.metadata, metadata_id)
 
     def take_keyspace(
-        self, keyspace: str, connection: Connection, request: Request, response: Any
+        self, keyspace: str, connection: Connection, request: Request, response: ResultMessage
     ) -> None:
         """The server has switched `connection` to `keyspace`: switch the others before the request
         completes.
@@ -322,7 +324,7 @@ class EngineSession:
         self.keyspace = keyspace
         self.see_through(request, self._switch_all(keyspace, request, response))
 
-    async def _switch_all(self, keyspace: str, request: Request, response: Any) -> None:
+    async def _switch_all(self, keyspace: str, request: Request, response: ResultMessage) -> None:
         others = [
             connection
             for pool in self.pools.values()
@@ -349,7 +351,11 @@ class EngineSession:
         connection.keyspace = keyspace
 
     def on_schema_change(
-        self, event: Any, connection: Connection, request: Request, response: Any
+        self,
+        event: Mapping[str, Any],
+        connection: Connection,
+        request: Request,
+        response: Any,
     ) -> None:
         """A DDL statement was executed: the request completes when the nodes agree on the schema,
         or the wait is over.
@@ -363,7 +369,11 @@ class EngineSession:
         self.see_through(request, self._agree(event, connection, request, response))
 
     async def _agree(
-        self, event: Any, connection: Connection, request: Request, response: Any
+        self,
+        event: Mapping[str, Any],
+        connection: Connection,
+        request: Request,
+        response: Any,
     ) -> None:
         agreed = False
         try:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -36,7 +37,7 @@ def old_node(request: pytest.FixtureRequest) -> Iterator[LocalCluster]:
         yield cluster
 
 
-def connect(local: LocalCluster, **settings: object) -> Cluster:
+def connect(local: LocalCluster, **settings: Any) -> Cluster:
     """A `Cluster` for `local`'s nodes."""
     return Cluster(local.contact_points, port=local.port, **settings)
 

@@ -90,7 +90,7 @@ def execute(statement: Any) -> None:
         default_vector_type="list",
     )
     for wire_format in (4, 0x105):
-        engine = SimpleNamespace(core=SimpleNamespace(wire_format=wire_format))
+        engine: Any = SimpleNamespace(core=SimpleNamespace(wire_format=wire_format))
         request = _impl.flight.bound_request(
             _impl.flight.RequestBase,
             ExecuteBody,

@@ -20,8 +20,13 @@ from cassandra.query.prepared import PreparedStatement
 from cassandra.query.recently_used import RecentlyUsed
 
 if TYPE_CHECKING:
+    from cassandra.engine.connection import Connection
     from cassandra.engine.core import Core
     from cassandra.engine.session import EngineSession
+    from cassandra.metadata.host import Host
+    from cassandra.policies.balancing import LoadBalancingPolicy
+    from cassandra.policies.retry import RetryPolicy
+    from cassandra.protocol.messages.results import ResultMessage
 
 PreparedTexts = RecentlyUsed[tuple[str | None, str], PreparedStatement]
 
@@ -45,8 +50,8 @@ class Preparer:
         query: str,
         keyspace: str | None,
         custom_payload: Mapping[str, bytes | None] | None,
-        policy: Any,
-        retry_policy: Any,
+        policy: LoadBalancingPolicy,
+        retry_policy: RetryPolicy,
         timeout: float | None,
     ) -> PreparedStatement:
         """A `PreparedStatement` for `query`. Callers that ask for the same text at the same time
@@ -72,8 +77,8 @@ class Preparer:
         query: str,
         keyspace: str | None,
         known: PreparedTexts,
-        policy: Any,
-        retry_policy: Any,
+        policy: LoadBalancingPolicy,
+        retry_policy: RetryPolicy,
         timeout: float | None,
     ) -> PreparedStatement:
         """`prepare` for a text with bind markers that a program executes: one statement for all who
@@ -129,8 +134,8 @@ class Preparer:
         self,
         session: EngineSession,
         queries: Sequence[str],
-        policy: Any,
-        retry_policy: Any,
+        policy: LoadBalancingPolicy,
+        retry_policy: RetryPolicy,
         timeout: float | None,
     ) -> list[PreparedStatement]:
         """Prepare all of them at the same time; the first error is raised when the rest is over
@@ -147,8 +152,8 @@ class Preparer:
         self,
         session: EngineSession,
         request_body: PrepareBody,
-        policy: Any,
-        retry_policy: Any,
+        policy: LoadBalancingPolicy,
+        retry_policy: RetryPolicy,
         timeout: float | None,
     ) -> Any:
         """The answer of the first host; the other ones have been asked too."""
@@ -165,8 +170,8 @@ class Preparer:
         self,
         session: EngineSession,
         request_body: PrepareBody,
-        policy: Any,
-        retry_policy: Any,
+        policy: LoadBalancingPolicy,
+        retry_policy: RetryPolicy,
         timeout: float | None,
     ) -> tuple[Any, Any]:
         done: asyncio.Future[Request] = self._core.loop.create_future()
@@ -197,7 +202,7 @@ class Preparer:
         return request.response, host
 
     async def _prepare_on_others(
-        self, session: EngineSession, prepared: PreparedStatement, first: Any
+        self, session: EngineSession, prepared: PreparedStatement, first: Host
     ) -> None:
         """Prepare on the other hosts, all at once. A failure costs nothing but a round trip later."""
         others = [pool.pick() for host, pool in session.pools.items() if host != first]
@@ -210,7 +215,7 @@ class Preparer:
             # A slow host is left to it: it will ask for the statement, or have it by then.
             await asyncio.wait(tasks, timeout=OTHERS_WAIT)
 
-    async def _prepare_on(self, connection: Any, prepared: PreparedStatement) -> None:
+    async def _prepare_on(self, connection: Connection, prepared: PreparedStatement) -> None:
         keyspace = prepared.keyspace if connection.version >= 5 else None
         body = bodies.prepare_body(prepared.query_string, keyspace, connection.version)
         try:
@@ -218,7 +223,7 @@ class Preparer:
         except (DriverException, OSError, asyncio.TimeoutError) as error:
             log.debug("%s was not prepared on %s: %s", prepared, connection.endpoint, error)
 
-    async def prepare_all_on(self, host: Any) -> None:
+    async def prepare_all_on(self, host: Host) -> None:
         """Prepare everything that is still in use on a host that came up; each statement once, some
         in parallel.
         """

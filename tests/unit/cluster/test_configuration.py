@@ -123,7 +123,7 @@ def test_bad_contact_points(face: Any, points: Any, error: type[Exception], mess
         (
             {"execution_profiles": {"x": 1}},
             TypeError,
-            "execution_profiles\\['x'\\] is no ExecutionProfile",
+            "execution_profiles\\['x'\\] is not an ExecutionProfile",
         ),
     ],
 )

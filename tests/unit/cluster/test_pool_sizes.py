@@ -55,7 +55,7 @@ def test_sizes_as_a_keyword() -> None:
 )
 def test_what_is_no_size(size: object, kind: type[Exception]) -> None:
     with pytest.raises(kind, match="connections_per_host"):
-        Cluster(connections_per_host=size)
+        Cluster(connections_per_host=size)  # type: ignore[arg-type]
     with pytest.raises(kind, match="core_connections"):
         Cluster().set_core_connections_per_host(HostDistance.LOCAL, size)  # type: ignore[arg-type]
 

@@ -54,15 +54,18 @@ def test_rows_for_many_columns() -> None:
 
 
 def test_settings_that_are_kept_or_refused() -> None:
-    assert Cluster(shard_aware_options={"disable": True}).shard_aware_options.disable is True
+    given = Cluster(shard_aware_options={"disable": True}).shard_aware_options
+    assert given is not None
+    assert given.disable is True
     options = Cluster(
         shard_aware_options=ShardAwareOptions(disable_shardaware_port=True)
     ).shard_aware_options
+    assert options is not None
     assert options.disable_shardaware_port is True
     assert "disable_shardaware_port=True" in repr(options)
     for name in ("cloud", "scylla_cloud"):
         with pytest.raises(NotImplementedError, match=f"{name}.*SniEndPoint"):
-            Cluster(**{name: "bundle.zip"})
+            Cluster(**{name: "bundle.zip"})  # type: ignore[arg-type]
     Cluster(allow_control_connection_query_fallback=True)
 
 

@@ -325,7 +325,7 @@ class Statement:
         self.prepared_statement = Prepared()
 
 
-def body_of(prepared: Prepared, **changes: Any) -> ExecuteBody:
+def body_of(prepared: Any, **changes: Any) -> ExecuteBody:
     body = ExecuteBody(prepared, None)
     body.consistency = 1
     for name, value in changes.items():

@@ -410,6 +410,7 @@ async def test_a_host_that_is_removed_while_its_pool_is_opened_does_not_come_bac
             await events.expect("add", added.address)
             await thread(held.wait)
             host = cluster.metadata.get_host(added.address)
+            assert host is not None
             opening = session._engine._opening[host]
             nodes.nodes.remove(added)
             nodes._introduce()

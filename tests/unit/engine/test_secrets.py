@@ -135,7 +135,7 @@ def test_reprs_and_refusals_show_no_password() -> None:
     assert SECRET not in repr(AuthResponseMessage(SECRET.encode()))
     assert SECRET not in repr(Token(SECRET.encode()))
     with pytest.raises(TypeError, match="of type dict") as refused:
-        Cluster(auth_provider={"username": "ada", "password": SECRET})
+        Cluster(auth_provider={"username": "ada", "password": SECRET})  # type: ignore[arg-type]
     assert SECRET not in str(refused.value)
 
 

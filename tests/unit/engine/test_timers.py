@@ -58,6 +58,9 @@ class Item:
     def on_timeout(self) -> None:
         self.expired_at.append(self._loop.now)
 
+    def fail(self, error: BaseException) -> None:
+        raise AssertionError from error
+
 
 def make() -> tuple[FakeLoop, TimerWheel]:
     loop: Any = FakeLoop()
@@ -152,6 +155,9 @@ async def test_on_a_real_loop() -> None:
     class Setting:
         def on_timeout(self) -> None:
             fired.set()
+
+        def fail(self, error: BaseException) -> None:
+            raise AssertionError from error
 
     wheel.add(0.01, Setting())
     await asyncio.wait_for(fired.wait(), 5)

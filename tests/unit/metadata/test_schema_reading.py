@@ -197,7 +197,7 @@ async def test_only_the_wanted_keyspaces_are_read() -> None:
             assert "b" not in cluster.metadata.keyspaces
     for wrong in ("a", [1]):
         with pytest.raises(TypeError, match="schema_metadata_keyspaces must be a list of names"):
-            aio.Cluster(["127.0.0.1"], schema_metadata_keyspaces=wrong)
+            aio.Cluster(["127.0.0.1"], schema_metadata_keyspaces=wrong)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="schema_metadata_page_size"):
         aio.Cluster(["127.0.0.1"], schema_metadata_page_size=0)
 

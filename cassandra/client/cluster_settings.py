@@ -1,0 +1,97 @@
+"""The settings of a cluster with their types, for type checkers and editors.
+
+`cassandra.client.configuration.ClusterBase` says what each of them means and has the defaults. A test
+compares the names here with those there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict
+
+if TYPE_CHECKING:
+    import datetime
+    import ssl
+
+    from cassandra.auth import AuthProvider
+    from cassandra.client.configuration import ShardAwareOptions
+    from cassandra.engine.endpoint import EndPoint, EndPointFactory
+    from cassandra.engine.profile import ExecutionProfile
+    from cassandra.metadata.host import Host
+    from cassandra.policies.balancing import LoadBalancingPolicy
+    from cassandra.policies.conviction import ConvictionPolicy
+    from cassandra.policies.reconnection import ReconnectionPolicy
+    from cassandra.policies.retry import RetryPolicy
+    from cassandra.policies.translation import AddressTranslator
+
+    ContactPoint = str | tuple[str, int] | EndPoint
+    """A name, an address, an (address, port) pair or an end point."""
+
+    ContactPoints = Iterable[ContactPoint]
+
+    SocketOption = tuple[int, int, int | bytes] | tuple[int, int, None, int]
+    """Arguments for ``socket.setsockopt``."""
+
+__all__ = ["ApplicationInfo", "ClusterSettings", "LaterSettings"]
+
+
+class ApplicationInfo(Protocol):
+    """Tells the server about the program that connects."""
+
+    def add_startup_options(self, options: dict[str, str]) -> object:
+        """Add to the options that are sent in STARTUP."""
+
+
+class LaterSettings(TypedDict, total=False):
+    """Settings that are keywords only."""
+
+    # Names below are in the order of the alphabet; those of `ClusterSettings` in the documented one.
+    allow_control_connection_query_fallback: object
+    application_info: ApplicationInfo | None
+    connections_per_host: int | Mapping[int, int]
+    driver_config_reporting_enabled: bool
+    schema_metadata_keyspaces: Sequence[str] | None
+    schema_read_timeout: float | None
+
+
+class ClusterSettings(LaterSettings, total=False):
+    """All settings but the contact points, with which each `Cluster` begins."""
+
+    port: int | str
+    compression: bool | str | None
+    auth_provider: AuthProvider | None
+    load_balancing_policy: LoadBalancingPolicy | None
+    reconnection_policy: ReconnectionPolicy
+    default_retry_policy: RetryPolicy | None
+    conviction_policy_factory: Callable[[Host], ConvictionPolicy]
+    metrics_enabled: bool
+    connection_class: type[object] | None
+    ssl_options: Mapping[str, Any] | None
+    sockopts: Sequence[SocketOption] | None
+    cql_version: str | None
+    protocol_version: int | None
+    executor_threads: int
+    max_schema_agreement_wait: float
+    control_connection_timeout: float | None
+    idle_heartbeat_interval: float
+    schema_event_refresh_window: float
+    topology_event_refresh_window: float
+    connect_timeout: float | None
+    schema_metadata_enabled: bool
+    token_metadata_enabled: bool
+    schema_metadata_page_size: int
+    address_translator: AddressTranslator | None
+    status_event_refresh_window: float
+    prepare_on_all_hosts: bool
+    reprepare_on_up: bool
+    execution_profiles: Mapping[Any, ExecutionProfile] | None
+    allow_beta_protocol_version: bool
+    timestamp_generator: Callable[[], int] | None
+    idle_heartbeat_timeout: float
+    no_compact: bool
+    ssl_context: ssl.SSLContext | None
+    endpoint_factory: EndPointFactory | None
+    cloud: None
+    scylla_cloud: None
+    shard_aware_options: ShardAwareOptions | Mapping[str, Any] | None
+    metadata_request_timeout: datetime.timedelta | None

@@ -1,0 +1,105 @@
+"""The wheel that holds the deadlines of requests: the Python twin of the compiled `TimerWheel`.
+
+It belongs to the happy path in `cassandra.engine.flight`, which hands the name on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Protocol
+
+from cassandra.engine.mishaps import mishap
+
+__all__ = ["TimerWheel"]
+
+log = logging.getLogger("cassandra.connection")
+
+# A deadline is rounded up to 10 ms, or to 100 ms for timeouts of a second and more.
+_FINE = 0.01
+_FINE_TICKS_OF_COARSE = 10
+_COARSE_FROM = 1.0
+_LONGEST = 1e9  # seconds
+
+
+class Timed(Protocol):
+    """Something with a deadline."""
+
+    def on_timeout(self) -> None:
+        """Called once, at the deadline."""
+
+    def fail(self, error: BaseException) -> None:
+        """Called with the error that `on_timeout` raised."""
+
+
+class TimerWheel:
+    """Deadlines of things that usually complete before them. Belongs to one loop.
+
+    A request enters the slot of its deadline, and leaves it when it completes: both are one set
+    operation. The loop has at most one timer for the wheel, for its earliest slot.
+    """
+
+    __slots__ = ("_call_at", "_handle", "_handle_tick", "_slots", "_time")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._time = loop.time
+        self._call_at = loop.call_at
+        self._slots: dict[int, set[Timed]] = {}
+        self._handle: asyncio.TimerHandle | None = None
+        self._handle_tick = 0
+
+    def add(self, timeout: float, item: Timed) -> int:
+        """Call ``item.on_timeout()`` once, `timeout` seconds from now or up to a slot later.
+
+        :returns: the slot, which `discard` takes.
+        """
+        tick = int((self._time() + min(timeout, _LONGEST)) / _FINE) + 1
+        if timeout >= _COARSE_FROM:
+            tick += -tick % _FINE_TICKS_OF_COARSE
+        slot = self._slots.get(tick)
+        if slot is None:
+            slot = self._slots[tick] = set()
+            if self._handle is None or tick < self._handle_tick:
+                self._schedule(tick)
+        slot.add(item)
+        return tick
+
+    def discard(self, tick: int, item: Timed) -> None:
+        """Forget `item`, which `add` put into slot `tick`; does nothing if it is gone."""
+        slot = self._slots.get(tick)
+        if slot is not None:
+            slot.discard(item)
+            if not slot and tick != self._handle_tick:
+                del self._slots[tick]
+
+    def close(self) -> None:
+        """Forget everything."""
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
+        self._slots.clear()
+
+    def __len__(self) -> int:
+        return sum(map(len, self._slots.values()))
+
+    def _schedule(self, tick: int) -> None:
+        if self._handle is not None:
+            self._handle.cancel()
+        self._handle_tick = tick
+        self._handle = self._call_at(tick * _FINE, self._expire)
+
+    def _expire(self) -> None:
+        self._handle = None
+        now = int(self._time() / _FINE + 1e-6)
+        due = [tick for tick in self._slots if tick <= now or tick == self._handle_tick]
+        expired = [item for tick in sorted(due) for item in self._slots.pop(tick)]
+        self._handle_tick = 0
+        if self._slots:
+            self._schedule(min(self._slots))
+        for item in expired:
+            try:
+                item.on_timeout()
+            # An error of one of them is not a reason to forget the others.
+            except BaseException as error:
+                log.exception("the end of a time limit could not be processed")
+                item.fail(mishap(error))

@@ -1,0 +1,55 @@
+"""A program of the asyncio face as users write them; type checkers read this file, nothing runs it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from cassandra.aio import Cluster, ResultSet, Session
+from cassandra.auth import PlainTextAuthProvider
+from cassandra.cluster import ExecutionProfile
+from cassandra.policies import ConstantReconnectionPolicy
+
+if TYPE_CHECKING:
+    from typing_extensions import assert_type
+
+
+@dataclass
+class Order:
+    id: int
+    total: float
+
+
+def cluster() -> Cluster:
+    return Cluster(
+        ["10.0.0.1", ("10.0.0.2", 9043)],
+        port=9042,
+        auth_provider=PlainTextAuthProvider("ada", "secret"),
+        reconnection_policy=ConstantReconnectionPolicy(1.0),
+        execution_profiles={"slow": ExecutionProfile(request_timeout=60)},
+        schema_read_timeout=None,
+        connections_per_host=2,
+    )
+
+
+async def read(session: Session) -> list[Order]:
+    orders = await session.execute("SELECT id, total FROM orders", row_type=Order)
+    assert_type(orders, ResultSet[Order])
+    async for order in orders:
+        assert_type(order.total, float)
+    sent = session.execute("SELECT 1", timeout=2.0, execution_profile="slow")
+    assert_type(sent, Awaitable[ResultSet[Any]])
+    await sent
+    prepared = await session.prepare("INSERT INTO orders (id, total) VALUES (?, ?)")
+    await asyncio.gather(*(session.execute(prepared, (n, 1.0)) for n in range(3)))
+    async for outcome in session.execute_concurrent([(prepared, (1, 2.0))], concurrency=10):
+        print(outcome)
+    return await (await session.execute("SELECT id, total FROM orders", row_type=Order)).fetch_all()
+
+
+async def main() -> None:
+    async with cluster() as connected, await connected.connect("shop") as session:
+        assert_type(session, Session)
+        assert_type(await read(session), list[Order])

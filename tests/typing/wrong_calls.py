@@ -1,0 +1,69 @@
+"""Mistakes that type checkers must find, each in a line that is marked; nothing runs this file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cassandra import aio
+from cassandra.cluster import Cluster, ExecutionProfile, Session
+from cassandra.policies import RetryPolicy, RoundRobinPolicy
+
+
+@dataclass
+class Order:
+    id: int
+
+
+def settings() -> None:
+    Cluster(contact_pionts=["10.0.0.1"])  # error
+    Cluster([10])  # error
+    Cluster(port=None)  # error
+    Cluster(load_balancing_policy=RetryPolicy())  # error
+    Cluster(load_balancing_policy=RoundRobinPolicy)  # error
+    Cluster(default_retry_policy=RoundRobinPolicy())  # error
+    Cluster(auth_provider=("ada", "secret"))  # error
+    Cluster(ssl_context=True)  # error
+    Cluster(connect_timeout="5")  # error
+    Cluster(execution_profiles={"slow": RetryPolicy()})  # error
+    Cluster(schema_metadata_keyspaces=5)  # error
+    Cluster(application_info="shop")  # error
+    Cluster().add_execution_profile("slow", RetryPolicy())  # error
+
+
+def settings_of_asyncio() -> None:
+    aio.Cluster(contact_pionts=["10.0.0.1"])  # error
+    aio.Cluster([10])  # error
+    aio.Cluster(port=None)  # error
+    aio.Cluster(reconnection_policy=RetryPolicy())  # error
+    aio.Cluster(schema_read_timeout="5")  # error
+    aio.Cluster(metrics_enabled="yes")  # error
+
+
+def calls(session: Session) -> None:
+    session.execute(5)  # error
+    session.execute(b"SELECT 1")  # error
+    session.execute("SELECT 1", timeout="5")  # error
+    session.execute("SELECT 1", host="10.0.0.1")  # error
+    session.execute("SELECT 1", execution_profile=5)  # error
+    session.execute("SELECT 1", row_type=Order(1))  # error
+    session.execute("SELECT 1", paging_state="page")  # error
+    session.execute("SELECT 1", time_out=5)  # error
+    session.execute_async("SELECT 1", timeout="5")  # error
+    session.prepare(5)  # error
+    session.default_timeout = "5"  # error
+    order = session.execute("SELECT id FROM orders", row_type=Order).all()[0]
+    print(order.total)  # error
+    ExecutionProfile(retry_policy=RoundRobinPolicy())  # error
+    ExecutionProfile(request_timeout="5")  # error
+
+
+async def calls_of_asyncio(session: aio.Session) -> None:
+    session.execute(5)  # error
+    await session.execute("SELECT 1", timeout="5")  # error
+    await session.execute("SELECT 1", host="10.0.0.1")  # error
+    await session.execute("SELECT 1", row_type=Order(1))  # error
+    await session.prepare(5)  # error
+    for row in await session.execute("SELECT id FROM orders", row_type=Order):  # error
+        print(row)
+    async for order in await session.execute("SELECT id FROM orders", row_type=Order):
+        print(order.total)  # error

@@ -1,0 +1,148 @@
+"""Type checkers know the public surface: right programs pass, and each marked mistake is found."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.client.cluster_settings import ClusterSettings, LaterSettings
+from cassandra.client.configuration import ClusterBase
+from cassandra.cluster import Cluster
+
+ROOT = Path(__file__).parents[2]
+WRONG = ROOT / "tests" / "typing" / "wrong_calls.py"
+RIGHT = sorted(path for path in WRONG.parent.glob("*.py") if path != WRONG)
+TIMEOUT = 300  # seconds; a first run of mypy reads the whole library
+
+pytestmark = pytest.mark.skipif(
+    not (ROOT / "cassandra" / "py.typed").exists(), reason="the tests run beside no source tree"
+)
+
+
+def marked(path: Path) -> set[int]:
+    """The lines of `path` that a type checker must refuse."""
+    lines = path.read_text().splitlines()
+    return {number for number, line in enumerate(lines, 1) if line.endswith("  # error")}
+
+
+def run(*command: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *map(str, command)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+        check=False,
+    )
+
+
+def mypy_errors(cache: Path, *paths: Path) -> dict[int, str]:
+    """The errors that mypy has for `paths`, by line."""
+    if importlib.util.find_spec("mypy") is None:
+        pytest.skip("mypy is not installed: pip install turbocql[typing]")
+    # A cache of its own: another mypy may be at work on the tree's.
+    ended = run("-m", "mypy", "--no-error-summary", "--cache-dir", cache, *paths)
+    assert ended.returncode in (0, 1), ended.stdout + ended.stderr
+    found = re.findall(r"^(\S+\.py):(\d+): error: (.*)$", ended.stdout, re.MULTILINE)
+    elsewhere = [error for error in found if not error[0].startswith(("tests/typing", "tests\\"))]
+    assert elsewhere == []
+    return {int(line): text for _, line, text in found}
+
+
+def pyright_errors(tmp_path: Path, *paths: Path) -> dict[int, str]:
+    """The errors that pyright has for `paths`, by line."""
+    if importlib.util.find_spec("pyright") is None:
+        pytest.skip("pyright is not installed: pip install pyright")
+    settings = tmp_path / "pyrightconfig.json"
+    configuration: Mapping[str, Any] = {
+        "extraPaths": [str(ROOT)],
+        "pythonVersion": "3.10",
+        "typeCheckingMode": "basic",
+        # Found by mypy as well, but only in packages that are not installed everywhere.
+        "reportMissingModuleSource": False,
+        "reportMissingImports": False,
+    }
+    settings.write_text(json.dumps(configuration))
+    try:
+        ended = run("-m", "pyright", "--project", settings, "--outputjson", *paths)
+        report = json.loads(ended.stdout)
+    except (subprocess.TimeoutExpired, json.JSONDecodeError):
+        pytest.skip("pyright's own part, a package of Node.js, could not be downloaded or started")
+    assert report["summary"]["filesAnalyzed"] == len(paths)
+    errors = [e for e in report["generalDiagnostics"] if e["severity"] == "error"]
+    return {error["range"]["start"]["line"] + 1: error["message"] for error in errors}
+
+
+@pytest.fixture(scope="session")
+def mypy_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("mypy")
+
+
+def test_mypy_accepts_right_programs(mypy_cache: Path) -> None:
+    assert mypy_errors(mypy_cache, *RIGHT) == {}
+
+
+def test_mypy_finds_each_mistake(mypy_cache: Path) -> None:
+    assert set(mypy_errors(mypy_cache, WRONG)) == marked(WRONG)
+
+
+def test_pyright_accepts_right_programs(tmp_path: Path) -> None:
+    assert pyright_errors(tmp_path, *RIGHT) == {}
+
+
+def test_pyright_finds_each_mistake(tmp_path: Path) -> None:
+    assert set(pyright_errors(tmp_path, WRONG)) == marked(WRONG)
+
+
+# -- the settings are written down once for the blocking face, once for asyncio's ------------------
+
+# Attributes of a cluster that a program reads, but does not set at the start.
+NOT_SETTINGS = {"metrics", "session_id", "contact_points"}
+
+
+def test_both_faces_have_the_same_settings() -> None:
+    keywords = inspect.signature(Cluster.__init__).parameters
+    spelled = {n: p.annotation for n, p in keywords.items() if p.kind is p.POSITIONAL_OR_KEYWORD}
+    del spelled["self"], spelled["contact_points"]
+    typed = dict(inspect.get_annotations(ClusterSettings))
+    ours = [name for name in typed if name not in LaterSettings.__annotations__]
+    assert list(spelled) == ours
+    for name in ours:
+        assert typed[name].__forward_arg__ == spelled[name], name
+
+
+def test_every_setting_is_an_attribute_with_a_default() -> None:
+    names = {*ClusterSettings.__annotations__}
+    own = {
+        name
+        for kind in ClusterBase.__mro__
+        for name in vars(kind)
+        if not name.startswith("_") and not inspect.isfunction(vars(kind)[name])
+    }
+    callables = {"conviction_policy_factory"}
+    assert names - {"execution_profiles"} == (own | callables) - NOT_SETTINGS
+
+
+@pytest.mark.parametrize("face", [Cluster, aio.Cluster])
+def test_an_unknown_setting_is_an_error(face: Any) -> None:
+    with pytest.raises(TypeError, match="Cluster has no setting 'contact_pionts'"):
+        face(contact_pionts=["10.0.0.1"])
+
+
+@pytest.mark.parametrize("face", [Cluster, aio.Cluster])
+def test_settings_that_are_not_given_keep_their_defaults(face: Any) -> None:
+    cluster = face()
+    for name in {*ClusterSettings.__annotations__} - {"execution_profiles"}:
+        if name not in ("timestamp_generator", "endpoint_factory"):
+            assert getattr(cluster, name) == getattr(ClusterBase(), name), name
+    assert face(compression=False).compression is False
