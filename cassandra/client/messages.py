@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from cassandra.engine.request_bodies import (
@@ -19,55 +20,69 @@ __all__ = ["message_of"]
 
 def message_of(request_body: AnyBody) -> Any:
     """Return the message that says the same as `request_body`."""
-    params = request_body
-    message: Any
-    if isinstance(request_body, QueryBody):
-        message = QueryMessage(
-            request_body.query,
-            params.consistency,
-            params.serial_consistency,
-            params.page_size,
-            params.paging_state,
-            params.timestamp,
-            keyspace=params.keyspace,
-        )
-    elif isinstance(request_body, ExecuteBody):
-        prepared = request_body.prepared
-        metadata, metadata_id = prepared.result_metadata_and_id
-        message = ExecuteMessage(
-            prepared.query_id,
-            params.values.values() if params.values is not None else [],
-            params.consistency,
-            params.serial_consistency,
-            params.page_size,
-            params.paging_state,
-            params.timestamp,
-            skip_meta=bool(metadata_id) and bool(metadata),
-            result_metadata_id=metadata_id,
-        )
-    elif isinstance(request_body, BatchBody):
-        queries: list[tuple[bool, Any, Any]] = []
-        for statement, values in request_body.statements:
-            if statement is None:
-                queries.append((False, values, ()))
-            else:
-                queries += [
-                    (True, statement.query_id, block.values()) for block in values_of_rows(values)
-                ]
-        message = BatchMessage(
-            request_body.batch_type,
-            queries,
-            params.consistency,
-            params.serial_consistency,
-            params.timestamp,
-            params.keyspace,
-        )
-    elif isinstance(request_body, MessageBody):
+    if isinstance(request_body, MessageBody):
         return request_body.message
+    for kind, make in _MAKERS:
+        if isinstance(request_body, kind):
+            message = make(request_body)
+            break
     else:
         raise TypeError(f"there is no message for {request_body!r}")
     message.tracing = request_body.tracing
-    message.custom_payload = (
-        dict(request_body.custom_payload) if request_body.custom_payload else None
-    )
+    # A copy: listeners may add to it, and the program's own mapping stays as it is.
+    payload = request_body.custom_payload
+    message.custom_payload = dict(payload) if payload else None
     return message
+
+
+def _query(body: QueryBody) -> QueryMessage:
+    return QueryMessage(
+        body.query,
+        body.consistency,
+        body.serial_consistency,
+        body.page_size,
+        body.paging_state,
+        body.timestamp,
+        keyspace=body.keyspace,
+    )
+
+
+def _execute(body: ExecuteBody) -> ExecuteMessage:
+    metadata, metadata_id = body.prepared.result_metadata_and_id
+    return ExecuteMessage(
+        body.prepared.query_id,
+        body.values.values() if body.values is not None else [],
+        body.consistency,
+        body.serial_consistency,
+        body.page_size,
+        body.paging_state,
+        body.timestamp,
+        # Safe only if the id travels: the server then sends the new columns when they have changed.
+        skip_meta=bool(metadata_id) and bool(metadata),
+        result_metadata_id=metadata_id,
+    )
+
+
+def _batch(body: BatchBody) -> BatchMessage:
+    queries: list[tuple[bool, Any, Any]] = []
+    for statement, values in body.statements:
+        if statement is None:
+            queries.append((False, values, ()))
+        else:
+            blocks = values_of_rows(values)
+            queries += [(True, statement.query_id, block.values()) for block in blocks]
+    return BatchMessage(
+        body.batch_type,
+        queries,
+        body.consistency,
+        body.serial_consistency,
+        body.timestamp,
+        body.keyspace,
+    )
+
+
+_MAKERS: tuple[tuple[type, Callable[[Any], Any]], ...] = (
+    (QueryBody, _query),
+    (ExecuteBody, _execute),
+    (BatchBody, _batch),
+)
