@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from cassandra.metadata.host import Host
     from cassandra.policies.balancing import LoadBalancingPolicy
     from cassandra.policies.retry import RetryPolicy
-    from cassandra.protocol.messages.results import ResultMessage
 
 PreparedTexts = RecentlyUsed[tuple[str | None, str], PreparedStatement]
 
