@@ -26,8 +26,8 @@ T = TypeVar("T")
 class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     """The outcome of an execution.
 
-    `one`, `all` and `current_rows` are plain calls on the page that has come. ``async for row in result`` goes over all pages and fetches the next one while the one at hand
-    is used.
+    `one`, `all` and `current_rows` are plain calls on the page that has come. ``async for row in
+    result`` goes over all pages, and fetches the next one while the one at hand is used.
     """
 
     __slots__ = ("_history", "_page", "_request", "_row_factory", "_session")

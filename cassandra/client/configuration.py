@@ -617,7 +617,8 @@ def _check_ssl_options(options: object, context: ssl.SSLContext | None) -> None:
     if not options.get("ca_certs") and "cert_reqs" not in options:
         warnings.warn(
             "ssl_options without ca_certs: the connection is encrypted, but the server's "
-            "certificate is not verified. Pass ca_certs, or ssl_context=ssl.create_default_context(); "
+            "certificate is not verified. Pass ca_certs, or "
+            "ssl_context=ssl.create_default_context(); "
             "cert_reqs=ssl.CERT_NONE says that it is meant",
             UserWarning,
             stacklevel=5,
