@@ -32,9 +32,9 @@ SHUTDOWN_TIMEOUT = 10.0  # seconds
 class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
     """A cluster to connect to from asyncio code.
 
-    Takes the settings of `cassandra.cluster.Cluster` as keywords. ``async with Cluster(["10.0.0.1"])
-    as cluster: session = await cluster.connect("ks")``. It belongs to the loop that `connect` is
-    first awaited on.
+    Takes the settings of `cassandra.cluster.Cluster` as keywords. ``async with
+    Cluster(["10.0.0.1"]) as cluster: session = await cluster.connect("ks")``. It belongs to the
+    loop that `connect` is first awaited on.
     """
 
     def __init__(

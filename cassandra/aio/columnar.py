@@ -1,6 +1,4 @@
-"""Results by columns on the asyncio face: the same methods as the blocking one's (see
-`cassandra.client.columnar`), awaited.
-"""
+"""Results by columns on the asyncio face: the methods of `cassandra.client.columnar`, awaited."""
 
 from __future__ import annotations
 
@@ -15,14 +13,14 @@ if TYPE_CHECKING:
 
 
 class ColumnarResult:
-    """What `cassandra.aio.ResultSet` has beside rows; options and errors are those of
-    `cassandra.cluster.ResultSet`.
+    """The methods of `cassandra.aio.ResultSet` for columns.
+
+    Options and errors are those of `cassandra.cluster.ResultSet`.
     """
 
     __slots__ = ("_begun", "_message", "_next")
 
-    # how reading has begun, "row" or "column", where it has; "rows" where pages of rows were read,
-    # and are gone
+    # How reading has begun, "row" or "column", if it has; "rows" if pages of rows are gone already.
     _begun: str
     _message: Any
     _next: asyncio.Future[Any] | None
@@ -41,8 +39,9 @@ class ColumnarResult:
         return columnar.arrow_table(pyarrow, layout, [page async for page in pages])
 
     def arrow_batches(self, **options: Any) -> AsyncIterator[Any]:
-        """The rows that are left as `pyarrow.RecordBatch` objects, one for each page: ``async for
-        batch in result.arrow_batches()``.
+        """Return an iterator over the rows that are left, a `pyarrow.RecordBatch` per page.
+
+        ``async for batch in result.arrow_batches()``.
         """
         columnar = columnar_module()
         pyarrow = columnar.pyarrow_module("arrow_batches")
@@ -51,8 +50,9 @@ class ColumnarResult:
         return (columnar.arrow_batch(pyarrow, schema, page) async for page in pages)
 
     async def to_polars(self, **options: Any) -> Any:
-        """The rows that are left as a `polars.DataFrame`; pyarrow is not needed. Durations are
-        structs: polars has no type for them.
+        """Return the rows that are left as a `polars.DataFrame`; pyarrow is not needed.
+
+        Durations are structs: polars does not have a type for them.
         """
         columnar = columnar_module()
         polars = columnar.polars_module()
@@ -60,9 +60,7 @@ class ColumnarResult:
         return columnar.polars_frame(polars, layout, [page async for page in pages])
 
     async def to_pandas(self, **options: Any) -> Any:
-        """The rows that are left as a `pandas.DataFrame`; see
-        `cassandra.cluster.ResultSet.to_pandas`.
-        """
+        """Return a `pandas.DataFrame`, like `cassandra.cluster.ResultSet.to_pandas`."""
         columnar = columnar_module()
         pandas, pyarrow = columnar.pandas_module()
         if pyarrow is None:
@@ -77,9 +75,7 @@ class ColumnarResult:
         return columnar.pandas_of_arrow(pyarrow, layout, [page async for page in pages], options)
 
     async def to_numpy(self) -> dict[str, Any]:
-        """The rows that are left as a dict of column name to NumPy array; see
-        `cassandra.cluster.ResultSet.to_numpy`.
-        """
+        """Return NumPy arrays by column name, like `cassandra.cluster.ResultSet.to_numpy`."""
         columnar = columnar_module()
         numpy = columnar.numpy_module("to_numpy")
         message = rows_message(self._message)
@@ -93,20 +89,22 @@ class ColumnarResult:
         return joined
 
     def __arrow_c_schema__(self) -> object:
-        """The schema of the columns, for whoever reads the Arrow PyCapsule interface."""
+        """Return the schema of the columns, for readers of the Arrow PyCapsule interface."""
         columnar = columnar_module()
         plan = columnar.column_plan(rows_message(self._message).metadata)
         return columnar.ArrowSchema(plan.layout).__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The page at hand, for whoever reads the Arrow PyCapsule interface; RuntimeError where
-        there are more pages.
+        """Return the page at hand, for readers of the Arrow PyCapsule interface.
+
+        :raises RuntimeError: if there are more pages.
         """
         columnar = columnar_module()
         message = rows_message(self._message)
         if message.paging_state is not None:
             raise RuntimeError(
-                "the result has more pages, which cannot be waited for here: use `await result.to_arrow()`, or `arrow_batches()`"
+                "the result has more pages, which cannot be waited for here: "
+                "use `await result.to_arrow()`, or `arrow_batches()`"
             )
         self._check_columns()
         plan = columnar.column_plan(message.metadata)
@@ -130,8 +128,9 @@ class ColumnarResult:
             raise RuntimeError(READ if self._begun == "column" else BEGUN)
 
     def _begin(self, what: str) -> None:
-        """Note how the rows are read; RuntimeError where pages of them were read by columns, and
-        are gone.
+        """Note how the rows are read.
+
+        :raises RuntimeError: if pages were read in another way, and are gone.
         """
         if self._begun == "column":
             raise RuntimeError(READ)
@@ -148,7 +147,7 @@ class ColumnarResult:
             more = message.paging_state is not None
             if more:
                 self._begun = "column"
-                # under way while this page is used; one page ahead, never more
+                # In flight while this page is used; one page ahead, never more, to bound memory.
                 self._ask_for_next_page()
             yield message.columns(plan)
             if not more:

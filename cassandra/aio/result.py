@@ -24,11 +24,10 @@ T = TypeVar("T")
 
 
 class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
-    """The outcome of an execution. `one`, `all` and `current_rows` are plain calls on the page that
-    has come.
+    """The outcome of an execution.
 
-    ``async for row in result`` goes over all pages and fetches the next one while the one at hand
-    is used.
+    `one`, `all` and `current_rows` are plain calls on the page that has come. ``async for row in
+    result`` goes over all pages, and fetches the next one while the one at hand is used.
     """
 
     __slots__ = ("_history", "_page", "_request", "_row_factory", "_session")
@@ -47,9 +46,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     @property
     def current_rows(self) -> Any:
-        """The rows of the page at hand, as the row factory makes them; [] where the result has
-        none.
-        """
+        """The rows of the page at hand, as the row factory makes them; [] if there are none."""
         if self._page is None:
             message = self._message
             self._page = (
@@ -58,8 +55,10 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         return self._page
 
     def one(self, strict: bool = False) -> T | Any:
-        """The first row of the page at hand, None where it is empty. With `strict`,
-        MultipleRowsFound where there are more rows.
+        """Return the first row of the page at hand; None if the page is empty.
+
+        :raises MultipleRowsFound: with `strict`, if there are more rows.
+        :raises RuntimeError: with `strict`, if there are more pages.
         """
         rows = self.current_rows
         if strict:
@@ -67,23 +66,26 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
                 raise MultipleRowsFound("one row was expected, but there are more")
             if self.has_more_pages:
                 raise RuntimeError(
-                    "whether there are more rows is not known before the next page has come: use `await result.fetch_all()`"
+                    "whether there are more rows is not known before the next page has come: "
+                    "use `await result.fetch_all()`"
                 )
         return next(iter(rows), None)
 
     def all(self) -> list[T]:
-        """The rows of the only page. RuntimeError where there are more pages: they cannot be waited
-        for in a plain call.
+        """Return the rows of the only page.
+
+        :raises RuntimeError: if there are more pages: a plain call cannot wait for them.
         """
         if self.has_more_pages:
             raise RuntimeError(
-                "the result has more pages: use `async for row in result`, or `await result.fetch_all()` for one list of all"
+                "the result has more pages: use `async for row in result`, "
+                "or `await result.fetch_all()` for one list of all"
             )
         return list(self.current_rows)
 
     @property
     def column_names(self) -> list[str] | None:
-        """The columns' names; None where the result has no rows."""
+        """The columns' names; None if the result does not have rows."""
         return getattr(self._message, "column_names", None)
 
     @property
@@ -98,12 +100,12 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     @property
     def has_more_pages(self) -> bool:
-        """Whether there is a page after the one at hand."""
+        """True if there is a page after the one at hand."""
         return self.paging_state is not None
 
     @property
     def paging_state(self) -> bytes | None:
-        """Where the next page begins: give it to `Session.execute`, later or in another process."""
+        """The position of the next page, for `Session.execute`, later or in another process."""
         return getattr(self._message, "paging_state", None)
 
     def _ask_for_next_page(self) -> asyncio.Future[Request]:
@@ -113,12 +115,15 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             if state is None:
                 raise QueryExhausted("there are no more pages")
             self._next = self._session.send_next_page(self._request, state)
-            # Whoever stops reading leaves it behind, for the next reader or for nobody.
+            # A reader that stops leaves it behind; its error must not be logged as never read.
             self._next.add_done_callback(_retrieve)
         return self._next
 
     async def fetch_next_page(self) -> None:
-        """Replace the page at hand by the next one; QueryExhausted where there is none."""
+        """Replace the page at hand by the next one.
+
+        :raises QueryExhausted: if there is no further page.
+        """
         following = self._ask_for_next_page()
         try:
             request = await following
@@ -137,7 +142,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         self._begin("row")
         while True:
             if self.has_more_pages:
-                # under way while this page is used; one page ahead, never more
+                # In flight while this page is used; one page ahead, never more, to bound memory.
                 self._ask_for_next_page()
             for row in self.current_rows:
                 yield row
@@ -150,8 +155,9 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     @property
     def was_applied(self) -> bool:
-        """Whether a lightweight transaction was applied. RuntimeError where the result is not one
-        of such a statement.
+        """True if a lightweight transaction was applied.
+
+        :raises RuntimeError: if the result is not of such a statement.
         """
         names = self.column_names or []
         if APPLIED not in names:
@@ -162,7 +168,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     @property
     def warnings(self) -> list[str] | None:
-        """The server's warnings; None where it gave none."""
+        """The server's warnings; None if it gave none."""
         return getattr(self._message, "warnings", None)
 
     @property
@@ -182,7 +188,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     @property
     def attempts(self) -> list[Attempt]:
-        """Each sending, of all pages so far: host, start, latency, error and what was decided then."""
+        """Each sending, of all pages so far: host, start, latency, error and the decision."""
         return list(self._history)
 
     @property

@@ -133,8 +133,8 @@ class Session(SessionBase):
         """Send `query`, and return an awaitable of its `ResultSet`.
 
         It is in flight from the call on, so that many calls may be made before the first one is
-        awaited. Mistakes in the call itself are raised by the call, other errors when it is awaited.
-        Cancelling it gives the request up.
+        awaited. Mistakes in the call itself are raised by the call, other errors when it is
+        awaited. Cancelling it gives the request up.
 
         :param query: a text, or a statement.
         :param parameters: a sequence, a mapping, or an object with attributes. In a text they take
@@ -219,8 +219,8 @@ class Session(SessionBase):
     ) -> AsyncIterator[Any]:
         """Execute many statements, at most `concurrency` of them at a time.
 
-        Statements are taken from the iterable as they are sent. Outcomes are held for no longer than
-        their order demands.
+        Statements are taken from the iterable as they are sent. Outcomes are held for no longer
+        than their order demands.
 
         :param raise_on_first_error: let the first error end it, and raise that error.
         :param row_type: the class to make the rows of all results of, as in `execute`.

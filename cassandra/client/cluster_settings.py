@@ -1,7 +1,7 @@
 """The settings of a cluster with their types, for type checkers and editors.
 
-`cassandra.client.configuration.ClusterBase` says what each of them means and has the defaults. A test
-compares the names here with those there.
+`cassandra.client.configuration.ClusterBase` says what each of them means and has the defaults. A
+test compares the names here with those there.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class ApplicationInfo(Protocol):
 class LaterSettings(TypedDict, total=False):
     """Settings that are keywords only."""
 
-    # Names below are in the order of the alphabet; those of `ClusterSettings` in the documented one.
+    # In the order of the alphabet; those of `ClusterSettings` are in the documented order.
     allow_control_connection_query_fallback: object
     application_info: ApplicationInfo | None
     connections_per_host: int | Mapping[int, int]

@@ -1,5 +1,4 @@
-"""Results by columns: the methods of a `ResultSet` that make Arrow, NumPy, pandas and polars of the
-pages that are left.
+"""Results by columns: the methods of a `ResultSet` for Arrow, NumPy, pandas and polars.
 
 Nothing here is decoded to rows: each page goes from its bytes to column buffers. While one page is
 used the next one is on its way, one ahead and never more. Reading begins with the page at hand. A
@@ -19,25 +18,36 @@ from cassandra.protocol.opcodes import RESULT_KIND_ROWS
 if TYPE_CHECKING:
     from cassandra.protocol.columnar.layouts import ColumnArray, Layout
 
-BEGUN = "the rows of this result have been read already, or reading has begun: its columns can only be had before that"
+BEGUN = (
+    "the rows of this result have been read already, or reading has begun: "
+    "its columns can only be had before that"
+)
 ROWS_READ = "rows of further pages of this result have been read already: that is possible once"
-READ = "the columns of this result have been read already: of a result of several pages that is possible once"
+READ = (
+    "the columns of this result have been read already: "
+    "of a result of several pages that is possible once"
+)
 
 
 def columnar_module() -> ModuleType:
-    """`cassandra.protocol.columnar.pages`, imported when the first result is read by columns: most
-    programs never do that.
+    """Import `cassandra.protocol.columnar.pages` when the first result is read by columns.
+
+    Most programs never do that.
     """
     from cassandra.protocol.columnar import pages as columnar
 
     return columnar
 
 
-def rows_message(message: Any) -> ResultMessage:
-    """`message`, which has rows in their wire form; RuntimeError for a result that has none."""
+def rows_message(message: object) -> ResultMessage:
+    """Return `message` if it has rows in their wire form.
+
+    :raises RuntimeError: if it does not.
+    """
     if not isinstance(message, ResultMessage):
         raise RuntimeError(
-            "the rows of this result are no longer in the form that they came in: no columns can be made of them"
+            "the rows of this result are no longer in the form that they came in: "
+            "no columns can be made of them"
         )
     if message.kind != RESULT_KIND_ROWS:
         raise RuntimeError("the result of this statement has no rows, and so no columns")
@@ -45,13 +55,13 @@ def rows_message(message: Any) -> ResultMessage:
 
 
 class ColumnarResult:
-    """What `cassandra.cluster.ResultSet` has beside rows.
+    """The methods of `cassandra.cluster.ResultSet` for columns.
 
     Options, by keyword: ``decimals="text"`` or (precision, scale), ``varints="text"`` or "int64",
     ``durations="interval"`` or "struct" (see the guide on results). All raise RuntimeError once row
     iteration has begun (`one`, `current_rows` and `fetch_next_page` do not count), `DecodeError`
-    for damaged bytes and where columns change between pages, `DependencyException` where the
-    library is absent.
+    for damaged bytes and if columns change between pages, `DependencyException` if the library is
+    absent.
     """
 
     _message: ResultMessage | None
@@ -67,8 +77,9 @@ class ColumnarResult:
         return columnar.arrow_table(pyarrow, layout, pages)
 
     def arrow_batches(self, **options: Any) -> Iterator[Any]:
-        """The rows that are left as `pyarrow.RecordBatch` objects, one for each page, made as they
-        are asked for.
+        """Return an iterator over the rows that are left, a `pyarrow.RecordBatch` per page.
+
+        Each is made when it is asked for.
         """
         columnar = columnar_module()
         pyarrow = columnar.pyarrow_module("arrow_batches")
@@ -77,8 +88,9 @@ class ColumnarResult:
         return (columnar.arrow_batch(pyarrow, schema, page) for page in pages)
 
     def to_polars(self, **options: Any) -> Any:
-        """The rows that are left as a `polars.DataFrame`; pyarrow is not needed. Durations are
-        structs: polars has no type for them.
+        """Return the rows that are left as a `polars.DataFrame`; pyarrow is not needed.
+
+        Durations are structs: polars does not have a type for them.
         """
         columnar = columnar_module()
         polars = columnar.polars_module()
@@ -88,7 +100,7 @@ class ColumnarResult:
     def to_pandas(self, **options: Any) -> Any:
         """The rows that are left as a `pandas.DataFrame`.
 
-        Through pyarrow where it is installed, with `options` for its ``Table.to_pandas``
+        Through pyarrow if it is installed, with `options` for its ``Table.to_pandas``
         (``types_mapper=pandas.ArrowDtype``, ...); else through NumPy, as `to_numpy` has the values.
         """
         columnar = columnar_module()
@@ -109,7 +121,7 @@ class ColumnarResult:
 
         Numbers, booleans and times have arrays of their type, vectors of numbers one of rows x
         dimension, others arrays of the objects that rows have. An array with nulls is masked (None
-        in arrays of objects). ValueError where two columns have the same name.
+        in arrays of objects). ValueError if two columns have the same name.
         """
         columnar = columnar_module()
         numpy = columnar.numpy_module("to_numpy")
@@ -123,21 +135,22 @@ class ColumnarResult:
         return joined
 
     def __arrow_c_schema__(self) -> object:
-        """The schema of the columns, for whoever reads the Arrow PyCapsule interface."""
+        """Return the schema of the columns, for readers of the Arrow PyCapsule interface."""
         columnar = columnar_module()
         plan = columnar.column_plan(rows_message(self._message).metadata)
         return columnar.ArrowSchema(plan.layout).__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The rows that are left, for polars, DuckDB and whoever else reads the Arrow PyCapsule
-        interface; pages come as they are asked for.
+        """Return the rows that are left, for readers of the Arrow PyCapsule interface.
+
+        Polars and DuckDB are such readers. Pages come as they are asked for.
         """
         columnar = columnar_module()
         layout, pages = self._columns({})
         return columnar.ArrowPages(layout, pages).__arrow_c_stream__(requested_schema)
 
     def _columns(self, options: dict[str, Any]) -> tuple[Layout, Iterator[ColumnArray]]:
-        """(layout, pages); nothing is fetched before the first page is asked for."""
+        """Return (layout, pages); nothing is fetched before the first page is asked for."""
         columnar = columnar_module()
         self._check_columns()
         chosen = (
@@ -162,7 +175,7 @@ class ColumnarResult:
             more = bool(future.has_more_pages)
             if more:
                 self._iterator = _ReadByColumns()
-                # under way while this page is used; one page ahead, never more
+                # In flight while this page is used; one page ahead, never more, to bound memory.
                 future.start_fetching_next_page()
             yield message.columns(plan)
             if not more:

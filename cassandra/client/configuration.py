@@ -1,4 +1,4 @@
-"""The settings of a cluster, and their checks: the base of the blocking and the asyncio `Cluster`."""
+"""The settings of a cluster, and their checks: the base of both `Cluster` classes."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class ClusterBase(PoolSizes):
     """The CQL version to ask for; None for the server's."""
 
     protocol_version: int | None = None
-    """The native protocol's version; None to begin with 5 and go down to a version of the server."""
+    """The native protocol's version; None to begin with 5 and go down as needed."""
 
     allow_beta_protocol_version: bool = False
     """Allow a version that is a beta."""
@@ -125,7 +125,7 @@ class ClusterBase(PoolSizes):
     """Send NO_COMPACT: tables with compact storage look like others."""
 
     ssl_context: ssl.SSLContext | None = None
-    """For TLS. With check_hostname, a node's certificate must name the address of the connection."""
+    """For TLS. With check_hostname, a node's certificate must name the connection's address."""
 
     ssl_options: Mapping[str, Any] | None = None
     """Keywords of an older style; if no ssl_context is given, one is made of them."""
@@ -171,7 +171,7 @@ class ClusterBase(PoolSizes):
     """Rows in a page of the schema tables."""
 
     schema_read_timeout: float | None = 300
-    """Seconds that reading the schema may take as a whole, at connect and later; None for no limit."""
+    """Seconds that reading the whole schema may take, at connect and later; None for no limit."""
 
     schema_metadata_keyspaces: Sequence[str] | None = None
     """The keyspaces whose schema is read; None for all.
@@ -276,7 +276,7 @@ class ClusterBase(PoolSizes):
             self.timestamp_generator = MonotonicTimestampGenerator()
         if self.endpoint_factory is None:
             self.endpoint_factory = DefaultEndPointFactory()
-        # The engine holds the factory. The proxy lets a Cluster that nobody else holds be collected.
+        # The engine holds the factory. By the proxy, a Cluster that nobody else holds is collected.
         self.endpoint_factory.configure(weakref.proxy(self))
         self.endpoints_resolved: list[EndPoint] = [
             self._endpoint(point) for point in self.contact_points
@@ -422,7 +422,8 @@ class ClusterBase(PoolSizes):
     def set_meta_refresh_enabled(self, enabled: bool) -> None:
         """Switch all reading of metadata off, or on again.
 
-        That is reading the schema and, after events, the nodes. Use `schema_metadata_enabled` and `token_metadata_enabled` in new programs.
+        That is reading the schema and, after events, the nodes. Use `schema_metadata_enabled` and
+        `token_metadata_enabled` in new programs.
         """
         if self._core is None:
             raise ConnectionException("the cluster is not connected")
@@ -615,8 +616,9 @@ def _check_ssl_options(options: object, context: ssl.SSLContext | None) -> None:
         )
     if not options.get("ca_certs") and "cert_reqs" not in options:
         warnings.warn(
-            "ssl_options without ca_certs: the connection is encrypted, but the server's certificate "
-            "is not verified. Pass ca_certs, or ssl_context=ssl.create_default_context(); "
+            "ssl_options without ca_certs: the connection is encrypted, but the server's "
+            "certificate is not verified. Pass ca_certs, or "
+            "ssl_context=ssl.create_default_context(); "
             "cert_reqs=ssl.CERT_NONE says that it is meant",
             UserWarning,
             stacklevel=5,
@@ -657,7 +659,8 @@ def _check_contact_point(point: object) -> None:
     if "," in address or address.count(":") == 1 or address.startswith("["):
         raise ValueError(
             f"a contact point is one address without its port, but one is {point!r}: "
-            "write each as an item of the list, and its port as port=9042 or as a pair (address, 9042)"
+            "write each as an item of the list, and its port as port=9042 or as a pair "
+            "(address, 9042)"
         )
     if port is not None and (
         isinstance(port, bool) or not isinstance(port, int) or not 1 <= port <= 65535

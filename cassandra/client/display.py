@@ -19,8 +19,9 @@ MOST_CHARACTERS = 60  # of one value
 
 
 class DisplayedResult:
-    """The part of a `ResultSet` that is looked at. `_message` is the page at hand, `_page` its rows
-    where they were made.
+    """The part of a `ResultSet` that shows it to people.
+
+    `_message` is the page at hand, `_page` its rows if they were made.
     """
 
     __slots__ = ()
@@ -64,9 +65,8 @@ class DisplayedResult:
         return "\n".join([*lines, note])
 
     def _repr_html_(self) -> str:
-        """What notebooks show."""
-        # of notebooks alone: its table of entities takes milliseconds that every program would wait
-        # for
+        """Return the table that notebooks show."""
+        # Imported here for notebooks alone: its table of entities takes milliseconds to load.
         import html
 
         names, types, rows, note = self._shown()
@@ -80,11 +80,13 @@ class DisplayedResult:
             "<tr>" + "".join(f"<td>{html.escape(_cut(value))}</td>" for value in row) + "</tr>"
             for row in rows
         )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{html.escape(note)}</p>"
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return f"{table}<p>{html.escape(note)}</p>"
 
     def _shown(self) -> tuple[list[str], list[str], list[Sequence[Any]], str]:
-        """(column names, CQL types, the first rows as values, what stands below them); no names for
-        a result without rows.
+        """Return (column names, CQL types, the first rows as values, the note below them).
+
+        There are no names if the result has no rows.
         """
         message = self._message
         if isinstance(message, ResultMessage) and message.kind == RESULT_KIND_ROWS:
@@ -128,7 +130,7 @@ def _first_rows(message: ResultMessage) -> list[Sequence[Any]] | DriverException
         return error
 
 
-def _cut(value: Any) -> str:
+def _cut(value: object) -> str:
     if isinstance(value, (str, bytes)) and len(value) > MOST_CHARACTERS:
         value = value[: MOST_CHARACTERS - 3]  # not all of it is made printable only to be cut
         text = value if isinstance(value, str) else repr(value)
@@ -139,14 +141,14 @@ def _cut(value: Any) -> str:
 
 
 def _printable(text: str, most: int) -> str:
-    """`text` on one line, without what a terminal would take for a command."""
+    """Return `text` on one line, without characters that are commands for a terminal."""
     text = " ".join(text.split())
     if not text.isprintable():
         text = "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
     return text if len(text) <= most else text[: most - 3] + "..."
 
 
-def _values(row: Any) -> Sequence[Any]:
+def _values(row: object) -> Sequence[Any]:
     if isinstance(row, Mapping):
         return list(row.values())
     if isinstance(row, (tuple, list)):
@@ -156,7 +158,7 @@ def _values(row: Any) -> Sequence[Any]:
     return [getattr(row, name, "") for name in _attributes(row)]
 
 
-def _names(row: Any, width: int) -> list[str]:
+def _names(row: object, width: int) -> list[str]:
     if isinstance(row, Mapping):
         return [str(name) for name in row]
     fields: Iterable[str] | None = getattr(row, "_fields", None)
@@ -166,6 +168,6 @@ def _names(row: Any, width: int) -> list[str]:
     return list(fields)
 
 
-def _attributes(row: Any) -> list[str]:
+def _attributes(row: object) -> list[str]:
     slots = [name for cls in reversed(type(row).__mro__) for name in getattr(cls, "__slots__", ())]
     return [name for name in (*slots, *getattr(row, "__dict__", ())) if not name.startswith("_")]

@@ -61,7 +61,7 @@ class PoolSizes:
         """Called after a change of the sizes: pools that are open follow."""
 
     def get_core_connections_per_host(self, host_distance: int) -> int:
-        """Return the connections that each session keeps to a host at that distance; 1 by default."""
+        """Return how many connections a session keeps to a host at that distance; 1 by default."""
         return self._core_connections[_known("host_distance", host_distance)]
 
     def set_core_connections_per_host(self, host_distance: int, core_connections: int) -> None:

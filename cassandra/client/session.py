@@ -41,9 +41,9 @@ class SessionBase(RequestMaker):
     batch_size_warn_threshold: int | None = 40 * 1024
     """Bytes of a batch's statements beyond which a warning is logged, at most once a minute.
 
-    None for no warning. Servers refuse batches whose changes go beyond their own ``batch_size_fail_threshold`` (50 KiB
-    by default), unless all of them are in one partition. (At their ``batch_size_warn_threshold``, 5
-    KiB, they send a warning of their own.)
+    None for no warning. Servers refuse batches whose changes go beyond their own
+    ``batch_size_fail_threshold`` (50 KiB by default), unless all of them are in one partition. At
+    their ``batch_size_warn_threshold``, 5 KiB, they send a warning of their own.
     """
 
     client_protocol_handler: Any = ProtocolHandler
@@ -136,7 +136,7 @@ class SessionBase(RequestMaker):
     def execution_profile_clone_update(
         self, ep: ExecutionProfile | str, **kwargs: Any
     ) -> ExecutionProfile:
-        """Return a copy of the profile `ep`, or of the one with that name, with settings changed."""
+        """Return a copy of the profile `ep`, or of the one of that name, with changes."""
         return self.get_execution_profile(ep).clone(**kwargs)
 
     # -- request listeners -------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """`ResponseFuture`: a request under way, for callbacks or to wait for.
 
-The engine's loop completes it. A thread that waits makes the thing that it waits on; where nobody
+The engine's loop completes it. A thread that waits makes the lock that it waits on; if nobody
 waits, there is none.
 """
 
@@ -21,6 +21,10 @@ from cassandra.protocol.opcodes import RESULT_KIND_ROWS
 from cassandra.query.trace import QueryTrace
 
 if TYPE_CHECKING:
+    import uuid
+
+    from cassandra.client.requests import Query
+    from cassandra.cluster.session import Session
     from cassandra.engine.flight import Attempt
     from cassandra.engine.request import Request
 
@@ -64,12 +68,12 @@ def _due(callbacks: _Callbacks | None) -> deque[_Callback] | None:
 class ResponseFuture:
     """An execution that is under way, made by `Session.execute_async`. Safe to use from any thread.
 
-    `result` waits for it. Callbacks are called in the engine's thread, at once where it is over
+    `result` waits for it. Callbacks are called in the engine's thread, or at once if it is over
     already; they must not block.
 
-    The completion takes no lock: it writes the outcome, then `_done`, then looks for who waits. Who
-    registers does so first and looks at `_done` then, so that one of the two sees the other; where
-    both do, the callback is called by the one that takes it out of its queue.
+    The completion takes no lock: it writes the outcome, then `_done`, then looks for waiters. A
+    caller first registers and then looks at `_done`, so that one of the two sees the other. If both
+    do, the callback is called by the one that takes it out of its queue.
     """
 
     __slots__ = (
@@ -92,7 +96,11 @@ class ResponseFuture:
     )
 
     def __init__(
-        self, session: Any, query: Any, row_factory: Callable[..., Any], watcher: Any = None
+        self,
+        session: Session,
+        query: Query,
+        row_factory: Callable[..., Any],
+        watcher: tuple[Callable[..., Any], object] | None = None,
     ) -> None:
         self.session = session
         self.query = query
@@ -119,7 +127,7 @@ class ResponseFuture:
         self._request = request
 
     def complete(self, request: Request) -> None:
-        """The engine's call: `request` is over."""
+        """Called by the engine when `request` is over."""
         history = self._history
         self._history = [*history, *request.attempts] if history else request.attempts
         self._error = request.error
@@ -132,7 +140,7 @@ class ResponseFuture:
             if request.error is None:  # else the page that failed may be asked for again
                 self._paging_state = getattr(response, "paging_state", None)
         self._done = True
-        # Taken before anybody is woken: whoever asks for the next page has other ones from then on.
+        # Taken before anybody is woken: a caller that asks for the next page has new ones then.
         due, due_errors = _due(self._callbacks), _due(self._errbacks)
         if self._waiter is not None:
             self._waiter.release()
@@ -151,7 +159,7 @@ class ResponseFuture:
         self,
         due: deque[_Callback] | None,
         due_errors: deque[_Callback] | None,
-        response: Any,
+        response: object,
         error: BaseException | None,
     ) -> None:
         """Call `due` with the rows of `response`, or `due_errors` with the error: of one page,
@@ -184,8 +192,8 @@ class ResponseFuture:
             ):  # one that ends the loop's thread would take all other requests with it
                 log.exception("a callback of %r failed", self)
 
-    def _rows(self, response: Any) -> Any:
-        """What callbacks get: the rows of the page, None where the result is of another kind."""
+    def _rows(self, response: object) -> Any:
+        """Return the rows of the page for callbacks; None if the result is of another kind."""
         if isinstance(response, ResultMessage) and response.kind == RESULT_KIND_ROWS:
             return response.decode(self.row_factory)
         return None
@@ -219,10 +227,11 @@ class ResponseFuture:
     # -- callbacks ---------------------------------------------------------------------------------
 
     def add_callback(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> ResponseFuture:
-        """Call ``fn(rows, *args, **kwargs)`` when the result is there; rows is None where the
-        result has none.
+        """Call ``fn(rows, *args, **kwargs)`` when the result has come.
 
-        With paging it is called for each page. Returns self.
+        With paging it is called for each page. `rows` is None if the result does not have rows.
+
+        :returns: self.
         """
         with _registering:
             if self._callbacks is None:
@@ -264,14 +273,14 @@ class ResponseFuture:
 
     @property
     def error(self) -> BaseException | None:
-        """What it failed with; None where it did not, or is not over."""
+        """The error that it failed with; None if it did not fail, or is not over."""
         return self._error
 
     # -- paging ------------------------------------------------------------------------------------
 
     @property
     def has_more_pages(self) -> bool:
-        """Whether there is a page after the one that has come."""
+        """True if there is a page after the one that has come."""
         return self._paging_state is not None
 
     @property
@@ -280,8 +289,9 @@ class ResponseFuture:
         return self._paging_state
 
     def start_fetching_next_page(self) -> None:
-        """Ask for the next page; `result` and the callbacks are for that one then. QueryExhausted
-        where there is none.
+        """Ask for the next page; `result` and the callbacks are then for that page.
+
+        :raises QueryExhausted: if there is no further page.
         """
         state = self.paging_state
         if state is None or self._request is None:
@@ -332,7 +342,7 @@ class ResponseFuture:
 
     @property
     def warnings(self) -> list[str] | None:
-        """The server's warnings; None where it gave none."""
+        """The server's warnings; None if it gave none."""
         self._check_complete("warnings")
         return getattr(self._response, "warnings", None)
 
@@ -357,7 +367,7 @@ class ResponseFuture:
     def get_query_trace(
         self, max_wait: float | None = None, query_cl: int | None = None
     ) -> QueryTrace | None:
-        """The trace of the last page, read from the server; None where tracing was not asked for."""
+        """Read the trace of the last page from the server; None if tracing was not asked for."""
         return self._trace(self._trace_ids[-1], max_wait, query_cl) if self._trace_ids else None
 
     def get_all_query_traces(
@@ -366,7 +376,9 @@ class ResponseFuture:
         """The traces of all pages."""
         return [self._trace(trace_id, max_wait_per, query_cl) for trace_id in self._trace_ids]
 
-    def _trace(self, trace_id: Any, max_wait: float | None, query_cl: int | None) -> QueryTrace:
+    def _trace(
+        self, trace_id: uuid.UUID, max_wait: float | None, query_cl: int | None
+    ) -> QueryTrace:
         trace = QueryTrace(trace_id, self.session)
         trace.populate(2.0 if max_wait is None else max_wait, query_cl=query_cl)
         return trace
@@ -376,7 +388,8 @@ class ResponseFuture:
             outcome = "(no result yet)"
         else:
             outcome = repr(self._error) if self._error is not None else "complete"
-        return f"<ResponseFuture: query='{self.query}' {outcome} coordinator_host={self.coordinator_host}>"
+        host = self.coordinator_host
+        return f"<ResponseFuture: query='{self.query}' {outcome} coordinator_host={host}>"
 
 
 ResponseFuture.__module__ = "cassandra.cluster"

@@ -20,10 +20,12 @@ T = TypeVar("T")
 
 
 class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
-    """The rows of an execution. Iterate over it once: further pages are fetched as they are needed.
+    """The rows of an execution.
 
-    response_future: what they come from. initial_response: the first page, a list of rows or the
-    message that holds them.
+    Iterate over it once: further pages are fetched as they are needed.
+
+    :param response_future: the execution.
+    :param initial_response: the first page: a list of rows, or the message that holds them.
     """
 
     # What most results never need has its first value here.
@@ -33,7 +35,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     _is_list = False
     _described: tuple[list[str] | None, list[Any] | None] | None = None
 
-    def __init__(self, response_future: Any, initial_response: Any) -> None:
+    def __init__(self, response_future: Any, initial_response: object) -> None:
         self.response_future = response_future
         if isinstance(initial_response, ResultMessage):
             self._message = initial_response
@@ -54,12 +56,12 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     @property
     def column_names(self) -> list[str] | None:
-        """The columns' names; None where the result has no rows."""
+        """The columns' names; None if the result does not have rows."""
         return self._columns_at_hand()[0]
 
     @property
     def column_types(self) -> list[Any] | None:
-        """The columns' `cassandra.cqltypes` classes; None where the result has no rows."""
+        """The columns' `cassandra.cqltypes` classes; None if the result does not have rows."""
         return self._columns_at_hand()[1]
 
     def _columns_at_hand(self) -> tuple[list[str] | None, list[Any] | None]:
@@ -91,19 +93,20 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     @property
     def has_more_pages(self) -> bool:
-        """Whether there is a page after this one."""
+        """True if there is a page after this one."""
         return bool(self.response_future.has_more_pages)
 
     @property
     def paging_state(self) -> bytes | None:
-        """Where the next page begins: give it to `Session.execute`, later or in another process.
+        """The position of the next page, for `Session.execute`, later or in another process.
+
         None on the last page.
         """
         state: bytes | None = self.response_future.paging_state
         return state
 
     def fetch_next_page(self) -> None:
-        """Replace the page at hand by the next one; by an empty one where there is none."""
+        """Replace the page at hand by the next one; by an empty one after the last."""
         if not self.response_future.has_more_pages:
             self._take_page([])
             return
@@ -128,9 +131,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
                 try:
                     self.fetch_next_page()
                 except BaseException:
-                    self._iterator = self._rows(
-                        page_is_read=True
-                    )  # asked again, it goes on where it failed
+                    # A reader that asks again goes on with the page that failed.
+                    self._iterator = self._rows(page_is_read=True)
                     raise
             yield from self.current_rows
             page_is_read = True
@@ -143,8 +145,10 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     next = __next__
 
     def one(self, strict: bool = False) -> T | Any:
-        """The first row of the page at hand; None where it is empty. With `strict`,
-        MultipleRowsFound where there are more rows.
+        """Return the first row of the page at hand; None if the page is empty.
+
+        :param strict: look at further rows, on further pages too.
+        :raises MultipleRowsFound: with `strict`, if there are more rows.
         """
         if strict:
             found = list(islice(self.current_rows, 2))
@@ -179,7 +183,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         self._message = None
         self._is_list = True
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: int | slice) -> Any:
         if index == 0 and not self._is_list and self._iterator is None:
             return self.current_rows[0]  # one() of other programs: reads no further page
         self._enter_list_mode("indexing")
@@ -198,8 +202,9 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     @property
     def was_applied(self) -> bool:
-        """Whether a lightweight transaction was applied. RuntimeError where the result is not one
-        of such a statement.
+        """True if a lightweight transaction was applied.
+
+        :raises RuntimeError: if the result is not of such a statement.
         """
         names = self.column_names or []
         if self._message is not None and APPLIED in names:

@@ -1,4 +1,4 @@
-"""Small requests of the engine's own: on one connection, awaited, within the time for control queries."""
+"""Small requests of the engine's own, on one connection, within the time for control queries."""
 
 from __future__ import annotations
 

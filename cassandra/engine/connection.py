@@ -183,7 +183,7 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def has_room(self) -> bool:
-        """Whether a request may be sent now: open, not held back by the peer, with a free stream."""
+        """True if a request may be sent now: open, with a free stream, not held back."""
         return self.streams.has_room
 
     @property
@@ -214,8 +214,10 @@ class Connection(asyncio.BufferedProtocol):
     def send(self, responder: Responder, opcode: int, flags: int, body: bytes) -> int:
         """Queue one request for the end of this loop turn; returns its stream.
 
-        Raises ConnectionShutdown where the connection is closed, ValueError for a body over the
-        protocol's limit; then nothing was queued. The caller has checked `has_room`.
+        The caller has checked `has_room`. After an error nothing was queued.
+
+        :raises ConnectionShutdown: if the connection is closed.
+        :raises ValueError: if the body is over the protocol's limit.
         """
         stream = -1 if self.closed else self.streams.send(responder, opcode, flags, body)
         if stream < 0:
@@ -267,7 +269,7 @@ class Connection(asyncio.BufferedProtocol):
                 timer.cancel()
 
     def abandon(self, stream: int, responder: Responder) -> None:
-        """Nobody waits for the answer on `stream` any more; the stream stays taken until it comes."""
+        """Give up the answer on `stream`; the stream stays taken until the answer comes."""
         if self.streams.abandon(stream, responder) and self.on_orphan is not None:
             self.on_orphan(self)
 
@@ -304,7 +306,7 @@ class Connection(asyncio.BufferedProtocol):
             self.on_room(self)
 
     def on_unsolicited(self, stream: int, opcode: int, flags: int, body: bytes) -> None:
-        """What came on a stream on which nothing was asked: an event, or the end of the connection."""
+        """Take a message on a stream without a request: an event, or the connection's end."""
         if stream == EVENT_STREAM and opcode != EVENT:
             name = OPCODE_NAMES.get(opcode, opcode)
             self.close(ProtocolError(f"{self.endpoint} sent a {name} message as an event"))
@@ -327,7 +329,8 @@ class Connection(asyncio.BufferedProtocol):
         missed = self._complaints.missed
         if self._complaints.is_due():
             log.warning(
-                "an event of %s could not be processed (%d more since the last such line): %s: %s (opcode %d, %d bytes)",
+                "an event of %s could not be processed (%d more since the last such line): "
+                "%s: %s (opcode %d, %d bytes)",
                 self.endpoint, missed, type(error).__name__, error, opcode, len(body),
             )  # fmt: skip
         log.debug("the event was %r", body[:200], exc_info=error)

@@ -4,7 +4,7 @@ come over.
 When its host goes, it moves on: hosts known to be up first, then the others, then the contact
 points anew (names are resolved again). Hosts that the policies ignore are left alone. After every
 move the node list is read again, so that nothing that happened in between is missed; so is the
-schema, where its version is another one.
+schema, if its version is another one.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cassandra.engine.connection import Connection
@@ -86,8 +86,9 @@ class ControlConnection:
     # -- connecting --------------------------------------------------------------------------------
 
     async def connect(self) -> None:
-        """Connect to the first contact point that answers; NoHostAvailable with each one's error
-        where none does.
+        """Connect to the first contact point that answers.
+
+        :raises NoHostAvailable: with the error of each, if none does.
         """
         endpoints = list(self._core.settings.endpoints)
         random.shuffle(endpoints)
@@ -209,7 +210,7 @@ class ControlConnection:
         if handler is not None:
             handler(event.event_args)
 
-    def _on_status_change(self, args: Any) -> None:
+    def _on_status_change(self, args: Mapping[str, Any]) -> None:
         window = self._core.settings.status_event_refresh_window
         if window < 0:
             return
@@ -238,7 +239,7 @@ class ControlConnection:
         if not self._closed and self._core.hosts.knows(host):
             act(host)
 
-    def _on_topology_change(self, args: Any) -> None:
+    def _on_topology_change(self, args: Mapping[str, Any]) -> None:
         if self._core.settings.topology_event_refresh_window >= 0:
             self.schedule_refresh()
 
@@ -331,7 +332,7 @@ class ControlConnection:
             pass
 
     def on_host_up(self) -> None:
-        """A host answers: where the connection is to be made again, that is tried at once."""
+        """A host answers: if the connection is lost, try to make it again at once."""
         self._host_is_up.set()
 
     def _candidates(self) -> list[EndPoint]:
@@ -362,7 +363,7 @@ class ControlConnection:
 
 
 def _spread(window: float) -> float:
-    """Some seconds of a window, other ones for each client, so that not all of them come at once."""
+    """Return a random part of a window in seconds, so that not all clients come at once."""
     return random.uniform(0.0, min(window, REFRESH_DELAY))
 
 

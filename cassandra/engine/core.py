@@ -1,8 +1,8 @@
 """The engine of one cluster: creates its parts, connects, closes, and wires them.
 
-What the parts do stands with them: `HostWatch` keeps the hosts' states, `ControlConnection` the node
-list and the events, `SchemaRefresher` the schema, `Preparer` the prepared statements, `Listeners` and
-`Observers` those who are told, `Asker` sends small requests of the engine's own.
+Each part says what it does: `HostWatch` keeps the hosts' states, `ControlConnection` the node list
+and the events, `SchemaRefresher` the schema, `Preparer` the prepared statements. `Listeners` and
+`Observers` notify others, and `Asker` sends small requests of the engine's own.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Where nodes listen: end points keep names unresolved, so that each new connection resolves them
-anew.
+"""End points: the places where nodes listen.
+
+They keep names unresolved, so that each new connection resolves them anew.
 """
 
 from __future__ import annotations
@@ -25,9 +26,8 @@ DEFAULT_PORT = 9042
 
 
 def is_ip_address(text: str) -> bool:
-    """Whether `text` is an address, not a name (the module ipaddress would cost a millisecond at
-    every import).
-    """
+    """Return True if `text` is an address, not a name."""
+    # Not by the module ipaddress, which costs a millisecond at every import.
     for family in (socket.AF_INET, socket.AF_INET6):
         try:
             socket.inet_pton(family, text)
@@ -38,8 +38,9 @@ def is_ip_address(text: str) -> bool:
 
 
 class EndPoint:
-    """What a connection is opened to. Hashable and ordered by its key; subclasses say how it is
-    reached.
+    """The place that a connection is opened to.
+
+    It is hashable and ordered by its key; subclasses say how it is reached.
     """
 
     __slots__ = ()
@@ -51,7 +52,7 @@ class EndPoint:
 
     @property
     def port(self) -> int:
-        """The TCP port; 0 where there is none."""
+        """The TCP port; 0 if there is none."""
         raise NotImplementedError
 
     @property
@@ -192,7 +193,7 @@ class EndPointFactory:
 
     cluster: Any = None
 
-    def configure(self, cluster: Any) -> EndPointFactory:
+    def configure(self, cluster: object) -> EndPointFactory:
         """Called once with the `Cluster`, before the first `create`."""
         self.cluster = cluster
         return self
@@ -212,7 +213,7 @@ class DefaultEndPointFactory(EndPointFactory):
 
     @property
     def may_block(self) -> bool:
-        """Whether `create` may take its time: a translator that asks a name server, or a subclass."""
+        """True if `create` may block: in a subclass, or a translator that asks a name server."""
         translator = getattr(self.cluster, "address_translator", None)
         return type(self) is not DefaultEndPointFactory or type(translator) not in (
             type(None),
@@ -239,7 +240,8 @@ class DefaultEndPointFactory(EndPointFactory):
             advertised, address = address, translator.translate(str(address))
             if not address:
                 raise ValueError(
-                    f"{type(translator).__name__}.translate({advertised!r}) must give an address, but gave {address!r}"
+                    f"{type(translator).__name__}.translate({advertised!r}) must give an address, "
+                    f"but gave {address!r}"
                 )
         return DefaultEndPoint(str(address), int(port))
 

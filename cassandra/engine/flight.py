@@ -1,12 +1,10 @@
-"""The way of a request that goes well: timer, plan, stream, frame, answer; what each request costs
-is spent here.
+"""The happy path of a request: timer, plan, stream, frame, answer. Its cost is each request's cost.
 
-Theory of operation. A `StreamTable` is what one connection has under way: which stream belongs to
-whom. A `RequestBase` is started on the loop, takes the first host of its plan that has room, leaves
-an `Attempt` on a stream of the table and ends when the answer comes. All that happens otherwise
-(errors, retries, speculation, preparing again) is the subclass's,
-`cassandra.engine.request.Request`, which this module calls by the names under "of the subclass". A
-`TimerWheel` holds the deadlines.
+Theory of operation. A `StreamTable` holds the requests in flight on one connection, by stream. A
+`RequestBase` is started on the loop, takes the first host of its plan that has room, leaves an
+`Attempt` on a stream of the table and ends when the answer comes. The subclass
+`cassandra.engine.request.Request` does all else: errors, retries, speculation, preparing again.
+This module calls it by the names under "of the subclass". A `TimerWheel` holds the deadlines.
 
 Nothing here is thread-safe: all of it belongs to one loop. The compiled twin is
 ``cassandra._accel.flight``.
@@ -38,6 +36,7 @@ if TYPE_CHECKING:
     from cassandra.engine.request_bodies import AnyBody
     from cassandra.engine.session import EngineSession
     from cassandra.metadata.host import Host
+    from cassandra.protocol.column_specs import ResultMetadata
     from cassandra.protocol.frame import FrameWriter
     from cassandra.query.prepared import PreparedStatement
 
@@ -57,9 +56,8 @@ __all__ = [
 
 log = logging.getLogger("cassandra.connection")
 
-WRITE_HIGH_WATER = (
-    1 << 20
-)  # bytes that may wait for the end of a loop turn before senders are held back
+# Bytes that may wait for the end of a loop turn before senders are held back.
+WRITE_HIGH_WATER = 1 << 20
 
 # In a wire format: requests name result metadata by its id, as in version 5, on an older version
 # (ScyllaDB's extension).
@@ -69,12 +67,13 @@ _monotonic = time.monotonic
 
 
 class StreamTable:
-    """The requests under way on one connection, by their streams, and the frames that wait for the
-    end of the loop turn.
+    """The requests in flight on one connection, by stream, and the frames of this loop turn.
 
-    writer: a `FrameWriter`. flush: called by the loop (through `call_soon`) once for what one loop
-    turn has queued. A stream is free again when its answer has come, also where nobody waits for
-    that any more: such an orphan keeps its stream until then.
+    A stream is free again when its answer has come, even if nobody waits for it: such an orphan
+    keeps its stream until then.
+
+    :param call_soon: the loop's.
+    :param flush: called by the loop once for all frames that one loop turn has queued.
     """
 
     __slots__ = (
@@ -132,10 +131,10 @@ class StreamTable:
         )
 
     def send(self, responder: Responder, opcode: int, flags: int, body: bytes) -> int:
-        """Queue one request for the end of this loop turn; returns its stream, -1 where none is
-        free.
+        """Queue one request for the end of this loop turn.
 
-        Raises ValueError for a body over the protocol's limit; then nothing was queued.
+        :returns: its stream; -1 if no stream is free.
+        :raises ValueError: if the body is over the protocol's limit; then nothing was queued.
         """
         stream = self._ids.take()
         if stream < 0:
@@ -151,9 +150,7 @@ class StreamTable:
         return stream
 
     def abandon(self, stream: int, responder: Responder) -> bool:
-        """Nobody waits for the answer on `stream` any more; False where `responder` is not the one
-        that did.
-        """
+        """Give up the answer on `stream`; return False if `responder` did not wait for it."""
         if self._responders.get(stream) is not responder:
             return False
         self._responders[stream] = None
@@ -230,7 +227,7 @@ class Attempt:
         self.error: Exception | None = None
         self.decision: str | None = None
         self.reprepared: tuple[Any, ...] = ()
-        # the result metadata that an answer without any is read by: of the moment of sending
+        # The result metadata of the moment of sending, for an answer without metadata.
         self.columns: Any = None
 
     def on_response(self, connection: Connection, opcode: int, flags: int, body: bytes) -> None:
@@ -307,8 +304,9 @@ class ExecuteBodyBase(QueryParams):
         self._query_id: bytes | None = None
 
     def prerender(self, wire_format: int) -> None:
-        """Make the body now, for connections of `wire_format`: the protocol version, with METADATA_IDS
-        where such ids travel.
+        """Make the body now, for connections of `wire_format`.
+
+        :param wire_format: the protocol version, with METADATA_IDS if such ids travel.
         """
         prepared = self.prepared
         self.result = prepared.result_metadata_and_id
@@ -317,7 +315,7 @@ class ExecuteBodyBase(QueryParams):
         self.skip_metadata = False
         travels = None
         if wire_format >= METADATA_IDS:
-            # Leaving the metadata out is safe only where its id travels: the server then sends the
+            # Leaving the metadata out is safe only if its id travels: the server then sends the
             # new columns when they have changed.
             travels = metadata_id or b""
             self.skip_metadata = bool(metadata_id) and bool(metadata)
@@ -350,9 +348,7 @@ class ExecuteBodyBase(QueryParams):
 
 
 def first_with_room(connections: list[Any]) -> Any:
-    """The one of `connections` with the fewest streams in use that has room; None where there is
-    none.
-    """
+    """Return the connection with room that has the fewest streams in use; None if all are full."""
     best = None
     for connection in connections:
         streams = connection.streams
@@ -364,8 +360,10 @@ def first_with_room(connections: list[Any]) -> Any:
 class RequestBase:
     """One execution of one statement, or of one of its pages, as long as nothing goes wrong.
 
-    session: an `EngineSession`. request_body: what is sent. policy: for the plan. timeout: seconds, None
-    for none. on_done: called once with the request when it is over.
+    `policy` makes the query plan. `timeout` is in seconds; None for no limit.
+
+    :param request_body: is rendered for the connection of each attempt.
+    :param on_done: called once with the request when it is over.
     """
 
     __slots__ = (
@@ -438,7 +436,7 @@ class RequestBase:
         request.vector_type = self.vector_type
         return request
 
-    def columns_as_wanted(self, metadata: Any) -> Any:
+    def columns_as_wanted(self, metadata: ResultMetadata) -> Any:
         """Return the result metadata that reads vectors as the request wants them."""
         return metadata.with_vectors(self.vector_type) if self.vector_type != "list" else metadata
 
@@ -459,7 +457,7 @@ class RequestBase:
         raise NotImplementedError
 
     def on_no_connection(self, host: Host, pool: HostPool | None) -> None:
-        """`host` of the plan has no connection with room; `pool` is None where it has none at all."""
+        """No connection to `host` has room; `pool` is None if there is no pool."""
         raise NotImplementedError
 
     def on_plan_exhausted(self) -> None:
@@ -490,12 +488,11 @@ class RequestBase:
             self.try_next_host()
             if self.speculative_policy is not None and self.statement.is_idempotent:
                 self.start_speculation()
-        except (
-            BaseException
-        ) as error:  # a policy's or the driver's own fault: never dressed up as NoHostAvailable
+        # A fault of a policy or of the driver: it must not look like NoHostAvailable.
+        except BaseException as error:
             self.fail(mishap(error))
 
-    def finish(self, response: Any) -> None:
+    def finish(self, response: object) -> None:
         """The answer is there."""
         if not self.done:
             self.response = response
@@ -590,16 +587,15 @@ class RequestBase:
                 return
         self.on_other_answer(attempt, connection, opcode, flags, body)
 
-    def _rows(self, metadata: Any, body: bytes) -> Any:
+    def _rows(self, metadata: ResultMetadata | None, body: bytes) -> Any:
         """The usual answer to a prepared SELECT, rows with the columns that are known; None for
         another.
         """
         if metadata is None:
             return None
         pos = metadata.rows_at(body, 0, self.session.core.user_types)
-        if (
-            not pos or len(body) < pos + 4 or body[pos] & 0x80
-        ):  # a row count that is negative is not read here
+        # A negative row count is an error, which is not for this path.
+        if not pos or len(body) < pos + 4 or body[pos] & 0x80:
             return None
         return rows_result(metadata.with_vectors(self.vector_type), body, pos)
 

@@ -12,7 +12,7 @@ import logging
 import os
 import socket
 import ssl
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import MethodType
 from typing import Any
@@ -181,10 +181,8 @@ class Connector:
         )
         return list(dict.fromkeys(str(info[4][0]) for info in found))
 
-    async def in_thread(self, function: Any, *args: Any) -> Any:
-        """Run what a program has given, and may block (a ticket server, reverse DNS), outside the
-        loop.
-        """
+    async def in_thread(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Run code of the program that may block, outside the loop: reverse DNS, say."""
         if self._executor is None:
             self._executor = ThreadPoolExecutor(
                 max_workers=2, thread_name_prefix="cassandra-blocking"
@@ -217,7 +215,7 @@ class _Handshake:
         )
 
     async def run(self) -> None:
-        """StreamTable messages until the connection is ready, or an exception says why it is not."""
+        """Exchange messages until the connection is ready, or an exception says why it is not."""
         actions: Sequence[Action] = self._protocol.start()
         while True:
             send: Send | None = None
@@ -266,14 +264,15 @@ class _Handshake:
         provider = self._settings.auth_provider
         if provider is None:
             raise AuthenticationFailed(
-                f"{self._endpoint} asks for authentication ({action.authenticator}), and no auth_provider is configured"
+                f"{self._endpoint} asks for authentication ({action.authenticator}), "
+                "and no auth_provider is configured"
             )
         self._authenticator = await self._ask(provider.new_authenticator, self._endpoint.address)
         self._authenticator.server_authenticator_class = action.authenticator
         token = Token.of(await self._ask(self._authenticator.initial_response))
         return _only_send(self._protocol.respond(token))
 
-    async def _ask(self, function: Any, *args: Any) -> Any:
+    async def _ask(self, function: Callable[..., Any], *args: Any) -> Any:
         if isinstance(function, MethodType) and type(function.__self__) in _NEVER_BLOCKING:
             return function(*args)
         return await self._connector.in_thread(function, *args)
@@ -311,7 +310,8 @@ def _why_late(endpoint: EndPoint, connection: Connection) -> str:
     if not connection.received_anything:
         return (
             f"{endpoint} accepted the connection and then said nothing: "
-            "is that the port of Cassandra's native transport, without TLS where none is configured?"
+            "is that the port of Cassandra's native transport, "
+            "without TLS where none is configured?"
         )
     return f"{endpoint} accepted the connection, but did not complete the handshake"
 

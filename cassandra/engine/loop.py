@@ -78,8 +78,9 @@ class Inbox:
         self._refuse_all()
 
     def abandon(self, reason: str) -> None:
-        """In a forked child, where no loop will ever run. What is queued is the parent's: nobody
-        waits for it here.
+        """Empty the inbox in a forked child, where no loop will ever run.
+
+        The queued work is the parent's: nobody waits for it here.
         """
         self._queue.clear()
         self._closed = reason
@@ -164,7 +165,7 @@ class _Call(Generic[T]):
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
-    """uvloop's loop where it is installed, else asyncio's."""
+    """Make an event loop: uvloop's if that is installed, else asyncio's."""
     try:
         import uvloop
     except ImportError:
@@ -211,7 +212,8 @@ class LoopThread:
         if self.is_current():
             coroutine.close()
             raise RuntimeError(
-                "a blocking call was made from the driver's own event loop; use the asynchronous form"
+                "a blocking call was made from the driver's own event loop; "
+                "use the asynchronous form"
             )
         call = _Call(coroutine, self._calls)
         self.inbox.put(call)
@@ -307,9 +309,8 @@ class LoopThread:
             # A program's listener or policy called sys.exit(), say. Loops let that through, and
             # everybody who waits would wait for ever.
             log.exception("the driver's event loop was to be ended by an exception: it goes on")
-            return (
-                self._stopped
-            )  # the loop forgets that it was to stop where that came in the same turn
+            # The loop forgets a stop that came in the same turn as the exception.
+            return self._stopped
         return True
 
     def _run_out(self, coroutine: Coroutine[Any, Any, Any]) -> None:

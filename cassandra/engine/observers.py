@@ -1,4 +1,4 @@
-"""Those who are told of answers: policies that measure latencies, and metrics that count failures."""
+"""Observers of answers: policies that measure latencies, and metrics that count failures."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ FailureObserver = Callable[[BaseException, "int | None"], None]
 class Observers:
     """What requests call if somebody wants to know; None costs nothing.
 
-    `on_latency` is called with the host and the seconds of each answer that shows how fast it works,
-    `on_refusal` with those of each other error, `on_failure` with the error of each failed attempt
-    and what the retry policy decided (None if it was not asked).
+    `on_latency` is called with the host and the seconds of each answer that shows how fast it
+    works, `on_refusal` with those of each other error. `on_failure` is called with each error of a
+    failed attempt and the retry policy's decision (None if it was not asked).
     """
 
     __slots__ = ("_latency_observers", "on_failure", "on_latency", "on_refusal")

@@ -9,8 +9,7 @@ from typing import Any
 
 
 def refuse_green_threads() -> None:
-    """RuntimeError where gevent or eventlet has replaced the standard library's threads in this
-    process.
+    """Raise RuntimeError if gevent or eventlet has replaced this process's threads.
 
     A green thread runs when others wait by its library's means. An event loop waits in the kernel,
     so that the first blocking call would never come back.
@@ -21,8 +20,9 @@ def refuse_green_threads() -> None:
     ):
         if is_patched():
             raise RuntimeError(
-                f"{library} has replaced this process's threads (monkey patching), and the driver's event loop needs a real one: "
-                f"patch with {way_out}, so that blocking calls of the driver block the process's thread, "
+                f"{library} has replaced this process's threads (monkey patching), and the "
+                f"driver's event loop needs a real one: patch with {way_out}, so that blocking "
+                "calls of the driver block the process's thread, "
                 "or use cassandra.aio in a process that is not patched"
             )
 

@@ -42,8 +42,7 @@ class Waiter(Protocol):
 
 
 class HostPool:
-    """Open connections to one host, filled up to `size`; requests wait here when all of them are
-    full.
+    """Open connections to one host, filled up to `size`; requests wait here if all are full.
 
     `open_connection` makes one ready to use (handshake done, keyspace set). A connection that
     breaks is opened again at once: requests that have no other host wait for it. `on_failure` is
@@ -89,9 +88,8 @@ class HostPool:
         self._on_failure = on_failure
         self._spawn = spawn
         self._new_schedule = new_schedule
-        self._delays: Iterator[float] | None = (
-            None  # between the tries to open what is missing while others are open
-        )
+        # Between the tries to open what is missing while others are open.
+        self._delays: Iterator[float] | None = None
         self._next_try: asyncio.TimerHandle | None = None
         self._filling: asyncio.Task[None] | None = None
         self._waiters: deque[Waiter] = deque()
@@ -100,9 +98,7 @@ class HostPool:
         self._short_lives = 0
 
     def pick(self) -> Connection | None:
-        """The open connection with the fewest streams in use that has room; None where there is
-        none.
-        """
+        """Return the connection with the fewest streams in use; None if all are full."""
         found: Connection | None = flight.first_with_room(self.connections)
         return found
 
@@ -116,8 +112,9 @@ class HostPool:
         self._waiters.append(waiter)
 
     async def fill(self) -> None:
-        """Open what is missing, in parallel; raises the first error where not one connection is
-        open then.
+        """Open what is missing, in parallel.
+
+        It raises the first error if no connection is open then.
         """
         if self._filling is None or self._filling.done():
             self._filling = self._spawn(self._fill())
@@ -139,7 +136,7 @@ class HostPool:
                 if errors
                 else ConnectionShutdown(f"{self.host} closes connections at once", self.host)
             )
-        if len(self.connections) < self.size:  # also where one was lost while others were opened
+        if len(self.connections) < self.size:  # also if one was lost while others were opened
             log.debug(
                 "%r lacks a connection: %s", self, errors[0] if errors else "it was lost at once"
             )
@@ -169,9 +166,8 @@ class HostPool:
         self._adopt(await self._open(self.host))
 
     def _adopt(self, connection: Connection) -> None:
-        if (
-            connection.closed
-        ):  # while whoever has opened it was not looking: nobody else tells of it
+        # It may have been closed before `on_closed` was set: nobody else would report that.
+        if connection.closed:
             raise connection.refusal()
         if self.closed or len(self.connections) >= self.size:
             connection.close()

@@ -128,7 +128,7 @@ class Request(RequestBase):
             self.errors[host] = ConnectionException(f"no open connection to {host}", host.endpoint)
 
     def on_plan_exhausted(self) -> None:
-        """Wait where a host is busy; fail where none is left that could answer."""
+        """Wait for a busy host; fail if no host is left that could answer."""
         busy, self._busy = self._busy, None
         if busy is not None and busy.is_worth_waiting_for:
             self._waits += 1
@@ -238,7 +238,7 @@ class Request(RequestBase):
             observe(error, decision)
 
     def on_attempt_failed(self, attempt: Attempt, error: Exception) -> None:
-        """The connection broke under an attempt; whether the server has executed it is not known."""
+        """The connection broke under an attempt; the server may have executed it, or not."""
         if self.done:
             return
         if self.session.closed:  # no policy is asked: nothing can be tried any more
@@ -319,7 +319,8 @@ class Request(RequestBase):
             if prepared is not None:
                 _say_where(
                     error,
-                    f" (by {attempt.host}, which has just prepared {query_head(prepared.query_string, 200)})",
+                    f" (by {attempt.host}, which has just prepared "
+                    f"{query_head(prepared.query_string, 200)})",
                 )
             self.fail(error)
             return

@@ -1,5 +1,6 @@
-"""What one request sends: rendered once for the version that the session expects, and again where a
-connection differs.
+"""Request bodies: rendered once for the version that the session expects.
+
+They are rendered again if a connection differs.
 
 The values stand in a block that was made in the caller's thread and never changes; only the
 envelope around it is rendered anew (another protocol version, a re-prepared statement's id, another
@@ -62,8 +63,8 @@ class BodyMethods:
         """The body is made anew before it is sent again."""
         raise NotImplementedError
 
-    def with_extras(self, connection: Any, body: bytes) -> tuple[int, int, bytes]:
-        """(opcode, flags, body) where tracing or a custom payload is wanted."""
+    def with_extras(self, connection: Connection, body: bytes) -> tuple[int, int, bytes]:
+        """Return (opcode, flags, body) with tracing or a custom payload."""
         # A beta version was opted in to, or there would be no connection of it.
         flags, extras = request_extras(
             connection.version, self.tracing, self.custom_payload, allow_beta=True
@@ -78,7 +79,8 @@ class BodyMethods:
     def set_consistency(self, consistency: int) -> None:
         """Another consistency level from the next attempt on."""
         if consistency != self.consistency:
-            self.consistency = consistency  # type: ignore[misc]  # a slot of the classes that this is mixed into
+            # It is a slot of the classes that this is mixed into.
+            self.consistency = consistency  # type: ignore[misc]
             self.outdate()
 
     def set_paging_state(self, paging_state: bytes | None) -> None:
@@ -214,8 +216,8 @@ class ExecuteBody(BodyMethods, ExecuteBodyBase):
 class BatchBody(RequestBody):
     """A batch of queries and prepared statements.
 
-    statements: (prepared statement, values) each, where the values are a block of those of one row,
-    or of many rows; or (None, text).
+    :param statements: (prepared statement, values) each, or (None, text). The values are a block of
+        one row, or of many.
     """
 
     __slots__ = ("_ids", "batch_type", "statements")
@@ -249,7 +251,8 @@ class BatchBody(RequestBody):
         body = bodies.batch_body(self.batch_type, statements, self, version)
         if len(body) > MAX_BODY:
             raise ValueError(
-                f"{self.describe()} has {len(body)} bytes; a frame of the protocol has at most {MAX_BODY}: make several batches of it"
+                f"{self.describe()} has {len(body)} bytes; a frame of the protocol has at most "
+                f"{MAX_BODY}: make several batches of it"
             )
         return body
 
@@ -277,12 +280,12 @@ class BatchBody(RequestBody):
         )
 
 
-def _rows_in(prepared: PreparedStatement | None, values: Any) -> int:
+def _rows_in(prepared: PreparedStatement | None, values: object) -> int:
     return values.count if prepared is not None and isinstance(values, RowsBlock) else 1
 
 
-def values_of_rows(values: Any) -> Sequence[Any]:
-    """The block of each row of what `BatchBody` has as values."""
+def values_of_rows(values: object) -> Sequence[Any]:
+    """Return the block of each row of the values that `BatchBody` has."""
     return values.rows() if isinstance(values, RowsBlock) else (values,)
 
 

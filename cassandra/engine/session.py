@@ -91,7 +91,7 @@ class EngineSession:
         """Open a pool for each host that is not ignored; ready when one is, or all with
         `wait_for_all`.
 
-        Raises NoHostAvailable with each host's error where not one pool could be opened.
+        :raises NoHostAvailable: with the error of each host, if no pool could be opened.
         """
         hosts = [host for host in self.core.metadata.all_hosts() if host.is_up is not False]
         tasks = {self.core.spawn(self.add_pool(host)) for host in hosts if self._wanted(host)}
@@ -124,8 +124,8 @@ class EngineSession:
         if opening is None:
             opening = self._opening[host] = self._spawn(self._open_pool(host))
             opening.add_done_callback(lambda task: self._opened(host, task))
-        # Whoever else waits for it may give up; and where the session is closed meanwhile, that is
-        # no error here.
+        # Another caller that waits for it may give up. If the session is closed meanwhile, that is
+        # not an error here.
         await asyncio.wait({opening})
 
     def _opened(self, host: Host, task: asyncio.Task[None]) -> None:
@@ -199,8 +199,7 @@ class EngineSession:
 
     async def _open_connection(self, host: Host) -> Connection:
         connection = await self.core.open_connection(host.endpoint)
-        # Also where the host was not down before: after an outage that only the control connection
-        # met.
+        # Also if the host was not down: only the control connection may have met the outage.
         self.core.control.on_host_up()
         # The keyspace may be changed while this connection is opened: it is taken from the moment
         # before it is used.
@@ -219,7 +218,7 @@ class EngineSession:
         self.core.hosts.on_connection_failure(pool.host, error)
 
     def remove_pool(self, host: Host, error: Exception | None = None) -> None:
-        """Close the pool of `host`, where there is one."""
+        """Close the pool of `host`, if there is one."""
         pool = self.pools.pop(host, None)
         if pool is not None:
             self.pools_by_id.pop(id(pool.host), None)
@@ -249,7 +248,10 @@ class EngineSession:
         flags: int,
         body: bytes,
     ) -> Any:
-        """The message that answers `request`; ProtocolError for what is none, or no answer to it."""
+        """Decode the answer to `request`.
+
+        :raises ProtocolError: if it is malformed, or not an answer to this request.
+        """
         request_body = request.request_body
         cached = attempt.columns
         if request_body.decodes and isinstance(request_body, MessageBody):
@@ -297,12 +299,11 @@ class EngineSession:
     def _remember_columns(
         self, request: Request, connection: Connection, response: ResultMessage, cached: object
     ) -> None:
-        """Where a result came with other columns than are remembered for its statement, remember
-        these.
+        """Remember the columns of a result if they differ from those known for its statement.
 
-        Where ids travel the server says so by a new one; what a conditional statement sends without
-        one is for that answer alone. Elsewhere there is no id, and the last columns are remembered
-        because the same bytes need not be parsed again.
+        If ids travel, the server announces new columns by a new id; columns of a conditional
+        statement without an id are for that answer alone. Without ids, the last columns are
+        remembered because the same bytes need not be parsed again.
         """
         metadata_id = response.result_metadata_id
         if metadata_id is not None or (

@@ -28,7 +28,8 @@ class ShardAwarePortGenerator:
     def __init__(self, start_port: int, end_port: int) -> None:
         if not 0 < start_port <= end_port <= 65535:
             raise ValueError(
-                f"ports must be from 1 to 65535 and in order, but are {start_port!r} and {end_port!r}"
+                "ports must be from 1 to 65535 and in order, "
+                f"but are {start_port!r} and {end_port!r}"
             )
         self.start_port = start_port
         self.end_port = end_port

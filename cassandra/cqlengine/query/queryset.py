@@ -237,7 +237,7 @@ class AbstractQuerySet(Generic[T]):
         return f'"{column}" {order}'
 
     def _get_ordering_condition(self, colname: str) -> tuple[str, str]:
-        """The database's name of the column, and ASC or DESC; subclasses of programs call it too."""
+        """The column's name in the database, and ASC or DESC; programs' subclasses call it too."""
         return colname.removeprefix("-"), "DESC" if colname.startswith("-") else "ASC"
 
     def limit(self, v: int | None) -> Self:

@@ -1,14 +1,14 @@
-"""States of hosts as a table: (state, event) -> (state, actions), without a connection, loop or clock.
+"""States of hosts as a table: (state, event) -> (state, actions), without connections or a clock.
 
-Theory of operation. A host is up when a pool to it is ready, and down when its last connection broke,
-or none could be opened, and the conviction policy agrees. What the server tells by events only
-hurries that along: connections are trusted before rumours. Beside that a host may be tried: then one
-task opens connections to it by the schedule of the reconnection policy.
+Theory of operation. A host is up when a pool to it is ready. It is down when its last connection
+broke, or none could be opened, and the conviction policy agrees. Events of the server only hurry
+that along: connections are trusted before rumours. Beside that a host may be tried: then one task
+opens connections to it by the schedule of the reconnection policy.
 
 The state is not kept here: `HostWatch` reads it off the host and its tries before each event.
 
-`TABLE` has a row of rules for each event. A rule applies if its condition holds for the facts of the
-moment, which the caller gathers (`Facts`); all rules of a row are looked at, in their order, each with
+`TABLE` has a row of rules for each event. A rule applies if its condition holds for the facts of
+the moment, which the caller gathers (`Facts`). All rules of a row are looked at in order, each with
 the state that the ones before it have left. `HostWatch` carries the actions out.
 """
 
@@ -90,7 +90,10 @@ Condition = Callable[[State, Facts], bool]
 
 
 class Rule(NamedTuple):
-    """If `condition` holds, `action` is due. `up` and `tried` are the state from then on, None leaves it."""
+    """If `condition` holds, `action` is due.
+
+    `up` and `tried` are the state from then on; None leaves it as it is.
+    """
 
     condition: Condition
     action: Action

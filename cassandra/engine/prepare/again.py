@@ -1,4 +1,4 @@
-"""Preparing a statement again on the host that has forgotten it, inside the request that found out."""
+"""Prepare a statement again on a host that has forgotten it, within the request that found out."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ class Reprepare:
 
 
 def take_over(prepared: PreparedStatement, response: Any) -> None:
-    """Bring `prepared` up to what the server says now.
+    """Update `prepared` by the server's answer to a PREPARE.
 
-    Raises InvalidRequest where the bind columns have changed: values bound for the old types must
-    not be sent.
+    :raises InvalidRequest: if the bind columns have changed: values bound for the old types must
+        not be sent.
     """
     before = [(column.name, column.type) for column in prepared.column_metadata]
     now = [(column.name, column.type) for column in response.bind_metadata]
@@ -79,8 +79,8 @@ def take_over(prepared: PreparedStatement, response: Any) -> None:
     if changed or len(before) != len(now):
         shown = ", ".join(changed) or f"{len(before)} columns -> {len(now)}"
         raise InvalidRequest(
-            f"the bind columns of {query_head(prepared.query_string)} have changed on the server since it was prepared "
-            f"({shown}): prepare it again"
+            f"the bind columns of {query_head(prepared.query_string)} have changed on the server "
+            f"since it was prepared ({shown}): prepare it again"
         )
     prepared.query_id = response.query_id
     prepared.update_result_metadata(response.result_metadata, response.result_metadata_id)

@@ -1,5 +1,6 @@
-"""A request whose statements have to be prepared first: the first execution of a text with bind
-markers, or of a batch with such.
+"""Requests whose statements must be prepared first.
+
+They are first executions of a text with bind markers, or of a batch with such texts.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ __all__ = ["PreparingRequest"]
 class PreparingRequest(Request):
     """Prepares `texts`, (keyspace, text) each and all at the same time, and goes on as any request.
 
-    bind_to: gives the statement and the request_body for the prepared statements, in the order of the
-    texts. known: where prepared texts are remembered. One deadline covers everything.
+    `bind_to` returns the statement and the request body for the prepared statements, which are in
+    the order of the texts. `known` remembers prepared texts. One deadline covers everything.
     """
 
     __slots__ = ("bind_to", "known", "texts")

@@ -53,9 +53,7 @@ class Preparer:
         retry_policy: RetryPolicy,
         timeout: float | None,
     ) -> PreparedStatement:
-        """A `PreparedStatement` for `query`. Callers that ask for the same text at the same time
-        share one PREPARE.
-        """
+        """Prepare `query`. Callers with the same text at the same time share one PREPARE."""
         key = (id(session), keyspace or session.keyspace, query)
         if session.closed:
             raise session.closed_error()
@@ -80,10 +78,9 @@ class Preparer:
         retry_policy: RetryPolicy,
         timeout: float | None,
     ) -> PreparedStatement:
-        """`prepare` for a text with bind markers that a program executes: one statement for all who
-        execute it.
+        """Prepare a text with bind markers that a program executes: one statement for all callers.
 
-        known: where it is looked for, and remembered.
+        :param known: the statements of the session, which also remember it.
         """
         place = (keyspace or session.keyspace, query)
         prepared = known.get(place)
@@ -97,7 +94,7 @@ class Preparer:
                 made = await self.prepare(
                     session, query, keyspace, None, policy, retry_policy, timeout
                 )
-                # Before the task is over: who comes later finds either the one or the other.
+                # Before the task is over: later callers find either the task or the statement.
                 known.put(place, made)
                 return made
 
@@ -203,7 +200,7 @@ class Preparer:
     async def _prepare_on_others(
         self, session: EngineSession, prepared: PreparedStatement, first: Host
     ) -> None:
-        """Prepare on the other hosts, all at once. A failure costs nothing but a round trip later."""
+        """Prepare on the other hosts, all at once. A failure costs only a round trip later."""
         others = [pool.pick() for host, pool in session.pools.items() if host != first]
         tasks = [
             self._core.spawn(self._prepare_on(connection, prepared))

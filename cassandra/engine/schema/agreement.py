@@ -21,11 +21,11 @@ LONGEST_INTERVAL = 0.4
 
 
 class SchemaAgreementScope(str, enum.Enum):
-    """Which hosts `Session.wait_for_schema_agreement` asks: the connected ones of the local rack,
-    of the local data centre, or all.
+    """The hosts that `Session.wait_for_schema_agreement` asks.
 
-    Local is what the load balancing policies say; where they know no racks, the local rack is the
-    local data centre.
+    They are the connected ones of the local rack, of the local data centre, or all. The load
+    balancing policies say which are local; if they know no racks, the local rack is the local data
+    centre.
     """
 
     RACK = "rack"

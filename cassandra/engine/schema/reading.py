@@ -134,9 +134,7 @@ class SchemaRefresher:
             await self._read_all(connection, _version_of(local), self._reads_schema)
 
     def on_moved(self, local: Host) -> None:
-        """The control connection has moved: read everything again where something may have changed
-        meanwhile.
-        """
+        """Read everything again if it may have changed while the control connection moved."""
         if self._reads_anything and self._core.metadata.schema.version != _version_of(local):
             self._core.spawn(self._refresh_quietly([Target()]))
 
@@ -150,7 +148,7 @@ class SchemaRefresher:
         self._read_pending_in(random.uniform(0.0, window))
 
     def _read_pending_in(self, delay: float) -> None:
-        """Read what is pending after so many seconds, or sooner where that was said already."""
+        """Read what is pending after `delay` seconds, or sooner if an earlier time was set."""
         due = self._core.loop.time() + delay
         if self._timer is not None:
             if self._timer.when() <= due:
@@ -173,8 +171,9 @@ class SchemaRefresher:
         await self._refresh_quietly([target], connection)
 
     def _concerns(self, target: Target) -> bool:
-        """Whether a change is of something that is read: of a keyspace's replication always, where
-        anything is.
+        """Return True if the change concerns metadata that is read.
+
+        Changes of replication always do if any metadata is read.
         """
         if not self._reads_anything:
             return False
@@ -216,18 +215,20 @@ class SchemaRefresher:
         self._core.metadata.replace_schema(self._core.metadata.schema.at(None))
 
     async def refresh(self, target: Target, max_schema_agreement_wait: float | None = None) -> None:
-        """Wait until nodes agree on the schema, then read `target` again, also where reading is
-        switched off.
+        """Wait until the nodes agree on the schema, then read `target` again.
 
-        Raises DriverException where they do not agree in time, and what the reading raises. A wait
-        of 0 or less is none.
+        It is read even if reading is switched off.
+
+        :param max_schema_agreement_wait: seconds; 0 or less for no wait.
+        :raises DriverException: if they do not agree in time; also the errors of the reading.
         """
         wait = self._core.settings.max_schema_agreement_wait
         wait = wait if max_schema_agreement_wait is None else max_schema_agreement_wait
         connection = self._core.control.required()
         if wait > 0 and not await self._core.wait_for_schema_agreement(connection, wait):
             raise DriverException(
-                f"the nodes did not agree on the schema within {wait} seconds: it was not read again"
+                f"the nodes did not agree on the schema within {wait} seconds: "
+                "it was not read again"
             )
         await self._refresh([target._replace(forced=True)])
 
@@ -236,7 +237,7 @@ class SchemaRefresher:
     async def _refresh(
         self, targets: Iterable[Target], connection: Connection | None = None
     ) -> None:
-        """Have `targets` read in the next round; through `connection`, or the control connection."""
+        """Have `targets` read in the next round, through `connection` or the control connection."""
         if self._closed:
             raise ConnectionShutdown("the cluster is shut down")
         futures = []
@@ -302,9 +303,12 @@ class SchemaRefresher:
             else:
                 await self._read_element(connection, target)
 
-    async def _read_all(self, connection: Connection, version: Any, whole: bool) -> None:
-        """All keyspaces: the replication of each, and the rest of those that are not filtered away
-        where `whole`.
+    async def _read_all(
+        self, connection: Connection, version: tuple[Any, Any] | None, whole: bool
+    ) -> None:
+        """Read the replication of all keyspaces.
+
+        :param whole: read all else of the keyspaces too, unless they are filtered away.
         """
         parts = {**_KEYSPACES}
         wanted = self._core.settings.schema_metadata_keyspaces
