@@ -23,6 +23,7 @@ from cassandra.query.trace import QueryTrace
 if TYPE_CHECKING:
     import uuid
 
+    from cassandra.client.paging import PageAhead
     from cassandra.client.requests import Query
     from cassandra.cluster.session import Session
     from cassandra.engine.flight import Attempt
@@ -78,6 +79,7 @@ class ResponseFuture:
 
     __slots__ = (
         "__weakref__",
+        "_ahead",
         "_callbacks",
         "_done",
         "_errbacks",
@@ -118,6 +120,7 @@ class ResponseFuture:
         self._errbacks: _Callbacks | None = None
         self._history: Sequence[Attempt] = ()
         self._paging_state: bytes | None = None
+        self._ahead: PageAhead | None = None
         self._trace_ids: tuple[Any, ...] = ()
 
     # -- completion, on the loop -------------------------------------------------------------------
@@ -304,7 +307,25 @@ class ResponseFuture:
             for callbacks in (self._callbacks, self._errbacks):
                 if callbacks is not None:
                     callbacks.due = deque(callbacks.registered)
-        self.session.start_next_page(self, self._request, state)
+        ahead, self._ahead = self._ahead, None
+        if ahead is None:
+            self.session.start_next_page(self, self._request, state)
+        else:
+            assert ahead.request is not None
+            self.watch(ahead.request)
+            ahead.take(self.complete)
+
+    def ask_for_page_ahead(self) -> None:
+        """Ask for the next page, if there is one, without giving up the one at hand.
+
+        `start_fetching_next_page` takes it. Does nothing if it was asked for already, or if callbacks
+        are registered: they ask for pages by themselves.
+        """
+        state = self._paging_state
+        if state is None or self._ahead is not None or self._request is None:
+            return
+        if self._callbacks is None and self._errbacks is None and self._done:
+            self._ahead = self.session.ask_ahead(self._request, state)
 
     # -- what is known of the execution ------------------------------------------------------------
 

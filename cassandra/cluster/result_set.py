@@ -134,6 +134,11 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
                     # A reader that asks again goes on with the page that failed.
                     self._iterator = self._rows(page_is_read=True)
                     raise
+            # The next page is on its way while this one is used; one page ahead, never more. Other
+            # programs make result sets of futures of their own.
+            ask_ahead = getattr(self.response_future, "ask_for_page_ahead", None)
+            if ask_ahead is not None:
+                ask_ahead()
             yield from self.current_rows
             page_is_read = True
             if not self.response_future.has_more_pages:

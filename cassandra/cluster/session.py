@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from cassandra.client.checks import check_keyspace, list_of_queries, typed_factory
 from cassandra.client.messages import message_of
+from cassandra.client.paging import PageAhead
 from cassandra.client.requests import USUAL_OPTIONS, Parameters, Query
 from cassandra.client.session import SessionBase
 from cassandra.cluster.response_future import ResponseFuture
@@ -201,6 +202,13 @@ class Session(SessionBase):
         following = request.for_page(paging_state, future.complete)
         future.watch(following)
         self._inbox.put(following)
+
+    def ask_ahead(self, request: Request, paging_state: bytes) -> PageAhead:
+        """Send a request again, for a page that nobody wants yet."""
+        ahead = PageAhead()
+        ahead.request = request.for_page(paging_state, ahead.complete)
+        self._inbox.put(ahead.request)
+        return ahead
 
     def message_of_request(self, request: Request | None) -> Any:
         """Return the message of a request, for `ResponseFuture.message`."""
