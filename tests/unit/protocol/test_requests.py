@@ -147,7 +147,7 @@ def test_continuous_paging_is_refused() -> None:
 
 
 def test_a_response_has_no_body_to_send() -> None:
-    with pytest.raises(TypeError, match="no request"):
+    with pytest.raises(TypeError, match="not a request"):
         ReadyMessage().send_body(BytesIO(), 4)
 
 
