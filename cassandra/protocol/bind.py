@@ -74,7 +74,8 @@ class ValuesBlock:
             size: int = _unpack(data, pos)[0]
             pos += 4
             spans.append((pos, size))
-            # -1 and -2 have no body, and a size of 0 has an empty one: none of them moves the position.
+            # -1 and -2 have no body, and a size of 0 has an empty one: none of them moves the
+            # position.
             if size > 0:
                 pos += size
         # A body is cut by slicing, which does not fail beyond the end; so the end is checked once.
@@ -279,7 +280,8 @@ class BindPlan:
         :raises KeyError: if a marker has no value on version 3.
         :raises ValueError: for a name without a marker.
         """
-        # A misspelled name would leave its column unset, and the write would be lost without an error.
+        # A misspelled name would leave its column unset, and the write would be lost without an
+        # error.
         unknown = [name for name in values if name not in self._positions]
         if unknown:
             raise ValueError(

@@ -309,7 +309,8 @@ def execute_body(
     parts = [execute_head(query_id, result_metadata_id)]
     _add_query_params(parts, params, version)
     if tablet_version_block is not None:
-        # Behind everything else, and without a flag: a server that did not agree to it would refuse.
+        # Behind everything else, and without a flag: a server that did not agree to it would
+        # refuse.
         parts.append(_byte(tablet_version_block, "a tablet version block"))
     return b"".join(parts)
 
@@ -369,7 +370,8 @@ def batch_body(
                 raise TypeError(
                     f"rows for the text {statement!r}; they have to be for a prepared statement"
                 )
-            # The rows have no statement of their own in `statements`, so only the first is counted there.
+            # The rows have no statement of their own in `statements`, so only the first is counted
+            # there.
             count += values.count - 1
             _add_rows(parts, head, values, version)
             continue

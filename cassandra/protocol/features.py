@@ -122,7 +122,8 @@ class ProtocolFeatures:
         if self.use_metadata_id:
             options[USE_METADATA_ID] = ""
         if self.lwt_info is not None:
-            # The mask goes back in decimal as it is kept, unsigned, whatever its form in SUPPORTED was.
+            # The mask goes back in decimal as it is kept, unsigned, whatever its form in SUPPORTED
+            # was.
             options[LWT_ADD_METADATA_MARK] = str(self.lwt_info.meta_bit_mask)
 
 

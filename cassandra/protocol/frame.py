@@ -144,7 +144,8 @@ class FrameReader:
         view = memoryview(data)
         try:
             self._raise_if_dead()
-            # The memory that `get_buffer` offered is void now: `data` may complete the body it belongs to.
+            # The memory that `get_buffer` offered is void now: `data` may complete the body it
+            # belongs to.
             self._in_place = False
             if not self._segmented:
                 self._envelopes(view, out)
@@ -288,7 +289,8 @@ class FrameReader:
             first, flags, stream, opcode, length = _unpack(view, pos)
             version = first & 0x7F
             if (
-                # One test for the usual header; all others take the slow path, which names the reason.
+                # One test for the usual header; all others take the slow path, which names the
+                # reason.
                 version != self._version
                 or first != version | self._direction
                 or not 0 <= length <= self._max_body
@@ -445,7 +447,8 @@ class FrameWriter:
             raise ValueError(f"stream {stream} is not a signed number of 16 bits")
         if not (0 <= opcode <= 0xFF and 0 <= flags <= 0xFF):
             raise ValueError(f"opcode {opcode} and flags {flags} are not numbers of 8 bits")
-        # A server refuses a beta version if one envelope lacks the flag, so no caller may forget it.
+        # A server refuses a beta version if one envelope lacks the flag, so no caller may forget
+        # it.
         flags |= self._standing
         if self._segmented:
             # Head and body in one piece: segments are cut at whole envelopes.
@@ -461,7 +464,8 @@ class FrameWriter:
                 and self._version < 5
             ):
                 packed = algorithm.compress_body(body)
-                # The flag is set for each envelope alone, so one that does not shrink goes as it is.
+                # The flag is set for each envelope alone, so one that does not shrink goes as it
+                # is.
                 if len(packed) < size:
                     body, size, flags = packed, len(packed), flags | COMPRESSED_FLAG
             self._parts.append(_pack(self._version | self._direction, flags, stream, opcode, size))

@@ -299,7 +299,8 @@ class BatchStatement(Statement):
                 self._add_to_text(statement, text, parameters)
                 return
             if parameters is not None:
-                # Literals are written now: the program may change the parameters before it executes.
+                # Literals are written now: the program may change the parameters before it
+                # executes.
                 encoder = self._session.encoder if self._session is not None else None
                 text = bind_params(text, parameters, encoder)
             self._entries.append(text)
@@ -388,7 +389,8 @@ class BatchStatement(Statement):
         """
         if isinstance(statement, PreparedStatement):
             bound = BoundRows(statement, bind_rows(statement, rows))
-            # After binding, because rows may be an iterator; nothing is added yet, so a failure is clean.
+            # After binding, because rows may be an iterator; nothing is added yet, so a failure is
+            # clean.
             self._check_room(bound.block.count)
             if bound.block.count:
                 self._append_rows(bound)

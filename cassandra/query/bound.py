@@ -76,7 +76,8 @@ class BoundStatement(Statement):
             values = ()
         try:
             if isinstance(values, Mapping):
-                # The server would take an unset key column for an error of its own, without the column's name.
+                # The server would take an unset key column for an error of its own, without the
+                # column's name.
                 prepared.require_key(values, ())
                 self.block = prepared.plan.bind_mapping(values, prepared.protocol_version)
             elif not isinstance(values, (tuple, list)) and is_record(values):

@@ -32,7 +32,8 @@ class Statement(StatementSettings):
     """
 
     __slots__ = (
-        # Programs set attributes of their own on statements, and read them in policies and listeners.
+        # Programs set attributes of their own on statements, and read them in policies and
+        # listeners.
         "__dict__",
         "__weakref__",
         "_routing_key",
@@ -53,8 +54,8 @@ class Statement(StatementSettings):
         is_idempotent: bool = False,
         table: str | None = None,
     ) -> None:
-        # By method, not by class: a policy need not derive from ours. A class in place of an instance
-        # passes, because its methods look the same.
+        # By method, not by class: a policy need not derive from ours. A class in place of an
+        # instance passes, because its methods look the same.
         if retry_policy is not None and not hasattr(retry_policy, "on_read_timeout"):
             raise ValueError(f"retry_policy must implement RetryPolicy, but is {retry_policy!r}")
         self.reset_settings()
@@ -244,7 +245,8 @@ def bind_params(
         reason = f"no parameter is named {error}" if isinstance(error, KeyError) else str(error)
         if "format character" in reason:
             reason += "; a literal % is written %%"
-        # Not a KeyError: its str() quotes the whole message, and a caller's own lookups raise it too.
+        # Not a KeyError: its str() quotes the whole message, and a caller's own lookups raise it
+        # too.
         raise type(error if not isinstance(error, KeyError) else ValueError())(
             f"the placeholders of {query_head(query)} do not fit the {given} given: {reason}"
         ) from error

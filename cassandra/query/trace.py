@@ -108,12 +108,9 @@ class QueryTrace:
             f"SELECT {columns} FROM system_traces.{table} WHERE session_id = %s",
             consistency_level=level,
         )
+        # A profile may trace all requests: the read of a trace must not make another one.
         result = self._session.execute_async(
-            # A profile may trace all requests: the read of a trace must not make another one.
-            statement,
-            (self.trace_id,),
-            trace=False,
-            **limit,
+            statement, (self.trace_id,), trace=False, **limit
         ).result()
         rows: list[tuple[Any, ...]] = result.all_tuples()
         return rows

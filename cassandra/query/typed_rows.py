@@ -75,7 +75,8 @@ def typed_rows(row_type: type[Any]) -> TypedRows:
         try:
             setattr(row_type, _ATTRIBUTE, found)
         except (AttributeError, TypeError):
-            # Strong references would keep classes made at run time alive, so their number is bounded.
+            # Strong references would keep classes made at run time alive, so their number is
+            # bounded.
             if len(_made) >= MOST_PLANS:
                 _made.clear()
             _made[row_type] = found

@@ -88,7 +88,8 @@ class ErrorMessageSubclass(type):
 
     def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> None:
         super().__init__(name, bases, namespace)
-        # From the namespace, not by attribute: a subclass of a program must not take its base's code.
+        # From the namespace, not by attribute: a subclass of a program must not take its base's
+        # code.
         if namespace.get("error_code") is not None:
             error_classes[namespace["error_code"]] = cls  # type: ignore[assignment]
 

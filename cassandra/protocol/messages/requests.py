@@ -210,7 +210,8 @@ class ExecuteMessage(_QueryMessage):
         if protocol_version >= 5 or (
             protocol_features is not None and protocol_features.use_metadata_id
         ):
-            # An empty id never matches, so the server sends the metadata with the rows (section 4.1.6).
+            # An empty id never matches, so the server sends the metadata with the rows (section
+            # 4.1.6).
             metadata_id = self.result_metadata_id or b""
         if protocol_features is not None and protocol_features.tablets_routing_v2:
             # ScyllaDB's protocol extensions: a driver that holds no version yet sends a byte all
