@@ -49,7 +49,8 @@ class ProtocolVersion:
             )
         if version not in cls.SUPPORTED_VERSIONS:
             spoken = ", ".join(str(v) for v in sorted(cls.SUPPORTED_VERSIONS))
-            # These numbers are named, because 65 alone would not tell a program's author what it is.
+            # These numbers are named, because 65 alone would not tell a program's author what it
+            # is.
             name = {cls.DSE_V1: "DSE_V1 ", cls.DSE_V2: "DSE_V2 "}.get(version, "")
             raise UnsupportedOperation(
                 f"native protocol version {name}{version} is not supported; "

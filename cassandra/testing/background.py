@@ -166,7 +166,8 @@ def main() -> int:
                     f"a cluster named {name!r} is running already: stop it first, "
                     "or give this one another --name"
                 )
-            # An earlier process that was killed has left its socket, and bind() refuses an old path.
+            # An earlier process that was killed has left its socket, and bind() refuses an old
+            # path.
             entry.forget()
             cluster = LocalCluster(**options).start()
         except KeyboardInterrupt:

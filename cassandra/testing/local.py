@@ -308,7 +308,8 @@ class LocalCluster:
             wanted = datacenter or self._nodes[1].datacenter
             neighbours = [node.rack for node in self._nodes.values() if node.datacenter == wanted]
             place = Place(wanted, rack or (neighbours[-1] if neighbours else "rack1"))
-            # The claim covered the first nodes alone: another program may listen on the new address.
+            # The claim covered the first nodes alone: another program may listen on the new
+            # address.
             if (taken := subnet.taken(number, self._ports())) is not None:
                 raise taken
             node = LocalNode(
@@ -318,7 +319,8 @@ class LocalCluster:
                 subnet.jmx_port(number),
                 self._node_directory(number),
             )
-            # Told before the launch: a crash of this process in between must not leave the directory.
+            # Told before the launch: a crash of this process in between must not leave the
+            # directory.
             if not self._keep:
                 supervisor.cleanup(node.directory)
             self._progress.begin(
@@ -378,7 +380,8 @@ class LocalCluster:
             java = self._java
             assert java is not None
             output = os.path.join(node.directory, "tmp", "nodetool.out")
-            # The output file is appended to, and the last command's text must not be taken for this one's.
+            # The output file is appended to, and the last command's text must not be taken for this
+            # one's.
             if os.path.exists(output):
                 os.remove(output)
             command = nodetool_command(

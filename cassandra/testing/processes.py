@@ -60,7 +60,8 @@ class Supervisor:
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-S", _SCRIPT, str(theirs.fileno()), str(os.getpid())],
-                # Every other descriptor is closed there, so no copy of `ours` keeps the socket open.
+                # Every other descriptor is closed there, so no copy of `ours` keeps the socket
+                # open.
                 pass_fds=(theirs.fileno(), *keep),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

@@ -201,7 +201,8 @@ class _Cryptography:
             issuer_id = x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key())
             builder = builder.issuer_name(issuer.subject).add_extension(issuer_id, critical=False)
             if address is not None:
-                # Clients verify the address that they connect to; a common name has not counted for years.
+                # Clients verify the address that they connect to; a common name has not counted for
+                # years.
                 names = [x509.IPAddress(ipaddress.ip_address(address)), x509.DNSName("localhost")]
                 builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
             certificate = builder.sign(issuer_key, hashes.SHA256())

@@ -164,7 +164,8 @@ class Reader:
         elif kind == _TYPE_MAP:
             self.skip_type()
             self.skip_type()
-        # Keyspace and name, then fields (section 4.2.5.2). They are skipped: only bytes matter here.
+        # Keyspace and name, then fields (section 4.2.5.2). They are skipped: only bytes matter
+        # here.
         elif kind == _TYPE_UDT:
             self.string()
             self.string()

@@ -163,7 +163,8 @@ class ServerConnection(asyncio.Protocol):
                 break
             position = start + length
             self._on_envelope(version, flags, stream, opcode, data[start:position])
-            # An answer has closed the connection: requests behind it are lost, as with a real server.
+            # An answer has closed the connection: requests behind it are lost, as with a real
+            # server.
             if self._ended or self._hanging:
                 return
             if segments is not self._segments:

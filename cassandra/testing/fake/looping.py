@@ -21,7 +21,8 @@ class NodeThread:
     """
 
     def __init__(self, name: str) -> None:
-        # Not the policy's loop: a test may have installed another kind, and that is not tested here.
+        # Not the policy's loop: a test may have installed another kind, and that is not tested
+        # here.
         self.loop = asyncio.SelectorEventLoop()
         self.number = itertools.count().__next__
         self._posted: deque[tuple[Callable[..., Any], tuple[Any, ...]]] = deque()
