@@ -45,7 +45,8 @@ def renewed(holder: R) -> R:
 
 
 def _in_child() -> None:
-    # A list of strong references: a collection meanwhile would change the set under the loop.
+    # A copy with strong references: renewing may register more, and a set must not grow under
+    # its loop.
     for holder in list(_objects):
         holder._renew_locks()
     for renew in _renewals:

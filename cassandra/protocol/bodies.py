@@ -124,7 +124,8 @@ def _unset_unsupported(version: int) -> UnsupportedOperation:
 def _add_value(parts: list[bytes], value: object, version: int) -> None:
     if value is None:
         parts.append(NULL_VALUE)
-    # The length -2 exists since version 4 (section 3, [value]); version 3 takes it for damage.
+    # The length -2 exists since version 4 (section 3, [value]). A server of version 3 would read
+    # it as null, as any negative length, and delete the column's value.
     elif value is UNSET_VALUE:
         if version < 4:
             raise _unset_unsupported(version)
@@ -253,8 +254,8 @@ def _add_query_params(parts: list[bytes], params: QueryParams, version: int) -> 
         state = _bytes_of(params.paging_state, "paging_state")
         parts.append(int32_pack(len(state)))
         parts.append(state)
-    # Flags are 4 bytes since version 5, and 1 byte before (section 4.1.4).
     flags |= _tail(params, version, parts)
+    # Flags are 4 bytes since version 5, and 1 byte before (section 4.1.4).
     parts[place] = uint32_pack(flags) if version >= 5 else uint8_pack(flags)
 
 

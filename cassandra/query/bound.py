@@ -76,8 +76,7 @@ class BoundStatement(Statement):
             values = ()
         try:
             if isinstance(values, Mapping):
-                # The server would take an unset key column for an error of its own, without the
-                # column's name.
+                # Refused in the caller's own line: the server would do so only after a round trip.
                 prepared.require_key(values, ())
                 self.block = prepared.plan.bind_mapping(values, prepared.protocol_version)
             elif not isinstance(values, (tuple, list)) and is_record(values):

@@ -43,7 +43,7 @@ def _lacks(
     node: LocalNode, view: NodeView, running: Collection[LocalNode], members: Collection[str]
 ) -> str | None:
     """Return what this node's view of the cluster still lacks, or None."""
-    # Gossip sets it last, so the views of the peers are not worth a look before.
+    # Two nodes that both have none would seem to agree in the comparison below.
     if view.schema_version is None:
         return "has no schema version yet"
     unseen = sorted(
