@@ -25,6 +25,7 @@ class Renewable(Protocol):
 R = TypeVar("R", bound=Renewable)
 
 _renewals: list[Callable[[], None]] = []
+# Weak: being registered must not keep a session or a cache alive.
 _objects: weakref.WeakSet[Renewable] = weakref.WeakSet()
 
 
@@ -44,11 +45,14 @@ def renewed(holder: R) -> R:
 
 
 def _in_child() -> None:
+    # A copy with strong references: renewing may register more, and a set must not grow under
+    # its loop.
     for holder in list(_objects):
         holder._renew_locks()
     for renew in _renewals:
         renew()
 
 
+# Windows has no fork.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_in_child)

@@ -118,6 +118,7 @@ def _choose() -> Literal["python", "c"]:
     wanted = os.environ.get("CASS_DRIVER_IMPL", "").strip().lower()
     if wanted not in ("", "python", "c"):
         raise ImportError(f"CASS_DRIVER_IMPL is {wanted!r}; it takes 'python' or 'c'")
+    # Before the search, so that a broken build can still be started without it.
     if wanted == "python":
         return "python"
     missing = _missing_compiled()
@@ -143,5 +144,6 @@ def __getattr__(name: str) -> ModuleType:
     if name not in TWINS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = twin(name, implementation)
+    # Kept as a plain attribute: `__getattr__` of a module is slow, and hot paths read it.
     globals()[name] = module
     return module

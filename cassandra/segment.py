@@ -160,6 +160,7 @@ def _no_bodies(data: bytes, limit: int) -> bytes:
 
 
 for _made in (Segment, SegmentHeader, SegmentCodec):
+    # Pickles and messages name the public module, wherever the class is defined.
     _made.__module__ = "cassandra.segment"
 del _made
 

@@ -31,6 +31,7 @@ class MonotonicTimestampGenerator:
         self.warn_on_drift = warn_on_drift
         self.warning_interval = warning_interval
         self._last_warn = 0
+        # The clock is safe for threads by itself: a second lock would cost each request.
         self._clock = clock.MicrosecondClock(int(warning_threshold * 1e6), self._warn_of_drift)
 
     @property
@@ -55,6 +56,7 @@ class MonotonicTimestampGenerator:
         """Return the timestamp after `last` if the clock says `now`, both in microseconds."""
         if last - now > self._clock.tolerance:
             self._warn_of_drift(now, last)
+        # Servers keep one of two writes with equal timestamps, whichever has the greater value.
         self._clock.last = max(now, last + 1)
         return self._clock.last
 

@@ -34,6 +34,7 @@ class ProtocolVersion:
     def get_lower_supported(cls, previous_version: int) -> int:
         """Return the next lower version that is not a beta, or 0 if there is none."""
         for version in cls.SUPPORTED_VERSIONS:
+            # A downgrade never ends at a beta: that has to be asked for.
             if version < previous_version and version not in cls.BETA_VERSIONS:
                 return version
         return 0
@@ -48,6 +49,8 @@ class ProtocolVersion:
             )
         if version not in cls.SUPPORTED_VERSIONS:
             spoken = ", ".join(str(v) for v in sorted(cls.SUPPORTED_VERSIONS))
+            # These numbers are named, because 65 alone would not tell a program's author what it
+            # is.
             name = {cls.DSE_V1: "DSE_V1 ", cls.DSE_V2: "DSE_V2 "}.get(version, "")
             raise UnsupportedOperation(
                 f"native protocol version {name}{version} is not supported; "

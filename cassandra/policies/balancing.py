@@ -241,6 +241,7 @@ class DCAwareRoundRobinPolicy(_TieredRoundRobin):
 
     def populate(self, cluster: PolicyCluster, hosts: Iterable[Host]) -> None:
         if not self.local_dc:
+            # Programs pass cluster objects of their own to `populate`, which may lack these.
             endpoints = getattr(cluster, "endpoints_resolved", None) or ()
             # Hosts that were only heard of must not decide which data centre is local.
             self._contact_addresses = frozenset(str(endpoint.address) for endpoint in endpoints)
@@ -395,6 +396,7 @@ class HostFilterPolicy(WrapperPolicy):
         self, working_keyspace: str | None = None, query: Statement | None = None
     ) -> Iterator[Host]:
         plan = self._child_policy.make_query_plan(working_keyspace, query)
+        # Lazy: most requests need the first host only, and a predicate may be slow.
         return (host for host in plan if self._predicate(host))
 
 
@@ -417,6 +419,7 @@ class DefaultLoadBalancingPolicy(WrapperPolicy):
         if not target or self._metadata is None:
             return plan
         host = self._metadata.get_host(target)
+        # A target that is down is only a wish: the request still goes to the child's hosts.
         if host is None or not host.is_up:
             return plan
         return itertools.chain((host,), (other for other in plan if other != host))

@@ -32,6 +32,7 @@ class SimpleConvictionPolicy(ConvictionPolicy):
     """Counts a host as down after one failure."""
 
     def add_failure(self, connection_exc: BaseException) -> bool:
+        # The host is tried again by the reconnection policy, so a wrong guess is cheap.
         return True
 
     def reset(self) -> None:

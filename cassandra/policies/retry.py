@@ -74,6 +74,7 @@ class RetryPolicy:
         retry_num: int,
     ) -> Decision:
         """Retry once on the next host: this coordinator may be cut off from the replicas."""
+        # No check of idempotence: the coordinator refused before it sent anything to a replica.
         return (self.RETRY_NEXT_HOST, None) if retry_num == 0 else (self.RETHROW, None)
 
     def on_request_error(
@@ -170,6 +171,7 @@ class DowngradingConsistencyRetryPolicy(RetryPolicy):
         if retry_num:
             return self.RETHROW, None
         if ConsistencyLevel.is_serial(consistency):
+            # A weaker level is no serial level, and it would break the transaction's promise.
             return self.RETRY_NEXT_HOST, None
         return self._with(alive_replicas)
 
@@ -199,6 +201,7 @@ class ExponentialBackoffRetryPolicy(RetryPolicy):
         """Return the seconds before try number `attempt`, with a jitter of 15 % either way."""
         # Beyond 2 ** 64 floats would overflow; the limit is reached long before.
         delay = min(self.max_interval, self.min_interval * 2.0 ** min(attempt, 64))
+        # The jitter keeps clients that failed together from coming back together.
         return delay * random.uniform(0.85, 1.15)
 
     def _again(self, decision: int, consistency: int | None, retry_num: int) -> Decision:

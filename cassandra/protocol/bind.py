@@ -74,8 +74,11 @@ class ValuesBlock:
             size: int = _unpack(data, pos)[0]
             pos += 4
             spans.append((pos, size))
+            # -1 and -2 have no body, and a size of 0 has an empty one: none of them moves the
+            # position.
             if size > 0:
                 pos += size
+        # A body is cut by slicing, which does not fail beyond the end; so the end is checked once.
         if pos > len(data):
             raise ValueError(f"a block of {self.count} values ends in the middle of one")
         return spans
@@ -173,9 +176,11 @@ def composite_key(parts: Sequence[bytes]) -> bytes | None:
     Raises ValueError if one of several columns has more than 65,535 bytes.
     """
     if len(parts) <= 1:
+        # The only column stands alone: with length and end it would have another token.
         return parts[0] if parts else None
     joined = []
     for part in parts:
+        # Servers write a [short] before each part; to_bytes would raise a bare OverflowError.
         if len(part) > 0xFFFF:
             raise ValueError(
                 f"a partition key column of {len(part)} bytes; one of several has 65535 at most"
@@ -196,6 +201,7 @@ class BindPlan:
     def __init__(
         self, columns: Sequence[ColumnMetadata], routing_key_indexes: Sequence[int] | None = None
     ) -> None:
+        # A copy: threads share the plan, and the caller's list may still change.
         self.columns = tuple(columns)
         self.routing_key_indexes = tuple(routing_key_indexes) if routing_key_indexes else None
         for index in self.routing_key_indexes or ():
@@ -274,6 +280,8 @@ class BindPlan:
         :raises KeyError: if a marker has no value on version 3.
         :raises ValueError: for a name without a marker.
         """
+        # A misspelled name would leave its column unset, and the write would be lost without an
+        # error.
         unknown = [name for name in values if name not in self._positions]
         if unknown:
             raise ValueError(

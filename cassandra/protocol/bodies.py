@@ -49,6 +49,7 @@ _LENGTHS = tuple(int32_pack(size) for size in range(1024))
 def _whole(number: SupportsIndex, said: str) -> int:
     """Return `number` as an int; a float is refused, even a whole one."""
     try:
+        # Not int(): it would take 1.9 for 1, and a timestamp in float seconds for microseconds.
         return index(number)
     except TypeError:
         raise TypeError(f"{said}; it has to be an integer") from None
@@ -56,6 +57,7 @@ def _whole(number: SupportsIndex, said: str) -> int:
 
 def _bytes_of(value: object, what: str) -> bytes:
     """Return `value`, a bytes object of any class, or the bytes of another buffer."""
+    # A subclass is taken as it is: bytes() would call its own __bytes__.
     if isinstance(value, bytes):
         return value
     if isinstance(value, (bytearray, memoryview)):
@@ -122,6 +124,8 @@ def _unset_unsupported(version: int) -> UnsupportedOperation:
 def _add_value(parts: list[bytes], value: object, version: int) -> None:
     if value is None:
         parts.append(NULL_VALUE)
+    # The length -2 exists since version 4 (section 3, [value]). A server of version 3 would read
+    # it as null, as any negative length, and delete the column's value.
     elif value is UNSET_VALUE:
         if version < 4:
             raise _unset_unsupported(version)
@@ -145,6 +149,7 @@ def _add_values(parts: list[bytes], values: Any, names: Sequence[str] | None, ve
         # A block of either implementation has it.
         has_unset: bool | None = getattr(values, "has_unset", None)
         if has_unset is None:
+            # An iterator has no len(), and the count stands before the values.
             values = tuple(values)
         elif names is None:
             if has_unset and version < 4:
@@ -183,6 +188,7 @@ def _add_named_values(
     parts.append(_short(len(values), "values in one statement"))
     if len(names) != len(values):
         raise ValueError(f"{len(values)} values and {len(names)} names for them")
+    # The name comes before its value, for every value or for none (section 4.1.4).
     for name, value in zip(names, values, strict=True):
         parts.append(_string(name, "a value's name"))
         _add_value(parts, value, version)
@@ -195,6 +201,8 @@ def _add_flags(parts: list[bytes], flags: int, version: int) -> None:
 def _tail(params: QueryParams, version: int, tail: list[bytes]) -> int:
     """Append the common end of QUERY and BATCH; returns its flags."""
     flags = 0
+    # The fields have no tags: their order is fixed (section 4.1.4), and the flags only say which
+    # of them are there.
     if params.serial_consistency is not None:
         flags |= FLAG_SERIAL_CONSISTENCY
         tail.append(_short(params.serial_consistency, "is not a serial consistency level"))
@@ -237,6 +245,7 @@ def _add_query_params(parts: list[bytes], params: QueryParams, version: int) -> 
     page_size = params.page_size
     if page_size is not None and type(page_size) is not int:
         page_size = _whole(page_size, f"page_size is {page_size!r}")
+    # Zero and less turn paging off, as the missing field does.
     if page_size is not None and page_size > 0:
         flags |= FLAG_PAGE_SIZE
         parts.append(_int32(page_size, "page_size"))
@@ -246,6 +255,7 @@ def _add_query_params(parts: list[bytes], params: QueryParams, version: int) -> 
         parts.append(int32_pack(len(state)))
         parts.append(state)
     flags |= _tail(params, version, parts)
+    # Flags are 4 bytes since version 5, and 1 byte before (section 4.1.4).
     parts[place] = uint32_pack(flags) if version >= 5 else uint8_pack(flags)
 
 
@@ -266,6 +276,7 @@ def query_params_body(params: QueryParams, version: int) -> bytes:
 def execute_head(query_id: bytes, result_metadata_id: bytes | None) -> bytes:
     """Return the bytes before the <query_parameters> of an EXECUTE."""
     query_id = _bytes_of(query_id, "the id of a prepared statement")
+    # Both ids are [short bytes] (section 4.1.6), unlike the [bytes] of values.
     head = _short(len(query_id), "bytes of a statement's id") + query_id
     if result_metadata_id is not None:
         result_metadata_id = _bytes_of(result_metadata_id, "a result metadata id")
@@ -299,6 +310,8 @@ def execute_body(
     parts = [execute_head(query_id, result_metadata_id)]
     _add_query_params(parts, params, version)
     if tablet_version_block is not None:
+        # Behind everything else, and without a flag: a server that did not agree to it would
+        # refuse.
         parts.append(_byte(tablet_version_block, "a tablet version block"))
     return b"".join(parts)
 
@@ -309,6 +322,7 @@ def _statement_head(heads: dict[Any, bytes], prepared: bool | int, statement: by
         return b"\x00" + long_string(statement)
     statement = _bytes_of(statement, "the id of a prepared statement")
     head: bytes = b"\x01" + _short(len(statement), "bytes of a statement's id") + statement
+    # Only ids are kept: texts may be long, and a batch rarely repeats one that is not prepared.
     heads[statement] = head
     return head
 
@@ -357,6 +371,8 @@ def batch_body(
                 raise TypeError(
                     f"rows for the text {statement!r}; they have to be for a prepared statement"
                 )
+            # The rows have no statement of their own in `statements`, so only the first is counted
+            # there.
             count += values.count - 1
             _add_rows(parts, head, values, version)
             continue
@@ -383,6 +399,8 @@ def batch_body(
 
 def _finished_batch(parts: list[bytes], count: int, params: QueryParams, version: int) -> bytes:
     """Put the count of statements into its place, and append the end of the body."""
+    # Checked only here, because rows count too. struct's own error would not say of what there
+    # are too many.
     if count > MAX_SHORT:
         raise ValueError(f"a batch of {count} statements; the protocol has room for {MAX_SHORT}")
     parts[1] = uint16_pack(count)

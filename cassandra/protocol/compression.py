@@ -39,6 +39,7 @@ class BodyCompression(NamedTuple):
 
 
 def _check_size(claimed: int, compressed: int, ratio: int, limit: int) -> None:
+    # The limit holds for the plain size: a small body of zeros may claim gigabytes.
     if claimed > limit:
         raise ProtocolError(
             f"a compressed body claims {claimed} bytes, more than the limit of {limit}"
@@ -82,6 +83,7 @@ def _make_lz4() -> BodyCompression:
         size: int = _uint32.unpack_from(data)[0]
         # Before the package reserves memory: the size comes from the peer.
         _check_size(size, len(data) - 4, _LZ4_RATIO, limit)
+        # A size of 0 may come without any block, so there is nothing to inflate.
         return inflate(memoryview(data)[4:], size) if size else b""
 
     def compress_segment(data: bytes) -> bytes:
@@ -94,6 +96,7 @@ def _make_lz4() -> BodyCompression:
 def _snappy_size(data: bytes) -> int:
     """Return the length at the head of a Snappy block: an unsigned LEB128 of 32 bits at most."""
     size = 0
+    # Five bytes hold 32 bits; without the bound, a run of 0x80 would make a huge int.
     for index, byte in enumerate(data[:5]):
         size |= (byte & 0x7F) << (7 * index)
         if byte < 0x80:
@@ -123,6 +126,7 @@ def _make_snappy() -> BodyCompression:
             )
         return plain
 
+    # Protocol 5 allows no algorithm but LZ4 for segments (section 2.2).
     return BodyCompression("snappy", compress_body, decompress_body, None, None)
 
 
@@ -175,6 +179,7 @@ def first_available(offered: Container[str]) -> str | None:
 
     Packages of less preferred algorithms are not imported.
     """
+    # In our order, not in the server's: LZ4 is faster, and servers list the names in any order.
     return next((name for name in _FACTORIES if name in offered and is_available(name)), None)
 
 

@@ -203,7 +203,10 @@ class ProtocolConnection:
         self._use_metadata_id = use_metadata_id
         self._startup_options = dict(startup_options or {})
         self._cql_version = cql_version
+        # The engine's FrameWriter adds the flag too; here it serves programs that write by
+        # themselves.
         self._flags = standing_flags(version) if allow_beta else 0
+        # One stream is enough: no request follows before the answer to the last one is there.
         self._stream = 0
 
     def start(self) -> list[Action]:
@@ -288,6 +291,7 @@ class ProtocolConnection:
             raise ConnectionException(
                 f"CQL version {wanted} is not among the server's: {', '.join(offered)}"
             )
+        # A server refuses a STARTUP without CQL_VERSION (section 4.1.1), so there is always one.
         return wanted or (offered[0] if offered else DEFAULT_CQL_VERSION)
 
     def _choose_compression(self, offered: Sequence[str]) -> str | None:
@@ -313,6 +317,8 @@ class ProtocolConnection:
 
     def _switch(self) -> list[Action]:
         """Return the actions that the answer to STARTUP causes."""
+        # AUTHENTICATE ends the unframed part as READY does: tokens already travel in segments
+        # (2.3.1).
         return [EnableSegments()] if ProtocolVersion.uses_segments(self.version) else []
 
     def _on_ready(self, message: ReadyMessage) -> list[Action]:

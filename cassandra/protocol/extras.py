@@ -55,6 +55,7 @@ def check_payload(payload: Payload) -> None:
     """Raise the errors of `bytes_map`, but in the call that `payload` is given to."""
     _check_size(payload)
     for key, value in payload.items():
+        # Keys and values are checked in the caller's thread, where the traceback still helps.
         _key(key)
         if value is not None:
             _value_size(key, value)
@@ -73,6 +74,7 @@ def request_extras(
     flags = TRACING_FLAG if tracing else 0
     if allow_beta:
         flags |= standing_flags(version)
+    # An empty map is left out: version 3 has no room for it, and it says nothing.
     if not payload:
         return flags, b""
     if version < 4:
@@ -112,6 +114,7 @@ def _value_size(key: str, value: object) -> int:
             f"custom payload {key[:40]!r} has a value of type {type(value).__name__}; "
             "it has to be bytes or None"
         )
+    # len() of a memoryview counts its items, which may be wider than a byte.
     size = value.nbytes if isinstance(value, memoryview) else len(value)
     if size > LONGEST_VALUE:
         raise ValueError(

@@ -45,6 +45,7 @@ class LwtInfo(NamedTuple):
 
     def get_lwt_flag(self, flags: int) -> bool:
         """Return True if PREPARED metadata with these flags is of a lightweight transaction."""
+        # All bits of the mask: its form lets a server choose a mask of more than one bit.
         return (flags & self.meta_bit_mask) == self.meta_bit_mask
 
 
@@ -121,6 +122,8 @@ class ProtocolFeatures:
         if self.use_metadata_id:
             options[USE_METADATA_ID] = ""
         if self.lwt_info is not None:
+            # The mask goes back in decimal as it is kept, unsigned, whatever its form in SUPPORTED
+            # was.
             options[LWT_ADD_METADATA_MARK] = str(self.lwt_info.meta_bit_mask)
 
 
@@ -157,6 +160,7 @@ def _sharding(supported: Options) -> tuple[int, ShardingInfo | None]:
     shard = _number(_first(supported, _SHARD))
     count = _number(_first(supported, _NR_SHARDS))
     algorithm: Any = _first(supported, _SHARDING_ALGORITHM)
+    # Without all of these a token's shard cannot be computed: the node counts as one without.
     if shard is None or not count or count < 0 or algorithm is None:
         return 0, None
     return shard, ShardingInfo(

@@ -144,6 +144,8 @@ class FrameReader:
         view = memoryview(data)
         try:
             self._raise_if_dead()
+            # The memory that `get_buffer` offered is void now: `data` may complete the body it
+            # belongs to.
             self._in_place = False
             if not self._segmented:
                 self._envelopes(view, out)
@@ -178,6 +180,7 @@ class FrameReader:
         out: list[Envelope] = []
         try:
             self._raise_if_dead()
+            # A wrong count would hand on bytes of an earlier read as if the peer had sent them.
             if not 0 <= nbytes <= self._offered():
                 raise ValueError(f"{nbytes} bytes cannot have been written to the buffer")
             if self._in_place:
@@ -214,6 +217,7 @@ class FrameReader:
         kept = self._end - self._start
         if self._end + size <= len(block) and self._start + self._need <= len(block):
             return block
+        # The whole segment has to lie in one piece, because its checksum is taken over one view.
         wanted = max(kept + size, self._need)
         if wanted <= len(block):
             block[:kept] = block[self._start : self._end]
@@ -238,6 +242,7 @@ class FrameReader:
         self._start += self._segments(memoryview(block)[self._start : self._end], out)
         if self._start == self._end:
             self._start = self._end = 0
+            # A large block is for one large segment; an idle connection must not keep its 200 KiB.
             if len(block) > BLOCK_SIZE:
                 self._block = None
 
@@ -284,6 +289,8 @@ class FrameReader:
             first, flags, stream, opcode, length = _unpack(view, pos)
             version = first & 0x7F
             if (
+                # One test for the usual header; all others take the slow path, which names the
+                # reason.
                 version != self._version
                 or first != version | self._direction
                 or not 0 <= length <= self._max_body
@@ -440,6 +447,8 @@ class FrameWriter:
             raise ValueError(f"stream {stream} is not a signed number of 16 bits")
         if not (0 <= opcode <= 0xFF and 0 <= flags <= 0xFF):
             raise ValueError(f"opcode {opcode} and flags {flags} are not numbers of 8 bits")
+        # A server refuses a beta version if one envelope lacks the flag, so no caller may forget
+        # it.
         flags |= self._standing
         if self._segmented:
             # Head and body in one piece: segments are cut at whole envelopes.
@@ -455,6 +464,8 @@ class FrameWriter:
                 and self._version < 5
             ):
                 packed = algorithm.compress_body(body)
+                # The flag is set for each envelope alone, so one that does not shrink goes as it
+                # is.
                 if len(packed) < size:
                     body, size, flags = packed, len(packed), flags | COMPRESSED_FLAG
             self._parts.append(_pack(self._version | self._direction, flags, stream, opcode, size))

@@ -87,6 +87,7 @@ class ProtocolHandlerBase:
         message = decode_response(
             opcode, flags, body, protocol_version, protocol_features, user_type_map, cached
         )
+        # For programs that override `decode_message`; the engine knows the stream by the envelope.
         message.stream_id = stream_id
         return cls._adapt(message)
 

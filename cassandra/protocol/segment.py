@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from cassandra.errors import CrcException
 from cassandra.protocol.compression import WORTH_COMPRESSING, BodyCompression
 
+# The length field has 17 bits (section 2.1): a longer payload would spill into the next field.
 MAX_PAYLOAD = (1 << 17) - 1
 CRC24_INIT = 0x875060
 CRC24_POLY = 0x1974F0B
@@ -46,6 +47,7 @@ def crc24(value: int, length: int) -> int:
     """Return the CRC24 of the low `length` bytes of `value`, least significant byte first."""
     crc = CRC24_INIT
     table = _CRC24
+    # Byte by byte over an int: at most 5 bytes, so building a bytes object would cost more.
     for _ in range(length):
         crc = ((crc << 8) & 0xFFFFFF) ^ table[(crc >> 16) ^ (value & 0xFF)]
         value >>= 8
@@ -79,6 +81,8 @@ def encode_lz4_segment(payload: bytes, self_contained: bool, algorithm: BodyComp
     stored = payload
     if len(payload) >= WORTH_COMPRESSING and algorithm.compress_segment is not None:
         packed = algorithm.compress_segment(payload)
+        # An uncompressed length of 0 says "stored as it is" (section 2.2). Without this way out, a
+        # payload of the largest size that grows would not fit the length field.
         if len(packed) < len(payload):
             stored, size = packed, len(payload)
     head = len(stored) | (size << 17) | (_LZ4_SELF_CONTAINED if self_contained else 0)
@@ -139,6 +143,8 @@ def encode_envelopes(envelopes: Sequence[bytes], algorithm: BodyCompression | No
         if size + len(envelope) > MAX_PAYLOAD and waiting:
             parts.append(_encode(b"".join(waiting), True, algorithm))
             waiting, size = [], 0
+        # The last piece is not self-contained either, even if it is small: the reader tells by the
+        # flag alone that it goes on with an envelope.
         if len(envelope) > MAX_PAYLOAD:
             starts = range(0, len(envelope), MAX_PAYLOAD)
             parts.extend(

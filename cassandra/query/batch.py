@@ -109,6 +109,7 @@ class TextRows:
 
     def bind_to(self, prepared: PreparedStatement) -> BoundRows:
         """Bind the rows to `prepared`, which was made of the text."""
+        # A new object at each execution: the text may be prepared again with other columns.
         return BoundRows(prepared, bind_rows(prepared, self.rows))
 
 
@@ -245,10 +246,12 @@ class BatchStatement(Statement):
             type.
         """
         count = self._count
+        # Checked at each `add`, so that the error names the line that adds one statement too many.
         if count >= MAX_STATEMENTS:
             raise ValueError(f"a batch holds at most {MAX_STATEMENTS} statements")
         rows = self._open
         # The usual case, and a hot path: another row of the same statement.
+        # By identity: an equal statement may be prepared again, with another id or other columns.
         if rows is not None and rows.prepared is statement:
             try:
                 statement.plan.bind_into(
@@ -268,6 +271,7 @@ class BatchStatement(Statement):
 
     def _add_first(self, statement: PreparedStatement, parameters: object) -> None:
         rows = BoundRows(statement, bind.RowsBlock(len(statement.plan.columns)))
+        # Room is made only for what is still to come; earlier entries have their own blocks.
         if self._reserved > self._count:
             rows.block.reserve(self._reserved - self._count)
         try:
@@ -295,6 +299,8 @@ class BatchStatement(Statement):
                 self._add_to_text(statement, text, parameters)
                 return
             if parameters is not None:
+                # Literals are written now: the program may change the parameters before it
+                # executes.
                 encoder = self._session.encoder if self._session is not None else None
                 text = bind_params(text, parameters, encoder)
             self._entries.append(text)
@@ -302,6 +308,7 @@ class BatchStatement(Statement):
             raise TypeError(
                 f"a batch holds queries and prepared statements, not {type(statement).__name__}"
             )
+        # Only neighbours share an entry: statements are sent in the order of `add`.
         self._open = None
         self._adopt(statement)
 
@@ -356,6 +363,7 @@ class BatchStatement(Statement):
         parameters: Iterable[object],
     ) -> BatchStatement:
         """Append each statement with the parameters at the same position; returns self."""
+        # Not strict: programs pair statements with an endless iterator of parameters.
         for statement, values in zip(statements, parameters, strict=False):
             self.add(statement, values)
         return self
@@ -381,6 +389,8 @@ class BatchStatement(Statement):
         """
         if isinstance(statement, PreparedStatement):
             bound = BoundRows(statement, bind_rows(statement, rows))
+            # After binding, because rows may be an iterator; nothing is added yet, so a failure is
+            # clean.
             self._check_room(bound.block.count)
             if bound.block.count:
                 self._append_rows(bound)
@@ -412,6 +422,7 @@ class BatchStatement(Statement):
 
         :raises ValueError: if `n` is more than 65,535.
         """
+        # True is an int of Python, and surely a mistake here.
         if isinstance(n, bool) or not isinstance(n, int):
             raise TypeError(f"n must be a number of statements, but is {n!r}")
         if not 0 <= n <= MAX_STATEMENTS:
@@ -449,6 +460,7 @@ class BatchStatement(Statement):
             self.keyspace = statement.keyspace
             self._named_by = statement.keyspace if isinstance(statement, BoundStatement) else None
             self.table = statement.table
+        # One payload for the whole BATCH: those of its statements have no place of their own in it.
         if statement.custom_payload:
             self.custom_payload = {**(self.custom_payload or {}), **statement.custom_payload}
 
@@ -463,6 +475,7 @@ class BatchStatement(Statement):
     def __len__(self) -> int:
         return self._count
 
+    # `if batch:` asks whether there is one. By __len__ an empty batch would pass for None.
     def __bool__(self) -> bool:
         return True
 

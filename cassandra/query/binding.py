@@ -29,6 +29,7 @@ def bind(prepared: PreparedStatement, values: Any) -> BoundStatement:
     bound.prepared_statement = prepared
     bound.block = None
     bound._routing_key = None
+    # Every slot has to be set: a later read of one that is not would raise AttributeError.
     bound.take_settings(prepared)
     bound._serial_consistency_level = None
     if prepared.serial_consistency_level is not None:
@@ -36,6 +37,7 @@ def bind(prepared: PreparedStatement, values: Any) -> BoundStatement:
     bound.keyspace = prepared.table_keyspace
     bound.table = prepared.table
     kind = type(values)
+    # Exact classes only: a subclass may have its own __len__, and goes the longer way.
     if (kind is tuple or kind is list) and len(values) >= prepared.needed_values:
         try:
             bound.block = prepared.plan.bind(values, prepared.protocol_version)

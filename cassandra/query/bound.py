@@ -71,10 +71,12 @@ class BoundStatement(Statement):
         :raises TypeError: if a value does not fit its column's type. The message names the column.
         """
         prepared = self.prepared_statement
+        # Programs pass None for "no values", as `Session.execute` allows.
         if values is None:
             values = ()
         try:
             if isinstance(values, Mapping):
+                # Refused in the caller's own line: the server would do so only after a round trip.
                 prepared.require_key(values, ())
                 self.block = prepared.plan.bind_mapping(values, prepared.protocol_version)
             elif not isinstance(values, (tuple, list)) and is_record(values):
@@ -101,9 +103,11 @@ class BoundStatement(Statement):
     @property
     def routing_key(self) -> bytes | None:
         """The serialized partition key from the bound values, or None if one of them is missing."""
+        # Set by the program, or kept from an earlier call: either wins over the values.
         if self._routing_key is not None:
             return Statement.routing_key.fget(self)  # type: ignore[attr-defined, no-any-return]
         indexes = self.prepared_statement.routing_key_indexes
+        # The server names no indexes if a key column is not a marker: the key is not known then.
         if not indexes or self.block is None:
             return None
         self._routing_key = self.block.routing_key(indexes)
@@ -129,6 +133,7 @@ class BoundStatement(Statement):
 
 def name_statement(error: BaseException, query: str) -> None:
     """Add the beginning of the statement's text to the message of `error`."""
+    # The error keeps its class and traceback: callers catch TypeError and ValueError.
     if error.args and isinstance(error.args[0], str):
         error.args = (f"{error.args[0]} (in {query_head(query)})", *error.args[1:])
 

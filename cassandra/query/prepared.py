@@ -79,6 +79,7 @@ class PreparedStatement(StatementSettings):
         self.table_keyspace: str | None = (
             column_metadata[0].keyspace_name if column_metadata else keyspace
         )
+        # Counted once here, so that each `bind` needs one comparison for the usual complete row.
         self.needed_values = max(routing_key_indexes) + 1 if routing_key_indexes else 0
         self.plan = bind_plans.BindPlan(column_metadata, routing_key_indexes)
         # True if a bind marker is for a counter: then the statement is known to change one.
@@ -118,6 +119,7 @@ class PreparedStatement(StatementSettings):
         self, result_metadata: ResultMetadata | None, result_metadata_id: bytes | None
     ) -> None:
         """Take over the server's latest description of the result's columns."""
+        # One assignment, without a lock: other threads see the old pair or the new one.
         self.result_metadata_and_id = (result_metadata, result_metadata_id)
 
     bind = binding.bind  # from the pair of twin modules: most requests begin with it

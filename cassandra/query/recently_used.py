@@ -43,6 +43,7 @@ class RecentlyUsed(Generic[K, V]):
         """Return the value of `key` and mark it as used now; None if it is absent."""
         with self._lock:
             value = self._entries.get(key)
+            # A missing key must not raise in `move_to_end`.
             if value is not None:
                 self._entries.move_to_end(key)
             return value
@@ -51,6 +52,7 @@ class RecentlyUsed(Generic[K, V]):
         """Remember `value`, and forget the entries used longest ago if there is no room."""
         cost = text_size(key)
         with self._lock:
+            # Two threads may prepare the same text; its size must be counted once.
             if key not in self._entries:
                 self.held += cost
             self._entries[key] = value
@@ -61,5 +63,6 @@ class RecentlyUsed(Generic[K, V]):
             ):
                 self.held -= text_size(self._entries.popitem(last=False)[0])
 
+    # Without the lock: one call into C, which no other thread can interrupt.
     def __len__(self) -> int:
         return len(self._entries)

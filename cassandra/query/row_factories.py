@@ -73,6 +73,8 @@ class PseudoNamedTupleRow:
 
     def __getattr__(self, name: str) -> Any:
         try:
+            # Through __dict__: copy and pickle ask for attributes before there is a `_dict`, and
+            # would recurse without end.
             return self.__dict__["_dict"][name]
         except KeyError:
             raise AttributeError(f"the row has no column {name!r}") from None

@@ -28,6 +28,7 @@ class _Sentinel:
     def __repr__(self) -> str:
         return self._name
 
+    # Pickled by name: after a round trip `is` must still find the same object.
     def __reduce__(self) -> str:
         return self._name
 
@@ -74,9 +75,11 @@ class StatementSettings:
 
     def reset_settings(self) -> None:
         """Leave all settings to the profile and the session."""
+        # A slot that was never set raises AttributeError when it is read, so all are set.
         for name in SETTINGS:
             setattr(self, name, None)
         self.fetch_size = FETCH_SIZE_UNSET
+        # False is the safe answer: a write that may have been executed is not sent again.
         self.is_idempotent = False
 
     def take_settings(self, other: StatementSettings) -> None:

@@ -32,6 +32,8 @@ class Statement(StatementSettings):
     """
 
     __slots__ = (
+        # Programs set attributes of their own on statements, and read them in policies and
+        # listeners.
         "__dict__",
         "__weakref__",
         "_routing_key",
@@ -52,6 +54,8 @@ class Statement(StatementSettings):
         is_idempotent: bool = False,
         table: str | None = None,
     ) -> None:
+        # By method, not by class: a policy need not derive from ours. A class in place of an
+        # instance passes, because its methods look the same.
         if retry_policy is not None and not hasattr(retry_policy, "on_read_timeout"):
             raise ValueError(f"retry_policy must implement RetryPolicy, but is {retry_policy!r}")
         self.reset_settings()
@@ -59,6 +63,7 @@ class Statement(StatementSettings):
         self.consistency_level = consistency_level
         self._routing_key = routing_key
         self._serial_consistency_level: int | None = None
+        # Through the property, which refuses a level that is not serial.
         if serial_consistency_level is not None:
             self.serial_consistency_level = serial_consistency_level
         self.fetch_size = fetch_size
@@ -79,6 +84,7 @@ class Statement(StatementSettings):
         key = self._routing_key
         if key is None or isinstance(key, bytes):
             return key
+        # Not kept: the sequence is the program's own, and it may still change.
         joined: bytes | None = bind.composite_key(key)
         return joined
 
@@ -178,6 +184,7 @@ class HostTargetingStatement:
         self.target_host = target_host
 
     def __getattr__(self, name: str) -> Any:
+        # Called only for names that are not found here, so the two own attributes cost nothing.
         return getattr(self.inner_statement, name)
 
 
@@ -216,6 +223,7 @@ def bind_params(
         message quotes the beginning of the query.
     """
     encode: Callable[[object], str] = (encoder or _DEFAULT_ENCODER).cql_encode_all_types
+    # A str is a sequence too: "abc" would silently become three parameters.
     if isinstance(params, (str, bytes)):
         raise TypeError(
             f"parameters are a sequence or a mapping, not {type(params).__name__}: {params!r}"
@@ -237,6 +245,8 @@ def bind_params(
         reason = f"no parameter is named {error}" if isinstance(error, KeyError) else str(error)
         if "format character" in reason:
             reason += "; a literal % is written %%"
+        # Not a KeyError: its str() quotes the whole message, and a caller's own lookups raise it
+        # too.
         raise type(error if not isinstance(error, KeyError) else ValueError())(
             f"the placeholders of {query_head(query)} do not fit the {given} given: {reason}"
         ) from error

@@ -76,6 +76,7 @@ class QueryTrace:
         :raises TraceUnavailable: if the trace is not complete in time.
         """
         deadline = None if max_wait is None else time.monotonic() + max_wait
+        # One replica is enough: the trace is read again until it is complete.
         level = ConsistencyLevel.LOCAL_ONE if query_cl is None else query_cl
         wait = _FIRST_WAIT
         try:
@@ -107,6 +108,7 @@ class QueryTrace:
             f"SELECT {columns} FROM system_traces.{table} WHERE session_id = %s",
             consistency_level=level,
         )
+        # A profile may trace all requests: the read of a trace must not make another one.
         result = self._session.execute_async(
             statement, (self.trace_id,), trace=False, **limit
         ).result()
@@ -115,6 +117,7 @@ class QueryTrace:
 
     def _read_session(self, level: int, wait_for_complete: bool, deadline: float | None) -> bool:
         rows = self._select("sessions", _SESSION_COLUMNS, level, deadline)
+        # The duration is written last, so its absence means that events may still be missing.
         if not rows or (wait_for_complete and rows[0][0] is None):
             return False
         (

@@ -66,6 +66,7 @@ def typed_rows(row_type: type[Any]) -> TypedRows:
     :raises TypeError: if rows cannot be made of that kind of class.
     """
     # Kept on the class itself, so that both are collected together.
+    # From the class's own dict: an inherited plan would make instances of the base class.
     found: TypedRows | None = getattr(row_type, "__dict__", {}).get(_ATTRIBUTE)
     if found is None:
         found = _made.get(row_type) if isinstance(row_type, type) else None
@@ -74,6 +75,8 @@ def typed_rows(row_type: type[Any]) -> TypedRows:
         try:
             setattr(row_type, _ATTRIBUTE, found)
         except (AttributeError, TypeError):
+            # Strong references would keep classes made at run time alive, so their number is
+            # bounded.
             if len(_made) >= MOST_PLANS:
                 _made.clear()
             _made[row_type] = found
@@ -102,6 +105,7 @@ class TypedRows:
         :raises ValueError: if a value does not fit the annotation, such as one that no member of an
             enum has. The message names row and column.
         """
+        # The raw bytes tell equal columns without a comparison of each name and type.
         key = metadata.raw or tuple((column.name, column.type) for column in metadata.columns)
         plan = self._plans.get(key)
         if plan is None:
@@ -109,6 +113,7 @@ class TypedRows:
             plan = self._plans.keep(
                 key, plan, 2000 + 500 * len(metadata.columns) + 3 * text_size(key)
             )
+        # Counting rows in the loop would cost each row; the iterator knows its position anyway.
         left = iter(rows)  # its position tells which row failed
         try:
             return plan(left)
@@ -240,6 +245,7 @@ def _by_call(
     Otherwise it calls by name.
     """
     leading = _positional(cls)[: len(names)]
+    # `starmap` calls the class from C, without a Python frame for each row.
     if list(names) == leading:
         return lambda rows: list(itertools.starmap(cls, rows))
     if sorted(names) == sorted(leading):
@@ -573,6 +579,7 @@ def _fit_map(
         key = _fit(cql_type.subtypes[0], arguments[0], column, field)
         value_of = _fit(cql_type.subtypes[1], arguments[1], column, field)
     if key is None and value_of is None:
+        # Maps with keys that a dict cannot hold come as another mapping; dict() makes it fit.
         return dict if origin is dict else _same
     first, second = key or _same, value_of or _same
     return lambda items: {first(k): second(v) for k, v in items.items()}
@@ -639,6 +646,7 @@ def _fit_udt(cql_type: CqlType, annotation: object, column: str, field: str) -> 
             return None
         return _refuse(cql_type, annotation, column, field)
     kind = _kind_of(annotation)
+    # Made when columns and class are compared, not for each value: a row may have many of them.
     plan = _plan(
         annotation,
         kind,

@@ -133,6 +133,7 @@ def _fetch(
                 output=error.output,
             ) from error
         names = os.listdir(filled) if os.path.isdir(filled) else []
+        # A mirror may answer with success and leave out a jar: a node would fail much later.
         if f"cassandra-all-{version}.jar" not in names:
             raise LocalClusterError(
                 f"Maven ended well, but brought no cassandra-all-{version}.jar "

@@ -93,6 +93,7 @@ class _Service:
                 connection, _ = listener.accept()
             except OSError:
                 return  # closed: we are ending
+            # A thread each: `status` must be answered while a `nodetool repair` runs.
             threading.Thread(target=self.answer, args=(connection,), daemon=True).start()
 
     def answer(self, connection: socket.socket) -> None:
@@ -108,6 +109,7 @@ class _Service:
             return
         try:
             reply = {"result": self.commands[request["command"]](*request["arguments"])}
+            # After each command, so that the file never lists a node that is gone.
             self.entry.write(describe(self.entry.name, self.cluster))
         except LocalClusterError as error:
             reply = {"error": str(error)}
@@ -164,6 +166,8 @@ def main() -> int:
                     f"a cluster named {name!r} is running already: stop it first, "
                     "or give this one another --name"
                 )
+            # An earlier process that was killed has left its socket, and bind() refuses an old
+            # path.
             entry.forget()
             cluster = LocalCluster(**options).start()
         except KeyboardInterrupt:
@@ -185,6 +189,7 @@ def main() -> int:
     cluster.stop()
     entry.forget()
     entry.lock.release()
+    # Last of all: who waits for `stop` may start a cluster of the same name at once.
     for connection in service[0].waiting:
         _send(connection, {"result": None})
     return 0

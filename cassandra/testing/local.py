@@ -195,6 +195,7 @@ class LocalCluster:
         with self._lock:
             if self._supervisor is not None:
                 raise LocalClusterError("the cluster is started already")
+            # An earlier start may have been cancelled; its flag must not end this one.
             self._abort.clear()
             check_platform()
             try:
@@ -215,6 +216,7 @@ class LocalCluster:
                 self._await_ready()
             except BaseException:
                 self._progress.abandon()
+                # BaseException above: Ctrl-C too must not leave Java processes behind.
                 self._stop_all(graceful=False)
                 raise
             first, last = self.contact_points[0], self.contact_points[-1]
@@ -234,6 +236,7 @@ class LocalCluster:
         """
         with self._lock:
             if n is None:
+                # Data that is thrown away needs no flush, and a kill takes no time.
                 self._stop_all(graceful=self._keep)
                 return
             node = self._node(n)
@@ -305,6 +308,8 @@ class LocalCluster:
             wanted = datacenter or self._nodes[1].datacenter
             neighbours = [node.rack for node in self._nodes.values() if node.datacenter == wanted]
             place = Place(wanted, rack or (neighbours[-1] if neighbours else "rack1"))
+            # The claim covered the first nodes alone: another program may listen on the new
+            # address.
             if (taken := subnet.taken(number, self._ports())) is not None:
                 raise taken
             node = LocalNode(
@@ -314,6 +319,8 @@ class LocalCluster:
                 subnet.jmx_port(number),
                 self._node_directory(number),
             )
+            # Told before the launch: a crash of this process in between must not leave the
+            # directory.
             if not self._keep:
                 supervisor.cleanup(node.directory)
             self._progress.begin(
@@ -327,6 +334,7 @@ class LocalCluster:
                 self._progress.abandon()
                 if node.running:
                     node.kill()
+                # Its number and address are free again, so a second try may take them.
                 del self._nodes[number]
                 raise
             self._remember()
@@ -372,6 +380,8 @@ class LocalCluster:
             java = self._java
             assert java is not None
             output = os.path.join(node.directory, "tmp", "nodetool.out")
+            # The output file is appended to, and the last command's text must not be taken for this
+            # one's.
             if os.path.exists(output):
                 os.remove(output)
             command = nodetool_command(
@@ -381,6 +391,7 @@ class LocalCluster:
                 jmx_port=node.jmx_port,
                 arguments=arguments,
             )
+        # Outside the lock: a repair may take minutes, and `kill` must work in the meantime.
         return supervisor.run(
             command,
             cwd=node.directory,
@@ -505,6 +516,7 @@ class LocalCluster:
             node.state = state
             self._nodes[number] = node
         if self._tls_mode is not None:
+            # After the supervisor knows the directory: private keys are removed with it.
             self._tls = TlsMaterial.make(
                 os.path.join(self._directory, _TLS_DIRECTORY), self._tls_mode
             )
@@ -536,6 +548,7 @@ class LocalCluster:
         with open(path, encoding="utf-8") as stream:
             state: dict[str, Any] = json.load(stream)
         ours = {"version": str(self._version), "places": [list(place) for place in self._places]}
+        # A node refuses data of a newer version, and tokens depend on the places.
         if differing := [key for key, value in ours.items() if state[key] != value]:
             raise LocalClusterError(
                 f"directory={self._directory!r} holds an earlier cluster "
@@ -635,5 +648,6 @@ class LocalCluster:
             if supervisor is not None:
                 supervisor.close()
             if self._directory and not self._keep and self._made_directory:
+                # The supervisor has tried this already, but not if it was killed.
                 shutil.rmtree(self._directory, ignore_errors=True)
             self._forget()

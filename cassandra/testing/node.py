@@ -84,6 +84,7 @@ class LocalNode:
 
     def write_files(self, settings: Mapping[str, Any]) -> None:
         """Make its directory, with all that it reads at its start."""
+        # A restart finds the directories there, with the data that it is to keep.
         for name in ("data", "logs", "tmp"):
             os.makedirs(os.path.join(self.directory, name), exist_ok=True)
         files = {
@@ -99,6 +100,7 @@ class LocalNode:
 
     def launch(self, supervisor: Supervisor, command: Sequence[str]) -> None:
         """Start the process. It takes a while until it is ready."""
+        # At each launch: after a stop of the whole cluster there is another supervisor.
         self._supervisor = supervisor
         self.pid = supervisor.spawn(command, cwd=self.directory, output=self.output_path)
         self.state = "running"
@@ -107,6 +109,7 @@ class LocalNode:
         """Raise NodeFailed if the process has ended by itself."""
         if self.state not in ("running", "paused") or self._supervisor is None or self.pid is None:
             return
+        # The exit status is kept by the supervisor, which alone is the parent of the process.
         code = self._supervisor.poll(self.pid)
         if code is None:
             return
@@ -131,6 +134,7 @@ class LocalNode:
         """End it by SIGKILL, and wait for the end."""
         if self.state not in ("running", "paused"):
             raise LocalClusterError(f"cannot kill node {self.number}: it is {self.state}")
+        # SIGKILL reaches a process that SIGSTOP holds, so a paused node needs no resume.
         self._end(signal.SIGKILL, _KILL_S)
         self.state = "killed"
 

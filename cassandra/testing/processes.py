@@ -60,6 +60,8 @@ class Supervisor:
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-S", _SCRIPT, str(theirs.fileno()), str(os.getpid())],
+                # Every other descriptor is closed there, so no copy of `ours` keeps the socket
+                # open.
                 pass_fds=(theirs.fileno(), *keep),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -72,6 +74,7 @@ class Supervisor:
             ours.close()
             raise
         finally:
+            # Our copy would hide the end of file when the supervisor dies.
             theirs.close()
         self._channel = ours
         self._buffer = b""
@@ -166,6 +169,7 @@ class Supervisor:
         """End all processes, remove the directories, end the supervisor, and wait for all that."""
         if self._closed:
             return
+        # Set first: an error below must not let a second call wait for a process that is gone.
         self._closed = True
         try:
             self._ask(command="close")
@@ -175,6 +179,7 @@ class Supervisor:
         try:
             self._process.wait(_CLOSE_TIMEOUT_S)
         except subprocess.TimeoutExpired:
+            # Its children die with it by PR_SET_PDEATHSIG, at least on Linux.
             self._process.kill()
             self._process.wait()
 

@@ -43,6 +43,7 @@ def _lacks(
     node: LocalNode, view: NodeView, running: Collection[LocalNode], members: Collection[str]
 ) -> str | None:
     """Return what this node's view of the cluster still lacks, or None."""
+    # Two nodes that both have none would seem to agree in the comparison below.
     if view.schema_version is None:
         return "has no schema version yet"
     unseen = sorted(
@@ -108,9 +109,11 @@ def await_ready(
     deadline = time.monotonic() + timeout
     members = {node.address for node in nodes if node.state != "decommissioned"}
     running = [node for node in nodes if node.running]
+    # A read at ALL cannot succeed while a member is down on purpose.
     everybody = len(running) == len(members)
     while True:
         watch()
+        # A process that has ended never becomes ready: its log says more than a timeout would.
         for node in running:
             node.check()
         missing = _look(running, members, login, everybody)

@@ -46,6 +46,7 @@ def _inside(directory: str) -> Iterator[None]:
     try:
         yield
     finally:
+        # The working directory is of the whole process, so this is for commands with one thread.
         os.chdir(before)
 
 
@@ -80,6 +81,7 @@ class Entry:
             return False
         if not self.lock.try_acquire():
             return True
+        # Only a probe: a lock that is kept would make the name look taken to the next command.
         self.lock.release()
         return False
 

@@ -52,6 +52,7 @@ class _Supervisor:
         while self.open:
             readable, _, _ = select.select([self.channel], [], [], _PARENT_CHECK_S)
             if not readable:
+                # Compared with the pid that was given: in a container the new parent need not be 1.
                 if os.getppid() != self.parent:
                     # The parent is gone, but a copy of its socket is still open somewhere.
                     return
@@ -67,6 +68,7 @@ class _Supervisor:
     def answer(self, line: bytes) -> bytes:
         try:
             reply: dict[str, Any] = {"result": self.handle(**json.loads(line))}
+        # The answer carries it: an error that ended this process would take all nodes with it.
         except OSError as error:
             reply = {"error": f"{type(error).__name__}: {error}"}
         return json.dumps(reply).encode() + b"\n"
@@ -105,6 +107,7 @@ class _Supervisor:
 
     def prepare_child(self) -> None:
         """Prepare the child, between fork and exec."""
+        # Ignored signals stay ignored over exec, and Java would then install no handler for it.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         if _prctl is not None:
             _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -115,6 +118,7 @@ class _Supervisor:
     def signal(self, pid: int, number: int) -> bool:
         """Send a signal to the whole process group. Return False if the process has ended."""
         child = self.children[pid]
+        # The kernel may give the number of an ended and reaped process to another one.
         if child.poll() is not None:
             return False
         try:

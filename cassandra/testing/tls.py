@@ -133,6 +133,7 @@ def _maker(directory: str) -> _Cryptography | _OpenSSL:
 
 
 def _write(path: str, data: bytes) -> None:
+    # The mode is given at the open: a chmod afterwards leaves a moment when others can read it.
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
         stream.write(data)
 
@@ -200,6 +201,8 @@ class _Cryptography:
             issuer_id = x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key())
             builder = builder.issuer_name(issuer.subject).add_extension(issuer_id, critical=False)
             if address is not None:
+                # Clients verify the address that they connect to; a common name has not counted for
+                # years.
                 names = [x509.IPAddress(ipaddress.ip_address(address)), x509.DNSName("localhost")]
                 builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
             certificate = builder.sign(issuer_key, hashes.SHA256())
@@ -272,6 +275,7 @@ class _OpenSSL:
         )
         _write(os.path.join(self.directory, settings), text.encode())
         self._run("ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", f"{name}.sec1")
+        # ecparam writes the SEC1 form; clients get PKCS#8, as from the Python package.
         self._run("pkcs8", "-topk8", "-nocrypt", "-in", f"{name}.sec1", "-out", f"{name}.key")
         self._run("req", "-new", "-key", f"{name}.key", "-config", settings, "-out", request)
         common = [

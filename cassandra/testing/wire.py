@@ -80,6 +80,7 @@ def encode_frame(opcode: int, body: bytes, stream: int = 0) -> bytes:
 def decode_header(data: bytes) -> Header:
     """Return the header in the nine bytes before a response (section 2)."""
     header = Header._make(_HEADER.unpack(data))
+    # A node that refuses version 4 answers in its own: its fields would be read wrongly.
     if header.version != _RESPONSE_VERSION:
         raise WireError(
             f"expected a version 4 response, got a first byte of 0x{header.version:02x}"
@@ -123,6 +124,7 @@ class Reader:
     def take(self, count: int) -> bytes:
         """Return the next `count` bytes."""
         end = self._position + count
+        # A slice beyond the end would silently be shorter.
         if count < 0 or end > len(self._data):
             raise WireError(
                 f"{count} bytes wanted at {self._position} of a body of {len(self._data)}"
@@ -162,6 +164,8 @@ class Reader:
         elif kind == _TYPE_MAP:
             self.skip_type()
             self.skip_type()
+        # Keyspace and name, then fields (section 4.2.5.2). They are skipped: only bytes matter
+        # here.
         elif kind == _TYPE_UDT:
             self.string()
             self.string()

@@ -58,6 +58,8 @@ class StartupMessage(MessageType):
     def body(
         self, protocol_version: int, protocol_features: ProtocolFeatures | None = None
     ) -> bytes:
+        # CQL_VERSION last: an option of the same name must not replace the version that was agreed
+        # on.
         return string_map_body({**self.options, "CQL_VERSION": self.cqlversion})
 
 
@@ -144,6 +146,8 @@ class AuthResponseMessage(MessageType):
     ) -> bytes:
         token = self.response
         if token is None:
+            # A null token is a [bytes] of length -1; an empty one has length 0 and means another
+            # thing.
             return b"\xff\xff\xff\xff"
         # `Token` hides its content in tracebacks and logs: it may hold a password.
         data = Token(token.encode() if isinstance(token, str) else token)
@@ -197,6 +201,7 @@ class SupportedMessage(MessageType):
 
     @classmethod
     def decode(cls, cursor: Cursor) -> SupportedMessage:
+        # CQL_VERSION may be missing: the handshake then asks for the default one.
         options = cursor.string_multimap()
         return cls(options.pop("CQL_VERSION", []), options)
 

@@ -67,6 +67,7 @@ def decode_response(
         if opcode == RESULT and not flags & _EXTRAS:
             return read_result(body, 0, version, features, user_types, cached)
         return _decode(opcode, flags, body, version, features, user_types, cached)
+    # First, because it is a DriverException too and already says what is wrong.
     except ProtocolError as error:
         raise ProtocolError(
             f"a malformed {OPCODE_NAMES.get(opcode, opcode)} message: {error}"

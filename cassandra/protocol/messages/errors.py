@@ -69,6 +69,7 @@ class ErrorMessage(MessageType, DriverException):
         """Return the error at `cursor`, as an instance of the class of its code."""
         code = cursor.int32()
         message = cursor.string()
+        # An unknown code is not damage: newer servers have more codes, and their text is enough.
         found: type[ErrorMessage] | None = error_classes.get(code)
         if (
             features is not None
@@ -76,6 +77,7 @@ class ErrorMessage(MessageType, DriverException):
             and code == features.rate_limit_error
         ):
             found = RateLimitReachedException
+        # No class, no fields: bytes behind the message are ignored, since their form is not known.
         if found is None:
             return cls(code, message)
         return found(code, message, found.read_info(cursor, protocol_version))
@@ -86,6 +88,8 @@ class ErrorMessageSubclass(type):
 
     def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> None:
         super().__init__(name, bases, namespace)
+        # From the namespace, not by attribute: a subclass of a program must not take its base's
+        # code.
         if namespace.get("error_code") is not None:
             error_classes[namespace["error_code"]] = cls  # type: ignore[assignment]
 
@@ -216,6 +220,7 @@ class WriteTimeoutErrorMessage(RequestExecutionException):
         if (
             protocol_version >= 5
             and info["write_type"] == WriteType.CAS
+            # A server that leaves the field out must not turn a timeout into a protocol error.
             and len(cursor.data) - cursor.pos >= 2
         ):
             info["contentions"] = cursor.short()
@@ -354,6 +359,7 @@ class AlreadyExistsException(ConfigurationException):
 
     @classmethod
     def read_info(cls, cursor: Cursor, protocol_version: int) -> dict[str, Any]:
+        # For a keyspace the table is an empty string (section 8); callers expect None.
         return {"keyspace": cursor.string(), "table": cursor.string() or None}
 
     def to_exception(self) -> Exception:

@@ -29,9 +29,11 @@ def read_schema_change(cursor: Cursor) -> dict[str, Any]:
     if target in (SchemaTargetType.TABLE, SchemaTargetType.TYPE):
         event[target.lower()] = cursor.string()
     elif target == SchemaTargetType.FUNCTION:
+        # Overloads share a name, so argument types are part of the target (section 4.2.5.5).
         event["function"] = UserFunctionDescriptor(cursor.string(), cursor.string_list())
     elif target == SchemaTargetType.AGGREGATE:
         event["aggregate"] = UserAggregateDescriptor(cursor.string(), cursor.string_list())
+    # Not skipped: whoever reads metadata would believe that it is up to date.
     elif target != SchemaTargetType.KEYSPACE:
         raise ProtocolError(f"a schema change of the unknown kind {target!r}")
     return event
@@ -80,6 +82,7 @@ class EventMessage(MessageType):
     def decode(cls, cursor: Cursor) -> EventMessage:
         event_type = cursor.string()
         reader = _READERS.get(event_type)
+        # Servers send only types that REGISTER named, so an unknown one means a damaged message.
         if reader is None:
             raise ProtocolError(f"an event of the unknown type {event_type!r}")
         return cls(event_type, reader(cursor))

@@ -28,6 +28,7 @@ class Numbered(Protocol):
 
 
 def _batch_kind(batch_type: Numbered | int) -> int:
+    # By attribute, not by class: programs pass enums of their own with the same values.
     number: Any = getattr(batch_type, "value", batch_type)
     return int(number)
 
@@ -57,6 +58,7 @@ class _QueryMessage(MessageType):
         self.continuous_paging_options = continuous_paging_options
         self.keyspace = keyspace
 
+    # Not a parameter: the constructors' positions are public, and programs' subclasses call them.
     now_in_seconds: int | None = None
 
     def _params(self) -> QueryParams:
@@ -91,6 +93,7 @@ class _QueryMessage(MessageType):
 
 
 public(_QueryMessage)
+# Kept now: a program may also replace the method on the class, and that counts as an override.
 _stock_write_query_params = _QueryMessage._write_query_params
 
 
@@ -207,6 +210,8 @@ class ExecuteMessage(_QueryMessage):
         if protocol_version >= 5 or (
             protocol_features is not None and protocol_features.use_metadata_id
         ):
+            # An empty id never matches, so the server sends the metadata with the rows (section
+            # 4.1.6).
             metadata_id = self.result_metadata_id or b""
         if protocol_features is not None and protocol_features.tablets_routing_v2:
             # ScyllaDB's protocol extensions: a driver that holds no version yet sends a byte all
@@ -216,6 +221,7 @@ class ExecuteMessage(_QueryMessage):
             body = self._through_override(
                 implementations.bodies.execute_head(self.query_id, metadata_id), protocol_version
             )
+            # The byte belongs behind the query parameters, whoever has written those.
             return body if block is None else body + bytes((block,))
         return implementations.bodies.execute_body(
             self.query_id, metadata_id, self._params(), protocol_version, block

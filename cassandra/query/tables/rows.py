@@ -45,10 +45,12 @@ def counted(rows: object) -> tuple[object, int]:
         raise TypeError(
             f"rows are a table or an iterable of rows, not {type(rows).__name__}: {rows!r}"
         )
+    # A DataFrame offers Arrow's interface too, but needs no pyarrow if it is read as pandas.
     if not is_array(rows) and not is_frame(rows) and is_arrow(rows):
         table = arrow_table(rows)
         return table, table.num_rows
     if is_array(rows) or is_frame(rows):
+        # A copy of the whole: views of an array see every later change of the program.
         return rows.copy(), len(rows)
     if not isinstance(rows, Iterable):
         raise TypeError(

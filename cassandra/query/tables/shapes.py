@@ -23,6 +23,7 @@ class Column(Protocol):
         """A class of `cassandra.cqltypes`."""
 
 
+# Protocols, because annotations of NumPy or pandas would make mypy need these packages.
 class Array(Protocol):
     """A NumPy array, also a structured or masked one."""
 

@@ -75,6 +75,7 @@ def kind_of(cqltype: CqlType) -> str:
 
 def container_of(cqltype: CqlType) -> CqlType | None:
     """Return the container class that `cqltype` derives from, or None if it is not a container."""
+    # A program's own class may read other Python values than its base does.
     if cqltype._overridden():
         return None
     return next((base for base in _CONTAINERS if issubclass(cqltype, base)), None)
@@ -126,6 +127,7 @@ def reader_of(cqltype: CqlType) -> Convert:
     def read(value: object) -> object:
         if not isinstance(value, bytes):
             return value
+        # The codecs limit what nulls stand for in one page; each cell counts as a page of its own.
         begin_page()
         try:
             return codec.decode_nullable(value)

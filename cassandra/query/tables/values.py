@@ -91,6 +91,7 @@ def array_values(array: Array, cqltype: CqlType) -> list[Any]:
 
 def _numbers(array: Array, unit: str, convert: Convert | None) -> list[Any]:
     # Those of a masked array are None already.
+    # `tolist` at once makes Python ints in C; a loop over NumPy scalars is many times slower.
     numbers = array.astype(unit).astype("int64").tolist()
     if convert is None:
         return [None if number == _NAT else number for number in numbers]
@@ -248,6 +249,7 @@ def nanoseconds_of(value: object) -> Any:
     """Return the nanoseconds of a timedelta, also one of pandas; other values as they are."""
     if not isinstance(value, datetime.timedelta):
         return value
+    # Whole numbers: `total_seconds` is a float, which loses nanoseconds beyond 104 days.
     nanos = (value.days * 86_400 + value.seconds) * NANOS["s"] + value.microseconds * NANOS["us"]
     return nanos + getattr(value, "nanoseconds", 0)
 

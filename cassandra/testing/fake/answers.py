@@ -106,6 +106,7 @@ class Message(Answer):
         custom_payload: Mapping[str, bytes | None] | None = None,
     ) -> Message:
         """Return the same message with warnings, a tracing id, or a custom payload."""
+        # A copy: `void()` is one object for all, and its other users want no warnings.
         other = Message(self._opcode, self._encode)
         other._warnings = warnings
         other._tracing_id = tracing_id
@@ -230,6 +231,7 @@ class _Rows:
     ) -> None:
         self._names = [name for name, _ in columns]
         self._kinds = [parse_type(kind) for _, kind in columns]
+        # Encoded once: a script that answers many requests must not be slower than the driver.
         self._encoded = [encode_row(self._kinds, self._names, row) for row in rows]
         self._metadata_id = metadata_id if metadata_id is not None else metadata_id_of(columns)
         self._table = _table(keyspace, table)
@@ -262,6 +264,7 @@ class _Rows:
         if theirs is not None and theirs != self._metadata_id:
             flags |= _METADATA_CHANGED
             parts.append(short_bytes(self._metadata_id))
+        # Changed columns are sent even if the client asked for none (section 4.2.5.2).
         elif request.skip_metadata:
             flags |= _NO_METADATA
         if not flags & _NO_METADATA:

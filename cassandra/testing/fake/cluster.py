@@ -92,6 +92,7 @@ class FakeCluster:
             datacenter=datacenter,
             rack=rack,
             tokens=(str(token),),
+            # Predictable ids, so that a test that fails prints the same ones each time.
             host_id=uuid.UUID(int=self._numbered),
             thread=self._thread,
             **self._settings,
@@ -100,6 +101,7 @@ class FakeCluster:
         self.port = node.port
         for match, answer in self._primes:
             node.prime(match, answer)
+        # A new list: the test's thread may walk over the old one.
         self.nodes = [*self.nodes, node]
         self._introduce()
         return node

@@ -132,6 +132,7 @@ class ServerConnection(asyncio.Protocol):
     # -- receiving ---------------------------------------------------------------------------------
 
     def data_received(self, data: bytes) -> None:
+        # asyncio may deliver bytes that it has read before the connection was closed.
         if self._hanging or self._ended:
             return
         # Requests that came together are answered in one write.
@@ -157,10 +158,13 @@ class ServerConnection(asyncio.Protocol):
             start = position + _HEADER_LENGTH
             if not 0 <= length <= _LONGEST_BODY:
                 raise WireError(f"an envelope with a body of {length} bytes")
+            # Kept with its header: parsing it again costs less than a state for half an envelope.
             if end - start < length:
                 break
             position = start + length
             self._on_envelope(version, flags, stream, opcode, data[start:position])
+            # An answer has closed the connection: requests behind it are lost, as with a real
+            # server.
             if self._ended or self._hanging:
                 return
             if segments is not self._segments:
@@ -185,6 +189,7 @@ class ServerConnection(asyncio.Protocol):
 
     def start(self, request: Request) -> None:
         """Take version and compression from STARTUP: they hold from the next byte on."""
+        # Answers that are queued already are bare (section 2.3.1): they must not get frames.
         self.flush()
         self.started = True
         self.version = request.version
@@ -215,6 +220,7 @@ class ServerConnection(asyncio.Protocol):
         self._out.append(envelope)
         if not self._flushing:
             self._flushing = True
+            # Answers of one turn of the loop share a write, and a frame if there are frames.
             self.loop.call_soon(self._flush_later)
 
     def _flush_later(self) -> None:

@@ -55,6 +55,7 @@ class _Delay(Answer):
         self._answer = answer
 
     def perform(self, request: Request) -> None:
+        # Not a sleep: one delayed answer must not hold back those of other requests.
         request.connection.loop.call_later(self._seconds, self._answer.perform, request)
 
 
@@ -78,6 +79,7 @@ class Held:
 
         :raises RuntimeError: if it was answered already.
         """
+        # On the node's thread: transports of asyncio may be used from there alone.
         self.request.connection.node.post(self._chosen(answer).perform, self.request)
 
     def _chosen(self, answer: Answerable | None) -> Answer:
@@ -346,6 +348,7 @@ class _OutOfOrder(Answer):
     def perform(self, request: Request) -> None:
         self._waiting.append(request)
         if len(self._waiting) >= self._count:
+            # Replaced first: a request that comes in meanwhile belongs to the next group.
             waiting, self._waiting = self._waiting, []
             for one in reversed(waiting):
                 self._answer.perform(one)

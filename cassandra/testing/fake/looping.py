@@ -21,6 +21,8 @@ class NodeThread:
     """
 
     def __init__(self, name: str) -> None:
+        # Not the policy's loop: a test may have installed another kind, and that is not tested
+        # here.
         self.loop = asyncio.SelectorEventLoop()
         self.number = itertools.count().__next__
         self._posted: deque[tuple[Callable[..., Any], tuple[Any, ...]]] = deque()
@@ -41,6 +43,7 @@ class NodeThread:
 
         In the loop's own thread it runs at once.
         """
+        # Waiting for itself would never end.
         if threading.get_ident() == self._thread.ident:
             return function(*args)
         done = threading.Event()

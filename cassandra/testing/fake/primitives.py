@@ -93,6 +93,7 @@ class BodyReader(Reader):
             return self.take(length)
         if length == -1:
             return None
+        # Any other negative length is an error for a server (section 3), so it is one here.
         if length == -2:
             return NOT_SET
         raise WireError(f"a [value] of length {length}")

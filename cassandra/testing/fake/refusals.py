@@ -57,6 +57,7 @@ def _byte(number: int) -> bytes:
 
 def _reasons(failures: Mapping[str, int], request: Request) -> bytes:
     """Return <reasonmap> from version 5 on, before that <numfailures>."""
+    # Version 4 has the count alone; the reasons came with version 5 (section 9 of v5).
     if request.version < 5:
         return _int(len(failures))
     return _int(len(failures)) + b"".join(

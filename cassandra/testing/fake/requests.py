@@ -150,8 +150,10 @@ def _prepare(request: Request, reader: BodyReader) -> None:
 
 def _execute(request: Request, reader: BodyReader) -> None:
     query_id = request.query_id = reader.short_bytes()
+    # Version 5 always has this id (section 4.1.6), and an older one only by the extension.
     if request.connection.has_metadata_ids:
         request.result_metadata_id = reader.short_bytes()
+    # Primes match texts, so an EXECUTE gets the text of the statement that it names.
     request.query = request.connection.node.text_of(query_id)
     _parameters(request, reader)
 
@@ -162,6 +164,7 @@ def _parameters(request: Request, reader: BodyReader) -> None:
     if not flags:
         return
     if flags & _VALUES:
+        # Name and value alternate (section 4.1.4): two separate lists would be read wrongly.
         if flags & _NAMES:
             pairs = [(reader.string(), reader.value()) for _ in range(reader.short())]
             request.names, request.values = (
@@ -183,6 +186,7 @@ def _last_parameters(request: Request, reader: BodyReader, flags: int) -> None:
     if flags & _TIMESTAMP:
         request.timestamp = reader.long()
     if request.version >= 5:
+        # Older versions have a byte of flags, in which 0x80 means nothing.
         if flags & _KEYSPACE:
             request.keyspace = reader.string()
         if flags & _NOW:

@@ -21,6 +21,7 @@ _WITH_TEXT = frozenset({Opcode.QUERY, Opcode.EXECUTE, Opcode.BATCH})
 
 def _by_text(text: str) -> Callable[[Request], bool]:
     return lambda request: (
+        # PREPARE has a text too, but a prime for a statement means its execution.
         request.opcode in _WITH_TEXT
         and (request.query == text or (bool(request.statements) and text in request.queries))
     )
@@ -96,6 +97,7 @@ class Script:
         for line in self._lines:
             if line.matches(request):
                 line.used += 1
+                # Removed as it is used up, so that an older prime of the same text counts again.
                 if line.times is not None and line.used >= line.times:
                     self.remove(line)
                 return line.answer

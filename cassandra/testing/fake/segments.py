@@ -36,6 +36,7 @@ _CRC32_START = zlib.crc32(b"\xfa\x2d\x55\xca")
 def crc24(data: bytes) -> int:
     """Return the header's checksum, the least significant byte first (section 2.1)."""
     crc = _CRC24_START
+    # Bit by bit and without a table: written differently from the driver's, on purpose.
     for byte in data:
         crc ^= byte << 16
         for _ in range(8):
@@ -119,6 +120,7 @@ class SegmentReader:
 
     def feed(self, data: bytes) -> bytes:
         """Return the payloads that are whole now, one after the other."""
+        # A copy for each portion is quadratic, but tests send small requests.
         buffer = self._buffer + data if self._buffer else data
         payloads: list[bytes] = []
         position, end, size = 0, len(buffer), self._header

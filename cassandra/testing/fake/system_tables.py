@@ -167,6 +167,7 @@ def answer_to(node: FakeNode, request: Request) -> Message | None:
     by_name = dict(columns)
     wanted = match["columns"].strip()
     names = list(by_name) if wanted == "*" else [part.strip().lower() for part in wanted.split(",")]
+    # As a real server: drivers fall back to other tables or columns by this very error.
     unknown = [column for column in names if column not in by_name]
     if unknown:
         return _refusal(f"Undefined column name {unknown[0]} in table {name}")
@@ -178,6 +179,7 @@ def answer_to(node: FakeNode, request: Request) -> Message | None:
             condition[1].lower(),
             {_unquoted(value) for value in _VALUE.findall(condition[2])},
         )
+        # Compared as text, because a literal of the WHERE has no type here.
         content = [row for row in content if str(row.get(column)) in values]
     return paged(
         [(column, by_name[column]) for column in names],

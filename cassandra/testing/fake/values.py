@@ -62,6 +62,7 @@ def _packed(layout: str) -> Callable[[Any], bytes]:
 
 
 def _varint(number: int) -> bytes:
+    # The shortest two's complement, as servers write it; -128 fits one byte, 128 does not.
     length = (number + (number < 0)).bit_length() // 8 + 1
     return number.to_bytes(length, "big", signed=True)
 
@@ -70,6 +71,7 @@ def _decimal(number: decimal.Decimal | int | float | str) -> bytes:
     sign, digits, exponent = decimal.Decimal(number).as_tuple()
     assert isinstance(exponent, int)
     # CQL's scale is the exponent with the other sign.
+    # By the digits: arithmetic of `decimal` would round to its context's precision.
     unscaled = int("".join(map(str, digits)))
     return struct.pack(">i", -exponent) + _varint(-unscaled if sign else unscaled)
 
