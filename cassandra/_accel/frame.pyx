@@ -293,7 +293,8 @@ cdef class FrameReader:
         while end - pos >= C_HEADER:
             length = <int32_t> get_be32(data + pos + 5)
             version = data[pos] & 0x7F
-            if version != self._version or data[pos] != (version | self._direction) or length < 0 or length > self._max_body:
+            # A reader of no version yet (0) must not take a message of version 0 for its own.
+            if version == 0 or version != self._version or data[pos] != (version | self._direction) or length < 0 or length > self._max_body:
                 self._check_header(data + pos)
             if length > end - pos - C_HEADER:
                 self._open(data + pos, length)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra.metadata.host import Host
 from cassandra.metadata.placement.replication import ReplicationStrategy
-from cassandra.metadata.placement.routing import Routing, TokenMap, View
+from cassandra.metadata.placement.routing import RingMembers, Routing, TokenMap
 from cassandra.metadata.placement.tokens import token_class_of
 from cassandra.metadata.schema.snapshot import NO_SCHEMA, Schema
 
@@ -43,10 +43,10 @@ class Metadata:
         self._hosts: MappingProxyType[Any, Host] = MappingProxyType({})
         self._replication: Mapping[str, ReplicationStrategy | None] = MappingProxyType({})
         # Of the hosts that own tokens; replaced when one of them changes.
-        self.view: View | None = None
+        self.members: RingMembers | None = None
         self._table_replicas: TableReplicas | None = None
         self._routing: Routing | None = None
-        self._token_map: tuple[View, TokenMap] | None = None
+        self._token_map: tuple[RingMembers, TokenMap] | None = None
         self.schema: Schema = NO_SCHEMA
 
     def all_hosts(self) -> list[Host]:
@@ -95,10 +95,10 @@ class Metadata:
         """Take a new snapshot (the engine calls it)."""
         self._hosts = MappingProxyType({host.endpoint: host for host in hosts})
         token_class = token_class_of(self.partitioner) if self.token_metadata_enabled else None
-        view = View(hosts, token_class) if token_class is not None else None
-        known = self.view
-        if view is not known and (view is None or not view.is_like(known)):
-            self.view = view
+        members = RingMembers(hosts, token_class) if token_class is not None else None
+        known = self.members
+        if members is not known and (members is None or not members.is_like(known)):
+            self.members = members
             self.placement_version += 1
 
     # -- replicas ----------------------------------------------------------------------------------
@@ -145,12 +145,12 @@ class Metadata:
         """
         # The version is read first, and changes last. So a routing made during a change belongs to
         # the old version, and is made again.
-        version, view, known = self.placement_version, self.view, self._routing
+        version, members, known = self.placement_version, self.members, self._routing
         if known is not None and known.placement_version == version:
             return known
-        if view is None:
+        if members is None:
             return None
-        self._routing = made = Routing(view, self.replication_of, version, known)
+        self._routing = made = Routing(members, self.replication_of, version, known)
         return made
 
     def get_replicas(self, keyspace: str, key: bytes) -> list[Host]:
@@ -167,11 +167,11 @@ class Metadata:
     @property
     def token_map(self) -> TokenMap | None:
         """The tokens of all hosts; None if tokens are not used, or the partitioner is not known."""
-        view, known = self.view, self._token_map
-        if view is None:
+        members, known = self.members, self._token_map
+        if members is None:
             return None
-        if known is None or known[0] is not view:
-            known = self._token_map = (view, TokenMap.of_view(view, self))
+        if known is None or known[0] is not members:
+            known = self._token_map = (members, TokenMap.of_members(members, self))
         return known[1]
 
     def can_support_partitioner(self) -> bool:

@@ -291,7 +291,9 @@ class FrameReader:
             if (
                 # One test for the usual header; all others take the slow path, which names the
                 # reason.
-                version != self._version
+                # A reader of no version yet (0) must not take a message of version 0 for its own.
+                not version
+                or version != self._version
                 or first != version | self._direction
                 or not 0 <= length <= self._max_body
             ):

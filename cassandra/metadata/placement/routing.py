@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from cassandra.metadata.host import Host
     from cassandra.metadata.placement.ring import ReplicaMap, TokenRing
 
-__all__ = ["Routing", "TokenMap", "View"]
+__all__ = ["RingMembers", "Routing", "TokenMap"]
 
 _UNKNOWN: Any = object()
 
 
-class View:
+class RingMembers:
     """The hosts of a ring, with everything that decides the places of replicas.
 
     `places` has (host, its tokens, data centre, rack).
@@ -42,7 +42,7 @@ class View:
         self.token_class = token_class
         self._ring: Any = None
 
-    def is_like(self, other: View | None) -> bool:
+    def is_like(self, other: RingMembers | None) -> bool:
         """Return True if replicas are at the same places."""
         return (
             other is not None
@@ -66,27 +66,27 @@ class View:
 
 
 class Routing:
-    """One state of the cluster, named by `view` and `placement_version`.
+    """One state of the cluster, named by `members` and `placement_version`.
 
     Any thread may read it.
     """
 
-    __slots__ = ("_by_keyspace", "_by_strategy", "_replication_of", "placement_version", "view")
+    __slots__ = ("_by_keyspace", "_by_strategy", "_replication_of", "members", "placement_version")
 
     def __init__(
         self,
-        view: View,
+        members: RingMembers,
         replication_of: Callable[[str], ReplicationStrategy | None],
         placement_version: int,
         previous: Routing | None = None,
     ) -> None:
-        self.view = view
+        self.members = members
         self.placement_version = placement_version
         self._replication_of = replication_of
         self._by_keyspace: dict[str, ReplicaMap | None] = {}
         # The maps of the same hosts stay valid, whatever else has changed.
         self._by_strategy: dict[ReplicationStrategy, ReplicaMap | None] = (
-            previous.used() if previous is not None and previous.view is view else {}
+            previous.used() if previous is not None and previous.members is members else {}
         )
 
     def used(self) -> dict[ReplicationStrategy, ReplicaMap | None]:
@@ -107,7 +107,7 @@ class Routing:
             return None  # not kept: a program may ask for any number of unknown names
         made: ReplicaMap | None = self._by_strategy.get(strategy, _UNKNOWN)
         if made is _UNKNOWN:
-            made = strategy.replica_map(self.view.ring, self.view.hosts)
+            made = strategy.replica_map(self.members.ring, self.members.hosts)
             self._by_strategy[strategy] = made
         self._by_keyspace[keyspace] = made
         return made
@@ -137,10 +137,10 @@ class TokenMap:
         self._take(token_class, SortedRing.of_owners(token_class, owners), tuple(numbers), metadata)
 
     @classmethod
-    def of_view(cls, view: View, metadata: Metadata) -> TokenMap:
+    def of_members(cls, members: RingMembers, metadata: Metadata) -> TokenMap:
         """Return the tokens of a snapshot."""
         token_map = cls.__new__(cls)
-        token_map._take(view.token_class, view.ring, view.hosts, metadata)
+        token_map._take(members.token_class, members.ring, members.hosts, metadata)
         return token_map
 
     def _take(

@@ -405,3 +405,13 @@ def test_mutated_streams(twins: Twins, version: int, algorithm: str | None) -> N
             )
         except ProtocolError:
             pass
+
+
+def test_a_message_of_version_0_is_refused_however_it_is_cut(twins: Twins) -> None:
+    """A reader of any version accepted one in a single piece, and refused it in two."""
+    whole = bytes((0x80, 0, 0, 0, 2, 0, 0, 0, 0))
+    for at in (0, 1, 8):
+        reader = twins.frame.FrameReader(0)
+        with pytest.raises(ProtocolError, match="does not speak the native protocol"):
+            for piece in filter(None, (whole[:at], whole[at:])):
+                reader.feed(piece)
