@@ -46,17 +46,9 @@ def message_of(request_body: AnyBody) -> Any:
             result_metadata_id=metadata_id,
         )
     elif isinstance(request_body, BatchBody):
-        queries: list[tuple[bool, Any, Any]] = []
-        for statement, values in request_body.statements:
-            if statement is None:
-                queries.append((False, values, ()))
-            else:
-                queries += [
-                    (True, statement.query_id, block.values()) for block in values_of_rows(values)
-                ]
         message = BatchMessage(
             request_body.batch_type,
-            queries,
+            _queries_of(request_body),
             params.consistency,
             params.serial_consistency,
             params.timestamp,
@@ -71,3 +63,15 @@ def message_of(request_body: AnyBody) -> Any:
         dict(request_body.custom_payload) if request_body.custom_payload else None
     )
     return message
+
+
+def _queries_of(batch: BatchBody) -> list[tuple[bool, Any, Any]]:
+    queries: list[tuple[bool, Any, Any]] = []
+    for prepared, values in batch.statements:
+        if prepared is None:
+            queries.append((False, values, ()))
+        else:
+            queries += [
+                (True, prepared.query_id, block.values()) for block in values_of_rows(values)
+            ]
+    return queries

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
+from cassandra._forks import renew_in_child
 from cassandra.aio.cluster import Cluster as AsyncCluster
 from cassandra.aio.session import Session as AsyncSession
 from cassandra.cluster.cluster import Cluster
@@ -77,6 +78,13 @@ udt_by_keyspace: dict[str | None, dict[str, Any]] = defaultdict(dict)
 
 _connections: dict[Any, Connection] = {}
 _registry = threading.RLock()
+
+
+@renew_in_child
+def _renew_registry() -> None:
+    # A thread of the parent may have held the lock at the fork; here nobody would release it.
+    global _registry
+    _registry = threading.RLock()
 
 
 class UndefinedKeyspaceException(CQLEngineException):

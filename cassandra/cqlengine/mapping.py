@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+from cassandra._forks import renew_in_child
 from cassandra.cqlengine.columns.base import Column
 from cassandra.cqlengine.connection import default_keyspace
 from cassandra.cqlengine.errors import CQLEngineException, ValidationError
@@ -281,6 +282,13 @@ class Mapping:
 
 
 _lock = threading.Lock()
+
+
+@renew_in_child
+def _renew_lock() -> None:
+    # A thread of the parent may have held the lock at the fork; here nobody would release it.
+    global _lock
+    _lock = threading.Lock()
 
 
 def _converter(column: Column[Any]) -> Callable[[Any], Any] | None:
