@@ -270,7 +270,7 @@ def get_create_type(type_model: type[UserType], keyspace: str) -> str:
     return schema_changes.create_type(type_model, keyspace)
 
 
-def _sync_type(type_model: Any, changes: _Changes) -> Operation[None]:
+def _sync_type(type_model: object, changes: _Changes) -> Operation[None]:
     """Create or extend a type, behind those that it needs."""
     if not isinstance(type_model, type) or not issubclass(type_model, UserType):
         raise CQLEngineException(f"Types must be derived from base UserType, not {type_model!r}.")
@@ -299,7 +299,7 @@ def _sync_type(type_model: Any, changes: _Changes) -> Operation[None]:
 
 
 def _type_operation(
-    ks_name: str, type_model: Any, connection: str | None, dry_run: bool
+    ks_name: str, type_model: object, connection: str | None, dry_run: bool
 ) -> Operation[list[str]]:
     _check_environment()
     changes = _Changes(connection, ks_name, dry_run)
@@ -334,7 +334,7 @@ async def async_type(
 # -- tables ----------------------------------------------------------------------------------------
 
 
-def _check_model(model: Any) -> None:
+def _check_model(model: object) -> None:
     if not isinstance(model, type) or not issubclass(model, BaseModel):
         raise ValueError(f"Models must be derived from base Model, not {model!r}.")
 

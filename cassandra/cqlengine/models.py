@@ -317,7 +317,7 @@ class BaseModel(metaclass=ModelMetaClass):
             raise KeyError(key)
         return getattr(self, key)
 
-    def __setitem__(self, key: str, val: Any) -> None:
+    def __setitem__(self, key: str, val: object) -> None:
         if key not in self.__mapping__.columns:
             raise KeyError(key)
         setattr(self, key, val)

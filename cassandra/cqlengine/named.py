@@ -31,7 +31,7 @@ __all__ = [
 class QuerySetDescriptor:
     """``table.objects``: a new queryset at each look."""
 
-    def __get__(self, obj: Any, model: Any) -> SimpleQuerySet:
+    def __get__(self, obj: object, model: object) -> SimpleQuerySet:
         if obj is None:
             raise CQLEngineException("objects is of named tables, not of their class")
         return SimpleQuerySet(obj)

@@ -287,9 +287,8 @@ class EngineSession:
                 cached,
             )
         kind = response.kind if opcode == RESULT else None
-        check_answer(
-            request_body.opcode, request_body.statement_text(), opcode, kind, connection.endpoint
-        )
+        text = request_body.statement_text()
+        check_answer(request_body.opcode, text, opcode, kind, connection.endpoint)
         if cached is not None and opcode == RESULT and response.kind == RESULT_KIND_ROWS:
             self._remember_columns(request, connection, response, cached)
         if opcode == RESULT and response.kind == RESULT_KIND_ROWS:

@@ -150,7 +150,8 @@ def main() -> int:
     seen = fuzz(arguments.count, arguments.seed, not arguments.no_parity)
     resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     print(
-        f"{arguments.count} pages, {seen}, {time.monotonic() - start:.0f} s, at most {resident} MB resident"
+        f"{arguments.count} pages, {seen}, {time.monotonic() - start:.0f} s, at most {resident} "
+        f"MB resident"
     )
     return 0 if resident < 1500 else 1
 

@@ -215,7 +215,8 @@ def run_messages(
         except Exception as error:
             keep("messages", opcode, flags, version, damaged.hex())
             sys.exit(
-                f"{type(error).__name__} from opcode {opcode} flags {flags} v{version}: {damaged.hex()}: {error}"
+                f"{type(error).__name__} from opcode {opcode} flags {flags} v{version}: "
+                f"{damaged.hex()}: {error}"
             )
     return done + 1
 
@@ -273,7 +274,8 @@ def run_rows(
         if repr(outcomes[0]) != repr(outcomes[-1]):
             keep("rows", method, row_count, damaged.hex())
             sys.exit(
-                f"the implementations differ in {method} of {row_count} rows: {damaged.hex()}\n{outcomes}"
+                f"the implementations differ in {method} of {row_count} rows: "
+                f"{damaged.hex()}\n{outcomes}"
             )
     return done + 1
 
@@ -326,7 +328,8 @@ def main() -> None:
         run()
         resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
         print(
-            f"{name}: {options.count} mutations in {time.perf_counter() - start:.1f} s, resident {resident} MB at most",
+            f"{name}: {options.count} mutations in {time.perf_counter() - start:.1f} s, resident "
+            f"{resident} MB at most",
             flush=True,
         )
         if resident > MAX_RESIDENT_MB:

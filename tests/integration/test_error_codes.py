@@ -132,7 +132,8 @@ def test_a_write_that_is_too_large_is_refused(session: Session) -> None:
 
 def test_a_function_that_fails(session: Session) -> None:
     session.execute(
-        "CREATE FUNCTION IF NOT EXISTS errors.divide (a int) CALLED ON NULL INPUT RETURNS int LANGUAGE java "
+        "CREATE FUNCTION IF NOT EXISTS errors.divide (a int) CALLED ON NULL INPUT RETURNS int "
+        "LANGUAGE java "
         "AS 'return 1 / a;'"
     )
     session.execute("INSERT INTO errors.t (k, c) VALUES (4, 0)")

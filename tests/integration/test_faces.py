@@ -268,7 +268,8 @@ def test_asyncio(node: LocalCluster, version: int) -> None:
         ) as cluster:
             session = await cluster.connect()
             await session.execute(
-                f"CREATE KEYSPACE {name} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
+                f"CREATE KEYSPACE {name} WITH replication = "
+                f"{{'class': 'SimpleStrategy', 'replication_factor': 1}}"
             )
             await session.set_keyspace(name)
             columns = ", ".join(f"{column} {kind}" for column, kind, _, _ in columns_of(node))
@@ -418,7 +419,8 @@ def test_user_defined_types(node: LocalCluster, keyspace: str) -> None:
     with connect(node) as cluster, cluster.connect(keyspace) as session:
         session.execute("CREATE TYPE address (street text, number int)")
         session.execute(
-            "CREATE TABLE people (k int PRIMARY KEY, home frozen<address>, others list<frozen<address>>)"
+            "CREATE TABLE people (k int PRIMARY KEY, home frozen<address>, others "
+            "list<frozen<address>>)"
         )
         insert = session.prepare("INSERT INTO people (k, home, others) VALUES (?, ?, ?)")
         session.execute(insert, (1, ("High Street", 7), []))

@@ -281,7 +281,8 @@ def test_nodes_end_when_the_parent_is_killed() -> None:
         # Started from a thread that ends: the death signal is bound to threads.
         "cluster = LocalCluster(1, progress=False)\n"
         "thread = threading.Thread(target=cluster.start); thread.start(); thread.join()\n"
-        "print(json.dumps([cluster.directory, cluster.supervisor_pid, cluster.nodes[0].pid]), flush=True)\n"
+        "print(json.dumps([cluster.directory, cluster.supervisor_pid, cluster.nodes[0].pid]), "
+        "flush=True)\n"
         "sys.stdin.read()\n"
     )
     with subprocess.Popen(

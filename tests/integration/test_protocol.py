@@ -141,7 +141,8 @@ class Server:
         self.keyspace = new_keyspace_name() + "_wire"
         with Wire(self.address, 4) as wire:
             wire.run(
-                f"CREATE KEYSPACE {self.keyspace} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
+                f"CREATE KEYSPACE {self.keyspace} WITH replication = "
+                f"{{'class': 'SimpleStrategy', 'replication_factor': 1}}"
             )
             wire.run(f"CREATE TABLE {self.keyspace}.t (id int PRIMARY KEY, name text, data blob)")
             wire.run(f"CREATE TABLE {self.keyspace}.c (id int PRIMARY KEY, n counter)")

@@ -46,7 +46,8 @@ def written(node: LocalCluster) -> Iterator[tuple[Session, dict[int, tuple[Any, 
         create_keyspace(session, name)
         session.set_keyspace(name)
         session.execute(
-            "CREATE TABLE wide (p int, c int, u uuid, t text, d double, b boolean, at timestamp, v vector<float, 3>, PRIMARY KEY (p, c))"
+            "CREATE TABLE wide (p int, c int, u uuid, t text, d double, b boolean, at timestamp, "
+            "v vector<float, 3>, PRIMARY KEY (p, c))"
         )
         insert = session.prepare(
             f"INSERT INTO wide ({', '.join(NAMES)}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"

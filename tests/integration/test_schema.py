@@ -23,24 +23,35 @@ pytestmark = pytest.mark.integration
 NAME = "Odd_Ks"
 
 EVERYWHERE = [
-    "CREATE KEYSPACE {ks} WITH replication = {{'class': 'NetworkTopologyStrategy', 'dc1': 1}} AND durable_writes = false",
+    "CREATE KEYSPACE {ks} WITH replication = {{'class': 'NetworkTopologyStrategy', 'dc1': 1}} "
+    "AND durable_writes = false",
     'CREATE TYPE {ks}.inner_type (a int, "Sel ect" text, "from" frozen<list<int>>)',
-    'CREATE TYPE {ks}."Type Two" (i frozen<inner_type>, m map<text, frozen<inner_type>>, t tuple<int, frozen<inner_type>>)',
+    'CREATE TYPE {ks}."Type Two" (i frozen<inner_type>, m map<text, frozen<inner_type>>, t '
+    "tuple<int, frozen<inner_type>>)",
     'CREATE TYPE {ks}.a_outer (x frozen<"Type Two">, s set<frozen<list<frozen<"Type Two">>>>)',
-    'CREATE FUNCTION {ks}.plus(a int, "B" int) RETURNS NULL ON NULL INPUT RETURNS int LANGUAGE java '
+    'CREATE FUNCTION {ks}.plus(a int, "B" int) RETURNS NULL ON NULL INPUT RETURNS int LANGUAGE '
+    "java "
     "AS 'return a + B; // it''s $odd'",
-    "CREATE FUNCTION {ks}.plus(a bigint, b bigint) CALLED ON NULL INPUT RETURNS bigint LANGUAGE java "
+    "CREATE FUNCTION {ks}.plus(a bigint, b bigint) CALLED ON NULL INPUT RETURNS bigint LANGUAGE "
+    "java "
     "AS $$return a == null ? b : a;$$",
-    "CREATE FUNCTION {ks}.dollars(a int) CALLED ON NULL INPUT RETURNS text LANGUAGE java AS 'return \"$$\" + ''\"'';'",
-    'CREATE FUNCTION {ks}."Fin"(a int) RETURNS NULL ON NULL INPUT RETURNS text LANGUAGE java AS $$return "x" + a;$$',
-    "CREATE FUNCTION {ks}.takes_udt(a inner_type, l list<frozen<inner_type>>, t tuple<int, text>) CALLED ON NULL INPUT "
+    "CREATE FUNCTION {ks}.dollars(a int) CALLED ON NULL INPUT RETURNS text LANGUAGE java AS "
+    "'return \"$$\" + ''\"'';'",
+    'CREATE FUNCTION {ks}."Fin"(a int) RETURNS NULL ON NULL INPUT RETURNS text LANGUAGE java AS '
+    '$$return "x" + a;$$',
+    "CREATE FUNCTION {ks}.takes_udt(a inner_type, l list<frozen<inner_type>>, t tuple<int, "
+    "text>) CALLED ON NULL INPUT "
     "RETURNS int LANGUAGE java AS $$return 1;$$",
-    "CREATE FUNCTION {ks}.to_text(s text, v int) CALLED ON NULL INPUT RETURNS text LANGUAGE java AS $$return s + v;$$",
-    "CREATE FUNCTION {ks}.to_map(s map<text, int>, v int) CALLED ON NULL INPUT RETURNS map<text, int> LANGUAGE java "
+    "CREATE FUNCTION {ks}.to_text(s text, v int) CALLED ON NULL INPUT RETURNS text LANGUAGE java "
+    "AS $$return s + v;$$",
+    "CREATE FUNCTION {ks}.to_map(s map<text, int>, v int) CALLED ON NULL INPUT RETURNS map<text, "
+    "int> LANGUAGE java "
     "AS $$return s;$$",
-    "CREATE FUNCTION {ks}.no_args() CALLED ON NULL INPUT RETURNS int LANGUAGE java AS $$return 1;$$",
+    "CREATE FUNCTION {ks}.no_args() CALLED ON NULL INPUT RETURNS int LANGUAGE java AS $$return "
+    "1;$$",
     'CREATE TYPE {ks}."json" (json int, "cast" int, key int)',
-    'CREATE FUNCTION {ks}."key"(key int, ttl int) CALLED ON NULL INPUT RETURNS int LANGUAGE java AS $$return 1;$$',
+    'CREATE FUNCTION {ks}."key"(key int, ttl int) CALLED ON NULL INPUT RETURNS int LANGUAGE java '
+    "AS $$return 1;$$",
     'CREATE AGGREGATE {ks}."ttl"(int) SFUNC "key" STYPE int FINALFUNC "Fin"',
     'CREATE AGGREGATE {ks}.total(int) SFUNC plus STYPE int FINALFUNC "Fin" INITCOND 0',
     'CREATE AGGREGATE {ks}."To tal"(int) SFUNC plus STYPE int INITCOND -3',
@@ -69,7 +80,8 @@ EVERYWHERE = [
     """CREATE CUSTOM INDEX sasi ON {ks}.simple (a) USING 'org.apache.cassandra.index.sasi.SASIIndex' WITH OPTIONS = {{
        'mode': 'CONTAINS', 'analyzer_class': 'org.apache.cassandra.index.sasi.analyzer.StandardAnalyzer',
        'case_sensitive': 'false'}}""",
-    'CREATE CUSTOM INDEX "SasiB" ON {ks}.simple ("B") USING \'org.apache.cassandra.index.sasi.SASIIndex\'',
+    'CREATE CUSTOM INDEX "SasiB" ON {ks}.simple ("B") USING '
+    "'org.apache.cassandra.index.sasi.SASIIndex'",
     """CREATE MATERIALIZED VIEW {ks}.by_a AS SELECT * FROM {ks}.simple
        WHERE id IS NOT NULL AND c IS NOT NULL AND a IS NOT NULL PRIMARY KEY (a, id, c)
        WITH CLUSTERING ORDER BY (id DESC, c ASC) AND comment = 'a view'""",
@@ -82,12 +94,14 @@ EVERYWHERE = [
 FROM_5_0 = [
     """CREATE TABLE {ks}.vectors (id int PRIMARY KEY, v vector<float, 3>, n vector<frozen<list<int>>, 2>, t text,
        m map<text, text>, "Q" text)""",
-    "CREATE INDEX ann ON {ks}.vectors (v) USING 'sai' WITH OPTIONS = {{'similarity_function': 'DOT_PRODUCT'}}",
+    "CREATE INDEX ann ON {ks}.vectors (v) USING 'sai' WITH OPTIONS = {{'similarity_function': "
+    "'DOT_PRODUCT'}}",
     "CREATE CUSTOM INDEX sai_t ON {ks}.vectors (t) USING 'StorageAttachedIndex' "
     "WITH OPTIONS = {{'case_sensitive': 'false', 'normalize': 'true'}}",
     "CREATE CUSTOM INDEX sai_q ON {ks}.vectors (\"Q\") USING 'StorageAttachedIndex'",
     "CREATE INDEX sai_e ON {ks}.vectors (entries(m)) USING 'sai'",
-    'CREATE FUNCTION {ks}.hide(a text, n int) CALLED ON NULL INPUT RETURNS text LANGUAGE java AS $$return "*";$$',
+    "CREATE FUNCTION {ks}.hide(a text, n int) CALLED ON NULL INPUT RETURNS text LANGUAGE java AS "
+    '$$return "*";$$',
     """CREATE TABLE {ks}.masked (id int, c text MASKED WITH DEFAULT, st text static MASKED WITH mask_inner(1, null),
        a text MASKED WITH mask_inner(1, 2, '#'), b int MASKED WITH mask_replace(7), d text MASKED WITH {ks}.hide(3),
        e blob MASKED WITH mask_hash('SHA-512'), f text MASKED WITH mask_null(), g blob MASKED WITH mask_replace(0xcafe),
@@ -219,7 +233,8 @@ def test_what_another_session_changes_is_seen(node: LocalCluster) -> None:
             session.execute(f"CREATE TYPE {name}.u (x int)")
             wait_until(lambda: "u" in keyspaces()[name].user_types)
             session.execute(
-                f"CREATE FUNCTION {name}.f(a int) CALLED ON NULL INPUT RETURNS int LANGUAGE java AS $$return a;$$"
+                f"CREATE FUNCTION {name}.f(a int) CALLED ON NULL INPUT RETURNS int LANGUAGE java "
+                f"AS $$return a;$$"
             )
             wait_until(lambda: "f(int)" in keyspaces()[name].functions)
             session.execute(
@@ -243,7 +258,8 @@ def test_what_a_statement_changes_in_views_is_seen(node: LocalCluster, keyspace:
     ):
         session.execute("CREATE TABLE t (id int PRIMARY KEY, a int)")
         session.execute(
-            "CREATE MATERIALIZED VIEW v AS SELECT * FROM t WHERE a IS NOT NULL AND id IS NOT NULL PRIMARY KEY (a, id)"
+            "CREATE MATERIALIZED VIEW v AS SELECT * FROM t WHERE a IS NOT NULL AND id IS NOT "
+            "NULL PRIMARY KEY (a, id)"
         )
         session.execute("ALTER TABLE t ADD b int")
         assert "b" in cluster.metadata.keyspaces[keyspace].views["v"].columns

@@ -154,7 +154,8 @@ def session(node: LocalCluster) -> Iterator[Session]:
     with connect(node) as cluster:
         made = cluster.connect()
         made.execute(
-            "CREATE KEYSPACE types WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"
+            "CREATE KEYSPACE types WITH replication = {'class': 'SimpleStrategy', "
+            "'replication_factor': 1}"
         )
         made.set_keyspace("types")
         yield made
@@ -199,10 +200,12 @@ def test_written_and_read_back(session: Session, number: int) -> None:
 def test_user_types(session: Session) -> None:
     session.execute("CREATE TYPE inner_t (a int, b text)")
     session.execute(
-        "CREATE TYPE addr (street text, tags frozen<list<text>>, more frozen<inner_t>, v vector<float, 2>)"
+        "CREATE TYPE addr (street text, tags frozen<list<text>>, more frozen<inner_t>, v "
+        "vector<float, 2>)"
     )
     session.execute(
-        "CREATE TABLE users (id int PRIMARY KEY, one frozen<addr>, many list<frozen<addr>>, v vector<frozen<addr>, 2>)"
+        "CREATE TABLE users (id int PRIMARY KEY, one frozen<addr>, many list<frozen<addr>>, v "
+        "vector<frozen<addr>, 2>)"
     )
     insert = session.prepare("INSERT INTO users (id, one, many, v) VALUES (?, ?, ?, ?)")
     whole = ("x", ["a", "b"], (1, "c"), [1.5, -0.5])

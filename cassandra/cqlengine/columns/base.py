@@ -62,7 +62,7 @@ class BaseValueManager:
         """Return the value."""
         return self.value
 
-    def setval(self, val: Any) -> None:
+    def setval(self, val: object) -> None:
         """Replace the value."""
         self.value = val
         self.explicit = True

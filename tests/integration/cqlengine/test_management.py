@@ -24,7 +24,8 @@ def model(name: str, **attributes: Any) -> Any:
 
 def column_types(keyspace: str, table: str) -> dict[str, str]:
     rows = connection.execute(
-        "SELECT column_name, type FROM system_schema.columns WHERE keyspace_name = %s AND table_name = %s",
+        "SELECT column_name, type FROM system_schema.columns WHERE keyspace_name = %s AND "
+        "table_name = %s",
         (keyspace, table),
     )
     return {row["column_name"]: row["type"] for row in rows}

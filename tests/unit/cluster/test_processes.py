@@ -130,7 +130,8 @@ def test_a_spawned_process_makes_its_own() -> None:
         "del session",
         "sys.exit(3)",
         "node.prime('SELECT 2', silence()); session.execute_async('SELECT 2', timeout=None)",
-        "node.prime('SELECT 2', silence()); threading.Thread(target=wait_for_ever, args=(session,), daemon=True).start()",
+        "node.prime('SELECT 2', silence()); threading.Thread(target=wait_for_ever, "
+        "args=(session,), daemon=True).start()",
     ],
 )
 def test_the_interpreter_ends_whatever_is_left_open(ending: str) -> None:

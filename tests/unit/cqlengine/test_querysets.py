@@ -34,7 +34,8 @@ TEXTS = [
     (lambda: Car.objects, "SELECT * FROM ks.car LIMIT 10000"),
     (
         lambda: Car.objects(maker="a", line=1),
-        'SELECT "year", "mdl", "price", "doors", "options" FROM ks.car WHERE "maker" = %(0)s AND "line" = %(1)s LIMIT 10000',
+        'SELECT "year", "mdl", "price", "doors", "options" FROM ks.car WHERE "maker" = %(0)s AND '
+        '"line" = %(1)s LIMIT 10000',
     ),
     (lambda: Car.objects(Car.maker == "a").only(["model"]), 'SELECT "mdl" FROM ks.car WHERE "maker" = %(0)s LIMIT 10000'),
     (lambda: Car.objects(maker__in=["a", "b"]), 'SELECT * FROM ks.car WHERE "maker" IN %(0)s LIMIT 10000'),
@@ -153,7 +154,8 @@ def test_blind_writes(session: FakeSession) -> None:
     rows.ttl(5).timestamp(datetime.timedelta(0)).update(model="x", price=None, options__add={"o"})
     text, values = session.last
     assert text == (
-        'UPDATE ks.car USING TTL ? AND TIMESTAMP ? SET "mdl" = ?, "price" = ?, "options" = "options" + ? '
+        'UPDATE ks.car USING TTL ? AND TIMESTAMP ? SET "mdl" = ?, "price" = ?, "options" = '
+        '"options" + ? '
         'WHERE "maker" = ? AND "line" = ? AND "year" = ?'
     )
     assert [values[0], *values[2:]] == [5, "x", None, {"o"}, "a", 1, 2]
@@ -185,11 +187,13 @@ def test_batches(monkeypatch: pytest.MonkeyPatch) -> None:
             ["a", 1, 2, 1577836800000000],
         ),
         (
-            'DELETE FROM ks.car  USING TIMESTAMP ?  WHERE "maker" = ? AND "line" = ? AND "year" = ?',
+            'DELETE FROM ks.car  USING TIMESTAMP ?  WHERE "maker" = ? AND "line" = ? AND "year" '
+            "= ?",
             [1577836800000000, "a", 1, 2],
         ),
         (
-            'UPDATE ks.car USING TIMESTAMP ? SET "price" = ? WHERE "maker" = ? AND "line" = ? AND "year" = ?',
+            'UPDATE ks.car USING TIMESTAMP ? SET "price" = ? WHERE "maker" = ? AND "line" = ? '
+            'AND "year" = ?',
             [1577836800000000, 5, "a", 1, 2],
         ),
     ]

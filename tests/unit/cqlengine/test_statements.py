@@ -45,7 +45,8 @@ TEXTS: list[tuple[s.BaseCQLStatement, str, str, list[Any]]] = [
             "t", [s.AssignmentClause("a", "b"), s.AssignmentClause("c", 1)], ttl=4, timestamp=datetime.datetime(2020, 1, 1),
             if_not_exists=True,
         ),
-        'INSERT INTO t ("a", "c") VALUES (%(0)s, %(1)s) IF NOT EXISTS USING TTL 4 AND TIMESTAMP 1577836800000000',
+        'INSERT INTO t ("a", "c") VALUES (%(0)s, %(1)s) IF NOT EXISTS USING TTL 4 AND TIMESTAMP '
+        '1577836800000000',
         'INSERT INTO t ("a", "c") VALUES (?, ?) IF NOT EXISTS USING TTL ? AND TIMESTAMP ?',
         ["b", 1, 4, 1577836800000000],
     ),
