@@ -276,7 +276,7 @@ cdef class RequestBase:
     cdef public object timeout
     cdef public object on_done
     cdef public object target_host
-    cdef public object vector_type
+    cdef public object vectors
     cdef public list attempts
     cdef public dict errors
     cdef public Py_ssize_t retries
@@ -296,7 +296,7 @@ cdef class RequestBase:
         self.statement = statement
         self.request_body = request_body
         self.on_done = on_done
-        self.vector_type = "list"
+        self.vectors = "list"
         self.attempts = []
         self.errors = {}
         self._timer_slot = -1
@@ -309,12 +309,12 @@ cdef class RequestBase:
         request.speculative_policy = self.speculative_policy
         request.timeout = self.timeout
         request.target_host = self.target_host
-        request.vector_type = self.vector_type
+        request.vectors = self.vectors
         return request
 
     def columns_as_wanted(self, metadata):
         """Return the result metadata that reads vectors as the request wants them."""
-        return metadata.with_vectors(self.vector_type) if self.vector_type != "list" else metadata
+        return metadata.with_vectors(self.vectors) if self.vectors != "list" else metadata
 
     # -- of the subclass ----------------------------------------------------------------------------------------------
 
@@ -510,8 +510,8 @@ cdef class RequestBase:
                 pos = metadata.rows_at(body, 0, None)
         if pos == 0 or size < pos + 4 or data[pos] & 0x80:  # a row count that is negative is not read here
             return None
-        if self.vector_type != "list":
-            metadata = metadata.with_vectors(self.vector_type)
+        if self.vectors != "list":
+            metadata = metadata.with_vectors(self.vectors)
         message = _new_result(_ResultMessage)
         message.kind = 2
         message.metadata = metadata
@@ -602,7 +602,7 @@ cdef RequestBase _request_for(request_class, body, session, engine, statement, t
     request.timeout = profile.request_timeout if timeout is _not_set else timeout
     request.on_done = on_done
     request.target_host = _option(options, _HOST, "host")
-    request.vector_type = _setting(statement, plain, _VECTOR_TYPE, "vector_type") or session.default_vector_type
+    request.vectors = _setting(statement, plain, _VECTOR_TYPE, "vector_type") or session.default_vector_type
     request.attempts = []
     request.errors = {}
     request._timer_slot = -1

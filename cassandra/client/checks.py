@@ -18,7 +18,7 @@ __all__ = [
     "check_keyspace",
     "check_parameters",
     "check_timeout",
-    "check_vector_type",
+    "check_vectors",
     "list_of_queries",
     "typed_factory",
 ]
@@ -71,13 +71,13 @@ def check_keyspace(keyspace: object) -> None:
         raise ValueError("a keyspace's name must not be empty")
 
 
-def check_vector_type(request: RequestBase) -> None:
+def check_vectors(request: RequestBase) -> None:
     """Check how a request wants vectors to be read.
 
     :raises ValueError: if there is no such way.
     :raises DependencyException: if the package that it needs is not installed.
     """
-    wanted = request.vector_type
+    wanted = request.vectors
     if wanted == "list":
         return
     if wanted not in VECTOR_TYPES:

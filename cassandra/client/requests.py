@@ -17,7 +17,7 @@ from cassandra.client.checks import (
     check_host,
     check_parameters,
     check_timeout,
-    check_vector_type,
+    check_vectors,
 )
 from cassandra.client.messages import message_of
 from cassandra.engine.prepare.first_execution import PreparingRequest
@@ -231,8 +231,8 @@ class RequestMaker:
             request: Request = flight.bound_request(
                 Request, ExecuteBody, self, self._engine, statement, target, options, on_done
             )
-            if request.vector_type != "list":
-                check_vector_type(request)
+            if request.vectors != "list":
+                check_vectors(request)
             return request
         if isinstance(statement, BatchStatement):
             return self._batch_request(target, statement, options, on_done)
@@ -251,7 +251,7 @@ class RequestMaker:
         request: R = flight.request_for(
             kind, body, self, self._engine, statement, target, options, on_done
         )
-        check_vector_type(request)
+        check_vectors(request)
         return request
 
     def _first_execution(

@@ -389,7 +389,7 @@ class RequestBase:
         "statement",
         "target_host",
         "timeout",
-        "vector_type",
+        "vectors",
     )
 
     def __init__(
@@ -408,7 +408,7 @@ class RequestBase:
         self.speculative_policy: Any = None
         self.timeout: float | None = None
         self.target_host: Host | None = None
-        self.vector_type = "list"
+        self.vectors = "list"
         self.attempts: list[Attempt] = []
         self.errors: dict[Any, Any] = {}
         self.retries = 0
@@ -433,12 +433,12 @@ class RequestBase:
         request.speculative_policy = self.speculative_policy
         request.timeout = self.timeout
         request.target_host = self.target_host
-        request.vector_type = self.vector_type
+        request.vectors = self.vectors
         return request
 
     def columns_as_wanted(self, metadata: ResultMetadata) -> Any:
         """Return the result metadata that reads vectors as the request wants them."""
-        return metadata.with_vectors(self.vector_type) if self.vector_type != "list" else metadata
+        return metadata.with_vectors(self.vectors) if self.vectors != "list" else metadata
 
     # -- of the subclass ---------------------------------------------------------------------------
 
@@ -597,7 +597,7 @@ class RequestBase:
         # A negative row count is an error, which is not for this path.
         if not pos or len(body) < pos + 4 or body[pos] & 0x80:
             return None
-        return rows_result(metadata.with_vectors(self.vector_type), body, pos)
+        return rows_result(metadata.with_vectors(self.vectors), body, pos)
 
 
 def resolve(body: Any, session: Any, statement: Any, options: CallOptions) -> None:
@@ -655,7 +655,7 @@ def request_for(
     timeout = options.timeout
     request.timeout = profile.request_timeout if timeout is NOT_SET else timeout
     request.target_host = options.host
-    request.vector_type = statement.vector_type or session.default_vector_type
+    request.vectors = statement.vector_type or session.default_vector_type
     return request
 
 

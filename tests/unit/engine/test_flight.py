@@ -693,7 +693,7 @@ class TestBoundRequest:
             "retry",
             None,
         )
-        assert (request.timeout, request.on_done, request.target_host, request.vector_type) == (
+        assert (request.timeout, request.on_done, request.target_host, request.vectors) == (
             3.0,
             print,
             None,
@@ -723,7 +723,7 @@ class TestBoundRequest:
             request_body.page_size,
         ) == (1, 9, 100)
         assert (request_body.custom_payload, request_body.paging_state) == ({"k": b"v"}, b"p")
-        assert (request.retry_policy, request.vector_type, request.target_host, request.timeout) == (
+        assert (request.retry_policy, request.vectors, request.target_host, request.timeout) == (
             "own", "array", "host", None,
         )  # fmt: skip
 
@@ -749,14 +749,14 @@ class TestBoundRequest:
         request = twins.flight.request_for(
             base, body, session, Session(twins), statement, "seen", options, print
         )
-        assert (request.statement, request.vector_type, request.timeout) == ("seen", "array", 12.5)
+        assert (request.statement, request.vectors, request.timeout) == ("seen", "array", 12.5)
         following = request.again(base, repr)
         for name in (
             "policy",
             "retry_policy",
             "timeout",
             "target_host",
-            "vector_type",
+            "vectors",
             "statement",
         ):
             assert getattr(following, name) == getattr(request, name)
