@@ -28,7 +28,7 @@ from cassandra.protocol.messages.results import ResultMessage
 from cassandra.protocol.opcodes import RESULT, RESULT_KIND_ROWS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Coroutine, Mapping
 
     from cassandra.engine.core import Core
     from cassandra.engine.flight import Attempt
@@ -429,9 +429,11 @@ class EngineSession:
                 versions.update(row["schema_version"] for row in answer)
         return versions
 
-    def see_through(self, request: Request, coroutine: Any) -> None:
-        """Run what `request` waits for. It fails with whatever ends that early: also if that is
-        cancelled before its first step.
+    def see_through(self, request: Request, coroutine: Coroutine[Any, Any, None]) -> None:
+        """Run the coroutine that `request` waits for.
+
+        The request fails with any error that ends the coroutine early, also if it is cancelled
+        before its first step.
         """
 
         def ended(task: asyncio.Task[Any]) -> None:
@@ -444,7 +446,7 @@ class EngineSession:
 
         self._spawn(coroutine).add_done_callback(ended)
 
-    def _spawn(self, coroutine: Any) -> asyncio.Task[Any]:
+    def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[Any]:
         task = self.core.spawn(coroutine)
         self._background.add(task)
         task.add_done_callback(self._background.discard)
