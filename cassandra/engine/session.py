@@ -253,6 +253,7 @@ class EngineSession:
         :raises ProtocolError: if it is malformed, or not an answer to this request.
         """
         request_body = request.request_body
+        text = request_body.statement_text()
         cached = attempt.columns
         if request_body.decodes and isinstance(request_body, MessageBody):
             response = request_body.handler.decode_message(
@@ -268,13 +269,7 @@ class EngineSession:
             )
             if not isinstance(response, ResultMessage):
                 if opcode != RESULT:  # else it is what the program makes of one
-                    check_answer(
-                        request_body.opcode,
-                        request_body.statement_text(),
-                        opcode,
-                        None,
-                        connection.endpoint,
-                    )
+                    check_answer(request_body.opcode, text, opcode, None, connection.endpoint)
                 return response
         else:
             response = decode_response(
@@ -287,7 +282,6 @@ class EngineSession:
                 cached,
             )
         kind = response.kind if opcode == RESULT else None
-        text = request_body.statement_text()
         check_answer(request_body.opcode, text, opcode, kind, connection.endpoint)
         if cached is not None and opcode == RESULT and response.kind == RESULT_KIND_ROWS:
             self._remember_columns(request, connection, response, cached)
