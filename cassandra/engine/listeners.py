@@ -10,6 +10,7 @@ from cassandra.engine.mishaps import let_out
 
 if TYPE_CHECKING:
     from cassandra.metadata.host import Host
+    from cassandra.policies.balancing import LoadBalancingPolicy
 
 __all__ = ["Listeners"]
 
@@ -37,7 +38,7 @@ class Listeners:
         """Tell the load balancing policies alone."""
         self._tell(tuple(self.policies), event, host)
 
-    def populate(self, policy: Any, cluster: Any, hosts: Sequence[Host]) -> None:
+    def populate(self, policy: LoadBalancingPolicy, cluster: Any, hosts: Sequence[Host]) -> None:
         """Tell a load balancing policy of the hosts, now and from now on."""
         policy.populate(cluster, hosts)
         for host in hosts:

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from cassandra.engine.connection import Connection
     from cassandra.engine.flight import Attempt, RequestBase
     from cassandra.engine.pool import HostPool
+    from cassandra.errors import ReadTimeout, Unavailable, WriteTimeout
     from cassandra.metadata.host import Host
     from cassandra.policies.retry import Decision
 else:
@@ -387,7 +388,9 @@ def _say_where(error: Exception, where: str) -> None:
         error.args = (error.args[0] + where, *error.args[1:])
 
 
-def _ask_read_timeout(request: Request, message: ErrorMessage | None, error: Any) -> Decision:
+def _ask_read_timeout(
+    request: Request, message: ErrorMessage | None, error: ReadTimeout
+) -> Decision:
     decision: Decision = request.retry_policy.on_read_timeout(
         request.statement,
         consistency=error.consistency,
@@ -399,7 +402,9 @@ def _ask_read_timeout(request: Request, message: ErrorMessage | None, error: Any
     return decision
 
 
-def _ask_write_timeout(request: Request, message: ErrorMessage | None, error: Any) -> Decision:
+def _ask_write_timeout(
+    request: Request, message: ErrorMessage | None, error: WriteTimeout
+) -> Decision:
     decision: Decision = request.retry_policy.on_write_timeout(
         request.statement,
         consistency=error.consistency,
@@ -411,7 +416,9 @@ def _ask_write_timeout(request: Request, message: ErrorMessage | None, error: An
     return decision
 
 
-def _ask_unavailable(request: Request, message: ErrorMessage | None, error: Any) -> Decision:
+def _ask_unavailable(
+    request: Request, message: ErrorMessage | None, error: Unavailable
+) -> Decision:
     decision: Decision = request.retry_policy.on_unavailable(
         request.statement,
         consistency=error.consistency,
@@ -422,7 +429,9 @@ def _ask_unavailable(request: Request, message: ErrorMessage | None, error: Any)
     return decision
 
 
-def _ask_request_error(request: Request, message: ErrorMessage | None, error: Any) -> Decision:
+def _ask_request_error(
+    request: Request, message: ErrorMessage | None, error: Exception
+) -> Decision:
     decision: Decision = request.retry_policy.on_request_error(
         request.statement,
         consistency=request.request_body.consistency,

@@ -28,7 +28,7 @@ from cassandra.protocol.messages.results import ResultMessage
 from cassandra.protocol.opcodes import RESULT, RESULT_KIND_ROWS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Coroutine, Mapping
 
     from cassandra.engine.core import Core
     from cassandra.engine.flight import Attempt
@@ -253,6 +253,7 @@ class EngineSession:
         :raises ProtocolError: if it is malformed, or not an answer to this request.
         """
         request_body = request.request_body
+        text = request_body.statement_text()
         cached = attempt.columns
         if request_body.decodes and isinstance(request_body, MessageBody):
             response = request_body.handler.decode_message(
@@ -268,13 +269,7 @@ class EngineSession:
             )
             if not isinstance(response, ResultMessage):
                 if opcode != RESULT:  # else it is what the program makes of one
-                    check_answer(
-                        request_body.opcode,
-                        request_body.statement_text(),
-                        opcode,
-                        None,
-                        connection.endpoint,
-                    )
+                    check_answer(request_body.opcode, text, opcode, None, connection.endpoint)
                 return response
         else:
             response = decode_response(
@@ -287,7 +282,6 @@ class EngineSession:
                 cached,
             )
         kind = response.kind if opcode == RESULT else None
-        text = request_body.statement_text()
         check_answer(request_body.opcode, text, opcode, kind, connection.endpoint)
         if cached is not None and opcode == RESULT and response.kind == RESULT_KIND_ROWS:
             self._remember_columns(request, connection, response, cached)
@@ -429,9 +423,11 @@ class EngineSession:
                 versions.update(row["schema_version"] for row in answer)
         return versions
 
-    def see_through(self, request: Request, coroutine: Any) -> None:
-        """Run what `request` waits for. It fails with whatever ends that early: also if that is
-        cancelled before its first step.
+    def see_through(self, request: Request, coroutine: Coroutine[Any, Any, None]) -> None:
+        """Run the coroutine that `request` waits for.
+
+        The request fails with any error that ends the coroutine early, also if it is cancelled
+        before its first step.
         """
 
         def ended(task: asyncio.Task[Any]) -> None:
@@ -444,7 +440,7 @@ class EngineSession:
 
         self._spawn(coroutine).add_done_callback(ended)
 
-    def _spawn(self, coroutine: Any) -> asyncio.Task[Any]:
+    def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[Any]:
         task = self.core.spawn(coroutine)
         self._background.add(task)
         task.add_done_callback(self._background.discard)

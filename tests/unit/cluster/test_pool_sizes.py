@@ -1,4 +1,4 @@
-"""Connections per host by distance: before and after connect, growing and shrinking; on both faces."""
+"""Connections per host by distance: before and after connect, more and fewer; on both faces."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def pool_of(size: int, open_connection: Any, new_schedule: Any = lambda: repeat(
 
 @pytest.mark.parametrize("after", [0, 1], ids=["before the pool has it", "after"])
 async def test_a_pool_is_not_ready_with_a_connection_that_is_lost_at_once(after: int) -> None:
-    """Nobody would ever open another one: the host would be up, and without connections for ever."""
+    """Else nobody would open another one: the host would be up, without connections, for ever."""
 
     async def lost(host: Any) -> Connection:
         connection = opened()

@@ -1,4 +1,4 @@
-"""Batches on fake nodes: what is prepared and how often, forgotten statements, warnings, all faces."""
+"""Batches on fake nodes: prepared and forgotten statements, warnings, all faces."""
 
 from __future__ import annotations
 

@@ -628,7 +628,7 @@ async def test_large_requests_and_answers_cross_segments(node: FakeNode) -> None
 
 
 async def test_a_cluster_uses_one_version_once_it_knows_it() -> None:
-    """The first connection finds out that version 5 is not spoken; the others do not try it again."""
+    """The first connection learns that version 5 is not spoken; the others do not try it."""
     with FakeCluster(3, max_version=4) as nodes:
         async with connected(nodes) as (_, session):
             await session.execute(OTHER)

@@ -513,7 +513,7 @@ async def test_statements_are_prepared_on_a_host_that_comes_back(nodes: FakeClus
 async def test_shutdown_while_the_pool_of_a_host_that_came_back_is_opened(
     nodes: FakeCluster,
 ) -> None:
-    """The connection that is being opened then belongs to nobody but the engine, and goes with it."""
+    """The connection that is being opened belongs to the engine alone, and goes with it."""
     async with connected(nodes) as (cluster, _):
         events = HostEvents()
         cluster.register_listener(events)

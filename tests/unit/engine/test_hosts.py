@@ -1,4 +1,4 @@
-"""Hosts as the engine keeps them: each one that can be reached comes back, and what left does not."""
+"""Hosts in the engine: each one that can be reached comes back; one that left does not."""
 
 from __future__ import annotations
 
@@ -347,7 +347,7 @@ async def test_a_host_whose_pool_fails_when_it_answers_again_is_tried_further() 
 
 
 async def test_a_session_that_loses_a_host_alone_gets_it_back() -> None:
-    """Another session has connections to it, so it is not down: the one without must not stay so."""
+    """Another session has connections to it, so it is up: a session without gets its own."""
     with FakeCluster(2) as nodes:
         nodes.prime(READ, number(1))
         async with connected(nodes) as (cluster, session):

@@ -1,4 +1,4 @@
-"""One connection: what the engine asks on it by itself, and messages that no honest server sends."""
+"""One connection: the engine's own requests on it, and messages that no honest server sends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Routing in the engine, on fake nodes: requests reach replicas, and the view follows the cluster."""
+"""Routing in the engine, on fake nodes: requests reach replicas; the view follows the cluster."""
 
 from __future__ import annotations
 
