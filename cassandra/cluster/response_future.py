@@ -318,8 +318,8 @@ class ResponseFuture:
     def ask_for_page_ahead(self) -> None:
         """Ask for the next page, if there is one, without giving up the one at hand.
 
-        `start_fetching_next_page` takes it. Does nothing if it was asked for already, or if callbacks
-        are registered: they ask for pages by themselves.
+        `start_fetching_next_page` takes it. Does nothing if it was asked for already, or if
+        callbacks are registered: they ask for pages by themselves.
         """
         state = self._paging_state
         if state is None or self._ahead is not None or self._request is None:

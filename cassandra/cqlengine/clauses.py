@@ -63,6 +63,7 @@ class ValueQuoter(UnicodeMixin):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, type(self)) and self.value == other.value
 
+    # Equality looks at the value, which may be a list: there is no hash that fits it.
     __hash__ = None  # type: ignore[assignment]
 
 
@@ -125,6 +126,7 @@ class BaseClause(UnicodeMixin):
         return f"<{type(self).__name__} {self}>"
 
     def __eq__(self, other: object) -> bool:
+        # The exact class: an assignment and a condition of one column are different clauses.
         return type(other) is type(self) and self.field == other.field and self.value == other.value
 
     __hash__ = None  # type: ignore[assignment]
@@ -148,6 +150,7 @@ class WhereClause(BaseClause):
             raise StatementException(
                 f"operator must be of type {BaseWhereOperator}, got {type(operator)}"
             )
+        # Not by super().__init__: each filter of each query makes such an object.
         self.field = field
         self.value = value
         self.context_id = None
@@ -159,6 +162,7 @@ class WhereClause(BaseClause):
         value = self.value
         if isinstance(value, QueryValue):
             return (self.field, type(self.operator), type(value), value.get_context_size())
+        # `IN ?` binds the whole list, so the number of values is not part of the shape.
         return (self.field, type(self.operator), self.quote_field)
 
     def text(self, markers: Sequence[str]) -> str:
@@ -172,6 +176,7 @@ class WhereClause(BaseClause):
         return value.bound() if isinstance(value, QueryValue) else [value]
 
     def context(self) -> list[Any]:
+        # The client renders the documented text, where IN needs parentheses around its values.
         if isinstance(self.operator, InOperator):
             return [ValueSequence(self.value)]
         return self.bound()
@@ -286,6 +291,7 @@ class ContainerUpdateClause(AssignmentClause, metaclass=ContainerUpdateTypeMapMe
 
     def _name(self) -> str:
         """The quoted column, safe inside a template."""
+        # `text` fills templates by str.format, which would take braces in a name for markers.
         quoted = f'"{self.field}"'
         return quoted.replace("{", "{{").replace("}", "}}")
 
@@ -301,8 +307,12 @@ class SetUpdateClause(ContainerUpdateClause):
         if self.operation in ("add", "remove"):
             sign = "+" if self.operation == "add" else "-"
             return [(f"{name} = {name} {sign} {{}}", [self.value])]
+        # Without a known value there is no difference to write. An empty set is assigned too, which
+        # deletes all elements at once.
         if self.previous is None or not self.value:
             return [(f"{name} = {{}}", [self.value])]
+        # An assignment writes a tombstone for the whole set and loses what others add meanwhile.
+        # Differences do neither.
         value, previous = set(self.value), set(self.previous)
         found = []
         if value - previous:
@@ -327,6 +337,8 @@ class ListUpdateClause(ContainerUpdateClause):
         if self.operation == "remove":
             return [(f"{name} = {name} - {{}}", [self.value])]
         previous, value = self.previous, self.value
+        # CQL extends a list at its two ends without reading it. Any other change rewrites the list,
+        # because elements have no identity that a client knows.
         if previous and value and len(previous) < len(value):
             old, new = list(previous), list(value)
             for at in range(len(new) - len(old) + 1):
@@ -355,7 +367,9 @@ class MapUpdateClause(ContainerUpdateClause):
         name = self._name()
         value, previous = self.value, self.previous
         if self.operation == "remove":
+            # CQL subtracts a set of keys from a map, whatever collection the program gave.
             return [(f"{name} = {name} - {{}}", [set(value)])]
+        # There is no key to update in an empty map. Assigning it deletes all keys.
         if self.operation != "update" and not value:
             return [(f"{name} = {{}}", [value])]
         # Without `previous`, an assignment adds its keys to those that the row has: what other keys
@@ -366,6 +380,7 @@ class MapUpdateClause(ContainerUpdateClause):
             for key, item in value.items()
             if key not in old or old[key] != item
         ]
+        # A null as the value deletes the key, so the same statement serves instead of a DELETE.
         found += [(f"{name}[{{}}] = {{}}", [key, None]) for key in old if key not in value]
         return found
 
@@ -384,6 +399,8 @@ class CounterUpdateClause(AssignmentClause):
         self.previous = previous or 0
 
     def text(self, markers: Sequence[str]) -> str:
+        # CQL changes counters by a difference only. The sign stands in the documented text, so the
+        # number that is bound is never negative.
         sign = "-" if self.value < self.previous else "+"
         return f'"{self.field}" = "{self.field}" {sign} {markers[0]}'
 
@@ -430,6 +447,7 @@ class MapDeleteClause(BaseDeleteClause):
         return [key for key in self.previous if key not in value]
 
 
+# Programs and pickles know these classes by the module that documents them.
 for _class in list(vars().values()):
     if isinstance(_class, type) and _class.__module__ == __name__:
         _class.__module__ = "cassandra.cqlengine.statements"

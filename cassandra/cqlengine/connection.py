@@ -58,6 +58,7 @@ __all__ = [
 
 log = logging.getLogger("cassandra.cqlengine.connection")
 
+# A text for each set of columns that a program writes: without a bound, these could be very many.
 MOST_PREPARED = 1000  # statements that a connection keeps
 
 
@@ -66,6 +67,7 @@ class _DefaultConnection:
         return "DEFAULT_CONNECTION"
 
 
+# An object rather than a name, because a program may name a connection "default" itself.
 DEFAULT_CONNECTION: Any = _DefaultConnection()
 
 cluster: Any = None
@@ -77,6 +79,7 @@ session: Any = None
 udt_by_keyspace: dict[str | None, dict[str, Any]] = defaultdict(dict)
 
 _connections: dict[Any, Connection] = {}
+# Reentrant: `_add` holds it while it calls `set_default_connection`.
 _registry = threading.RLock()
 
 
@@ -148,10 +151,13 @@ class Connection:
         self.cluster = session.cluster
         self.is_async = isinstance(session, AsyncSession)
         self.owns_cluster = owned
+        # The id of a prepared statement belongs to the cluster that prepared it.
         self.prepared = {}
 
     def keep(self, text: str, prepared: PreparedStatement) -> PreparedStatement:
         """Remember the prepared statement of `text`; returns it."""
+        # All are dropped at once, because an order of use would cost a lock at each statement. It
+        # is a new dict: threads read the old one without a lock.
         if len(self.prepared) >= MOST_PREPARED:
             self.prepared = {}
         self.prepared[text] = prepared
@@ -165,6 +171,8 @@ class Connection:
         try:
             connected = made.connect()
         except BaseException:
+            # A cluster that failed to connect may have threads and sockets, which would outlive the
+            # attempt.
             made.shutdown()
             if self.retry_connect:
                 log.warning(
@@ -188,6 +196,7 @@ class Connection:
             await made.shutdown()
             raise
         self.adopt(connected, owned=True)
+        # Not by `setup_session`: on this kind of cluster, registering a type has to be awaited.
         for keyspace, types in list(udt_by_keyspace.items()):
             for type_name, klass in types.items():
                 try:
@@ -199,6 +208,7 @@ class Connection:
 
     def setup_session(self) -> None:
         """Register the user types that were declared."""
+        # Copied first: other threads may declare models meanwhile.
         for keyspace, types in list(udt_by_keyspace.items()):
             for type_name, klass in types.items():
                 _register(self, keyspace, type_name, klass)
@@ -211,6 +221,7 @@ class Connection:
         if self.session is not None:
             return
         with self.lazy_connect_lock:
+            # Checked again: another thread may have connected while this one waited for the lock.
             if self._is_connected():
                 return
             if not self.lazy_connect:
@@ -219,6 +230,8 @@ class Connection:
                     "retry_connect is not set"
                 )
             log.debug(format_log_context("lazy connecting", self.name))
+            # `setup` leaves connecting to the first use while this is True. It is set back if
+            # connecting fails, so that the next use tries again.
             self.lazy_connect = False
             try:
                 self.setup()
@@ -232,6 +245,8 @@ class Connection:
 
     def close(self) -> None:
         """Shut the cluster down if the connection made it."""
+        # A cluster of `cassandra.aio` is shut down by awaiting it on its loop:
+        # `aunregister_connection` does that.
         if self.owns_cluster and not self.is_async and self.cluster is not None:
             self.cluster.shutdown()
         self.session = self.cluster = None
@@ -306,6 +321,8 @@ def register_connection(
         try:
             made.setup()
         except NoHostAvailable:
+            # With `retry_connect` it is registered although it is not connected: the first use
+            # tries again.
             if not retry_connect:
                 raise
     return _add(name, made, default)
@@ -358,6 +375,7 @@ async def aunregister_connection(name: Hashable = None) -> None:
         return
     made = connection.cluster
     if connection.owns_cluster and connection.is_async and made is not None:
+        # Taken away before the wait, so that nobody gets a session that is being closed.
         connection.session = connection.cluster = None
         await made.shutdown()
     else:
@@ -372,6 +390,7 @@ def _forget(name: Hashable) -> Connection | None:
             return None
         if _connections.get(DEFAULT_CONNECTION) is connection:
             del _connections[DEFAULT_CONNECTION]
+        # A connection may have several names. All of them go, because it is closed next.
         for key in [key for key, value in _connections.items() if value is connection]:
             del _connections[key]
         if DEFAULT_CONNECTION not in _connections:
@@ -402,8 +421,10 @@ def _replace_default(made: Connection, connect: bool = True) -> None:
         previous = _connections.pop(DEFAULT_CONNECTION, None)
         if previous is not None:
             log.debug("the default connection is replaced")
+            # A connection that is registered under a name too is still in use.
             if previous not in _connections.values():
                 previous.close()
+    # Without the lock, because connecting waits for the network.
     if connect:
         try:
             made.setup()
@@ -461,6 +482,7 @@ def setup(
     :param kwargs: further settings of the `Cluster`.
     :raises NoHostAvailable: if no host can be connected to.
     """
+    # Before connecting: types without a keyspace are registered in this one.
     set_default_keyspace(default_keyspace)
     made = Connection(DEFAULT_CONNECTION, hosts, consistency, lazy_connect, retry_connect, kwargs)
     made.default_keyspace = default_keyspace
@@ -509,6 +531,7 @@ def _rendered(
     elif not isinstance(query, Statement):
         raise CQLEngineException(f"a query is a str or a statement, not {query!r}")
     level = found.consistency if consistency_level is None else consistency_level
+    # The level of the call wins over that of the statement, and that one over the connection's.
     if level is not None and (consistency_level is not None or query.consistency_level is None):
         query.consistency_level = level
     return query, params
@@ -534,6 +557,7 @@ def execute(
         )
     statement, params = _rendered(found, query, params, consistency_level)
     future = found.session.execute_async(statement, params, timeout=timeout)
+    # On the future: a session may be shared with code that expects other rows.
     future.row_factory = dict_factory
     return future.result()
 
@@ -565,6 +589,7 @@ def register_udt(
     """
     udt_by_keyspace[keyspace][type_name] = klass
     found = _connections.get(DEFAULT_CONNECTION if connection is None else connection)
+    # On `cassandra.aio` registering has to be awaited, which this function cannot do.
     if found is not None and found.session is not None and not found.is_async:
         _register(found, keyspace, type_name, klass)
 

@@ -52,11 +52,13 @@ class ColumnDescriptor:
     def __get__(self, instance: BaseModel | None, owner: type) -> Any:
         if instance is None:
             return self.query_evaluator
+        # `_row` is the tuple of the row until something changes, so a read costs one index.
         return instance._row[self.position]
 
     def __set__(self, instance: BaseModel, value: object) -> None:
         values = own(instance)
         values[self.position] = value
+        # Noted even if the value is None: a null that was given has to be written.
         values.explicit |= 1 << self.position
 
     def __delete__(self, instance: BaseModel) -> None:
@@ -73,6 +75,8 @@ class _MutableDescriptor(ColumnDescriptor):
     def __get__(self, instance: BaseModel | None, owner: type) -> Any:
         if instance is None:
             return self.query_evaluator
+        # `own`, because the program may change the collection in place: the tuple of the row stays
+        # as what the database has.
         return values_read(own(instance), self.position, self.column)
 
     def __set__(self, instance: BaseModel, value: object) -> None:
@@ -133,6 +137,7 @@ class QuerySetDescriptor:
         mapping = model.__mapping__
         if mapping.discriminator is not None and model.__discriminator_value__ is not None:
             column = mapping.columns[mapping.discriminator]
+            # Servers refuse to filter by a column without an index.
             if column.index or column.custom_index:
                 return queryset.filter(**{mapping.discriminator: model.__discriminator_value__})
         return queryset
@@ -198,6 +203,7 @@ class IfNotExistsDescriptor(_OptionDescriptor):
     name = "if_not_exists"
 
     def changes(self, instance: BaseModel, value: bool = True) -> dict[str, Any]:
+        # Servers refuse conditional writes of counters. Said here, it does not cost a request.
         if type(instance).__mapping__.has_counter:
             raise IfNotExistsWithCounterColumn(
                 "if_not_exists cannot be used with tables containing counter columns"
@@ -245,9 +251,11 @@ class UsingDescriptor(_OptionDescriptor):
     def changes(
         self, instance: BaseModel, keyspace: str | None = None, connection: str | None = None
     ) -> dict[str, Any]:
+        # A batch is one request, so all its statements go to one connection.
         if connection is not None and own(instance).how.batch is not None:
             raise CQLEngineException("Cannot specify a connection on model in batch mode.")
         found = {"keyspace": keyspace, "connection": connection}
+        # None leaves what an earlier `using` has said.
         return {name: value for name, value in found.items() if value is not None}
 
 

@@ -120,6 +120,7 @@ class Token(BaseQueryFunction):
     __slots__ = ("columns",)
 
     def __init__(self, *values: Any) -> None:
+        # Programs pass `instance.pk`, which is a tuple if the partition key has several columns.
         if len(values) == 1 and isinstance(values[0], (list, tuple)):
             values = tuple(values[0])
         super().__init__(values)

@@ -28,6 +28,7 @@ __all__ = [
 
 Arrange = Callable[[Sequence[Any], tuple[Any, ...]], Sequence[Any]]
 
+# A text for each set of columns that is written: without a bound, these could be very many.
 MOST_PLANS = 512  # shapes of statements that one model keeps
 _EMPTY_DEFAULTS = (set, list, dict)  # of collections: null reads as these anyway
 
@@ -165,6 +166,7 @@ class Mapping:
 
     def _with_defaults(self, row: Values) -> Values:
         for position, column in self.defaults:
+            # None that was given wins over the default.
             if not row.explicit >> position & 1:
                 row[position] = column.to_python(column.get_default())
         return row
@@ -374,6 +376,7 @@ class InstanceRows:
             field = mapping.columns[mapping.discriminator].db_field_name
             if field in names or field in self._filled:  # not with DISTINCT
                 return self._polymorphic(names, rows, found)
+        # Not by __init__, which would set defaults where the row has null.
         new = model.__new__
         made: list[BaseModel] = []
         append = made.append

@@ -83,6 +83,7 @@ class UndefinedKeyspaceWarning(Warning):
 def _columns_of(bases: Sequence[type], attrs: dict[str, Any]) -> dict[str, Column[Any]]:
     """The columns of the bases, then those of the class, whose names may replace theirs."""
     columns: dict[str, Column[Any]] = {}
+    # Reversed, so that the first base wins, as in the method resolution order.
     for base in reversed(bases):
         for parent in reversed(base.__mro__):
             mapping = vars(parent).get("__mapping__")
@@ -179,6 +180,8 @@ class ModelMetaClass(ABCMeta):
             attrs[column_name] = descriptor_of(column, position)
         attrs["__discriminator_value__"] = attrs.get("__discriminator_value__")
         for error in ("DoesNotExist", "MultipleObjectsReturned"):
+            # Derived from the errors of the bases, so that catching theirs catches those of
+            # subclasses.
             known = tuple(vars(p)[error] for p in parents if error in vars(p))
             attrs[error] = type(
                 error,
@@ -368,6 +371,7 @@ class BaseModel(metaclass=ModelMetaClass):
         :raises ValidationError: if a column cannot hold its value.
         """
         row = own(self)
+        # Collections that were never handed out cannot have changed: checking them would copy each.
         untouched = 0 if row.was is None else ~(row.exposed | row.explicit)
         for at, check, takes_none, mutable in self.__mapping__.checks:
             value = row[at]

@@ -6,8 +6,11 @@ import re
 
 __all__ = ["MOST_CHARACTERS", "snake_case"]
 
+# Servers refuse longer names of tables.
 MOST_CHARACTERS = 48  # of a table's name
 
+# Tables exist under the names that this rule has made: with another rule, models would look for
+# other tables.
 _HUMP = re.compile(r"([a-z0-9])([A-Z])")
 
 

@@ -35,6 +35,7 @@ class OpMapMeta(type):
 
     def __init__(cls, name: str, bases: tuple[type, ...], dct: dict[str, Any]) -> None:
         super().__init__(name, bases, dct)
+        # Each family has a map of its own: an operator of one must not be found in another.
         if "opmap" not in dct and not hasattr(cls, "opmap"):
             cls.opmap = {}
         symbol = dct.get("symbol")
@@ -53,6 +54,7 @@ class BaseQueryOperator(UnicodeMixin):
         return self.cql_symbol or ""
 
     def __eq__(self, other: object) -> bool:
+        # By symbol: each clause has an operator object of its own, and equal clauses compare equal.
         return isinstance(other, BaseQueryOperator) and self.cql_symbol == other.cql_symbol
 
     def __hash__(self) -> int:
@@ -84,6 +86,7 @@ class EqualsOperator(BaseWhereOperator):
     cql_symbol = "="
 
 
+# Programs know these as subclasses of `=`. Code that means `=` alone asks for the exact class.
 class NotEqualsOperator(EqualsOperator):
     """``!=``; the servers take it in conditions alone."""
 

@@ -98,6 +98,7 @@ def microseconds_of(timestamp: Timestamp) -> int | None:
         return int(time.time() * 1e6) + timestamp // _MICROSECOND
     if timestamp.tzinfo is not None:
         timestamp = timestamp.astimezone(datetime.timezone.utc).replace(tzinfo=None)
+    # Whole numbers: seconds as a float have too few bits for microseconds.
     return (timestamp - _EPOCH) // _MICROSECOND
 
 
@@ -346,6 +347,7 @@ class InsertStatement(AssignmentStatement):
         return " ".join([*parts, *self._using(option)])
 
     def bound(self) -> list[Any]:
+        # USING stands behind the values in an INSERT, and so do its markers.
         return [*super().bound(), *(value for _, value in self._options())]
 
 
@@ -407,6 +409,7 @@ class UpdateStatement(AssignmentStatement):
         return " ".join(parts)
 
     def bound(self) -> list[Any]:
+        # USING stands before SET in an UPDATE, and so do its markers.
         return [*(value for _, value in self._options()), *super().bound()]
 
 

@@ -60,6 +60,7 @@ def own(instance: BaseModel) -> Values:
     row = instance._row
     if type(row) is Values:
         return row
+    # The tuple of the row never changes, so it serves as what the database has without a copy.
     values = instance._row = Values(row, row)
     return values
 
@@ -67,6 +68,7 @@ def own(instance: BaseModel) -> Values:
 def values_read(values: Values, position: int, column: Column[Any]) -> Any:
     """Return the value at `position`, a collection or the like, as the program may change it."""
     bit = 1 << position
+    # Once only: later looks must give the same object, which the program may have changed.
     if not values.exposed & bit:
         values[position] = column.to_python(values[position])
         values.exposed |= bit

@@ -62,6 +62,8 @@ class Metadata:
         host = self._hosts.get(endpoint_or_address)
         if host is not None or not isinstance(endpoint_or_address, str):
             return host
+        # A search is enough: programs look hosts up by address rarely, and an index would have to
+        # be made for each snapshot.
         for host in self._hosts.values():
             if endpoint_or_address == host.address and port in (None, host.endpoint.port):
                 return host
@@ -97,6 +99,8 @@ class Metadata:
         token_class = token_class_of(self.partitioner) if self.token_metadata_enabled else None
         members = RingMembers(hosts, token_class) if token_class is not None else None
         known = self.members
+        # A refresh mostly finds the same nodes. The placement, and all that was computed from it,
+        # stays valid then.
         if members is not known and (members is None or not members.is_like(known)):
             self.members = members
             self.placement_version += 1
@@ -120,6 +124,8 @@ class Metadata:
 
         `replication_version` counts the changes.
         """
+        # Each reading of the schema brings the replication. Only a change may invalidate the
+        # placement.
         if replication != self._replication:
             self._replication = MappingProxyType(dict(replication))
             self.replication_version += 1

@@ -146,4 +146,5 @@ class Host:
         return f"<Host: {self.endpoint}{place}>"
 
 
+# Programs know the class as `cassandra.pool.Host`.
 Host.__module__ = "cassandra.pool"

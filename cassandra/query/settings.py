@@ -1,7 +1,9 @@
-"""The settings of a statement and the options of a call: each is named here, and nowhere copied by name.
+"""The settings of a statement and the options of a call: each is named here, and nowhere copied by
+name.
 
-A request takes its settings from three places, in this order: the options of the call, the statement
-itself, the execution profile and the session. `cassandra.engine.flight.resolve` is where they meet.
+A request takes its settings from three places, in this order: the options of the call, the
+statement itself, the execution profile and the session. `cassandra.engine.flight.resolve` is where
+they meet.
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ NOT_SET: Any = _Sentinel("NOT_SET")
 
 
 class StatementSettings:
-    """What a program may set of a statement, and a prepared statement hands on to those bound of it.
+    """What a program may set of a statement, and a prepared statement hands on to those bound of
+    it.
 
     None leaves a setting to the execution profile or the session, except where it says otherwise.
     """

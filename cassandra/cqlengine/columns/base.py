@@ -24,6 +24,8 @@ def plain(function: _Function) -> _Function:
     """Mark a `to_database` whose values the codec of the column's type takes as they are,
     unconverted.
     """
+    # The mark is on the function, not on the class: a subclass with a `to_database` of its own
+    # loses it by that, and is converted again.
     function.plain = True  # type: ignore[attr-defined]
     return function
 
@@ -51,11 +53,14 @@ class BaseValueManager:
     @property
     def deleted(self) -> bool:
         """Return True if the value was taken away."""
+        # None that was set explicitly deletes, even if no earlier value is known: the row may have
+        # one.
         gone = self.column.is_null(self.value)
         return gone and (self.explicit or not self.column.is_null(self.previous_value))
 
     def reset_previous_value(self) -> None:
         """Take the value of now as the one to compare with."""
+        # A collection may change in place later: the value to compare with must not change with it.
         self.previous_value = copy.deepcopy(self.value)
 
     def getval(self) -> Any:
@@ -141,6 +146,8 @@ class Column(Generic[T]):
         custom_index: bool = False,
     ) -> None:
         self.partition_key = partition_key
+        # CQL: columns of the partition key are part of the primary key, so one of the two is
+        # enough.
         self.primary_key = partition_key or primary_key
         self.index = index
         self.custom_index = custom_index
@@ -199,6 +206,7 @@ class Column(Generic[T]):
     @property
     def wire(self) -> Callable[[Any], Any] | None:
         """What makes of a valid value one to bind. None if nothing has to be done."""
+        # Inserts skip the call for each value of a column that has no wire.
         return None if getattr(type(self).to_database, "plain", False) else self.to_database
 
     @property
@@ -269,6 +277,8 @@ class Column(Generic[T]):
 
     def get_cql(self) -> str:
         """Return the quoted name."""
+        # Always quoted: attributes may have capitals, and servers fold unquoted names to lower
+        # case.
         return f'"{self.db_field_name}"'
 
     def get_column_def(self) -> str:

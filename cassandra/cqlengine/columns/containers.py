@@ -34,6 +34,8 @@ __all__ = [
 K = TypeVar("K")
 V = TypeVar("V")
 U = TypeVar("U", bound="UserType")
+# The wire form counts elements in 32 bits since protocol version 3. The mapper keeps the older
+# documented bound, because servers read a collection as a whole.
 MOST_ELEMENTS = 65535  # of one value
 
 
@@ -73,6 +75,7 @@ class BaseCollectionColumn(Column[T]):
     def set_column_name(self, name: str) -> None:
         super().set_column_name(name)
         for column in self.types:
+            # Errors about elements name the column that holds them: elements are not attributes.
             column.owner = self.owner
             column.set_column_name(name)
 
@@ -129,9 +132,12 @@ class BaseContainerColumn(BaseCollectionColumn[T]):
 
     @property
     def element_type(self) -> str:
+        # CQL refuses a collection inside another type unless it is frozen.
         return self.db_type if self.frozen else f"frozen<{self.db_type}>"
 
     def is_null(self, value: object) -> bool:
+        # To servers an empty collection is null unless it is frozen. Frozen ones are treated alike,
+        # because null is read as an empty collection anyway.
         return not value
 
 
@@ -157,6 +163,7 @@ class Set(BaseContainerColumn[set[T]], Generic[T]):
         super().__init__((value_type,), frozen=frozen, default=default, **kwargs)
         self.value_col = self.types[0]
         if not frozen:
+            # A frozen set is one value: CQL refuses + and - for it, so it is assigned as a whole.
             self.update_clause = SetUpdateClause  # type: ignore[misc]
 
     def validate(self, value: Any) -> Any:
@@ -174,6 +181,7 @@ class Set(BaseContainerColumn[set[T]], Generic[T]):
 
     def to_python(self, value: object) -> Any:
         if value is None:
+            # Programs rely on this: they add to the set without asking whether the row has one.
             return set()
         return {self.value_col.to_python(element) for element in _iterable(self, value)}
 
@@ -317,6 +325,7 @@ class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
     def _checked(self, value: object) -> Any:
         if isinstance(value, (str, bytes)) or not isinstance(value, Collection):
             raise ValidationError(f"{self.label} {value!r} is not a tuple")
+        # A shorter tuple is fine: the fields that are missing at its end are null.
         if len(value) > len(self.types):
             raise ValidationError(
                 f"{self.label} {value!r} has {len(value)} elements, but {self.db_type} has "
@@ -339,6 +348,7 @@ class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
 
     @by_elements
     def to_database(self, value: Any) -> Any:
+        # Null is read as (), so () is written as null: a value that was only read stays the same.
         if value is None or not len(value):
             return None
         pairs = zip(self.types, self._checked(value), strict=False)
@@ -431,6 +441,7 @@ class UserDefinedType(Column[U], Generic[U]):
     @property
     def db_type(self) -> str:  # type: ignore[override]
         """The frozen type's name."""
+        # Always frozen, because the mapper writes a value as a whole, never a single field.
         return f"frozen<{self.user_type.type_name()}>"
 
     @property
@@ -466,6 +477,7 @@ class UserDefinedType(Column[U], Generic[U]):
 def resolve_udts(col_def: Column[Any], out_list: list[type[UserType]]) -> None:
     """Append the user-defined types of `col_def` to `out_list`, each one behind those it needs."""
     for column in col_def.sub_types:
+        # Depth first: CREATE TYPE refuses a field whose type does not exist yet.
         resolve_udts(column, out_list)
     if isinstance(col_def, UserDefinedType):
         out_list.append(col_def.user_type)

@@ -50,6 +50,7 @@ class Text(Column[str]):
     def __init__(
         self, min_length: int | None = None, max_length: int | None = None, **kwargs: Any
     ) -> None:
+        # Servers take an empty text for a value. For a required column it counts as missing.
         if min_length is None and kwargs.get("required"):
             min_length = 1
         for name, length in (("min_length", min_length), ("max_length", max_length)):
@@ -150,6 +151,7 @@ class Integer(Column[int]):
                     f"{self.label} {value!r} can't be converted to integral value"
                 ) from None
         bits = self.bits
+        # Checked before anything is sent, so that the error names the model's column.
         if bits is not None and not -(1 << (bits - 1)) <= value < 1 << (bits - 1):
             raise ValidationError(f"{self.label} {value!r} is out of the range of {self.db_type}")
         return value
@@ -213,6 +215,7 @@ class CounterValueManager(BaseValueManager):
     """The value of a counter."""
 
     def __init__(self, instance: object, column: Column[Any], value: object) -> None:
+        # A counter that was never incremented is null in the database, and counts as 0.
         super().__init__(instance, column, value or 0)
         self.previous_value = 0
 
@@ -225,6 +228,8 @@ class Counter(Integer):
     is_counter = True
     value_manager = CounterValueManager
 
+    # No parameters for keys and defaults: CQL refuses counters in a primary key, and a default
+    # would be an increment.
     def __init__(
         self, index: bool = False, db_field: str | None = None, required: bool = False
     ) -> None:
@@ -274,6 +279,7 @@ class Decimal(Column[decimal.Decimal]):
         if value is None or isinstance(value, decimal.Decimal):
             return value
         try:
+            # From repr: Decimal(0.1) would take over all digits of the binary fraction.
             return decimal.Decimal(repr(value) if isinstance(value, float) else value)
         except (TypeError, ValueError, decimal.InvalidOperation):
             raise ValidationError(f"{self.label} {value!r} can't be coerced to a decimal") from None
@@ -328,6 +334,8 @@ class Inet(Column[str]):
         if value is None:
             return None
         try:
+            # In normal form: two spellings of one IPv6 address are one value, and must not look
+            # changed.
             return str(ipaddress.ip_address(value))
         except ValueError:
             raise ValidationError(f"{self.label} {value!r} is not an IP address") from None

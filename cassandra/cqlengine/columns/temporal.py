@@ -29,16 +29,20 @@ class DateTime(Column[datetime.datetime]):
     """
 
     def _moment(self, value: Any) -> datetime.datetime:
+        # datetime first: it is a subclass of date, and would lose its time below.
         if isinstance(value, datetime.datetime):
             moment = value
         elif isinstance(value, datetime.date):
             moment = datetime.datetime(value.year, value.month, value.day)
         else:
             try:
+                # Added to the epoch: fromtimestamp fails for moments before 1970 on some systems.
                 moment = _EPOCH + datetime.timedelta(seconds=value)
             except (TypeError, OverflowError):
                 raise ValidationError(f"{self.label} {value!r} is not a datetime object") from None
         if self.truncate_microseconds:
+            # Rounded down like in `to_database`, so that the instance equals the row that is read
+            # back.
             moment = moment.replace(microsecond=moment.microsecond // 1000 * 1000)
         return moment
 
@@ -60,6 +64,7 @@ class DateTime(Column[datetime.datetime]):
         moment = self._moment(value)
         if moment.tzinfo is not None:
             moment = moment.astimezone(datetime.timezone.utc).replace(tzinfo=None)
+        # Whole numbers: seconds as a float would round some milliseconds.
         return (moment - _EPOCH) // _MILLISECOND
 
 
@@ -89,6 +94,7 @@ class Date(Column[DateValue]):
         if value is None:
             return None
         days: int = self.to_python(value).days_from_epoch
+        # A date is unsigned, with 1970-01-01 in the middle of its range.
         return days + (1 << 31)
 
 

@@ -153,6 +153,7 @@ class BatchQuery:
                 "all statements of a batch go to one connection: "
                 f"this one is for {names[0]}, the batch for {names[1]}"
             )
+        # The values are bound now: later changes of the instance are not part of this statement.
         self._entries.append((text, values))
         self._conditional = self._conditional or conditional
         if kept is not None:
@@ -214,6 +215,7 @@ class BatchQuery:
                 self._failed = True
                 self._forget()
                 raise
+            # Kept until it went well: after an error the program may execute the same batch again.
             self._kept.clear()
             self._entries.clear()
             self._conditional = False

@@ -81,11 +81,13 @@ def save(instance: BaseModel) -> Operation[BaseModel]:
         mapping.set_discriminator(values)
     instance.validate()
     was = values.was
+    # Another key is another row: the old one stays, and a whole row is inserted.
     is_new = was is None
     if was is not None:
         for at in mapping.key_positions:
             if values[at] != was[at]:
                 is_new = True
+    # CQL has no INSERT for counters: UPDATE alone changes them.
     if is_new and not mapping.has_counter:
         write: Write | None = _insert(mapping, values)
     else:
@@ -106,6 +108,7 @@ def _written(instance: BaseModel, values: Values, write: Write) -> Operation[Non
 def _insert(mapping: Mapping, values: Values) -> Write:
     """The INSERT of all values."""
     how = values.how
+    # Nulls are written only if the program gave them, because each leaves a tombstone.
     wires, explicit = mapping.wires, values.explicit if values.was is None else 0
     mask = 0
     bound: list[Any] = []
@@ -171,6 +174,7 @@ def _update(mapping: Mapping, values: Values) -> Write | None:
     if not changed:
         return None
     _check_keys(mapping, values, sum(1 << at for at in changed))
+    # CQL refuses a clustering key in an UPDATE of static columns alone.
     static = all(mapping.order[at].static for at in changed)
     keys = mapping.partition_positions if static else mapping.key_positions
     timestamp = timestamp_of(how, mapping.has_counter)

@@ -33,6 +33,7 @@ def filter_value(column: Column[Any], operator: BaseWhereOperator, value: object
     :raises CQLEngineException: for None.
     :raises ValidationError: if `column` cannot hold it.
     """
+    # Servers refuse null in WHERE; only conditions of IF may compare with it.
     if value is None:
         raise CQLEngineException(
             f"None values on filter are not allowed ({column.label} {operator})"
@@ -45,6 +46,7 @@ def filter_value(column: Column[Any], operator: BaseWhereOperator, value: object
         return [column.to_filter(one) for one in value]
     if isinstance(operator, ContainsOperator):
         elements = column.sub_types
+        # CONTAINS looks at the values of a map; its keys have CONTAINS KEY.
         return elements[-1].to_filter(value) if elements else value
     return column.to_filter(value)
 

@@ -71,6 +71,7 @@ def _result_objects(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> list
 
 def split_operator(name: str) -> tuple[str, BaseWhereOperator]:
     """Return the column's name and the operator of ``column__operator``."""
+    # From the right, because names of columns may have two underscores themselves.
     column, separator, symbol = name.rpartition("__")
     if not separator or not column:
         return name, _EQUALS
@@ -169,6 +170,7 @@ class ModelQuerySet(AbstractQuerySet[T]):
                 f"Token() received {len(value.value)} arguments but model has {len(keys)} "
                 "partition keys"
             )
+        # A copy, because the program may use its Token for other models.
         made = Token(*value.value)
         made.value = tuple(key.validate(one) for key, one in zip(keys, value.value, strict=True))
         made.set_columns(keys)
@@ -243,6 +245,7 @@ class ModelQuerySet(AbstractQuerySet[T]):
             names.append(mapping.discriminator)  # else the class of a row is not known
         fields = [mapping.columns[name].db_field_name for name in mapping.names if name in names]
         found = [field for field in fields if field not in fixed]
+        # CQL selects one column at least, even if the filters fix all of them.
         return found or fields
 
     def _plan(self, count: bool) -> Plan:

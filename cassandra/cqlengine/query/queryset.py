@@ -342,6 +342,7 @@ class AbstractQuerySet(Generic[T]):
     def _start(self) -> list[Any]:
         if self._cache is None:
             self._result = blocking(self._request())
+            # Only after the request succeeded: a failed one is executed again at the next look.
             self._cache = []
             self._pending = iter(self._result)
         return self._cache
@@ -367,6 +368,7 @@ class AbstractQuerySet(Generic[T]):
         return rows
 
     def __iter__(self) -> Iterator[T]:
+        # By position in the shared list: several loops over one queryset fetch each row once.
         rows = self._start()
         at = 0
         while True:
@@ -545,6 +547,7 @@ def _copied(clause: WhereClause) -> WhereClause:
 
 def is_lookup(clause: WhereClause) -> bool:
     """Return True if the filter finds rows by an index or a key, rather than looks through them."""
+    # The exact classes, because LIKE and != derive from `=`.
     return type(clause.operator) in (EqualsOperator, InOperator, ContainsOperator)
 
 

@@ -85,6 +85,8 @@ class ReplicationStrategy:
 
     def __init__(self, name: str, options_map: Mapping[str, Any] | None = None) -> None:
         self.name = name
+        # As texts: rows have texts and programs pass numbers, and equal settings must compare
+        # equal.
         self._options = {
             key: str(value) for key, value in (options_map or {}).items() if key != "class"
         }
@@ -158,6 +160,7 @@ class ReplicationStrategy:
             return False
         return (self.name, self._options) == (other.name, other._options)
 
+    # `Routing` shares replica maps by strategy, so equal settings need equal hashes.
     def __hash__(self) -> int:
         return hash((self.name, frozenset(self._options.items())))
 
@@ -198,6 +201,7 @@ class NetworkTopologyStrategy(ReplicationStrategy):
         self.dc_replication_factors_info = {}
         self._racks: dict[str, dict[int, str]] = {}
         for key, factor in self._options.items():
+            # From the right, because the name of a data centre may have a colon itself.
             datacenter, _, place = key.rpartition(":")
             if datacenter and place.removeprefix("-").isdecimal():
                 racks = self._racks.setdefault(datacenter, {})
@@ -229,6 +233,7 @@ class NetworkTopologyStrategy(ReplicationStrategy):
         }
         racks: dict[Any, int] = {}
         datacenter_of = [names.get(host.datacenter, -1) for host in hosts]
+        # Racks of different data centres may share a name.
         rack_of = [racks.setdefault((host.datacenter, host.rack), len(racks)) for host in hosts]
         factors = [
             (factor.full_replicas, factor.all_replicas)

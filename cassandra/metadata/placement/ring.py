@@ -48,6 +48,7 @@ class Ring(Protocol):
 def token_of(key: bytes) -> int:
     """Return the Murmur3Partitioner's token of a serialized partition key."""
     token = python_murmur3(key)
+    # The smallest number is the ring's minimum token, which the partitioner gives to no key.
     return INT64_MAX if token == INT64_MIN else token
 
 
@@ -210,6 +211,7 @@ class _Datacenter:
                     hosts.append(host)
                     found.append(self._places[at])
             at += 1
+        # The transient replicas are the last ones that are met.
         return found[: self.full]
 
     def rows(self) -> Iterator[list[int]]:
@@ -257,6 +259,8 @@ def network_map(
         return ReplicaMap(ring, hosts, [()] * len(owners))
     rows = []
     for row in zip(*parts, strict=True):
+        # Sorted by place: the replicas of all data centres come in the order in which the ring
+        # meets them, the primary one first.
         met = sorted(row[0] if len(row) == 1 else chain.from_iterable(row))
         rows.append(tuple([twice[place % len(twice)] for place in met]))
     return ReplicaMap(ring, hosts, rows)

@@ -91,6 +91,7 @@ class Routing:
 
     def used(self) -> dict[ReplicationStrategy, ReplicaMap | None]:
         """Return the maps of the keyspaces that were asked for."""
+        # Copied, because other threads add entries meanwhile.
         asked = list(self._by_keyspace.values())
         return {
             strategy: made for strategy, made in list(self._by_strategy.items()) if made in asked
@@ -98,6 +99,7 @@ class Routing:
 
     def map_of(self, keyspace: str) -> ReplicaMap | None:
         """Return the replicas of `keyspace`, or None if they are not known."""
+        # None is an answer too: replicas that cannot be known are not computed at each request.
         found: ReplicaMap | None = self._by_keyspace.get(keyspace, _UNKNOWN)
         return self._make(keyspace) if found is _UNKNOWN else found
 

@@ -64,6 +64,7 @@ class Token:
         return cls(token_string)
 
     def __eq__(self, other: object) -> bool:
+        # Tokens of different partitioners are not comparable, whatever their values.
         if type(self) is not type(other):
             return NotImplemented
         return bool(self.value == other.value)
@@ -124,6 +125,7 @@ class MD5Token(HashToken):
     def hash_fn(cls, key: bytes) -> int:
         # hashlib is imported at its first use: few clusters have this partitioner.
         digest = import_module("hashlib").md5(key, usedforsecurity=False).digest()
+        # The RandomPartitioner takes the digest as a signed number, and of that the absolute value.
         return abs(int.from_bytes(digest, "big", signed=True))
 
 

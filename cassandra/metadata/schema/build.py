@@ -148,6 +148,7 @@ def _look_through(columns: ColumnPages | None) -> None:
     """Find the rows of each table, unless that is done already."""
     if columns is None or not columns.pages:
         return
+    # Taken away first, so that a page with an error is not walked twice.
     pages, columns.pages = columns.pages, []
     columns.texts = column_rows.Texts()
     for page in pages:
@@ -377,6 +378,7 @@ def keyspace(source: KeyspaceSource) -> KeyspaceMetadata:
     made.virtual = source.virtual
     try:
         _row_checked(source.row)
+        # Virtual keyspaces have no replication, because each node computes its own.
         if not source.virtual and not strategy:
             raise ValueError(f"the replication of the keyspace is {replication!r}")
     except Exception as error:

@@ -79,6 +79,7 @@ def note_runs(rows_of: RowsOf, body: bytes, at: int, count: int) -> None:
             start = at
             keyspace_end = at + 4 + max(size_at(body, at)[0], 0)
             at = keyspace_end + 4 + max(size_at(body, keyspace_end)[0], 0)
+            # Compared as bytes: rows of one table stand together, so its names are decoded once.
             if body[start:at] != known:
                 if names is not None:
                     _note(rows_of, names, (body, begin, rows))
@@ -90,6 +91,7 @@ def note_runs(rows_of: RowsOf, body: bytes, at: int, count: int) -> None:
                 at += size + 4 if size > 0 else 4
     except struct.error:
         raise _past_the_end() from None
+    # Slices past the end are short without an error, so the end is checked here.
     if at > len(body):
         raise _past_the_end()
     if names is not None:
@@ -98,6 +100,7 @@ def note_runs(rows_of: RowsOf, body: bytes, at: int, count: int) -> None:
 
 def _note(rows_of: RowsOf, names: tuple[str, str], run: Runs) -> None:
     tables = rows_of.setdefault(names[0], {})
+    # A page may end in the middle of a table, so a table may have several runs.
     tables[names[1]] = tables.get(names[1], ()) + run
 
 

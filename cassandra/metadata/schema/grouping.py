@@ -43,6 +43,7 @@ class Grouping:
         :param message: the ROWS message.
         :param version: protocol version that it was received in.
         """
+        # The names tell, even if there is no row: then no keyspace has tablets, but the server has.
         if part == "scylla_keyspaces":
             self._has_tablets = "initial_tablets" in (message.column_names or ())
         if not getattr(message, "row_count", 0):
@@ -109,6 +110,7 @@ class Grouping:
         """Return a source for each keyspace that has a row, by name."""
         self._complete_tables()
         found: dict[str, KeyspaceSource] = {}
+        # By name, so that exports of equal schemas are equal.
         for name, keyspace_row in sorted(self.keyspaces.items(), key=_key):
             source = found[name] = KeyspaceSource(name, keyspace_row, name in self._virtual)
             source.tables, source.views = self._tables.get(name, {}), self._views.get(name, {})
@@ -142,6 +144,8 @@ class Grouping:
                     into[keyspace][name].indexes = by_name[name]
             for part, by_table in self._by_table.items():
                 for (keyspace, name), rows in by_table.items():
+                    # Each schema table has a query of its own, so a table may be dropped between
+                    # two of them.
                     source = into.get(keyspace, {}).get(name)
                     if source is not None:
                         setattr(source, _SLOTS[part], tuple(rows))

@@ -133,6 +133,7 @@ class KeyspaceMetadata:
 
         def add(name: str, above: tuple[str, ...]) -> None:
             kind = self.user_types.get(name)
+            # Damaged rows may have types that use each other, which would recurse without end.
             if kind is None or name in ordered or name in above:
                 return
             for field_type in kind.field_types:
@@ -154,6 +155,7 @@ def _unquoted(name: str) -> str:
 
 def _without_comments(text: str) -> str:
     """Return `text` in a form that may stand in a comment."""
+    # CQL comments do not nest: the end of an inner one would end the outer one.
     return text.replace("/*\n", "").replace("\n*/", "")
 
 

@@ -125,6 +125,7 @@ def protect_value(value: object) -> str:
         return cql_string(value)
     if value is None:
         return "NULL"
+    # bool before int, of which it is a subclass.
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, float)):

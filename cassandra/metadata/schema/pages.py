@@ -76,6 +76,7 @@ class Pages:
     def _value(self, kind: type[CassandraType], data: bytes, version: int) -> Any:
         try:
             value: Any = data.decode() if kind is UTF8Type else kind.from_binary(data, version)
+        # One bad value must not hide the rest of the schema: only its own object reports it.
         except Exception as error:
             self.damaged = True
             return DecodeError(f"a value of type {kind.typename} cannot be decoded: {error}")

@@ -235,6 +235,7 @@ class TableSource(_Source):
 
     def index_names(self) -> list[str]:
         """Return the names of the table's indexes; damaged names are left out."""
+        # Another thread may be making the object, and drops the rows afterwards.
         with _making:
             names = (
                 self._object.indexes

@@ -31,6 +31,7 @@ def incomplete(what: str, error: BaseException, structure: str) -> str:
         "",
         structure,
     ]
+    # A `*/` inside would end the comment.
     return "/*\n" + "\n".join(lines).replace("*/", "* /") + "\n*/"
 
 
