@@ -89,7 +89,7 @@ def twin(name: str, impl: str) -> ModuleType:
     except ImportError as error:
         raise ImportError(
             f"the compiled module cassandra._accel.{name} cannot be loaded: {error}. "
-            "Install turbocql again for this interpreter; CASS_DRIVER_IMPL=python goes on without it."
+            "Install turbocql again for this interpreter; CASS_DRIVER_IMPL=python goes on without."
         ) from error
 
 
@@ -128,7 +128,8 @@ def _choose() -> Literal["python", "c"]:
         raise ImportError(
             "CASS_DRIVER_IMPL=c asks for the compiled modules, but these are not there:\n  "
             + "\n  ".join(missing)
-            + "\nInstall a wheel that has them, or build with a C compiler and CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST=1."
+            + "\nInstall a wheel that has them, or build with a C compiler and "
+            "CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST=1."
         )
     fallback_reason = f"not built: {', '.join(missing)}"
     return "python"

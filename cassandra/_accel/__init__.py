@@ -1,1 +1,1 @@
-"""Cython twins of the hot modules; `cassandra._impl` chooses between them and the Python reference."""
+"""Cython twins of the hot modules; `cassandra._impl` chooses between them and the Python ones."""

@@ -82,6 +82,14 @@ def ensure_archive(
     return [*_WITH_AGENT, f"-XX:SharedArchiveFile={path}", "-Xshare:auto"]
 
 
+def _work_directory(archive: str) -> str:
+    # Leftovers of a process that was killed; nobody else works here, since the lock is ours.
+    for stale in glob.glob(f"{glob.escape(archive)}-work-*"):
+        shutil.rmtree(stale, ignore_errors=True)
+    prefix = f"{os.path.basename(archive)}-work-"
+    return tempfile.mkdtemp(prefix=prefix, dir=os.path.dirname(archive))
+
+
 def _make(
     version: CassandraVersion,
     java: JavaRuntime,
@@ -96,12 +104,7 @@ def _make(
     progress.begin(
         f"preparing a class-data archive for Cassandra {version} on Java {java.version} (once)"
     )
-    # Leftovers of a process that was killed; nobody else works here, since the lock is ours.
-    for stale in glob.glob(f"{glob.escape(archive)}-work-*"):
-        shutil.rmtree(stale, ignore_errors=True)
-    work = tempfile.mkdtemp(
-        prefix=f"{os.path.basename(archive)}-work-", dir=os.path.dirname(archive)
-    )
+    work = _work_directory(archive)
     try:
         # The base archive keeps its final place: the one on top of it remembers the name.
         if not os.path.exists(

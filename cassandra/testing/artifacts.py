@@ -90,6 +90,18 @@ def _downloaded(log: str) -> int:
     return sum("Downloaded from" in line and ".jar (" in line for line in lines)
 
 
+def _jars_in(filled: str, version: CassandraVersion) -> list[str]:
+    """Return the names of what Maven has brought; LocalClusterError if Cassandra is not there."""
+    names = os.listdir(filled) if os.path.isdir(filled) else []
+    # A mirror may answer with success and leave out a jar: a node would fail much later.
+    if f"cassandra-all-{version}.jar" not in names:
+        raise LocalClusterError(
+            f"Maven ended well, but brought no cassandra-all-{version}.jar "
+            f"(only {len(names)} files)"
+        )
+    return names
+
+
 def _fetch(
     version: CassandraVersion,
     jars: str,
@@ -132,13 +144,7 @@ def _fetch(
                 code=error.code,
                 output=error.output,
             ) from error
-        names = os.listdir(filled) if os.path.isdir(filled) else []
-        # A mirror may answer with success and leave out a jar: a node would fail much later.
-        if f"cassandra-all-{version}.jar" not in names:
-            raise LocalClusterError(
-                f"Maven ended well, but brought no cassandra-all-{version}.jar "
-                f"(only {len(names)} files)"
-            )
+        names = _jars_in(filled, version)
         # Last, and in one step: the directory exists only when it is complete.
         os.rename(filled, jars)
         progress.done(f"{len(names)} jars")
