@@ -12,3 +12,5 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 # What asyncio says of its protocols' methods is not ours, and refers to its own documentation.
 autodoc_inherit_docstrings = False
+# Some names are public in two modules, as in today's drivers; a reference may go to either.
+suppress_warnings = ["ref.python"]
