@@ -60,7 +60,9 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         if keyspace is not None:
             check_keyspace(keyspace)
         core = await self._connected()
+        # Without the keyspace: if it is missing, the USE below raises InvalidRequest.
         engine = await core.open_session(None, self.profile_manager.distance, wait_for_all_pools)
+        # During the wait shutdown() could not know of this session.
         if self.is_shutdown:
             engine.close()
             raise ConnectionShutdown("the cluster was shut down while it was connecting")
@@ -85,6 +87,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
                 raise RuntimeError("this Cluster belongs to another event loop: make one in each")
             return self._core
         if self._connecting is None:
+            # A task of its own: several callers may wait for it, and any of them may be cancelled.
             self._connecting = asyncio.ensure_future(self._make_core())
             self._connecting.add_done_callback(_take_note)
         connecting = self._connecting
@@ -106,6 +109,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
             self._core = core
             self._populate(core)
         except BaseException:
+            # The next connect() must begin anew, not find an engine that is closed.
             self._core = None
             await core.close()
             raise
@@ -165,6 +169,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         """
         if self.is_shutdown:
             return
+        # Before the first wait: a connect() that is under way looks at it afterwards.
         self.is_shutdown = True
         connecting = self._connecting
         if connecting is not None:

@@ -44,6 +44,7 @@ class ColumnarResult:
         ``async for batch in result.arrow_batches()``.
         """
         columnar = columnar_module()
+        # Before the iterator is made: a missing package is an error of this call.
         pyarrow = columnar.pyarrow_module("arrow_batches")
         layout, pages = self._columns(options)
         schema = columnar.arrow_schema(pyarrow, layout)
@@ -79,6 +80,7 @@ class ColumnarResult:
         columnar = columnar_module()
         numpy = columnar.numpy_module("to_numpy")
         message = rows_message(self._message)
+        # A dict has one place for a name: the other column would be lost.
         columnar.check_names(message.metadata.names)
         plan = columnar.array_plan(message.metadata)
         pages = [
@@ -101,6 +103,7 @@ class ColumnarResult:
         """
         columnar = columnar_module()
         message = rows_message(self._message)
+        # Readers of the interface pull without awaiting: they could not wait for a page.
         if message.paging_state is not None:
             raise RuntimeError(
                 "the result has more pages, which cannot be waited for here: "
@@ -146,6 +149,7 @@ class ColumnarResult:
         while True:
             more = message.paging_state is not None
             if more:
+                # From here on pages are gone: an iteration over rows would miss them in silence.
                 self._begun = "column"
                 # In flight while this page is used; one page ahead, never more, to bound memory.
                 self._ask_for_next_page()

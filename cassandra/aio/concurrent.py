@@ -40,6 +40,7 @@ async def execute_concurrent(
     options = {} if row_type is None else {"row_type": row_type}
     try:
         while True:
+            # Taken from the iterable only when there is a free place: it may be endless.
             while len(under_way) < concurrency:
                 try:
                     statement, parameters = next(statements)
@@ -48,12 +49,14 @@ async def execute_concurrent(
                 under_way.append(_start(session, statement, parameters, options))
             if not under_way:
                 return
+            # The oldest first: outcomes come in the order of the statements.
             outcome = await _outcome(under_way.popleft())
             if raise_on_first_error and not outcome.success:
                 raise outcome.result_or_exc
             yield outcome
     finally:
         for future in under_way:
+            # Also if the caller stops iterating: nobody will read these outcomes.
             future.cancel()
 
 

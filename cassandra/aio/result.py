@@ -128,9 +128,11 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         try:
             request = await following
         finally:
+            # Also after an error: the same page can be asked for again.
             self._next = None
         self._request = request
         self._message = request.response
+        # A new list: the old one may be that of the first request.
         self._history = [*self._history, *request.attempts]
         self._page = None
 
@@ -164,6 +166,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             raise RuntimeError(
                 f"was_applied is for lightweight transactions; this result has the columns {names}"
             )
+        # Decoded anew: a row factory of the program may give anything.
         return applied(self._message.decode(tuple_factory), names.index(APPLIED))
 
     @property

@@ -42,6 +42,7 @@ class RequestFuture(asyncio.Future[Any]):
     request: Request
 
     def cancel(self, msg: object = None) -> bool:
+        # The future first: the end of the request then finds it done.
         cancelled = super().cancel(msg)
         if cancelled:
             self.request.cancel()
@@ -59,6 +60,7 @@ class RequestFuture(asyncio.Future[Any]):
         if self.done():
             return
         if isinstance(error, asyncio.CancelledError):
+            # Not self.cancel(): the request is over already.
             super().cancel()
         else:
             self.set_exception(error)
@@ -162,6 +164,7 @@ class Session(SessionBase):
         if self._request_init_listeners:
             for listener, args, kwargs in self._request_init_listeners:
                 listener(future, *args, **kwargs)
+        # After the listeners: the message that they may change is encoded at the start.
         request.start()
         return future
 
@@ -228,6 +231,7 @@ class Session(SessionBase):
             `ExecutionResult` tuples (success, result or error), as in `cassandra.concurrent`.
         :raises TypeError: if rows cannot be made of `row_type`.
         """
+        # Here, because the generator would raise it only at the first iteration.
         if row_type is not None:
             typed_factory(row_type)
         return execute_concurrent(

@@ -26,6 +26,7 @@ Text = tuple[str | None, str]  # keyspace and query
 
 def texts_of(entries: Sequence[Entry]) -> list[Text]:
     """Return (keyspace, text) of the entries that must be prepared, each once."""
+    # A dict, not a set: prepared statements come back in the order of their texts.
     return list(
         {(entry.keyspace, entry.text): None for entry in entries if isinstance(entry, TextRows)}
     )
@@ -43,6 +44,7 @@ def batch_statements(
     for entry in entries:
         if isinstance(entry, TextRows):
             rows = entry.bind_to(prepared_texts[entry.keyspace, entry.text])
+            # Only now that the text's values are bound is their partition known.
             batch.route_by(rows)
             statements.append((rows.prepared, rows.block))
         elif isinstance(entry, BoundRows):
@@ -74,6 +76,8 @@ def check_kinds(batch_type: BatchType, prepared: Mapping[int, PreparedStatement]
         )
     if counters or batch_type is BatchType.COUNTER:
         for statement in prepared.values():
+            # CQL cannot insert counters. Of other statements without a counter marker only the
+            # server knows.
             if statement.query_string.lstrip()[:6].upper() == "INSERT":
                 raise ValueError(
                     f"{query_head(statement.query_string)} changes no counter, "
@@ -110,6 +114,7 @@ def partitions_of(request_body: AnyBody) -> int:
     keys = set()
     for prepared, values in getattr(request_body, "statements", ()):
         indexes = prepared.routing_key_indexes if prepared is not None else None
+        # A single unknown partition makes the whole count unknown.
         if not indexes or not values:
             return 0
         for block in values_of_rows(values):

@@ -31,6 +31,7 @@ def check_parameters(parameters: object, named: bool = True) -> None:
 
     :param named: an object with attributes will do as well.
     """
+    # A single text has a length, too, and would be taken apart into its characters.
     if isinstance(parameters, (str, bytes)) or not (
         hasattr(parameters, "__len__") or (named and is_record(parameters))
     ):
@@ -45,8 +46,10 @@ def check_timeout(timeout: object) -> None:
     """Raise TypeError or ValueError unless `timeout` is a time in seconds, or None."""
     if timeout is None:
         return
+    # A bool is an int: True would be one second.
     if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
         raise TypeError(f"timeout must be seconds or None, but is {timeout!r}")
+    # Not `<= 0`, which would let NaN pass.
     if not timeout > 0:
         raise ValueError(f"timeout must be greater than 0, but is {timeout!r}")
     if timeout == math.inf:
@@ -84,6 +87,7 @@ def check_vectors(request: RequestBase) -> None:
         raise ValueError(
             f"vectors are read as one of {', '.join(map(repr, VECTOR_TYPES))}, not as {wanted!r}"
         )
+    # Only looked for: importing it takes longer than a call should.
     if wanted == "numpy" and importlib.util.find_spec("numpy") is None:
         raise DependencyException(
             "vectors as NumPy arrays need the package 'numpy': pip install turbocql[numpy]"
@@ -95,6 +99,7 @@ def list_of_queries(queries: Sequence[str]) -> list[str]:
 
     :raises TypeError: if it is a single text, or one of them is not a text.
     """
+    # A str is a sequence of texts, too: each character would be prepared.
     if isinstance(queries, str):
         raise TypeError(f"queries must be a list of texts, not a single text: {queries!r}")
     found = list(queries)

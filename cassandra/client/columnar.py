@@ -82,6 +82,7 @@ class ColumnarResult:
         Each is made when it is asked for.
         """
         columnar = columnar_module()
+        # Before the iterator is made: a missing package is an error of this call.
         pyarrow = columnar.pyarrow_module("arrow_batches")
         layout, pages = self._columns(options)
         schema = columnar.arrow_schema(pyarrow, layout)
@@ -126,6 +127,7 @@ class ColumnarResult:
         columnar = columnar_module()
         numpy = columnar.numpy_module("to_numpy")
         message = rows_message(self._message)
+        # A dict has one place for a name: the other column would be lost.
         columnar.check_names(message.metadata.names)
         plan = columnar.array_plan(message.metadata)
         pages = [
@@ -174,6 +176,7 @@ class ColumnarResult:
         while True:
             more = bool(future.has_more_pages)
             if more:
+                # From here on pages are gone: an iteration over rows would miss them in silence.
                 self._iterator = _ReadByColumns()
                 # In flight while this page is used; one page ahead, never more, to bound memory.
                 future.start_fetching_next_page()
@@ -182,8 +185,10 @@ class ColumnarResult:
                 return
             message = rows_message(future.result()._message)
             self._message = message
+            # The rows of the page before must not be taken for those of this one.
             self._page: Any = None
             plan = plan_of(message.metadata)
+            # A table has one schema: a column that was altered between pages does not fit into it.
             columnar.check_same(layout, plan.layout)
 
 

@@ -254,12 +254,14 @@ class ClusterBase(PoolSizes):
         self.metadata = Metadata()
         self._session_id = uuid.uuid4()
         for name, value in settings.items():
+            # Methods and internals are attributes, too: setting one by its name must not pass.
             if (
                 name.startswith("_")
                 or not hasattr(ClusterBase, name)
                 or (callable(getattr(type(self), name, None)) and name not in _CALLABLE_SETTINGS)
             ):
                 raise TypeError(f"Cluster has no setting {name!r}")
+            # None is a value: for many settings it means to go without.
             if value is not NOT_SET:
                 setattr(self, name, value)
         self.user_type_fields: dict[type[Any], list[str]] = {}
@@ -333,6 +335,7 @@ class ClusterBase(PoolSizes):
             or not 1 <= int(self.port) <= 65535
         ):
             raise ValueError(f"port must be a number from 1 to 65535, but is {self.port!r}")
+        # A port from an environment variable is a text.
         self.port = int(self.port)
         if self.protocol_version is not None:
             ProtocolVersion.check_supported(self.protocol_version, self.allow_beta_protocol_version)
@@ -362,6 +365,7 @@ class ClusterBase(PoolSizes):
                 f"schema_metadata_keyspaces must be a list of names, but is {keyspaces!r}"
             )
         if keyspaces is not None:
+            # A copy: the program may change its list later.
             self.schema_metadata_keyspaces = tuple(keyspaces)
 
     def _check_compression(self) -> None:
@@ -373,6 +377,7 @@ class ClusterBase(PoolSizes):
             )
         if self.compression not in ("lz4", "snappy"):
             raise ValueError(f"compression must be 'lz4' or 'snappy', but is {self.compression!r}")
+        # An algorithm that is asked for by name must not be left out in silence.
         if self.compression not in available_compressions():
             package = {"lz4": "lz4", "snappy": "python-snappy"}[self.compression]
             raise ValueError(
@@ -402,6 +407,7 @@ class ClusterBase(PoolSizes):
     def schema_metadata_enabled(self, enabled: bool) -> None:
         self._schema_metadata_enabled = bool(enabled)
         if self._core is not None:
+            # The engine has settings of its own, made at connect.
             self._core.settings.schema_metadata_enabled = bool(enabled)
 
     @property
@@ -448,6 +454,7 @@ class ClusterBase(PoolSizes):
             raise ValueError(f"there is an execution profile {name!r} already")
         self.config_mode = ConfigMode.PROFILES
         policy = profile.load_balancing_policy
+        # Looked for before the profile is added, or it would always be found.
         known = any(policy is other for other in self.profile_manager.policies())
         speculation = profile.speculative_execution_policy
         speculation_known = any(
@@ -484,6 +491,7 @@ class ClusterBase(PoolSizes):
 
     def unregister_listener(self, listener: HostStateListener) -> None:
         """Undo `register_listener`."""
+        # In place: the engine holds this very list.
         self._listeners[:] = [known for known in self._listeners if known is not listener]
 
     # -- for the engine ----------------------------------------------------------------------------
@@ -553,6 +561,7 @@ class ClusterBase(PoolSizes):
             return self.ssl_context
         options = dict(self.ssl_options)
         context = ssl.SSLContext(options.pop("ssl_version", ssl.PROTOCOL_TLS_CLIENT))
+        # Before verify_mode: ssl refuses CERT_NONE while host names are checked.
         context.check_hostname = bool(options.pop("check_hostname", False))
         context.verify_mode = options.pop(
             "cert_reqs", ssl.CERT_REQUIRED if options.get("ca_certs") else ssl.CERT_NONE
@@ -595,6 +604,7 @@ def _check_seconds(name: str, value: object, least: float) -> None:
         return
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"{name} must be a number of seconds or None, but is {value!r}")
+    # NaN would pass the comparison below.
     if math.isnan(value) or value == math.inf:
         raise ValueError(
             f"{name} must be a number of seconds, but is {value!r}; None is for no limit"
@@ -656,6 +666,7 @@ def _check_contact_point(point: object) -> None:
         )
     if not address.strip():
         raise ValueError(f"a contact point must not be empty, but one is {point!r}")
+    # More than one colon is an IPv6 address.
     if "," in address or address.count(":") == 1 or address.startswith("["):
         raise ValueError(
             f"a contact point is one address without its port, but one is {point!r}: "

@@ -93,6 +93,7 @@ class DisplayedResult:
             metadata = message.metadata
             types = [column.type.cql_parameterized_type() for column in metadata.columns]
             count = message.row_count
+            # Not by the row factory: that may be the program's own, and slow.
             found = _first_rows(message)
             if isinstance(found, DriverException):
                 return (
@@ -144,6 +145,7 @@ def _printable(text: str, most: int) -> str:
     """Return `text` on one line, without characters that are commands for a terminal."""
     text = " ".join(text.split())
     if not text.isprintable():
+        # Escape sequences in a value could change the state of the terminal.
         text = "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
     return text if len(text) <= most else text[: most - 3] + "..."
 

@@ -14,4 +14,5 @@ def applied(rows: Sequence[Any], place: int) -> bool:
     """Return True if all of `rows`, those of a conditional statement or batch, say at `place` that
     it was applied.
     """
+    # A conditional batch may answer with several rows; `all` of none would be true.
     return bool(rows) and all(row[place] for row in rows)

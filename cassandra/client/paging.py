@@ -36,6 +36,7 @@ class PageAhead:
         with self._lock:
             self._over = True
             taker = self._taker
+        # Outside the lock: the taker may call callbacks of the program.
         if taker is not None:
             taker(request)
 

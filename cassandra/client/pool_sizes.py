@@ -112,6 +112,7 @@ class PoolSizes:
 
 
 def _meant(distance: int) -> tuple[int, ...]:
+    # Programs that know only LOCAL mean the whole local data center.
     return _LOCAL if distance == HostDistance.LOCAL else (distance,)
 
 

@@ -173,6 +173,7 @@ class RequestMaker:
 
     def _keyspace_to_send(self, keyspace: str | None) -> str | None:
         """Return the keyspace that travels with a request, from version 5 on."""
+        # Older versions have no field for it: the connection's keyspace counts there.
         return keyspace if self._engine.core.protocol_version >= 5 else None
 
     def _body_of(
@@ -186,6 +187,7 @@ class RequestMaker:
             if type(parameters) not in _USUAL_PARAMETERS:
                 check_parameters(parameters, named=False)
             text = bind_params(text, parameters, self.encoder)  # type: ignore[arg-type]  # checked
+        # Cheap, and enough for usual spellings: any other one still works as a query.
         kind = UseBody if text[:4] in _USE else QueryBody
         return kind(text, self._keyspace_to_send(statement.keyspace))
 

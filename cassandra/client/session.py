@@ -58,6 +58,7 @@ class SessionBase(RequestMaker):
         if cluster.config_mode is not ConfigMode.PROFILES:
             # Old-style settings may be changed for this session alone.
             self._default_profile = self._default_profile.clone()
+        # Made once: most calls give no options of their own.
         self._default_options = CallOptions(self._default_profile)
         self._prepared_texts: PreparedTexts = RecentlyUsed(PREPARED_TEXTS)
         self._batch_warnings = OncePerInterval(BATCH_WARNING_INTERVAL)
@@ -73,6 +74,7 @@ class SessionBase(RequestMaker):
                 f"Session.{name} cannot be set if execution profiles are used: "
                 f"set {setting} of a profile, for one execution by execution_profile="
             )
+        # No profiles can be added from now on: the two styles would contradict each other.
         self.cluster.config_mode = ConfigMode.LEGACY
         setattr(self._default_profile, setting, value)
 
@@ -110,6 +112,7 @@ class SessionBase(RequestMaker):
 
     @default_serial_consistency_level.setter
     def default_serial_consistency_level(self, level: int | None) -> None:
+        # SERIAL and LOCAL_SERIAL by their numbers in the protocol ([consistency]).
         if level is not None and level not in (8, 9):
             raise ValueError(
                 f"default_serial_consistency_level must be SERIAL or LOCAL_SERIAL, but is {level!r}"
@@ -125,6 +128,7 @@ class SessionBase(RequestMaker):
         """
         if isinstance(name, ExecutionProfile):
             return name
+        # Not the cluster's: old-style settings may have changed the copy of this session.
         if name is EXEC_PROFILE_DEFAULT:
             return self._default_profile
         try:
@@ -174,6 +178,7 @@ class SessionBase(RequestMaker):
     @property
     def request_capacity(self) -> int:
         """The requests that the open connections can have in flight; others wait in the driver."""
+        # Copies: the loop's thread may add and remove pools and connections meanwhile.
         pools = list(self._engine.pools.values())
         return sum(
             connection.stream_limit for pool in pools for connection in list(pool.connections)

@@ -104,6 +104,7 @@ class Cluster(ClusterBase, SchemaCalls[None]):
         metadata_request_timeout: datetime.timedelta | None = NOT_SET,
         **settings: Unpack[LaterSettings],
     ) -> None:
+        # Must stay the first line: any other local name would count as a setting.
         given: dict[str, Any] = {**locals(), **settings}
         for name in ("self", "settings", "__class__"):
             given.pop(name, None)
@@ -129,6 +130,7 @@ class Cluster(ClusterBase, SchemaCalls[None]):
         :raises ConnectionException: before `connect`.
         :raises ConnectionShutdown: after `shutdown`.
         """
+        # Read once: shutdown() in another thread may set it to None.
         thread = self._loop_thread
         if thread is None:
             raise self._not_connected()
@@ -152,6 +154,7 @@ class Cluster(ClusterBase, SchemaCalls[None]):
         """
         thread = self._loop_thread
         if thread is None:
+            # Or Python would warn of a coroutine that was never awaited.
             coroutine.close()
             raise self._not_connected()
         return thread.run(coroutine, timeout)
@@ -170,6 +173,7 @@ class Cluster(ClusterBase, SchemaCalls[None]):
         """
         if keyspace is not None:
             check_keyspace(keyspace)
+        # Two threads that connect at the same time must not start two engines.
         with self._lock:
             if self.is_shutdown:
                 raise ConnectionShutdown("the cluster is shut down: make a new one")
@@ -205,12 +209,14 @@ class Cluster(ClusterBase, SchemaCalls[None]):
         except BaseException:
             self._stop()
             raise
+        # The arguments must not hold the cluster, or it would never be collected.
         self._finalizer = weakref.finalize(self, _close_dropped, self._core, thread, str(self))
         self._finalizer.atexit = False  # `_shutdown_all` does that
 
     async def _make_core(self) -> Core:
         assert self._loop_thread is not None
         core = Core(self._settings(), self.metadata, self._loop_thread.loop)
+        # Before the wait: a connect() that fails or is cancelled then closes what was opened.
         self._core = core
         await core.connect()
         self._populate(core)
@@ -234,6 +240,7 @@ class Cluster(ClusterBase, SchemaCalls[None]):
         thread = self._loop_thread
         if thread is None:
             return
+        # In a callback: to wait for the loop here would be to wait for itself.
         if thread.is_current():
             session.close_engine()
         else:

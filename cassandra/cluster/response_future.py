@@ -142,6 +142,7 @@ class ResponseFuture:
             self.is_schema_agreed = getattr(response, "is_schema_agreed", True)
             if request.error is None:  # else the page that failed may be asked for again
                 self._paging_state = getattr(response, "paging_state", None)
+        # After the outcome: a thread that finds it set reads the outcome without a lock.
         self._done = True
         # Taken before anybody is woken: a caller that asks for the next page has new ones then.
         due, due_errors = _due(self._callbacks), _due(self._errbacks)
@@ -178,6 +179,7 @@ class ResponseFuture:
                 BaseException
             ) as fault:  # rows that cannot be decoded, or a row factory that fails
                 outcome = failure_of(fault)
+                # Unless the next page was asked for meanwhile: that has an outcome of its own.
                 if self._response is response:
                     self._error = outcome
                 due = due_errors
@@ -222,6 +224,7 @@ class ResponseFuture:
                     waiter.acquire()
                     self._waiter = waiter
         waiter = self._waiter
+        # Only once the lock is there to be seen: a completion before that has released nothing.
         if not self._done:
             # The completion releases it once; each waiting thread hands it on to the next one.
             waiter.acquire()
@@ -306,6 +309,8 @@ class ResponseFuture:
             self._response = None
             for callbacks in (self._callbacks, self._errbacks):
                 if callbacks is not None:
+                    # A new queue: the completion of the page before may still be emptying the old
+                    # one.
                     callbacks.due = deque(callbacks.registered)
         ahead, self._ahead = self._ahead, None
         if ahead is None:

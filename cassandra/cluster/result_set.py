@@ -49,6 +49,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             if response.kind == RESULT_KIND_ROWS:
                 self._described = None
         else:
+            # Rows that were made elsewhere know no columns: those of the last message stay.
             if self._described is None and self._message is not None:
                 self._described = (self.column_names, self.column_types)
             self._message = None

@@ -49,6 +49,8 @@ class Session(SessionBase):
         super().__init__(cluster, engine)
         self.hosts = hosts
         self.is_shutdown = False
+        # Held here: after shutdown the cluster has none, and the inbox itself refuses what comes
+        # late.
         self._inbox = cluster.inbox
         self._loop_thread = cluster.loop_thread
 
@@ -188,6 +190,7 @@ class Session(SessionBase):
             future.row_factory = typed_factory(row_type)
         request = self._request(query, parameters, options, future.complete)
         future.query = request.statement
+        # Before the inbox has it: the loop may complete it at once.
         future.watch(request)
         if self._request_init_listeners:
             for listener, args, kwargs in self._request_init_listeners:

@@ -60,6 +60,8 @@ class Asker:
 
     async def query(self, connection: Connection, query: str) -> Any:
         """Execute a text without parameters at consistency ONE; raises what `ask` raises."""
+        # What is asked here is in tables that are local to each node: no second replica could say
+        # more.
         params = QueryParams(consistency=ConsistencyLevel.ONE)
         body = bodies.query_body(query, params, connection.version)
         return await self.ask(connection, QUERY, body, repr(query), query)
@@ -78,6 +80,8 @@ class Asker:
         """
         timeout = self._settings.metadata_request_timeout
         features = connection.features
+        # USING TIMEOUT is ScyllaDB's: Cassandra would refuse the statement. Only ScyllaDB tells of
+        # shards.
         if timeout is not None and features is not None and features.sharding_info is not None:
             query = maybe_add_timeout_to_query(query, timeout)
         paging_state: bytes | None = None
@@ -94,6 +98,7 @@ class Asker:
             paging_state = page.paging_state
             if paging_state is None:
                 return
+            # Each page has a time limit of its own, so that the same pages could come for ever.
             if paging_state in states:
                 raise ProtocolError(
                     f"{connection.endpoint} gives the same page again and again: "

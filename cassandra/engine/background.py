@@ -31,14 +31,19 @@ class Background:
     def spawn(self, coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Run `coroutine`, at the longest until `close`."""
         task: asyncio.Task[T] = asyncio.ensure_future(coroutine)
+        # A task in any case: a coroutine that is dropped would be warned of, and the caller wants a
+        # task.
         if self._closed:
             task.cancel()
+        # The loop holds its tasks weakly: without this reference one could be collected while it
+        # runs.
         self._tasks.add(task)
         task.add_done_callback(self._ended)
         return task
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
+        # To read the error also keeps asyncio from logging it as never retrieved.
         error = None if task.cancelled() else task.exception()
         # Errors of servers and networks are for the callers that wait for the task, if there are
         # any left.
@@ -47,8 +52,10 @@ class Background:
 
     async def close(self) -> None:
         """Cancel all tasks and wait for their end; those that they start are cancelled too."""
+        # Before the first cancellation: what a task starts while it ends is cancelled, too.
         self._closed = True
         for _ in range(ROUNDS):
+            # Not the task that closes: it would cancel itself and wait for its own end.
             running = [
                 task
                 for task in self._tasks

@@ -34,6 +34,7 @@ log = logging.getLogger("cassandra.connection")
 WRITE_HIGH_WATER = (
     _flight.WRITE_HIGH_WATER
 )  # bytes that the transport may hold before senders are held back
+# The server's own stream: no request can have it (native_protocol_v5.spec, EVENT).
 EVENT_STREAM = -1
 # Until the handshake is over nothing large has a reason to come: the longest messages are the
 # tokens of a login.
@@ -69,6 +70,7 @@ def read_answer(
         kind = response.kind if opcode == RESULT else None
         check_answer(asked, text, opcode, kind, connection.endpoint)
     except ProtocolError as error:
+        # After a malformed answer nothing that follows on the connection can be trusted.
         connection.close(error)
         raise
     return response
@@ -96,6 +98,7 @@ class FutureResponder:
         self.stream = -1
 
     def on_response(self, connection: Connection, opcode: int, flags: int, body: bytes) -> None:
+        # Whoever waits may have been cancelled in this very turn: the future is done then.
         if not self.future.done():
             self.future.set_result((opcode, flags, body))
 
@@ -233,12 +236,15 @@ class Connection(asyncio.BufferedProtocol):
         )
 
     def _flush(self) -> None:
+        # Disarmed first: what `on_room` sends below needs a flush of its own.
         self.streams.armed = None
         if self._transport is None or self.closed:
             return
         data = self._writer.take()
         if data:
             self._transport.write(data)
+            # The bytes that waited held senders back, and not the transport: nobody else would tell
+            # them.
             if (
                 not self.streams.paused
                 and self.on_room is not None
@@ -262,6 +268,7 @@ class Connection(asyncio.BufferedProtocol):
         try:
             return await responder.future
         except (asyncio.TimeoutError, asyncio.CancelledError):
+            # The answer may still come: no other request may have the stream before that.
             self.abandon(responder.stream, responder)
             raise
         finally:
@@ -278,6 +285,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def resume_writing(self) -> None:
         self.streams.paused = False
+        # Requests wait in the pool, not here: it must hear that they can go on.
         if self.on_room is not None:
             self.on_room(self)
 
@@ -299,8 +307,10 @@ class Connection(asyncio.BufferedProtocol):
         if envelopes:
             self._received = True
             self.streams.dispatch(self, envelopes)
+            # An answer may have closed the connection: nothing may be sent on it any more.
             if self.closed:
                 return
+        # Also for a part of an answer: a large one that is still coming shows that the peer lives.
         self.last_activity = self._loop.time()
         if self.on_room is not None:
             self.on_room(self)
@@ -311,6 +321,7 @@ class Connection(asyncio.BufferedProtocol):
             name = OPCODE_NAMES.get(opcode, opcode)
             self.close(ProtocolError(f"{self.endpoint} sent a {name} message as an event"))
         elif stream != EVENT_STREAM:
+            # The two sides disagree about streams: other answers may reach the wrong requests.
             self.close(
                 ProtocolError(
                     f"{self.endpoint} answered on stream {stream}, on which nothing was asked"
@@ -339,8 +350,11 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
+        # asyncio's own limit, 64 KiB, would hold senders back after a few frames.
         self._transport.set_write_buffer_limits(high=WRITE_HIGH_WATER)
         sock = transport.get_extra_info("socket")
+        # Frames of one turn are joined already: Nagle's algorithm would only delay them. Sockets of
+        # other families do not know the option.
         if sock is not None and sock.family in (socket.AF_INET, socket.AF_INET6):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for option in self.sockopts or ():
@@ -365,6 +379,7 @@ class Connection(asyncio.BufferedProtocol):
         """Close at once; every request in flight gets `error`. A second call does nothing."""
         if self.closed:
             return
+        # First: whatever the responders below do must find the connection closed.
         self.closed = True
         self.close_error = error
         streams = self.streams
@@ -376,6 +391,7 @@ class Connection(asyncio.BufferedProtocol):
             if error is None:
                 self._transport.close()
             else:
+                # A peer that does not read would hold up a close that first sends what waits.
                 self._transport.abort()
         responders = streams.take_all()
         if responders:
@@ -411,6 +427,7 @@ class Connection(asyncio.BufferedProtocol):
         version.
         """
         self.features = features
+        # The smaller bound was for peers that had not shown yet that they speak the protocol.
         self._reader.set_max_body(MAX_BODY)
         self.wire_format = wire_format_of(self.version, features)
 

@@ -91,6 +91,7 @@ class ControlConnection:
         :raises NoHostAvailable: with the error of each, if none does.
         """
         endpoints = list(self._core.settings.endpoints)
+        # Many clients have the same list: they must not all come to its first node.
         random.shuffle(endpoints)
         await self._connect_to_one(endpoints)
 
@@ -120,14 +121,19 @@ class ControlConnection:
     async def _connect_to(self, endpoint: EndPoint) -> None:
         connection = await self._core.open_connection(endpoint)
         try:
+            # Before REGISTER: the first event may come together with the answer to it.
             connection.on_event = self._on_event
+            # Before the node list is read: a change after the reading is then told by an event.
             await self._register(connection)
             node_list = await self._read_nodes(connection, endpoint)
+            # At the first connection, connect() waits for the schema. Later ones only look if it
+            # changed.
             if self.host is None:
                 await self._core.schema.on_connected(connection, node_list.local)
         except BaseException:
             connection.close()
             raise
+        # The cluster may have been shut down during the waits above.
         if self._closed:
             connection.close()
             return
@@ -138,6 +144,7 @@ class ControlConnection:
         self._core.wire_format = connection.wire_format
         connection.on_closed = self._on_closed
         if previous is not None:
+            # This end is wanted: it must not count as a failure of the host.
             previous.on_closed = None
             previous.close()
         self._core.hosts.take_node_list(node_list)
@@ -148,6 +155,7 @@ class ControlConnection:
             # Told of after REGISTER, and perhaps after the rows were read.
             self._refresh_missed = False
             self.schedule_refresh()
+        # It may have broken before `on_closed` was set: nobody else would report that.
         if connection.closed:
             self._on_closed(connection, connection.close_error)
 
@@ -191,6 +199,7 @@ class ControlConnection:
         connection, host = self.required(), self.host
         assert host is not None
         node_list = await self._read_nodes(connection, host.endpoint)
+        # The connection may have moved meanwhile, and then its host is another one.
         if connection is self.connection:
             self.host = node_list.local
         self._core.hosts.take_node_list(node_list)
@@ -199,6 +208,7 @@ class ControlConnection:
 
     def _on_event(self, opcode: int, flags: int, body: bytes) -> None:
         connection = self.connection
+        # Events may come before the connection is adopted, see `_connect_to`.
         version = connection.version if connection is not None else self._core.protocol_version
         event = decode_response(opcode, flags, body, version, None)
         log.debug("event from the control connection: %s %s", event.event_type, event.event_args)
@@ -219,6 +229,7 @@ class ControlConnection:
             str(address)
         )
         if host is None:
+            # A node that is not in the list yet: reading the list says what it is.
             self._on_topology_change(args)
             return
         # The last word of a burst counts: a node that restarts is told of several times.
@@ -236,6 +247,7 @@ class ControlConnection:
 
     def _act_on_rumour(self, host: Host, act: Callable[[Host], None]) -> None:
         self._rumours.pop(host, None)
+        # The host may have left the cluster during the delay.
         if not self._closed and self._core.hosts.knows(host):
             act(host)
 
@@ -254,6 +266,7 @@ class ControlConnection:
         if self._refresh_handle is not None:
             self._refresh_handle.cancel()
         else:
+            # Set by the first event: a steady stream of them must not put the refresh off for ever.
             self._refresh_by = now + window
         delay = min(REFRESH_DELAY + _spread(window), max(self._refresh_by - now, 0.0))
         self._refresh_handle = self._core.loop.call_later(delay, self._start_refresh)
@@ -266,6 +279,7 @@ class ControlConnection:
             self._refresh_missed = True
             return
         if self._refreshing is not None and not self._refreshing.done():
+            # The reading under way may have begun before the event: one more has to follow it.
             self.schedule_refresh()
             return
         self._refreshing = self._core.spawn(self._refresh_quietly())
@@ -284,6 +298,7 @@ class ControlConnection:
     # -- moving on ---------------------------------------------------------------------------------
 
     def _on_closed(self, connection: Connection, error: Exception | None) -> None:
+        # The end of a connection that was replaced is not a loss.
         if self._closed or connection is not self.connection:
             return
         log.info(
@@ -305,6 +320,8 @@ class ControlConnection:
             self._host_is_up.clear()
             await self._wait(_next_delay(self._delays))
         while not self._closed:
+            # Before the tries, not after them: a host that comes up meanwhile must end the wait
+            # below.
             self._host_is_up.clear()
             try:
                 await self._connect_to_one(self._candidates())
@@ -342,6 +359,7 @@ class ControlConnection:
             if not self._core.hosts.is_ignored(host)
         ]
         random.shuffle(hosts)
+        # The sort is stable: hosts in the same state stay in random order.
         hosts.sort(key=lambda host: host.is_up is not True)
         endpoints = [host.endpoint for host in hosts]
         return endpoints + [
@@ -350,6 +368,7 @@ class ControlConnection:
 
     def close(self) -> None:
         """Close for good."""
+        # First: `_on_closed` of the connection below would start to reconnect.
         self._closed = True
         for handle in (self._refresh_handle, *self._rumours.values()):
             if handle is not None:

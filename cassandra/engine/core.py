@@ -89,6 +89,7 @@ class Core(Observers):
         self.control = ControlConnection(self)
         self.schema = SchemaRefresher(self)
         self.preparer = Preparer(self)
+        # Set afterwards: the host watch is made before the parts that it notifies.
         self.hosts.on_host_up = self.control.on_host_up
         self.hosts.prepare_on = self.preparer.prepare_all_on
 
@@ -120,6 +121,7 @@ class Core(Observers):
         """Close everything; what is in flight gets an error that says so."""
         if self.closed:
             return
+        # First: nothing that ends below may open a connection or a session again.
         self.closed = True
         self.control.close()
         if self._following is not None:
@@ -130,6 +132,7 @@ class Core(Observers):
             session.close()
         self.timers.close()
         self.connector.close()
+        # After the parts: tasks that they start while they close are cancelled here, too.
         await self._background.close()
         # Transports that were told to close do so in the loop's next turns.
         await asyncio.sleep(0)
@@ -229,6 +232,7 @@ class Core(Observers):
         """Populate a load balancing policy that came after `connect`, and open its pools."""
         self.populate_policy(policy, cluster)
         for host in self.metadata.all_hosts():
+            # Also hosts whose state is not known yet: only a try can tell.
             if host.is_up is not False:
                 self.spawn(self.hosts.bring_up(host))
 
@@ -251,6 +255,8 @@ class Core(Observers):
             return False
 
         async def query(text: str) -> list[dict[str, Any]]:
+            # The coordinator of a change has the new version for certain; other nodes may not have
+            # it yet.
             through = self.control.connection if connection.closed else connection
             if through is None:
                 raise ConnectionException("there is no control connection at the moment")
@@ -262,6 +268,7 @@ class Core(Observers):
 
     def _is_live(self, host_id: uuid.UUID) -> bool:
         host = self.metadata.get_host_by_host_id(host_id)
+        # A node that is down cannot agree: to wait for it would always take the whole time.
         return host is not None and host.is_up is not False
 
     async def register_user_type(self, keyspace: str, name: str, klass: type) -> list[str]:

@@ -100,6 +100,7 @@ class DefaultEndPoint(EndPoint):
     def __init__(self, address: str, port: int = DEFAULT_PORT) -> None:
         self._address = address
         self._port = port
+        # Computed once: end points are looked up often and never change.
         self._hash = hash((address, port))
 
     @property
@@ -114,6 +115,7 @@ class DefaultEndPoint(EndPoint):
         return self._address, self._port
 
     def __eq__(self, other: object) -> bool:
+        # Not isinstance: a subclass may have a key of its own.
         if type(other) is DefaultEndPoint:
             return self._address == other._address and self._port == other._port
         return super().__eq__(other)
@@ -155,6 +157,7 @@ class SniEndPoint(EndPoint):
         return self._proxy_address, self._port
 
     def _key(self) -> tuple[Any, ...]:
+        # All nodes have the proxy's address: only the server name tells them apart.
         return ("SniEndPoint", self._proxy_address, self._port, self._server_name)
 
     def __str__(self) -> str:
@@ -215,12 +218,14 @@ class DefaultEndPointFactory(EndPointFactory):
     def may_block(self) -> bool:
         """True if `create` may block: in a subclass, or a translator that asks a name server."""
         translator = getattr(self.cluster, "address_translator", None)
+        # By exact types: a subclass may do anything.
         return type(self) is not DefaultEndPointFactory or type(translator) not in (
             type(None),
             IdentityTranslator,
         )
 
     def create(self, row: Mapping[str, Any]) -> EndPoint:
+        # system.peers_v2 names it native_address, the older tables rpc_address.
         address = row.get("native_address") or row.get("rpc_address")
         if address in (None, "0.0.0.0", "::"):
             # A node that listens on every address says so here; its peers know it by the other one.

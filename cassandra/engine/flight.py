@@ -142,6 +142,7 @@ class StreamTable:
         try:
             self.writer.add(stream, opcode, flags, body)
         except BaseException:
+            # Nothing was queued, so no answer would ever free the stream.
             self._ids.give_back(stream)
             raise
         self._responders[stream] = responder
@@ -153,6 +154,7 @@ class StreamTable:
         """Give up the answer on `stream`; return False if `responder` did not wait for it."""
         if self._responders.get(stream) is not responder:
             return False
+        # The place stays: a late answer without one would close the connection.
         self._responders[stream] = None
         self.orphans += 1
         return True
@@ -169,6 +171,8 @@ class StreamTable:
             if version != connection.version:
                 connection.peer_version = version
             if stream in responders:
+                # Free before the responder is called: it may send again, and needs a stream for
+                # that.
                 responder = responders.pop(stream)
                 give_back(stream)
                 if responder is None:
@@ -510,6 +514,7 @@ class RequestBase:
 
     def end(self) -> None:
         """It is over, well or badly: let go of everything and tell who waits."""
+        # First: whatever the calls below lead to must find the request over.
         self.done = True
         if self._timer_slot >= 0:
             self.session.timers.discard(self._timer_slot, self)

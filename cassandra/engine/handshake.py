@@ -76,6 +76,7 @@ class Connector:
         ProtocolVersionUnsupported, ConnectionException for whatever else the network or the server
         does. Each names the end point.
         """
+        # A cluster that comes back would otherwise get all TLS handshakes and logins at once.
         async with self._free:
             while True:
                 version = self.version
@@ -85,6 +86,7 @@ class Connector:
                     self._downgrade(version, error)
 
     def _downgrade(self, version: int, error: ProtocolVersionUnsupported) -> None:
+        # A version that the program has named is meant: no other one is tried.
         if self._settings.protocol_version is not None:
             raise error
         lower = ProtocolVersion.get_lower_supported(version)
@@ -116,6 +118,7 @@ class Connector:
             connection.close(error)
             raise error from cause
         except BaseException as cause:
+            # Also after a cancellation: the transport may be open already.
             connection.close(cause if isinstance(cause, Exception) else None)
             raise
         return connection
@@ -132,6 +135,7 @@ class Connector:
         context = self._settings.ssl_context
         server_hostname = None
         if context is not None:
+            # asyncio demands a name for TLS over a socket that is connected already.
             server_hostname = (endpoint.ssl_options or {}).get("server_hostname") or address
         tls: dict[str, Any] = {"ssl": context, "server_hostname": server_hostname}
         if endpoint.socket_family == getattr(socket, "AF_UNIX", None):
@@ -179,11 +183,13 @@ class Connector:
         found = await self._loop.getaddrinfo(
             address, port, family=endpoint.socket_family, type=socket.SOCK_STREAM
         )
+        # Each address once, and in the resolver's order of preference.
         return list(dict.fromkeys(str(info[4][0]) for info in found))
 
     async def in_thread(self, function: Callable[..., Any], *args: Any) -> Any:
         """Run code of the program that may block, outside the loop: reverse DNS, say."""
         if self._executor is None:
+            # Made when it is first needed: most programs have nothing that may block.
             self._executor = ThreadPoolExecutor(
                 max_workers=2, thread_name_prefix="cassandra-blocking"
             )
@@ -228,6 +234,7 @@ class _Handshake:
                 else:
                     answer = await self._perform(action)
                     send = answer or send
+            # Without a message no answer would come: the wait could only end by the timeout.
             if send is None:
                 raise ProtocolError(
                     f"the handshake with {self._endpoint} came to no end: {actions!r}"
@@ -318,6 +325,7 @@ def _why_late(endpoint: EndPoint, connection: Connection) -> str:
 
 def _reason(error: OSError) -> str:
     """What the system calls the error; asyncio's own text says which call failed instead."""
+    # The numbers of gaierror are getaddrinfo's own, which strerror does not know.
     if error.errno is not None and not isinstance(error, socket.gaierror):
         return os.strerror(error.errno)
     return error.strerror or str(error) or type(error).__name__

@@ -31,6 +31,7 @@ async def beat(
     while True:
         await asyncio.sleep(interval)
         idle_since = clock() - interval
+        # Whatever was received shows that the peer lives: only silent connections are asked.
         idle = [one for one in connections() if one.last_activity <= idle_since]
         if idle:
             await asyncio.gather(*(_beat_once(connection, timeout) for connection in idle))

@@ -32,6 +32,8 @@ class Listeners:
 
     def tell(self, event: str, host: Host) -> None:
         """Tell everybody: `event` is the name of a method of `HostStateListener`."""
+        # Policies first: what a listener executes goes by their plans. A copy: a listener may
+        # register or remove others meanwhile.
         self._tell((*self.policies, *self.program), event, host)
 
     def tell_policies(self, event: str, host: Host) -> None:
@@ -44,6 +46,7 @@ class Listeners:
         for host in hosts:
             if host.is_up is False:
                 self._tell((policy,), "on_down", host)
+        # Only now: events before `populate` are about hosts that the policy does not know.
         self.policies.append(policy)
 
     def _tell(self, listeners: Sequence[Any], event: str, host: Host) -> None:

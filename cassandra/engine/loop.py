@@ -56,6 +56,7 @@ class Inbox:
         """Queue `work`; any thread. If the loop is closed it fails with ConnectionShutdown, before
         or after this returns.
         """
+        # Before the flag is read: `_drain` clears the flag before it looks into the queue.
         self._queue.append(work)
         # Two threads may both find it unarmed: a second drain finds an empty queue and costs
         # nothing else.
@@ -73,7 +74,9 @@ class Inbox:
 
     def close(self, reason: str = SHUT_DOWN) -> None:
         """Refuse all that is queued, and all that is put from now on, with `reason`; any thread."""
+        # The first reason stays: it says why the loop has ended.
         self._closed = self._closed or reason
+        # Whoever puts work in from now on must come to the refusal in `put`: no drain will run.
         self._armed = False
         self._refuse_all()
 
@@ -148,6 +151,7 @@ class _Call(Generic[T]):
         self._calls.discard(self)
         if self.future.done():
             if not task.cancelled():
+                # Read, or asyncio would log it as never retrieved: nobody waits any more.
                 task.exception()
         # by nobody but the end of the cluster: whoever waits here cancels after it has stopped
         # waiting
@@ -183,6 +187,7 @@ class LoopThread:
         self.loop = make_loop()
         self.inbox = Inbox(self.loop)
         self._calls: set[_Call[Any]] = set()
+        # A daemon: a program that forgets shutdown() must be able to end.
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._stopped = False
         self._abandoned: str | None = None
@@ -225,6 +230,7 @@ class LoopThread:
             self._give_up(call)
             raise TimeoutError(f"no end within {timeout} seconds") from None
         except BaseException:
+            # KeyboardInterrupt, say: the coroutine must not go on without its caller.
             if not call.future.done():
                 self._give_up(call)
             raise
@@ -260,6 +266,7 @@ class LoopThread:
         if self._stopped:
             return
         self._stopped = True
+        # A thread that was never started does not close its loop.
         if not self._thread.is_alive():
             self.loop.close()
             self.inbox.close()
@@ -268,6 +275,7 @@ class LoopThread:
             self.loop.call_soon_threadsafe(self.loop.stop)
         except RuntimeError:  # closed already: the thread is about to end
             pass
+        # A thread cannot wait for its own end.
         if not self.is_current():
             self._thread.join(timeout)
             if self._thread.is_alive():
@@ -283,6 +291,7 @@ class LoopThread:
             try:
                 await coroutine
             finally:
+                # Also if the coroutine fails: nobody else is left to stop the thread.
                 self.loop.stop()
 
         if self._stopped or self._abandoned is not None:

@@ -27,6 +27,7 @@ def failure_of(error: BaseException) -> Exception:
     :returns: `error`, or a RuntimeError in its place if it would end whoever waits, or cannot be
         raised to a waiter.
     """
+    # Futures refuse StopIteration, and generators take both for an end.
     if isinstance(error, Exception) and not isinstance(error, (StopIteration, StopAsyncIteration)):
         return error
     failure = RuntimeError(

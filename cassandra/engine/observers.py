@@ -34,6 +34,7 @@ class Observers:
         """Call `observer` for each result, and each error that the host had to work for."""
         self._latency_observers.append(observer)
         alone = len(self._latency_observers) == 1
+        # A single observer is called directly: this is part of every answer's cost.
         self.on_latency = observer if alone else self._tell_all
 
     def _tell_all(self, host: Host, seconds: float) -> None:

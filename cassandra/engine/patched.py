@@ -28,6 +28,7 @@ def refuse_green_threads() -> None:
 
 
 def _gevent_has_threads() -> bool:
+    # Looked up, not imported: what the process has not imported cannot have patched it.
     monkey: Any = sys.modules.get("gevent.monkey")
     return monkey is not None and any(
         monkey.is_module_patched(name) for name in ("thread", "_thread", "threading")

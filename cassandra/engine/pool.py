@@ -118,6 +118,7 @@ class HostPool:
         """
         if self._filling is None or self._filling.done():
             self._filling = self._spawn(self._fill())
+        # Several may wait for it: one that is cancelled must not end it for the others.
         await asyncio.shield(self._filling)
 
     async def _fill(self) -> None:
@@ -169,6 +170,7 @@ class HostPool:
         # It may have been closed before `on_closed` was set: nobody else would report that.
         if connection.closed:
             raise connection.refusal()
+        # The pool may have been closed, or made smaller, while the connection was opened.
         if self.closed or len(self.connections) >= self.size:
             connection.close()
             return
@@ -177,6 +179,7 @@ class HostPool:
         connection.on_orphan = self._on_orphan
         self._opened_at = asyncio.get_running_loop().time()
         self.connections.append(connection)
+        # Requests may have waited since before there was a connection.
         self._on_room(connection)
 
     def _on_room(self, connection: Connection) -> None:
@@ -207,6 +210,7 @@ class HostPool:
         is idle.
         """
         log.warning("%r has %d abandoned requests: it is replaced", connection, connection.orphans)
+        # Out of the list first: no new request may take one of its last streams.
         self.connections.remove(connection)
         self._closing.append(connection)
         self.refill()
@@ -220,6 +224,7 @@ class HostPool:
         if self.closed or size == self.size:
             return
         self.size = size
+        # Those with the least to do go: they are idle soonest.
         surplus = sorted(self.connections, key=lambda connection: connection.in_flight)[
             : max(len(self.connections) - size, 0)
         ]
@@ -271,6 +276,7 @@ class HostPool:
         self.refill()
 
     def _fail_waiters(self, error: Exception) -> None:
+        # A new queue: a request that is told here may come back to wait at once.
         waiters, self._waiters = self._waiters, deque()
         for waiter in waiters:
             if not waiter.done:
@@ -283,12 +289,14 @@ class HostPool:
         """Close all connections; requests in flight and waiting ones get `error`."""
         if self.closed:
             return
+        # First: `_on_connection_closed` must not open new ones for those closed below.
         self.closed = True
         if self._filling is not None:
             self._filling.cancel()
         if self._next_try is not None:
             self._next_try.cancel()
         cause = error or ConnectionShutdown(f"the pool of {self.host} is closed", self.host)
+        # A copy: each connection takes itself out of its list as it closes.
         for connection in [*self.connections, *self._closing]:
             connection.close(cause)
         self.connections.clear()

@@ -97,6 +97,7 @@ class ExecutionProfile:
 
         :raises ValueError: if one of the names is not a setting.
         """
+        # Without __init__: that of a subclass may take other parameters.
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__)
         for name, value in changes.items():
@@ -139,6 +140,7 @@ class ProfileManager:
     def distance(self, host: Host) -> int:
         """Return the shortest distance that a profile's policy sees; -1 if all ignore the host."""
         distances = {policy.distance(host) for policy in self.policies()}
+        # IGNORED is below 0, and would count as the nearest.
         wanted = [distance for distance in distances if distance >= 0]
         return min(wanted) if wanted else -1
 

@@ -89,6 +89,7 @@ class Request(RequestBase):
         """The deadline of the whole request has passed."""
         if self.done:
             return
+        # The wheel has dropped the slot already: `end` must not look for it.
         self._timer_slot = -1
         if (
             self.response is not None
@@ -120,9 +121,11 @@ class Request(RequestBase):
 
     def on_no_connection(self, host: Host, pool: HostPool | None) -> None:
         if pool is None:
+            # The error of an attempt at this host says more than that it has no pool now.
             if host not in self.errors:
                 self.errors[host] = self.session.why_no_pool(host)
         elif pool.is_worth_waiting_for:
+            # The first one of the plan, because the policy prefers it.
             if self._busy is None:
                 self._busy = pool
         else:
@@ -131,6 +134,7 @@ class Request(RequestBase):
     def on_plan_exhausted(self) -> None:
         """Wait for a busy host; fail if no host is left that could answer."""
         busy, self._busy = self._busy, None
+        # Asked again: its last connection may be gone since the plan passed it.
         if busy is not None and busy.is_worth_waiting_for:
             self._waits += 1
             busy.wait_for_room(self)
@@ -223,6 +227,8 @@ class Request(RequestBase):
         if observe is not None:
             assert attempt.latency is not None
             observe(attempt.host, attempt.latency)
+        # Not a question for the retry policy: the request was not executed, and can simply be
+        # repeated.
         if isinstance(message, PreparedQueryNotFound):
             self._on_unprepared(attempt, connection, message)
             return
@@ -264,6 +270,7 @@ class Request(RequestBase):
         """Do what the retry policy decided: (decision, consistency[, delay in seconds])."""
         self.errors[attempt.host] = error
         kind, consistency = decision[0], decision[1]
+        # The delay is optional: policies that give pairs are the usual ones.
         delay = decision[2] if len(decision) > 2 else 0
         attempt.decision = _DECISIONS.get(kind, str(kind))
         self._tell_failure(error, kind)
@@ -316,6 +323,7 @@ class Request(RequestBase):
         prepared = self.request_body.prepared_by(message.info)
         error = attempt.error
         assert error is not None
+        # A second time would be a loop: the server forgets what it has just prepared.
         if prepared is None or prepared in attempt.reprepared:
             if prepared is not None:
                 _say_where(

@@ -39,6 +39,7 @@ __all__ = [
     "values_of_rows",
 ]
 
+# Bytes of a header: version, flags, stream (2), opcode, length (4).
 HEADER_SIZE = 9
 
 
@@ -235,6 +236,7 @@ class BatchBody(RequestBody):
         self._ids: list[bytes] = []
 
     def render(self, connection: Connection) -> tuple[int, int, bytes]:
+        # A statement that was prepared again may have another id, and the body names the old one.
         if self._wire_format and self._ids != self._current_ids():
             self.outdate()
         return RequestBody.render(self, connection)
@@ -249,6 +251,7 @@ class BatchBody(RequestBody):
             for prepared, values in self.statements
         ]
         body = bodies.batch_body(self.batch_type, statements, self, version)
+        # Refused here, where the message can say which batch it is and what helps.
         if len(body) > MAX_BODY:
             raise ValueError(
                 f"{self.describe()} has {len(body)} bytes; a frame of the protocol has at most "
@@ -306,6 +309,7 @@ class PrepareBody(RequestBody):
         self.query = query
 
     def _render(self, version: int) -> bytes:
+        # PREPARE has a keyspace from version 5 on (native_protocol_v5.spec, section 4.1.5).
         return bodies.prepare_body(self.query, self.keyspace if version >= 5 else None, version)
 
     def describe(self) -> str:
@@ -336,6 +340,8 @@ class MessageBody(RequestBody):
 
     def render(self, connection: Connection) -> tuple[int, int, bytes]:
         """(opcode, flags, body) out of the handler's envelope for stream 0, uncompressed."""
+        # The connection adds stream and compression itself: only flags, opcode and body are taken
+        # over.
         envelope = self.handler.encode_message(self.message, 0, connection.version, None, True)
         body = self.body = bytes(envelope[HEADER_SIZE:])
         self.opcode = envelope[4]

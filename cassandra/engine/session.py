@@ -93,6 +93,7 @@ class EngineSession:
 
         :raises NoHostAvailable: with the error of each host, if no pool could be opened.
         """
+        # Hosts of unknown state, too: to open a pool is how their state becomes known.
         hosts = [host for host in self.core.metadata.all_hosts() if host.is_up is not False]
         tasks = {self.core.spawn(self.add_pool(host)) for host in hosts if self._wanted(host)}
         if not tasks:
@@ -221,6 +222,7 @@ class EngineSession:
         """Close the pool of `host`, if there is one."""
         pool = self.pools.pop(host, None)
         if pool is not None:
+            # By the pool's own host: the one given may be equal, and yet another object.
             self.pools_by_id.pop(id(pool.host), None)
             pool.close(error)
 
@@ -338,6 +340,7 @@ class EngineSession:
         request.finish(response)
 
     async def _use(self, connection: Connection, keyspace: str) -> None:
+        # Quoted, because a bare name would be folded to lower case.
         quoted = '"' + keyspace.replace('"', '""') + '"'
         await self.core.asker.query(
             connection, f"USE {quoted}"
@@ -358,6 +361,7 @@ class EngineSession:
         metadata. The change itself is made: if the request's own timeout passes meanwhile, it
         completes with this answer.
         """
+        # The request's timeout may end the wait with this very answer.
         response.is_schema_agreed = False
         request.response = response
         self.see_through(request, self._agree(event, connection, request, response))
@@ -456,12 +460,14 @@ class EngineSession:
         """Close all pools; requests under way get an error that says so."""
         if self.closed:
             return
+        # First: a request that loses its connection below must not try another host.
         self.closed = True
         error = self.closed_error()
         for task in list(self._background):
             task.cancel()
         for host in list(self.pools):
             self.remove_pool(host, error)
+        # A copy: a retry that fails takes itself out of the set.
         for delayed in list(self.delayed):
             delayed.fail(error)
         self.core.forget_session(self)

@@ -42,6 +42,7 @@ class ShardAwarePortGenerator:
             raise ValueError(f"shard_id must be from 0 to {total_shards - 1}, but is {shard_id!r}")
         first = self.start_port + (shard_id - self.start_port) % total_shards
         ports = range(first, self.end_port + 1, total_shards)
+        # A random start: programs on one machine would otherwise try the same ports in turn.
         begin = random.randrange(len(ports)) if ports else 0
         yield from ports[begin:]
         yield from ports[:begin]

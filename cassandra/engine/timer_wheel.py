@@ -53,8 +53,10 @@ class TimerWheel:
 
         :returns: the slot, which `discard` takes.
         """
+        # Rounded up: a deadline may be late, never early. int() cannot take an infinite time.
         tick = int((self._time() + min(timeout, _LONGEST)) / _FINE) + 1
         if timeout >= _COARSE_FROM:
+            # Long timeouts share slots: the wheel has fewer of them, and the loop fewer timers.
             tick += -tick % _FINE_TICKS_OF_COARSE
         slot = self._slots.get(tick)
         if slot is None:
@@ -69,6 +71,7 @@ class TimerWheel:
         slot = self._slots.get(tick)
         if slot is not None:
             slot.discard(item)
+            # The slot that the loop's timer is for stays: the next request may need it again.
             if not slot and tick != self._handle_tick:
                 del self._slots[tick]
 
@@ -90,12 +93,14 @@ class TimerWheel:
 
     def _expire(self) -> None:
         self._handle = None
+        # A time divided by the width of a slot may come out just below a whole number.
         now = int(self._time() / _FINE + 1e-6)
         due = [tick for tick in self._slots if tick <= now or tick == self._handle_tick]
         expired = [item for tick in sorted(due) for item in self._slots.pop(tick)]
         self._handle_tick = 0
         if self._slots:
             self._schedule(min(self._slots))
+        # The wheel is in order again by now: what is called may add a new deadline.
         for item in expired:
             try:
                 item.on_timeout()

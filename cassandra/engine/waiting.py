@@ -18,6 +18,7 @@ async def outcome_of(work: asyncio.Future[T]) -> T:
 
     :raises ConnectionShutdown: if `work` was cancelled, which only the end of the cluster does.
     """
+    # Not `await work`: that would pass the caller's cancellation on to it.
     await asyncio.wait({work})
     if work.cancelled():
         raise ConnectionShutdown("the cluster was shut down before the call was over")
