@@ -74,8 +74,7 @@ def _check_environment() -> None:
 def _names(names: Sequence[str] | None, what: str) -> list[str | None]:
     """The names to go through; one None if there are none."""
     if names is None:
-        # None stands for the model's keyspace or the default connection, so loops need no other
-        # case.
+        # None stands for the model's keyspace or the default connection, which saves a case.
         return [None]
     # A text would be taken letter by letter. An iterator would be empty for the second connection.
     if isinstance(names, str) or not isinstance(names, (list, tuple)):
@@ -269,8 +268,7 @@ class _Changes:
 
 def _is_there(message: str) -> bool:
     text = message.lower()
-    # Servers report a duplicate column as a plain InvalidRequest, in differing words: only the text
-    # tells.
+    # A duplicate column is a plain InvalidRequest, which only its text tells from others.
     return "already exist" in text or "conflicts with an existing" in text or "conflict" in text
 
 

@@ -140,8 +140,7 @@ def blocking(request: Request) -> Any:
         for text, known in prepared.items():
             prepared[text] = known or connection.keep(text, connection.session.prepare(text))
     statement, values = request.statement(prepared, connection.consistency)
-    # Not `execute`: it gives no future on which to set the factory, and the session's is the
-    # program's.
+    # Not `execute`: it gives no future, on which the row factory of one request can be set.
     future = connection.session.execute_async(statement, values, timeout=request.timeout)
     # Rows are made when they are looked at, by whoever looks.
     future.row_factory = request.factory
@@ -160,8 +159,7 @@ async def awaited(request: Request) -> Any:
     texts = request.texts()
     missing = [text for text in texts if text not in prepared]
     if missing:
-        # In a mapping of its own, as in `blocking`: the connection's may be emptied during the
-        # wait.
+        # In a mapping of its own: the connection's may be emptied during the wait.
         prepared = {text: prepared[text] for text in texts if text in prepared}
         made = await connection.session.prepare_all(missing)
         for text, one in zip(missing, made, strict=True):
@@ -196,13 +194,11 @@ def run(operation: Operation[T]) -> T:
         while True:
             try:
                 result = blocking(request)
-            # KeyboardInterrupt too has to reach the operation: a batch takes back what counts as
-            # saved.
+            # KeyboardInterrupt too has to reach the operation: a failed batch undoes its marks.
             except BaseException as error:
                 request = operation.throw(error)
             else:
-                # Outside the `try`: what the operation itself raises must not be thrown into it
-                # again.
+                # Outside the `try`: the operation's own errors must not be thrown into it again.
                 request = operation.send(result)
     except StopIteration as done:
         outcome: T = done.value
