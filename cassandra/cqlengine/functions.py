@@ -89,6 +89,8 @@ class TimeUUIDQueryFunction(BaseQueryFunction):
         """Return `val` as milliseconds since 1970 (UTC; a naive one is taken as UTC)."""
         if val.tzinfo is not None:
             val = val.astimezone(datetime.timezone.utc).replace(tzinfo=None)
+        # CQL timestamps are whole milliseconds. Integers stay exact where `timestamp()` would
+        # round.
         return (val - _EPOCH) // datetime.timedelta(milliseconds=1)
 
     def bound(self) -> list[Any]:

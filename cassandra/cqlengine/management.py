@@ -66,6 +66,7 @@ def _check_environment() -> None:
             "of this package will require "
             "this variable to enable management functions."
         )
+        # Only a warning: programs that do not set the variable have to keep working.
         warnings.warn(message, stacklevel=4)
         log.warning(message)
 
@@ -73,7 +74,9 @@ def _check_environment() -> None:
 def _names(names: Sequence[str] | None, what: str) -> list[str | None]:
     """The names to go through; one None if there are none."""
     if names is None:
+        # None stands for the model's keyspace or the default connection, which saves a case.
         return [None]
+    # A text would be taken letter by letter. An iterator would be empty for the second connection.
     if isinstance(names, str) or not isinstance(names, (list, tuple)):
         raise ValueError(f"{what} must be a list or a tuple, not {names!r}")
     return list(names)
@@ -83,6 +86,7 @@ def _names(names: Sequence[str] | None, what: str) -> list[str | None]:
 
 
 def _replicated(name: str, replication: Mapping[str, Any], durable_writes: bool) -> str:
+    # CQL takes replication factors as text too, so one quoting serves the class and the numbers.
     pairs = ", ".join(f"'{key}': '{value}'" for key, value in replication.items())
     return (
         f"CREATE KEYSPACE IF NOT EXISTS {protect_name(name)} "
@@ -181,8 +185,10 @@ async def adrop_keyspace(name: str, connections: Connections = None) -> None:
 def _rows(table: str, connection: str | None, **keys: str) -> Generator[Request, Any, list[Any]]:
     """The rows of a schema table, as dicts."""
     where = " AND ".join(f"{name} = ?" for name in keys)
+    # `*`, because the columns of these tables differ between servers and their versions.
     text = f"SELECT * FROM system_schema.{table} WHERE {where}"
     request = Request(text, list(keys.values()), connection)
+    # All pages: what is missing here counts as missing on the server, and would be added again.
     request.whole = True
     rows: list[Any] = yield request
     return rows
@@ -208,6 +214,7 @@ def _fields(
     keyspace: str, name: str, connection: str | None
 ) -> Generator[Request, Any, dict[str, str] | None]:
     rows = yield from _rows("types", connection, keyspace_name=keyspace, type_name=name)
+    # None tells a type that does not exist from one without fields.
     if not rows:
         return None
     return dict(zip(rows[0]["field_names"], rows[0]["field_types"], strict=True))
@@ -227,6 +234,7 @@ class _Changes:
 
         False if another process was quicker, so that the schema has to be read again.
         """
+        # Before the check for a dry run: callers return these texts in that case too.
         self.texts.append(text)
         if self.dry_run:
             print(f"{text};")
@@ -235,6 +243,7 @@ class _Changes:
         try:
             yield simple_request(text, self.connection, DDL_TIMEOUT)
         except AlreadyExists:
+            # Until then, the next look might reach a node that does not have the other's change.
             yield self.agreement()
             return False
         except InvalidRequest as error:
@@ -259,6 +268,7 @@ class _Changes:
 
 def _is_there(message: str) -> bool:
     text = message.lower()
+    # A duplicate column is a plain InvalidRequest, which only its text tells from others.
     return "already exist" in text or "conflicts with an existing" in text or "conflict" in text
 
 
@@ -277,12 +287,14 @@ def _sync_type(type_model: object, changes: _Changes) -> Operation[None]:
     needed: list[type[UserType]] = []
     for column in type_model.fields().values():
         resolve_udts(column, needed)
+    # Before the type itself: servers refuse a field whose type does not exist yet.
     for inner in dict.fromkeys(needed):
         yield from _sync_type(inner, changes)
     keyspace, connection = changes.keyspace, changes.connection
     existing = yield from _fields(keyspace, type_model.type_name(), connection)
     if existing is None:
         made = yield from changes.make(get_create_type(type_model, keyspace))
+        # The type of the process that was quicker may lack fields of this one.
         if not made:
             existing = yield from _fields(keyspace, type_model.type_name(), connection)
     if existing is not None:
@@ -291,6 +303,7 @@ def _sync_type(type_model: object, changes: _Changes) -> Operation[None]:
             changes.warn(message)
         for text in alters:
             yield from changes.make(text)
+    # A dry run changes nothing, and the cluster may not have the type.
     if not changes.dry_run:
         name = type_model.type_name()
         yield Call(
@@ -350,6 +363,7 @@ def _sync_operation(
     for connection in _names(connections, "connections"):
         for keyspace in _names(keyspaces, "keyspaces"):
             table = model.__mapping__.table_name(keyspace)
+            # The schema tables hold names without the quotes of CQL.
             name = table.partition(".")[0].strip('"') if keyspace is None else keyspace
             changes = _Changes(connection or model.__connection__, name, dry_run)
             yield from _sync_one(model, table, changes)
@@ -360,11 +374,13 @@ def _sync_operation(
 def _sync_one(model: Any, table: str, changes: _Changes) -> Operation[None]:
     keyspace, connection = changes.keyspace, changes.connection
     found = yield from _rows("keyspaces", connection, keyspace_name=keyspace)
+    # Not created here: only the program knows which replication it needs.
     if not found:
         raise CQLEngineException(f"Keyspace '{keyspace}' for model {model.__name__} does not exist")
     types: list[type[UserType]] = []
     for column in model.__mapping__.order:
         resolve_udts(column, types)
+    # Types first: CREATE TABLE refuses columns of types that do not exist.
     for type_model in dict.fromkeys(types):
         yield from _sync_type(type_model, changes)
     quoted = model.column_family_name(include_keyspace=False)
@@ -376,6 +392,7 @@ def _sync_one(model: Any, table: str, changes: _Changes) -> Operation[None]:
         existing = yield from _columns(keyspace, name, connection)
     if existing:  # not in a dry run of a table that is not there
         yield from _alter(model, table, name, existing, changes)
+    # Indexes last: their columns may have been added just now.
     indexes = yield from _rows("indexes", connection, keyspace_name=keyspace, table_name=name)
     targets = [(row["options"] or {}).get("target", "") for row in indexes]
     for text in schema_changes.missing_indexes(model, table, quoted, targets):
@@ -391,6 +408,7 @@ def _alter(
     for text in alters:
         if not (yield from changes.make(text)):
             again = yield from _columns(changes.keyspace, name, changes.connection)
+            # No new column: the refusal had another reason than a process that was quicker.
             if len(again) <= len(existing):
                 raise CQLEngineException(f"{text} was refused, and the column is not there")
     rows = yield from _rows(

@@ -66,6 +66,7 @@ class NamedColumn(AbstractQueryableColumn):
 
     def get_cql(self) -> str:
         """Return the quoted name."""
+        # Always quoted: the name is the database's own, in which case counts.
         return f'"{self.name}"'
 
     @property
@@ -75,6 +76,7 @@ class NamedColumn(AbstractQueryableColumn):
 
     def to_database(self, val: object) -> Any:
         """Return `val` as it is."""
+        # No type is known here; the prepared statement's types convert the value.
         return val
 
     to_filter = to_database
@@ -124,9 +126,11 @@ class NamedTable:
         :raises CQLEngineException: if there is no such table.
         """
         try:
+            # Not kept: the table may be dropped and created again with another key.
             keyspace = get_cluster(connection or self.__connection__).metadata.keyspaces[
                 self.keyspace
             ]
+            # A materialized view is read like a table, but the metadata has it apart.
             table = keyspace.tables.get(self.name) or keyspace.views[self.name]
         except KeyError:
             raise CQLEngineException(
@@ -137,6 +141,7 @@ class NamedTable:
 
     def using(self, connection: str) -> NamedTable:
         """Return the table on another connection."""
+        # A new object: others may use this one, on the connection that it has.
         made = type(self)(self.keyspace, self.name)
         made.__connection__ = connection
         return made

@@ -34,15 +34,18 @@ class Options:
         self.ttl: int | None = None
         self.timestamp: Timestamp = None
         self.consistency: int | None = None
+        # Not None, which means no limit.
         self.timeout: Any = NOT_SET
         self.if_exists = False
         self.if_not_exists = False
+        # A tuple, because copies share it.
         self.conditionals: tuple[Any, ...] = ()
         self.keyspace: str | None = None
         self.connection: str | None = None
 
     def but(self, **changes: Any) -> Options:
         """Return a copy with some options changed."""
+        # Without `__init__`, whose defaults would all be overwritten.
         made = Options.__new__(Options)
         for name in Options.__slots__:
             setattr(made, name, getattr(self, name))
@@ -52,6 +55,7 @@ class Options:
 
     def for_later(self) -> Options:
         """Return the options without those that are for one write."""
+        # A condition or a timestamp repeated by a later write could make that write a no-op.
         return self.but(
             batch=None, if_not_exists=False, if_exists=False, conditionals=(), timestamp=None
         )
@@ -62,4 +66,5 @@ class Options:
         return self.if_exists or self.if_not_exists or bool(self.conditionals)
 
 
+# One object for all threads: safe, because options are copied and never changed.
 DEFAULTS = Options()

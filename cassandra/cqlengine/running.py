@@ -127,6 +127,7 @@ def blocking(request: Request) -> Any:
     :raises CQLEngineException: if the connection is one of `cassandra.aio`.
     """
     connection = get_connection(request.connection)
+    # Waiting here could stop the very event loop that has to bring the answer.
     if connection.is_async:
         raise _wrong_face(connection, blocking=True)
     if type(request) is Call:
@@ -139,6 +140,7 @@ def blocking(request: Request) -> Any:
         for text, known in prepared.items():
             prepared[text] = known or connection.keep(text, connection.session.prepare(text))
     statement, values = request.statement(prepared, connection.consistency)
+    # Not `execute`: it gives no future, on which the row factory of one request can be set.
     future = connection.session.execute_async(statement, values, timeout=request.timeout)
     # Rows are made when they are looked at, by whoever looks.
     future.row_factory = request.factory
@@ -157,6 +159,7 @@ async def awaited(request: Request) -> Any:
     texts = request.texts()
     missing = [text for text in texts if text not in prepared]
     if missing:
+        # In a mapping of its own: the connection's may be emptied during the wait.
         prepared = {text: prepared[text] for text in texts if text in prepared}
         made = await connection.session.prepare_all(missing)
         for text, one in zip(missing, made, strict=True):
@@ -191,9 +194,11 @@ def run(operation: Operation[T]) -> T:
         while True:
             try:
                 result = blocking(request)
+            # KeyboardInterrupt too has to reach the operation: a failed batch undoes its marks.
             except BaseException as error:
                 request = operation.throw(error)
             else:
+                # Outside the `try`: the operation's own errors must not be thrown into it again.
                 request = operation.send(result)
     except StopIteration as done:
         outcome: T = done.value
@@ -207,6 +212,7 @@ async def arun(operation: Operation[T]) -> T:
         while True:
             try:
                 result = await awaited(request)
+            # Cancelling too has to reach the operation: a batch takes back what counts as saved.
             except (Exception, asyncio.CancelledError) as error:
                 request = operation.throw(error)
             else:

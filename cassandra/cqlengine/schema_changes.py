@@ -56,7 +56,9 @@ class ServerColumn(NamedTuple):
 def _bare(type_text: str) -> str:
     """A type's text without frozen, spaces and quotes."""
     text = re.sub(r"[\s\"]", "", type_text).lower()
+    # In CQL, varchar is only another name for text.
     text = re.sub(r"\bvarchar\b", "text", text)
+    # Types nest, so a regular expression cannot find the `>` that closes a `frozen<`.
     while "frozen<" in text:
         start = text.index("frozen<")
         depth, at = 0, start + len("frozen<")
@@ -93,6 +95,7 @@ def create_type(type_model: type[UserType], keyspace: str) -> str:
         f"{protect_name(column.db_field_name)} {_field_type(column)}"
         for column in type_model.fields().values()
     )
+    # Without IF NOT EXISTS: the error tells the caller to compare with the other process's fields.
     return f"CREATE TYPE {protect_name(keyspace)}.{protect_name(type_model.type_name())} ({fields})"
 
 
@@ -110,6 +113,7 @@ def add_fields(
         field = column.db_field_name
         if field not in existing:
             changes.append(f"ALTER TYPE {name} ADD {protect_name(field)} {_field_type(column)}")
+        # Only a warning: current servers cannot change the type of a field.
         elif not same_type(_field_type(column), existing[field]):
             warnings.append(
                 f"Existing type {name} has field '{field}' of type {existing[field]}, but "
@@ -131,14 +135,17 @@ def create_table(model: type[BaseModel], table: str) -> str:
     definitions = [column.get_column_def() for column in mapping.order]
     partition = ", ".join(column.cql for column in mapping.partition_keys.values())
     clustering = "".join(f", {column.cql}" for column in mapping.clustering_keys.values())
+    # Without the inner parentheses, only the first column would be the partition key.
     definitions.append(f"PRIMARY KEY (({partition}){clustering})")
     options = _option_texts(declared_options(model))
+    # Servers refuse an order that names only some of the clustering columns, so all are named.
     if any(column.clustering_order for column in mapping.clustering_keys.values()):
         orders = ", ".join(
             f"{column.cql} {(column.clustering_order or 'asc').upper()}"
             for column in mapping.clustering_keys.values()
         )
         options.insert(0, f"CLUSTERING ORDER BY ({orders})")
+    # Two processes may create it at once; the caller compares the columns afterwards.
     text = f"CREATE TABLE IF NOT EXISTS {table} ({', '.join(definitions)})"
     return f"{text} WITH {' AND '.join(options)}" if options else text
 
@@ -151,6 +158,7 @@ def add_columns(
     :raises CQLEngineException: if the primary key of the table is another one than the model's.
     """
     mapping = model.__mapping__
+    # First: a table with another primary key cannot be repaired by adding columns.
     _check_key(model, table, existing)
     changes, warnings = [], []
     for column in mapping.order:
@@ -186,6 +194,7 @@ def _check_key(model: type[BaseModel], table: str, existing: Mapping[str, Server
         ("partition_key", mapping.partition_keys),
         ("clustering", mapping.clustering_keys),
     ):
+        # The schema table is ordered by column name; `position` is the order within the key.
         there = [
             column.name
             for column in sorted(existing.values(), key=lambda one: one.position)
@@ -207,6 +216,7 @@ def declared_options(model: type[BaseModel]) -> dict[str, Any]:
     """Return the options that a model declares."""
     options = dict(model.__options__ or {})
     if model.__default_ttl__:
+        # `__options__` names the server's option itself, so it decides over `__default_ttl__`.
         options.setdefault("default_time_to_live", model.__default_ttl__)
     return options
 
@@ -218,6 +228,7 @@ def _literal(name: str, value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     text = str(value)
+    # A comment is always text, even if it looks like a number.
     if name != "comment" and re.fullmatch(r"-?\d+(\.\d+)?([eE]-?\d+)?|true|false", text):
         return text
     return _quoted(text)
@@ -225,6 +236,7 @@ def _literal(name: str, value: object) -> str:
 
 def _quoted(value: object) -> str:
     if isinstance(value, bool):
+        # The values of CQL's option maps are texts, booleans among them.
         value = str(value).lower()
     return "'" + str(value).replace("'", "''") + "'"
 
@@ -238,8 +250,10 @@ def _short(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     text = str(value)
+    # Programs may give the short class name; the server returns the full one.
     text = text.rpartition(".")[2] if text.startswith("org.apache.") else text
     try:
+        # Programs write 10, '10' or 10.0 for what the server may keep as another of these.
         return repr(float(text))
     except ValueError:
         return text.lower() if text.lower() in ("true", "false") else text
@@ -251,6 +265,7 @@ def option_changes(model: type[BaseModel], table: str, existing: Mapping[str, An
     for name, value in declared_options(model).items():
         there = existing.get(name)
         if isinstance(value, Mapping):
+            # Only the model's keys are compared, because servers add defaults to these maps.
             known = {key: _short(one) for key, one in (there or {}).items()}
             # The server's name of the class that compresses is another one than the option's.
             if any(known.get(key) != _short(one) for key, one in value.items()):
@@ -278,8 +293,10 @@ def missing_indexes(
     :param table_name: without the keyspace.
     :param targets: what the indexes that there are index, as the server says it.
     """
+    # The target of an index on a collection names its part too: `values(tags)`, `keys(tags)`.
     indexed = {re.sub(r"^\w+\((.*)\)$", r"\1", target).strip('"') for target in targets}
     plain_name = table_name.strip('"')
+    # By column, not by the index's name: somebody may have created one with another name.
     return [
         create_index(f"index_{plain_name}_{column.db_field_name}", table, column)
         for column in model.__mapping__.order

@@ -44,6 +44,8 @@ class _FieldDescriptor:
         values = instance._values
         value = values[self.name]
         if value is None and self.column.mutable:
+            # Kept below: otherwise `instance.tags.append(x)` would change a list that nobody
+            # stores.
             value = self.column.to_python(None)
             if value is not None:
                 values[self.name] = value
@@ -53,6 +55,7 @@ class _FieldDescriptor:
         instance._values[self.name] = value
 
     def __delete__(self, instance: Any) -> None:
+        # CQL cannot take a field out of a single value, so a deleted one is null.
         instance._values[self.name] = None
 
 
@@ -63,19 +66,24 @@ class UserTypeMetaClass(type):
         mcs, name: str, bases: tuple[type, ...], attrs: dict[str, Any], **kwargs: Any
     ) -> UserTypeMetaClass:
         fields: dict[str, Column[Any]] = {}
+        # Reversed, so that the first base decides, as in Python's own lookup.
         for base in reversed(bases):
             fields.update(getattr(base, "__fields__", {}))
         declared = {n: v for n, v in attrs.items() if isinstance(v, Column)}
+        # The order counts: CREATE TYPE and the tuples of `from_value` follow it.
         fields.update(sorted(declared.items(), key=lambda item: item[1].instance_counter))
+        # Copies, because naming a column changes it, and a base's column belongs to the base.
         fields = {n: copy.copy(column) for n, column in fields.items()}
         seen: set[str] = set()
         for field_name, column in fields.items():
+            # A field called `values` or `fields` would hide the method of that name.
             if any(hasattr(base, field_name) and not field_name.startswith("_") for base in bases):
                 inherited = any(field_name in getattr(base, "__fields__", {}) for base in bases)
                 if not inherited:
                     raise UserTypeDefinitionException(
                         f"field '{field_name}' conflicts with built-in attribute/method"
                     )
+            # In CQL, keys and static columns belong to tables, and a counter cannot be a field.
             if column.is_counter or column.primary_key or column.static:
                 raise UserTypeDefinitionException(
                     f"field '{field_name}' of {name} must not be a key, a counter or static"
@@ -125,6 +133,7 @@ class BaseUserType(metaclass=UserTypeMetaClass):
     @classmethod
     def type_name(cls) -> str:
         """Return the type's CQL name."""
+        # In lower case, as servers keep names that are not quoted.
         return (cls.__type_name__ or snake_case(cls.__name__)).lower()
 
     @classmethod
@@ -134,6 +143,7 @@ class BaseUserType(metaclass=UserTypeMetaClass):
         None if it is nothing of these.
         """
         by_database = {column.db_field_name: name for name, column in cls.__fields__.items()}
+        # Before plain tuples: a named one is read by its names, whatever their order.
         named = getattr(value, "_asdict", None)
         if named is not None:
             value = named()
@@ -141,6 +151,7 @@ class BaseUserType(metaclass=UserTypeMetaClass):
             found = {by_database.get(str(key), str(key)): one for key, one in value.items()}
             return cls(**found)
         if isinstance(value, tuple):
+            # Not strict: values written before ALTER TYPE added a field may be shorter.
             return cls(**dict(zip(cls.__fields__, value, strict=False)))
         if all(hasattr(value, name) for name in cls.__fields__) and cls.__fields__:
             return cls(**{name: getattr(value, name) for name in cls.__fields__})
@@ -176,6 +187,7 @@ class BaseUserType(metaclass=UserTypeMetaClass):
 
     def reset_changed_fields(self) -> None:
         """Take the values of now as those to compare with."""
+        # Deep, because programs change lists and maps of a field in place.
         self._before = copy.deepcopy(self._values)
 
     # -- as mapping -----------------------------------------------------------------------------
@@ -214,6 +226,7 @@ class BaseUserType(metaclass=UserTypeMetaClass):
     def __ne__(self, other: object) -> bool:
         return not self == other
 
+    # Compared by values that may change: a hash would go wrong while a set holds the instance.
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:

@@ -126,6 +126,7 @@ class Host:
         )
 
     def __eq__(self, other: object) -> bool:
+        # The usual case: most look-ups find the very same object.
         if self is other:
             return True
         if isinstance(other, Host):

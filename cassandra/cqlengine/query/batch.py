@@ -57,6 +57,7 @@ class BatchRequest(Request):
         self.batch_type = batch_type
 
     def texts(self) -> Sequence[str]:
+        # Batches often repeat one text, which is prepared once.
         return list(dict.fromkeys(text for text, _ in self.entries))
 
     def statement(self, prepared: Mapping[str, Any], level: int | None) -> tuple[Any, Any]:
@@ -230,6 +231,7 @@ class BatchQuery:
     def __exit__(self, exc_type: type[BaseException] | None, *details: object) -> None:
         if exc_type is None or self._execute_on_exception:
             self.execute()
+        # Not after a failed execution, which has swapped already: a second swap would undo it.
         elif not self._failed:
             self._failed = True
             self._forget()

@@ -31,12 +31,15 @@ class ContextQuery:
             if not isinstance(model, type) or not hasattr(model, "__mapping__"):
                 raise ValueError("Models must be derived from base Model.")
         if connection is not None:
+            # An unknown name fails here, and not at the first query of the block.
             get_connection(connection)
+        # Copies: other threads go on with the models, on their own keyspace and connection.
         self.models = [_copy(model, keyspace, connection) for model in args]
 
     def __enter__(self) -> Any:
         return self.models[0] if len(self.models) == 1 else tuple(self.models)
 
+    # Nothing to undo: the models themselves were not changed.
     def __exit__(self, *details: object) -> None:
         return None
 
@@ -54,6 +57,7 @@ def _copy(model: Any, keyspace: str | None, connection: str | None) -> Any:
         names["__keyspace__"] = keyspace
     if connection is not None:
         names["__connection__"] = connection
+    # Without the quotes, which the copy adds again where the name needs them.
     names["__table_name__"] = model.column_family_name(include_keyspace=False).strip('"')
     names["__table_name_case_sensitive__"] = model.__table_name_case_sensitive__
     names["__discriminator_value__"] = model.__discriminator_value__

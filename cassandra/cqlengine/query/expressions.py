@@ -94,6 +94,7 @@ class AbstractQueryableColumn(UnicodeMixin):
     def __le__(self, other: object) -> WhereClause:
         return self._clause(LessThanOrEqualOperator(), other)
 
+    # `==` makes a filter here, so sets and dicts could not compare by it.
     __hash__ = None  # type: ignore[assignment]
 
 

@@ -37,6 +37,7 @@ def group_keys_by_replica(
     types = [lookup_cqltype(column.cql_type) for column in columns]
     grouped: dict[Any, list[Sequence[Any]]] = {}
     for key in keys:
+        # Checked before `zip`, whose error would not name the table or the key.
         if len(key) != len(types):
             raise ValueError(
                 f"the partition key of {keyspace}.{table} has {len(types)} columns, "
@@ -49,6 +50,7 @@ def group_keys_by_replica(
         serialized = composite_key(parts)
         assert serialized is not None  # a partition key has one column at least
         replicas = cluster.metadata.get_replicas(keyspace, serialized)
+        # Lazy: hosts are asked about only until one of them fits.
         valid = (
             host
             for host in replicas

@@ -75,6 +75,7 @@ class Token:
         return bool(self.value < other.value)
 
     def __hash__(self) -> int:
+        # Agrees with `__eq__`: equal tokens have equal values.
         return hash(self.value)
 
     def __repr__(self) -> str:
@@ -124,6 +125,7 @@ class MD5Token(HashToken):
     @classmethod
     def hash_fn(cls, key: bytes) -> int:
         # hashlib is imported at its first use: few clusters have this partitioner.
+        # Not for security: Pythons that block MD5 for that still allow this.
         digest = import_module("hashlib").md5(key, usedforsecurity=False).digest()
         # The RandomPartitioner takes the digest as a signed number, and of that the absolute value.
         return abs(int.from_bytes(digest, "big", signed=True))
@@ -135,6 +137,7 @@ class BytesToken(Token):
     __slots__ = ()
 
     def __init__(self, token: bytes) -> None:
+        # A text would fail only when it is compared with a key, far from its origin.
         if not isinstance(token, bytes):
             raise TypeError(f"token must be bytes, but is {type(token).__name__}: {token!r}")
         super().__init__(token)
@@ -181,6 +184,7 @@ class SortedRing:
         owner_of: dict[Any, int] = {}
         for host, own in enumerate(texts):
             for text in own:
+                # If two hosts claim one token, the first keeps it: a token has one owner.
                 owner_of.setdefault(token_class.from_string(text).value, host)
         self._take(token_class, owner_of)
 
@@ -193,6 +197,7 @@ class SortedRing:
 
     def _take(self, token_class: type[Token], owner_of: dict[Any, int]) -> None:
         self._token_class = token_class
+        # Two lists side by side, so that the search compares bare values.
         self._values = sorted(owner_of)
         self._owners = [owner_of[value] for value in self._values]
 
@@ -201,6 +206,7 @@ class SortedRing:
 
         Past the last one it is 0.
         """
+        # Left: a node's range includes its own token and excludes the one before.
         at = bisect_left(self._values, token)
         return at if at < len(self._values) else 0
 
@@ -210,6 +216,7 @@ class SortedRing:
 
     def tokens(self) -> list[Any]:
         """Return the values of all tokens, in order."""
+        # A copy: a caller that changed the ring would misroute requests.
         return list(self._values)
 
     def owners(self) -> list[int]:

@@ -43,6 +43,7 @@ def _target_as_cql(target: str) -> str:
 
     ScyllaDB keeps the target of a local index as JSON: ``{"pk":["a"],"ck":["b"]}``.
     """
+    # No other target begins with a brace: names that contain one are in quotes.
     if not target.startswith("{"):
         return target
     import json  # rarely needed, and as slow to import as a hundred tables
@@ -112,6 +113,7 @@ class ColumnMetadata:
     def as_cql(self) -> str:
         """Return the column as in CREATE TABLE: ``name type STATIC``."""
         text = f"{maybe_escape_name(self.name)} {self.cql_type}"
+        # The order is the grammar's: STATIC, then MASKED WITH.
         if self.is_static:
             text += " static"
         if self.mask is not None:
@@ -150,10 +152,14 @@ class IndexMetadata:
 
     def as_cql_query(self) -> str:
         """Return the CREATE INDEX statement, without a semicolon."""
+        # A copy: `pop` would take the target out of the metadata.
         options = dict(self.index_options)
         target = _target_as_cql(options.pop("target", ""))
         where = f"{maybe_escape_name(self.keyspace_name)}.{maybe_escape_name(self.table_name)}"
+        # Without the keyspace: an index is always in that of its table.
         name = maybe_escape_name(self.name)
+        # KEYS and COMPOSITES are how the server stores the index; CREATE INDEX has no words for
+        # them.
         if self.kind != "CUSTOM":
             return f"CREATE INDEX {name} ON {where} ({target})"
         class_name = options.pop("class_name", "")
@@ -209,6 +215,7 @@ class UserType:
     def __init__(
         self, keyspace: str, name: str, field_names: Sequence[str], field_types: Sequence[str]
     ) -> None:
+        # The server has names and types in two lists: if they differ, no field's type is certain.
         if len(field_names) != len(field_types):
             raise ValueError(
                 f"type {keyspace}.{name} has {len(field_names)} field names and {len(field_types)} "
@@ -225,6 +232,7 @@ class UserType:
         :param formatted: write each field on its own line.
         """
         fields = [
+            # The types are CQL already; quoting would turn them into names.
             f"{maybe_escape_name(name)} {kind}"
             for name, kind in zip(self.field_names, self.field_types, strict=True)
         ]
@@ -294,6 +302,7 @@ class Function:
     @property
     def signature(self) -> str:
         """``name(type,type)``, the key in `KeyspaceMetadata.functions`."""
+        # Functions may be overloaded, so that a name alone does not identify one.
         return SignatureDescriptor.format_signature(self.name, self.argument_types)
 
     def as_cql_query(self, formatted: bool = False) -> str:
@@ -315,6 +324,7 @@ class Function:
             f"RETURNS {_thawed(self.return_type)}",
             *(["DETERMINISTIC"] if self.deterministic else []),
             *(
+                # The clause takes the name of one argument.
                 [f"MONOTONIC ON {maybe_escape_name(self.monotonic_on[0])}"]
                 if self.monotonic_on
                 else []
@@ -389,6 +399,8 @@ class Aggregate:
         where = f"{maybe_escape_name(self.keyspace)}.{protect_type_or_function(self.name)}"
         clauses = [
             f"CREATE AGGREGATE {where}({', '.join(map(_thawed, self.argument_types))})",
+            # The order of the clauses is the grammar's. Functions go without keyspace: it is the
+            # aggregate's.
             f"SFUNC {protect_type_or_function(self.state_func)}",
             f"STYPE {_thawed(self.state_type)}",
             *(
@@ -401,6 +413,7 @@ class Aggregate:
                 if self.final_func
                 else []
             ),
+            # Without INITCOND the state begins as null.
             *([f"INITCOND {self.initial_condition}"] if self.initial_condition is not None else []),
             *(["DETERMINISTIC"] if self.deterministic else []),
         ]
@@ -414,6 +427,7 @@ class Aggregate:
         return f"<Aggregate: {self.keyspace}.{self.signature}>"
 
 
+# Reprs and pickles name this module, from which programs import the classes.
 for _class in (
     ColumnMask,
     DroppedColumn,

@@ -85,6 +85,7 @@ class KeyspaceMetadata:
         text = "\n\n".join(
             [
                 self.as_cql_query() + ";",
+                # Types first, because all else may use them; aggregates need their functions.
                 *(kind.export_as_string() for kind in self._types_in_order()),
                 *(function.export_as_string() for function in self.functions.values()),
                 *(aggregate.export_as_string() for aggregate in self.aggregates.values()),
@@ -141,6 +142,7 @@ class KeyspaceMetadata:
                     add(_unquoted(used), (*above, name))
             ordered[name] = kind
 
+        # Sorted, so that the export does not depend on the order in which rows came.
         for name in sorted(self.user_types):
             add(name, ())
         return list(ordered.values())

@@ -34,6 +34,7 @@ _NO_OPTIONS = frozenset(
 # Cassandra 4.0 keeps these columns, but CREATE TABLE refuses the options.
 # `additional_write_policy` tells it from 3.x.
 _GONE_IN_4_0 = ("dclocal_read_repair_chance", "read_repair_chance")
+# Cassandra refuses a default TTL of a view: its data expire with those of the base table.
 _NOT_OF_VIEWS = frozenset(("default_time_to_live", "cdc"))
 
 
@@ -47,8 +48,11 @@ class TableOptions(MutableMapping[str, Any]):
     __slots__ = ("_changed", "_names", "_row")
 
     def __init__(self, names: RowNames, row: Sequence[Any]) -> None:
+        # Shared by all tables that were read with the same columns; only the row is the table's
+        # own.
         self._names = _places(names)
         self._row = row
+        # Made by the first change: most tables are only read.
         self._changed: dict[str, Any] | None = None
 
     def __getitem__(self, name: str) -> Any:
@@ -81,6 +85,7 @@ class TableOptions(MutableMapping[str, Any]):
 
     def __delitem__(self, name: str) -> None:
         self[name]  # raises KeyError if there is none
+        # Marked, because the server's row below still has the value and is not changed.
         self[name] = _GONE
 
     def __contains__(self, name: object) -> bool:
@@ -109,6 +114,7 @@ class TableOptions(MutableMapping[str, Any]):
         return dict(self)
 
     def __reduce__(self) -> Any:
+        # `_GONE` is known by identity, which pickling would not keep.
         return dict, (dict(self),)
 
     def __repr__(self) -> str:
@@ -118,6 +124,7 @@ class TableOptions(MutableMapping[str, Any]):
 _GONE: Any = object()
 
 
+# Each server version has columns of its own, and a program may connect to many clusters.
 @lru_cache(maxsize=32)
 def _places(names: RowNames) -> dict[str, int]:
     """Return the place of each option in a row with these columns."""
@@ -131,9 +138,11 @@ def _places(names: RowNames) -> dict[str, int]:
 
 def options_as_cql(options: Mapping[str, Any], is_view: bool = False) -> list[str]:
     """Return ``name = literal`` of each option, by name."""
+    # Not `items()`: that gets each value by its name, which copies every shared map.
     given = options._all() if type(options) is TableOptions else options
     return [
         f"{maybe_escape_name(name)} = {protect_value(value)}"
+        # Sorted, so that the text does not depend on the order of the server's columns.
         for name, value in sorted(given.items())
         if not (is_view and name in _NOT_OF_VIEWS)
     ]
@@ -162,12 +171,14 @@ def read_scylla_map(data: bytes) -> dict[str, str] | None:
     try:
         for _ in range(2 * int.from_bytes(data[:4], "little")):
             end = at + 4 + int.from_bytes(data[at : at + 4], "little")
+            # A slice past the end is short without an error, so the lengths are checked.
             if at + 4 > len(data) or end > len(data):
                 return None
             texts.append(data[at + 4 : end].decode())
             at = end
     except UnicodeDecodeError:
         return None
+    # With bytes left over, it is some other format that only begins like a map.
     if at != len(data):
         return None
     return dict(zip(texts[::2], texts[1::2], strict=True))

@@ -40,6 +40,7 @@ def primary_key_as_cql(
 ) -> str:
     """Return ``(a, b)`` or ``((a, b), c)``."""
     partition = ", ".join(protect_names(column.name for column in partition_key))
+    # Without parentheses of their own, all columns but the first would be clustering columns.
     if len(partition_key) != 1:
         partition = f"({partition})"
     return f"({', '.join([partition, *protect_names(column.name for column in clustering_key)])})"
@@ -48,6 +49,7 @@ def primary_key_as_cql(
 def _clustering_order(clustering_key: Sequence[ColumnMetadata]) -> list[str]:
     if not clustering_key:
         return []
+    # All columns, ascending ones too: servers refuse an order for only some of them.
     order = ", ".join(
         f"{maybe_escape_name(column.name)} {'DESC' if column.is_reversed else 'ASC'}"
         for column in clustering_key
@@ -110,6 +112,7 @@ class _Columnar:
     @property
     def options(self) -> MutableMapping[str, Any]:
         """The options by name, as the server gave them; they may be changed before an export."""
+        # On first use: a schema may have thousands of tables whose options nobody reads.
         if self._options is None:
             self._options = TableOptions(self._names, self._row)
         return self._options
@@ -121,12 +124,14 @@ class _Columnar:
     @property
     def extensions(self) -> dict[str, bytes]:
         """Extensions of servers and plug-ins: bytes by name."""
+        # A copy, because tables with equal maps share one.
         return dict(self._of_row("extensions") or {})
 
     @property
     def id(self) -> uuid.UUID | None:
         """The table's UUID, or None if it is not known."""
         data = self._of_row("id")
+        # The pages of the schema leave UUIDs as bytes.
         return uuid.UUID(bytes=data) if data else None
 
     @property
@@ -142,6 +147,7 @@ class _Columnar:
 
     def fail(self, error: BaseException) -> None:
         """Keep the first error: from now on exports are comments."""
+        # The first error is the cause; later ones may only follow from it.
         if self._error is None:
             self._error = error
 
@@ -200,6 +206,7 @@ class TableMetadata(_Columnar):
     def copy(self: T) -> T:
         """Return a copy of the table, with the same columns."""
         other = type(self).__new__(type(self))
+        # `__slots__` has only the names of its own class, so both are needed.
         for name in (*_Columnar.__slots__, *TableMetadata.__slots__):
             setattr(other, name, getattr(self, name))
         return other
@@ -230,6 +237,7 @@ class TableMetadata(_Columnar):
         return self._all_as_cql()
 
     def _all_as_cql(self) -> str:
+        # The table first: the statements after it refer to it.
         parts = [self.as_cql_query(formatted=True) + ";"]
         parts += [index.as_cql_query() + ";" for index in self.indexes.values()]
         parts += [trigger.as_cql_query() + ";" for trigger in self.triggers.values()]
@@ -262,7 +270,9 @@ class TableMetadata(_Columnar):
             and not self.clustering_key
             and self.partition_key[0].name in self.columns
         ):
+            # In the grammar, PRIMARY KEY ends a column's definition, behind STATIC and the mask.
             lines[list(self.columns).index(self.partition_key[0].name)] += " PRIMARY KEY"
+        # The key of a damaged table may be missing; what is known is still shown in a comment.
         elif self.partition_key:
             lines.append(
                 f"PRIMARY KEY {primary_key_as_cql(self.partition_key, self.clustering_key)}"
@@ -273,6 +283,7 @@ class TableMetadata(_Columnar):
         clauses = ["COMPACT STORAGE"] if self.is_compact_storage else []
         clauses += _clustering_order(self.clustering_key)
         clauses += options_as_cql(self.options) + self._known_extensions()
+        # CQL has no such statement: `export_as_string` puts it into a comment.
         kind = "VIRTUAL TABLE" if self.virtual else "TABLE"
         query = f"CREATE {kind} {self._where()} {body}"
         return query + _with(clauses, "\n    AND " if formatted else " AND ")
@@ -317,12 +328,14 @@ class MaterializedViewMetadata(_Columnar):
 
         :param formatted: write each clause on its own line.
         """
+        # Not the same: a view of `*` also gets columns that are added to the table later.
         columns = "*" if self.include_all_columns else ", ".join(protect_names(self.columns))
         base = f"{maybe_escape_name(self.keyspace_name)}.{maybe_escape_name(self.base_table_name)}"
         parts = [
             f"CREATE MATERIALIZED VIEW {self._where()} AS",
             f"SELECT {columns}",
             f"FROM {base}",
+            # The server keeps it as CQL, so its names are quoted already.
             f"WHERE {self.where_clause}",
             f"PRIMARY KEY {primary_key_as_cql(self.partition_key, self.clustering_key)}",
         ]
