@@ -451,7 +451,7 @@ def test_profiles_added_later(node: LocalCluster) -> None:
             cluster.add_execution_profile("dicts", profile)
         with pytest.raises(ValueError, match="no execution profile 'x'"):
             session.execute("SELECT key FROM system.local", execution_profile="x")
-        with pytest.raises(ValueError, match="cannot be set where execution profiles are used"):
+        with pytest.raises(ValueError, match="cannot be set if execution profiles are used"):
             session.row_factory = tuple_factory
 
 
