@@ -6,12 +6,11 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import subprocess
-import sys
 
 import pytest
 
 from cassandra._reexports import REEXPORTS
+from tests.processes import run_python
 
 ROWS = [
     (module, name, home)
@@ -41,7 +40,5 @@ def test_importing_a_module_does_not_load_the_table() -> None:
         "import sys, cassandra.cluster, cassandra.query, cassandra.concurrent; "
         "print('cassandra._reexports' in sys.modules)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True
-    )
+    done = run_python(code)
     assert done.stdout.strip() == "False"
