@@ -205,11 +205,15 @@ class BaseCQLStatement(UnicodeMixin):
     def __repr__(self) -> str:
         return str(self)
 
-    def _where(self, show: Show) -> str:
-        return " AND ".join(show(clause) for clause in self.where_clauses)
+    def _where(self, show: Show) -> list[str]:
+        if not self.where_clauses:
+            return []
+        return ["WHERE " + " AND ".join(show(clause) for clause in self.where_clauses)]
 
-    def _conditions(self, show: Show) -> str:
-        return " AND ".join(show(clause) for clause in self.conditionals)
+    def _condition(self, show: Show, if_exists: bool) -> list[str]:
+        if self.conditionals:
+            return ["IF " + " AND ".join(show(clause) for clause in self.conditionals)]
+        return ["IF EXISTS"] if if_exists else []
 
 
 class SelectStatement(BaseCQLStatement):
@@ -246,9 +250,7 @@ class SelectStatement(BaseCQLStatement):
         return ", ".join(f'"{name}"' for name in self.fields) if self.fields else "*"
 
     def _text(self, show: Show, option: Callable[[object], str]) -> str:
-        parts = [f"SELECT {self._selection()} FROM {self.table}"]
-        if self.where_clauses:
-            parts.append(f"WHERE {self._where(show)}")
+        parts = [f"SELECT {self._selection()} FROM {self.table}", *self._where(show)]
         if self.order_by and not self.count:
             parts.append(f"ORDER BY {', '.join(self.order_by)}")
         if self.limit:
@@ -400,13 +402,7 @@ class UpdateStatement(AssignmentStatement):
     def _text(self, show: Show, option: Callable[[object], str]) -> str:
         parts = [f"UPDATE {self.table}", *self._using(option)]
         parts.append(f"SET {', '.join(show(clause) for clause in self.assignments)}")
-        if self.where_clauses:
-            parts.append(f"WHERE {self._where(show)}")
-        if self.conditionals:
-            parts.append(f"IF {self._conditions(show)}")
-        elif self.if_exists:
-            parts.append("IF EXISTS")
-        return " ".join(parts)
+        return " ".join([*parts, *self._where(show), *self._condition(show, self.if_exists)])
 
     def bound(self) -> list[Any]:
         # USING stands before SET in an UPDATE, and so do its markers.
@@ -455,13 +451,7 @@ class DeleteStatement(BaseCQLStatement):
         if timestamp is not None:
             # The two spaces around it are those of the documented text.
             parts.append(f" USING TIMESTAMP {option(timestamp)} ")
-        if self.where_clauses:
-            parts.append(f"WHERE {self._where(show)}")
-        if self.conditionals:
-            parts.append(f"IF {self._conditions(show)}")
-        elif self.if_exists:
-            parts.append("IF EXISTS")
-        return " ".join(parts)
+        return " ".join([*parts, *self._where(show), *self._condition(show, self.if_exists)])
 
     def bound(self) -> list[Any]:
         fields = [value for clause in self.fields for value in clause.bound()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import decimal
 import ipaddress
 import uuid
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from cassandra.cqlengine.columns.base import (
     BaseValueManager,
@@ -36,6 +36,8 @@ __all__ = [
     "TinyInt",
     "VarInt",
 ]
+
+_Value = TypeVar("_Value")
 
 
 class Text(Column[str]):
@@ -134,7 +136,19 @@ class Boolean(Column[bool]):
         return self.validate(value)
 
 
-class Integer(Column[int]):
+class _ConvertedColumn(Column[_Value]):
+    """A column whose `validate` also converts, the same in both directions."""
+
+    @reads_rows_as_they_are
+    def to_python(self, value: object) -> Any:
+        return self.validate(value) if value is not None else None
+
+    @plain
+    def to_database(self, value: object) -> Any:
+        return self.validate(value) if value is not None else None
+
+
+class Integer(_ConvertedColumn[int]):
     """A number of 32 bits; text with a number is taken too."""
 
     db_type = "int"
@@ -155,14 +169,6 @@ class Integer(Column[int]):
         if bits is not None and not -(1 << (bits - 1)) <= value < 1 << (bits - 1):
             raise ValidationError(f"{self.label} {value!r} is out of the range of {self.db_type}")
         return value
-
-    @reads_rows_as_they_are
-    def to_python(self, value: object) -> Any:
-        return self.validate(value) if value is not None else None
-
-    @plain
-    def to_database(self, value: object) -> Any:
-        return self.validate(value) if value is not None else None
 
 
 class TinyInt(Integer):
@@ -186,7 +192,7 @@ class BigInt(Integer):
     bits = 64
 
 
-class VarInt(Column[int]):
+class VarInt(_ConvertedColumn[int]):
     """A number of any size."""
 
     db_type = "varint"
@@ -201,14 +207,6 @@ class VarInt(Column[int]):
             raise ValidationError(
                 f"{self.label} {value!r} can't be converted to integral value"
             ) from None
-
-    @reads_rows_as_they_are
-    def to_python(self, value: object) -> Any:
-        return self.validate(value) if value is not None else None
-
-    @plain
-    def to_database(self, value: object) -> Any:
-        return self.validate(value) if value is not None else None
 
 
 class CounterValueManager(BaseValueManager):
@@ -236,7 +234,7 @@ class Counter(Integer):
         super().__init__(index=index, db_field=db_field, required=required)
 
 
-class BaseFloat(Column[float]):
+class BaseFloat(_ConvertedColumn[float]):
     """Base of the binary floating point numbers."""
 
     def validate(self, value: Any) -> Any:
@@ -247,14 +245,6 @@ class BaseFloat(Column[float]):
             return float(value)
         except (TypeError, ValueError, OverflowError):
             raise ValidationError(f"{self.label} {value!r} is not a valid float") from None
-
-    @reads_rows_as_they_are
-    def to_python(self, value: object) -> Any:
-        return self.validate(value) if value is not None else None
-
-    @plain
-    def to_database(self, value: object) -> Any:
-        return self.validate(value) if value is not None else None
 
 
 class Float(BaseFloat):
@@ -269,7 +259,7 @@ class Double(BaseFloat):
     db_type = "double"
 
 
-class Decimal(Column[decimal.Decimal]):
+class Decimal(_ConvertedColumn[decimal.Decimal]):
     """A decimal number of any precision."""
 
     db_type = "decimal"
@@ -284,16 +274,8 @@ class Decimal(Column[decimal.Decimal]):
         except (TypeError, ValueError, decimal.InvalidOperation):
             raise ValidationError(f"{self.label} {value!r} can't be coerced to a decimal") from None
 
-    @reads_rows_as_they_are
-    def to_python(self, value: object) -> Any:
-        return self.validate(value) if value is not None else None
 
-    @plain
-    def to_database(self, value: object) -> Any:
-        return self.validate(value) if value is not None else None
-
-
-class UUID(Column[uuid.UUID]):
+class UUID(_ConvertedColumn[uuid.UUID]):
     """A UUID; its text is taken too."""
 
     db_type = "uuid"
@@ -308,14 +290,6 @@ class UUID(Column[uuid.UUID]):
             except ValueError:
                 pass
         raise ValidationError(f"{self.label} {value!r} is not a valid uuid")
-
-    @reads_rows_as_they_are
-    def to_python(self, value: object) -> Any:
-        return self.validate(value) if value is not None else None
-
-    @plain
-    def to_database(self, value: object) -> Any:
-        return self.validate(value) if value is not None else None
 
 
 class TimeUUID(UUID):
