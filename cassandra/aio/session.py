@@ -17,6 +17,7 @@ from cassandra.client.session import SessionBase
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.engine.request import Request
 from cassandra.engine.schema.agreement import SchemaAgreementScope
+from cassandra.metadata.schema.names import escape_name
 from cassandra.query.prepared import PreparedStatement
 from cassandra.query.settings import NOT_SET
 
@@ -244,8 +245,7 @@ class Session(SessionBase):
         :raises InvalidRequest: if it does not exist.
         """
         check_keyspace(keyspace)
-        quoted = '"' + keyspace.replace('"', '""') + '"'
-        await self.execute(f"USE {quoted}")
+        await self.execute(f"USE {escape_name(keyspace)}")
 
     async def wait_for_schema_agreement(
         self,

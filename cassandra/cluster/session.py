@@ -16,6 +16,7 @@ from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.engine.request import Request
 from cassandra.engine.request_bodies import MessageBody
 from cassandra.engine.schema.agreement import SchemaAgreementScope
+from cassandra.metadata.schema.names import escape_name
 from cassandra.query.prepared import PreparedStatement
 from cassandra.query.settings import NOT_SET, CallOptions
 
@@ -292,8 +293,7 @@ class Session(SessionBase):
         :raises InvalidRequest: if it does not exist.
         """
         check_keyspace(keyspace)
-        quoted = '"' + keyspace.replace('"', '""') + '"'
-        self.execute(f"USE {quoted}")
+        self.execute(f"USE {escape_name(keyspace)}")
 
     def wait_for_schema_agreement(
         self,

@@ -21,6 +21,7 @@ from cassandra.errors import (
     DriverException,
     NoHostAvailable,
 )
+from cassandra.metadata.schema.names import escape_name
 from cassandra.policies.balancing import HostDistance
 from cassandra.protocol.expected import check_answer
 from cassandra.protocol.messages.decode import decode_response
@@ -340,11 +341,9 @@ class EngineSession:
         request.finish(response)
 
     async def _use(self, connection: Connection, keyspace: str) -> None:
-        # Quoted, because a bare name would be folded to lower case.
-        quoted = '"' + keyspace.replace('"', '""') + '"'
-        await self.core.asker.query(
-            connection, f"USE {quoted}"
-        )  # answered by SET_KEYSPACE, or an error
+        # Quoted, because a bare name would be folded to lower case. The answer is SET_KEYSPACE, or
+        # an error.
+        await self.core.asker.query(connection, f"USE {escape_name(keyspace)}")
         connection.keyspace = keyspace
 
     def on_schema_change(
