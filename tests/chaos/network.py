@@ -101,7 +101,21 @@ class Network:
     def __init__(self, addresses: Sequence[str], port: int) -> None:
         self.proxies = [Proxy((address, port)) for address in addresses]
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def _run(self) -> None:
+        try:
+            self._loop.run_forever()
+            self._loop.run_until_complete(self._end_tasks())
+        finally:
+            self._loop.close()
+
+    async def _end_tasks(self) -> None:
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.sleep(0)  # an aborted transport closes its socket in the loop's next turn
 
     def __enter__(self) -> Network:
         self._thread.start()

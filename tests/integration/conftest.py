@@ -4,6 +4,7 @@ first wants it.
 
 from __future__ import annotations
 
+import gc
 import itertools
 from collections.abc import Iterator
 from typing import Any
@@ -14,6 +15,13 @@ from cassandra.cluster import Cluster, Session
 from cassandra.testing import LocalCluster
 
 _names = (f"it_{i}" for i in itertools.count())
+
+
+@pytest.fixture(scope="module", autouse=True)
+def leftovers() -> Iterator[None]:
+    """What a module leaves open is an error there, not in whichever test the collector runs."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture(scope="session")
