@@ -7,6 +7,7 @@ there is more to send, and the sending loop that is running goes on.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -14,9 +15,11 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from cassandra._lazy import lazy_names
+from cassandra.cluster.response_future import ResponseFuture
+from cassandra.cluster.result_set import ResultSet
+from cassandra.errors import ConnectionShutdown
 
 if TYPE_CHECKING:
-    from cassandra.cluster.response_future import ResponseFuture
     from cassandra.query.prepared import PreparedStatement
     from cassandra.query.statement import Statement
 
@@ -26,6 +29,9 @@ __all__ = [
     "execute_concurrent_async",
     "execute_concurrent_with_args",
 ]
+
+
+log = logging.getLogger("cassandra.concurrent")
 
 
 class CallbackFuture(Protocol):
@@ -68,9 +74,10 @@ def execute_concurrent(
 
     :param concurrency: how many are in flight at most.
     :param raise_on_first_error: True raises the first error, after the requests in flight are over.
-    :param results_generator: True returns an iterator of outcomes as they come in. Statements are
-        taken as outcomes are read, so neither the statements nor the results of a large load are
-        ever all in memory.
+    :param results_generator: True returns a generator of outcomes. The first `concurrency`
+        statements are sent by the call, more of them as outcomes are read, so neither the
+        statements nor the results of a large load are ever all in memory. A generator that is
+        closed or dropped has the rest sent in the background, unless an error has ended it.
     :param execution_profile: a profile or its name, for all executions.
     :param row_type: the class of the rows of all results, as for `Session.execute`.
     :returns: an `ExecutionResult` (success, result_or_exc) for each pair.
@@ -81,7 +88,11 @@ def execute_concurrent(
         raise ValueError(f"concurrency must be greater than 0, but is {concurrency}")
     options = _options(execution_profile, row_type)
     run = _Run(session, statements_and_parameters, concurrency, raise_on_first_error, options)
-    return run.results() if results_generator else list(run.results())
+    if not results_generator:
+        return list(run.outcomes())
+    outcomes = run.generator()
+    next(outcomes)
+    return outcomes
 
 
 def execute_concurrent_with_args(
@@ -141,7 +152,11 @@ class _Run:
         self._session = session
         self._statements = iter(statements)
         # More than the connections can carry would only wait in the driver, and take memory there.
-        self._concurrency = min(concurrency, getattr(session, "request_capacity", 0) or concurrency)
+        capacity = getattr(session, "request_capacity", 0)
+        # A stand-in for a session may have anything there.
+        self._concurrency = min(
+            concurrency, capacity if isinstance(capacity, int) and capacity > 0 else concurrency
+        )
         self._fail_fast = fail_fast
         self._options = options
         self._profile = options.get("execution_profile")
@@ -157,48 +172,88 @@ class _Run:
         self._wants_wake_up = False
         # Filled by completions (append is atomic), emptied by the reader.
         self._completed: deque[tuple[int, ExecutionResult]] = deque()
+        # Outcomes that came before an earlier one.
+        self._ready: dict[int, ExecutionResult] = {}
+        self._position = 0
         self._sent = 0
         self._under_way = 0
         self._exhausted = False
 
-    def results(self) -> Iterator[ExecutionResult]:
-        """Yield the outcomes in order, and send more while they are read."""
+    def generator(self) -> Iterator[Any]:
+        """Send the first statements and yield None; then yield the outcomes in order."""
+        try:
+            self._fill(0)
+            yield None
+            yield from self.outcomes()
+        except GeneratorExit:
+            # Nobody reads on, but what was asked for is sent all the same.
+            if not self._exhausted:
+                self._send_the_rest()
+            raise
+
+    def _send_the_rest(self) -> None:
+        def send() -> None:
+            try:
+                for _, outcome in self.outcomes():
+                    # Of an endless iterable, the end of the session is the end.
+                    if isinstance(outcome, ConnectionShutdown):
+                        return
+            except Exception:
+                log.exception("the statements of a generator that was dropped could not be read")
+
+        self._fail_fast = False
+        try:
+            threading.Thread(target=send, name="cassandra-concurrent", daemon=True).start()
+        except RuntimeError:  # the interpreter ends
+            pass
+
+    def outcomes(self) -> Iterator[ExecutionResult]:
+        """Yield the outcomes in order, and send more while they are read.
+
+        Another call goes on after the last outcome of this one.
+        """
         completed = self._completed
-        # Those that came before an earlier one.
-        ready: dict[int, ExecutionResult] = {}
-        position = 0
+        ready = self._ready
+        position = self._position
         failed: BaseException | None = None
         half = self._concurrency // 2
-        while True:
-            if failed is None:
-                self._fill(position)
-            if self._under_way == 0 and (failed is not None or position == self._sent):
-                if failed is not None:
-                    raise failed
-                return
-            if not completed:
-                self._wait()
-            while completed:
-                place, outcome = completed.popleft()
-                self._under_way -= 1
-                if place != position:
-                    ready[place] = outcome
-                    continue
-                while True:
-                    position += 1
-                    if not outcome[0] and self._fail_fast:
-                        # The first one by its place, not by time: the same run fails with the same
-                        # error.
-                        failed = failed or outcome[1]
-                    elif failed is None:
-                        yield outcome
-                    if not ready or position not in ready:
-                        break
-                    outcome = ready.pop(position)
-                # More is sent once for all outcomes that were there; but a slow reader must not
-                # leave the servers idle.
-                if self._under_way <= half and failed is None:
+        # Left by an earlier call.
+        if position in ready:
+            completed.appendleft((position, ready.pop(position)))
+            self._under_way += 1
+        try:
+            while True:
+                if failed is None:
                     self._fill(position)
+                if self._under_way == 0 and (failed is not None or position == self._sent):
+                    if failed is not None:
+                        raise failed
+                    return
+                if not completed:
+                    self._wait()
+                while completed:
+                    place, outcome = completed.popleft()
+                    self._under_way -= 1
+                    if place != position:
+                        ready[place] = outcome
+                        continue
+                    while True:
+                        position += 1
+                        if not outcome[0] and self._fail_fast:
+                            # The first one by its place, not by time: the same run fails with the
+                            # same error.
+                            failed = failed or outcome[1]
+                        elif failed is None:
+                            yield outcome
+                        if not ready or position not in ready:
+                            break
+                        outcome = ready.pop(position)
+                    # More is sent once for all outcomes that were there; but a slow reader must not
+                    # leave the servers idle.
+                    if self._under_way <= half and failed is None:
+                        self._fill(position)
+        finally:
+            self._position = position
 
     def _fill(self, position: int) -> None:
         """Send as many as there is room for.
@@ -274,13 +329,11 @@ class _Run:
             self._wants_wake_up = False
 
 
-def _result_set(future: object, rows: object) -> Any:
-    """Return the result of an execution.
-
-    `ResultSet` of the cluster module is not imported: sessions of tests have their own.
-    """
-    result = getattr(future, "result", None)
-    return result() if result is not None else rows
+def _result_set(future: CallbackFuture, rows: Any) -> Any:
+    """Return the result of an execution, also of a stand-in for a future."""
+    if isinstance(future, ResponseFuture):
+        return future.result()
+    return rows if isinstance(rows, ResultSet) else ResultSet(future, rows)
 
 
 def execute_concurrent_async(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Generator, Hashable
 from typing import TYPE_CHECKING, Any
 
 from cassandra.aio.session import Session
@@ -12,16 +12,16 @@ from cassandra.client.configuration import ClusterBase
 from cassandra.client.schema_calls import SchemaCalls
 from cassandra.engine.core import Core
 from cassandra.engine.schema.targets import Target
-from cassandra.engine.waiting import outcome_of
-from cassandra.errors import ConnectionException, ConnectionShutdown
+from cassandra.engine.waiting import all_done, outcome_of
+from cassandra.errors import ConnectionException, ConnectionShutdown, OperationTimedOut
 from cassandra.query.settings import NOT_SET
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from cassandra.client.cluster_settings import ClusterSettings, ContactPoints
+    from cassandra.engine.profile import ExecutionProfile
     from cassandra.metadata.host import Host
-    from cassandra.policies.balancing import LoadBalancingPolicy
     from cassandra.policies.speculation import SpeculativeExecutionPolicy
 
 __all__ = ["Cluster"]
@@ -67,8 +67,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
             engine.close()
             raise ConnectionShutdown("the cluster was shut down while it was connecting")
         session = Session(self, engine)
-        for klass, fields in self.user_type_fields.items():
-            session.encode_user_type(klass, fields)
+        self._encode_user_types(session)
         if keyspace is not None:
             try:
                 await session.set_keyspace(keyspace)
@@ -107,7 +106,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         await core.connect()
         try:
             self._core = core
-            self._populate(core)
+            await self._on_connected(core)
         except BaseException:
             # The next connect() must begin anew, not find an engine that is closed.
             self._core = None
@@ -115,9 +114,21 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
             raise
         return core
 
-    def _adopt_policy(self, policy: LoadBalancingPolicy) -> None:
-        if self._core is not None:
-            self._core.adopt_policy(policy, self)
+    def add_execution_profile(
+        self, name: Hashable, profile: ExecutionProfile, pool_wait_timeout: float | None = 5
+    ) -> Awaitable[None]:
+        """Add a profile to those that `execution_profile=` may name, at once.
+
+        :param pool_wait_timeout: seconds that the awaitable waits at most; None for no limit.
+        :returns: an awaitable, for those who want to wait until the connections are open that only
+            the new profile's policy wants. It raises OperationTimedOut after `pool_wait_timeout`.
+        :raises ValueError: if the name is taken, or old-style settings are used.
+        """
+        policy = self._add_profile(name, profile)
+        opening: list[asyncio.Task[bool]] = []
+        if policy is not None and self._core is not None:
+            opening = self._core.adopt_policy(policy, self)
+        return _PoolsOpen(name, opening, pool_wait_timeout)
 
     def _attach_policy(self, policy: SpeculativeExecutionPolicy) -> None:
         if self._core is not None:
@@ -130,25 +141,27 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
     async def register_user_type(self, keyspace: str, user_type: str, klass: type[Any]) -> None:
         """Read values of a user-defined type as instances of a class, and accept such parameters.
 
+        Before `connect` it is remembered, also for a type that does not exist yet.
+
         :param klass: takes the fields as keywords and has them as attributes; or dict.
-        :raises UserTypeDoesNotExist: if the keyspace does not have the type.
+        :raises UserTypeDoesNotExist: if the cluster is connected and does not have the type.
         """
-        if self._core is None and not self.is_shutdown:
-            raise ConnectionException(
-                "the cluster is not connected: register types after connect()"
-            )
-        fields = await self._connected_core().register_user_type(keyspace, user_type, klass)
-        for session in self._sessions:
-            session.encode_user_type(klass, fields)
-        self.user_type_fields[klass] = fields
+        if self._core is not None or self.is_shutdown:
+            fields = await self._connected_core().user_type_fields(keyspace, user_type)
+            self._user_types.take_fields(keyspace, user_type, fields)
+        self._add_user_type(keyspace, user_type, klass, self._sessions)
 
     def get_control_connection_host(self) -> Host | Any:
         """Return the host of the control connection; None while there is no such connection."""
         return self._core.control.current_host if self._core is not None else None
 
-    async def refresh_nodes(self) -> None:
-        """Read the node list again, now."""
-        await self._connected_core().control.refresh_nodes()
+    async def refresh_nodes(self, force_token_rebuild: bool = False) -> None:
+        """Read the node list again, now.
+
+        :param force_token_rebuild: compute the placement of partitions again, even if no token has
+            changed.
+        """
+        await self._connected_core().control.refresh_nodes(force_token_rebuild)
 
     async def _refresh_schema(
         self, target: Target, max_schema_agreement_wait: float | None
@@ -186,6 +199,28 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
 
     async def __aexit__(self, *args: object) -> None:
         await self.shutdown()
+
+
+class _PoolsOpen:
+    """Awaited, it waits until tasks that open pools are done."""
+
+    def __init__(
+        self, name: Hashable, opening: list[asyncio.Task[bool]], timeout: float | None
+    ) -> None:
+        self._name = name
+        self._opening = opening
+        self._timeout = timeout
+
+    def __await__(self) -> Generator[Any, None, None]:
+        return self._wait().__await__()
+
+    async def _wait(self) -> None:
+        if not await all_done(self._opening, self._timeout):
+            raise OperationTimedOut(
+                f"not all connection pools of the profile {self._name!r} were open within "
+                f"{self._timeout} seconds",
+                timeout=self._timeout,
+            )
 
 
 def _take_note(task: asyncio.Task[Core]) -> None:

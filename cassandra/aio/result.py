@@ -12,6 +12,7 @@ from cassandra.client.lwt import APPLIED, applied
 from cassandra.errors import MultipleRowsFound, QueryExhausted
 from cassandra.protocol.messages.results import ResultMessage
 from cassandra.query.row_factories import tuple_factory
+from cassandra.query.trace import QueryTrace
 
 if TYPE_CHECKING:
     from cassandra.aio.session import Session
@@ -53,6 +54,11 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
                 message.decode(self._row_factory) if isinstance(message, ResultMessage) else []
             )
         return self._page
+
+    def all_tuples(self) -> list[tuple[Any, ...]]:
+        """The rows of the page at hand as plain tuples, whatever the row factory is."""
+        message = self._message
+        return message.decode(tuple_factory) if isinstance(message, ResultMessage) else []
 
     def one(self, strict: bool = False) -> T | Any:
         """Return the first row of the page at hand; None if the page is empty.
@@ -183,6 +189,22 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     def trace_id(self) -> Any:
         """The id of the trace, for executions with trace=True."""
         return getattr(self._message, "trace_id", None)
+
+    async def get_query_trace(
+        self, max_wait: float | None = None, query_cl: int | None = None
+    ) -> QueryTrace | None:
+        """Read the trace of the page at hand; None if tracing was not asked for.
+
+        :param max_wait: seconds until it must be complete; None for `Session.max_trace_wait`.
+        :param query_cl: consistency level to read with; None for LOCAL_ONE.
+        :raises TraceUnavailable: if it is not complete in time.
+        """
+        if self.trace_id is None:
+            return None
+        trace = QueryTrace(self.trace_id, self._session)
+        limit = self._session.max_trace_wait if max_wait is None else max_wait
+        await trace.apopulate(limit, query_cl=query_cl)
+        return trace
 
     @property
     def is_schema_agreed(self) -> bool:

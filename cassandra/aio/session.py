@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from cassandra.aio.concurrent import execute_concurrent
+from cassandra.aio.concurrent import as_completed, in_turn
 from cassandra.aio.result import ResultSet
 from cassandra.client.checks import check_keyspace, list_of_queries, typed_factory
 from cassandra.client.requests import USUAL_OPTIONS, Parameters, Query
@@ -74,6 +74,11 @@ class ResultFuture(RequestFuture):
 
     row_factory: Callable[..., Any]
     session: Session
+
+    @property
+    def message(self) -> Any:
+        """The message that was, or will be, sent; a request listener may change it."""
+        return self.session.message_of_request(self.request)
 
     def complete(self, request: Request) -> None:
         if request.error is not None:
@@ -220,6 +225,9 @@ class Session(SessionBase):
         concurrency: int = 100,
         raise_on_first_error: bool = True,
         row_type: type[Any] | None = None,
+        *,
+        execution_profile: ExecutionProfile | str | None = None,
+        in_order: bool = True,
     ) -> AsyncIterator[Any]:
         """Execute many statements, at most `concurrency` of them at a time.
 
@@ -228,16 +236,24 @@ class Session(SessionBase):
 
         :param raise_on_first_error: let the first error end it, and raise that error.
         :param row_type: the class to make the rows of all results of, as in `execute`.
-        :returns: an async iterator of the outcomes in the order of the statements. They are
-            `ExecutionResult` tuples (success, result or error), as in `cassandra.concurrent`.
+        :param execution_profile: a profile or its name, for all executions.
+        :param in_order: False gives the outcomes as they come, each with the `position` of its
+            statement.
+        :returns: an async iterator of the outcomes, in the order of the statements if nothing else
+            is asked for. They are `ExecutionResult` tuples (success, result or error), as in
+            `cassandra.concurrent`.
         :raises TypeError: if rows cannot be made of `row_type`.
         """
         # Here, because the generator would raise it only at the first iteration.
         if row_type is not None:
             typed_factory(row_type)
-        return execute_concurrent(
-            self, statements_and_parameters, concurrency, raise_on_first_error, row_type
-        )
+        options: dict[str, Any] = {}
+        if row_type is not None:
+            options["row_type"] = row_type
+        if execution_profile is not None:
+            options["execution_profile"] = execution_profile
+        run = in_turn if in_order else as_completed
+        return run(self, statements_and_parameters, concurrency, raise_on_first_error, options)
 
     async def set_keyspace(self, keyspace: str) -> None:
         """Use `keyspace` for unqualified names from now on.

@@ -57,37 +57,37 @@ class LaterSettings(TypedDict, total=False):
 class ClusterSettings(LaterSettings, total=False):
     """All settings but the contact points, with which each `Cluster` begins."""
 
-    port: int | str
+    port: int | str | None
     compression: bool | str | None
     auth_provider: AuthProvider | None
     load_balancing_policy: LoadBalancingPolicy | None
-    reconnection_policy: ReconnectionPolicy
+    reconnection_policy: ReconnectionPolicy | None
     default_retry_policy: RetryPolicy | None
-    conviction_policy_factory: Callable[[Host], ConvictionPolicy]
+    conviction_policy_factory: Callable[[Host], ConvictionPolicy] | None
     metrics_enabled: bool
     connection_class: type[object] | None
     ssl_options: Mapping[str, Any] | None
     sockopts: Sequence[SocketOption] | None
     cql_version: str | None
     protocol_version: int | None
-    executor_threads: int
-    max_schema_agreement_wait: float
+    executor_threads: int | None
+    max_schema_agreement_wait: float | None
     control_connection_timeout: float | None
-    idle_heartbeat_interval: float
-    schema_event_refresh_window: float
-    topology_event_refresh_window: float
+    idle_heartbeat_interval: float | None
+    schema_event_refresh_window: float | None
+    topology_event_refresh_window: float | None
     connect_timeout: float | None
     schema_metadata_enabled: bool
     token_metadata_enabled: bool
-    schema_metadata_page_size: int
+    schema_metadata_page_size: int | None
     address_translator: AddressTranslator | None
-    status_event_refresh_window: float
+    status_event_refresh_window: float | None
     prepare_on_all_hosts: bool
     reprepare_on_up: bool
     execution_profiles: Mapping[Any, ExecutionProfile] | None
     allow_beta_protocol_version: bool
     timestamp_generator: Callable[[], int] | None
-    idle_heartbeat_timeout: float
+    idle_heartbeat_timeout: float | None
     no_compact: bool
     ssl_context: ssl.SSLContext | None
     endpoint_factory: EndPointFactory | None

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import datetime
 import enum
-import math
 import ssl
 import sys
 import uuid
-import warnings
 import weakref
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from cassandra._version import DRIVER_NAME, __version__
+from cassandra.client.contact_points import checked_contact_points, endpoint_of
 from cassandra.client.pool_sizes import PoolSizes
-from cassandra.engine.endpoint import DefaultEndPoint, DefaultEndPointFactory, EndPoint
+from cassandra.client.setting_checks import TIMES, check_seconds, check_ssl_options
+from cassandra.client.user_types import UserTypes
+from cassandra.engine.endpoint import DefaultEndPointFactory, EndPoint
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, ExecutionProfile, ProfileManager
 from cassandra.engine.settings import Settings
 from cassandra.errors import ConnectionException
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
         ContactPoints,
         SocketOption,
     )
+    from cassandra.client.session import SessionBase
     from cassandra.engine.core import Core
     from cassandra.engine.endpoint import EndPointFactory
     from cassandra.metadata.host import Host
@@ -115,8 +118,11 @@ class ClusterBase(PoolSizes):
     cql_version: str | None = None
     """The CQL version to ask for; None for the server's."""
 
-    protocol_version: int | None = None
-    """The native protocol's version; None to begin with 5 and go down as needed."""
+    protocol_version: int = ProtocolVersion.MAX_SUPPORTED
+    """The native protocol's version. After `connect` it is the one agreed on with the servers.
+
+    Given as a keyword, no other is tried; else this is the highest, and goes down as needed.
+    """
 
     allow_beta_protocol_version: bool = False
     """Allow a version that is a beta."""
@@ -142,8 +148,8 @@ class ClusterBase(PoolSizes):
     max_schema_agreement_wait: float = 10
     """Seconds to wait for nodes to agree on the schema after it was changed; 0 for no wait."""
 
-    idle_heartbeat_interval: float = 30
-    """Seconds of silence after which a connection gets a heartbeat; 0 for never."""
+    idle_heartbeat_interval: float | None = 30
+    """Seconds of silence after which a connection gets a heartbeat; 0 or None for never."""
 
     idle_heartbeat_timeout: float = 30
     """Seconds within which a heartbeat must be answered."""
@@ -247,7 +253,7 @@ class ClusterBase(PoolSizes):
 
     def __init__(self, contact_points: ContactPoints = NOT_SET, **settings: Any) -> None:
         if contact_points is not NOT_SET:
-            self.contact_points = _checked_contact_points(contact_points)
+            self.contact_points = checked_contact_points(contact_points)
         profiles = settings.pop("execution_profiles", None)
         if profiles is NOT_SET:
             profiles = None
@@ -261,10 +267,11 @@ class ClusterBase(PoolSizes):
                 or (callable(getattr(type(self), name, None)) and name not in _CALLABLE_SETTINGS)
             ):
                 raise TypeError(f"Cluster has no setting {name!r}")
-            # None is a value: for many settings it means to go without.
-            if value is not NOT_SET:
+            # For other settings None is a value: it means to go without.
+            if value is not NOT_SET and not (value is None and name in _NONE_IS_DEFAULT):
                 setattr(self, name, value)
-        self.user_type_fields: dict[type[Any], list[str]] = {}
+        self._has_named_version = settings.get("protocol_version") not in (None, NOT_SET)
+        self._user_types = UserTypes(self.metadata)
         self._listeners: list[HostStateListener] = []
         self.profile_manager = ProfileManager()
         self.config_mode = self._choose_mode(profiles)
@@ -280,9 +287,25 @@ class ClusterBase(PoolSizes):
             self.endpoint_factory = DefaultEndPointFactory()
         # The engine holds the factory. By the proxy, a Cluster that nobody else holds is collected.
         self.endpoint_factory.configure(weakref.proxy(self))
-        self.endpoints_resolved: list[EndPoint] = [
-            self._endpoint(point) for point in self.contact_points
-        ]
+        self._named_endpoints = [endpoint_of(point, self.port) for point in self.contact_points]
+        self.endpoints_resolved: list[EndPoint] = self._resolve(self._named_endpoints)
+
+    def _resolve(self, endpoints: list[EndPoint]) -> list[EndPoint]:
+        """Return `endpoints` with addresses instead of names, if this face resolves them now."""
+        return endpoints
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Set a setting, or whatever attribute a program keeps here.
+
+        After `connect`, timeouts and waits, reconnection, logins, TLS and preparing follow a
+        change; the other settings have done their work by then.
+        """
+        super().__setattr__(name, value)
+        core = self._core
+        if core is not None and name in _LIVE:
+            if name in TIMES:
+                check_seconds(name, value, TIMES[name])
+            setattr(core.settings, name, value)
 
     # -- checks ------------------------------------------------------------------------------------
 
@@ -337,7 +360,7 @@ class ClusterBase(PoolSizes):
             raise ValueError(f"port must be a number from 1 to 65535, but is {self.port!r}")
         # A port from an environment variable is a text.
         self.port = int(self.port)
-        if self.protocol_version is not None:
+        if self._has_named_version:
             ProtocolVersion.check_supported(self.protocol_version, self.allow_beta_protocol_version)
         self._check_compression()
         if self.auth_provider is not None and not hasattr(self.auth_provider, "new_authenticator"):
@@ -350,9 +373,9 @@ class ClusterBase(PoolSizes):
             raise TypeError(f"ssl_context must be an ssl.SSLContext, but is {self.ssl_context!r}")
         self._check_schema_settings()
         if self.ssl_options is not None:
-            _check_ssl_options(self.ssl_options, self.ssl_context)
-        for name, least in _TIMES.items():
-            _check_seconds(name, getattr(self, name), least)
+            check_ssl_options(self.ssl_options, self.ssl_context)
+        for name, least in TIMES.items():
+            check_seconds(name, getattr(self, name), least)
 
     def _check_schema_settings(self) -> None:
         size, keyspaces = self.schema_metadata_page_size, self.schema_metadata_keyspaces
@@ -384,14 +407,6 @@ class ClusterBase(PoolSizes):
                 f"compression {self.compression!r} needs the package {package!r}: "
                 f"pip install turbocql[{self.compression}]"
             )
-
-    def _endpoint(self, point: ContactPoint) -> EndPoint:
-        if isinstance(point, EndPoint):
-            return point
-        if isinstance(point, tuple):
-            address, port = point
-            return DefaultEndPoint(str(address), int(port))
-        return DefaultEndPoint(str(point), self.port)
 
     # -- metadata ----------------------------------------------------------------------------------
 
@@ -437,15 +452,8 @@ class ClusterBase(PoolSizes):
 
     # -- profiles and types ------------------------------------------------------------------------
 
-    def add_execution_profile(
-        self, name: Hashable, profile: ExecutionProfile, pool_wait_timeout: float = 5
-    ) -> None:
-        """Add a profile to those that `execution_profile=` may name.
-
-        :param pool_wait_timeout: accepted for programs that pass it. Connections to hosts that only
-            the new profile's policy wants are opened in the background; requests wait for them.
-        :raises ValueError: if the name is taken, or old-style settings are used.
-        """
+    def _add_profile(self, name: Hashable, profile: ExecutionProfile) -> LoadBalancingPolicy | None:
+        """Add a profile; return its load balancing policy if no other profile has it."""
         if not isinstance(profile, ExecutionProfile):
             raise TypeError(f"profile must be an ExecutionProfile, but is {profile!r}")
         if self.config_mode is ConfigMode.LEGACY:
@@ -460,18 +468,29 @@ class ClusterBase(PoolSizes):
         speculation_known = any(
             speculation is other for other in self.profile_manager.speculation_policies()
         )
-        self.profile_manager.profiles[name] = profile
         if not known:
             policy.check_supported()
-            self._adopt_policy(policy)
+        self.profile_manager.profiles[name] = profile
         if not speculation_known:
             self._attach_policy(speculation)
+        return None if known else policy
 
     def _attach_policy(self, policy: SpeculativeExecutionPolicy) -> None:
         """Let a policy of speculative executions that was added after `connect` see latencies."""
 
-    def _adopt_policy(self, policy: LoadBalancingPolicy) -> None:
-        """Populate a policy that was added after `connect`, and open the pools that it wants."""
+    def _add_user_type(
+        self, keyspace: str, name: str, klass: type[Any], sessions: Iterable[SessionBase]
+    ) -> None:
+        self._user_types.add(keyspace, name, klass)
+        if self._core is not None:
+            self._core.user_types = self._user_types.classes
+        for session in list(sessions):
+            session.encode_user_type(klass, partial(self._user_types.fields, keyspace, name))
+
+    def _encode_user_types(self, session: SessionBase) -> None:
+        for keyspace, types in self._user_types.classes.items():
+            for name, klass in types.items():
+                session.encode_user_type(klass, partial(self._user_types.fields, keyspace, name))
 
     @property
     def session_id(self) -> uuid.UUID:
@@ -496,8 +515,12 @@ class ClusterBase(PoolSizes):
 
     # -- for the engine ----------------------------------------------------------------------------
 
-    def _populate(self, core: Core) -> None:
-        """Connect policies and metrics with the engine once it is connected; called on its loop."""
+    async def _on_connected(self, core: Core) -> None:
+        """Connect policies, metrics and user types with the engine; called on its loop."""
+        self.protocol_version = core.protocol_version
+        core.user_types = self._user_types.classes
+        if not self.schema_metadata_enabled:
+            await self._user_types.read_fields(core)
         core.listeners.program = self._listeners
         for policy in self.profile_manager.policies():
             core.populate_policy(policy, self)
@@ -512,10 +535,12 @@ class ClusterBase(PoolSizes):
         return Settings(
             connections_per_host=lambda distance: sizes.get(distance, 1),
             endpoints=self.endpoints_resolved,
+            named_endpoints=self._named_endpoints,
             endpoint_factory=self.endpoint_factory,
             reconnection_policy=self.reconnection_policy,
             conviction_policy_factory=self.conviction_policy_factory,
-            protocol_version=self.protocol_version,
+            protocol_version=self.protocol_version if self._has_named_version else None,
+            first_protocol_version=self.protocol_version,
             allow_beta_protocol_version=self.allow_beta_protocol_version,
             auth_provider=self.auth_provider,
             compression=bool(self.compression)
@@ -528,7 +553,7 @@ class ClusterBase(PoolSizes):
             connect_timeout=self.connect_timeout if self.connect_timeout else 3600.0,
             control_connection_timeout=self.control_connection_timeout,
             max_schema_agreement_wait=self.max_schema_agreement_wait,
-            idle_heartbeat_interval=self.idle_heartbeat_interval,
+            idle_heartbeat_interval=self.idle_heartbeat_interval or 0.0,
             idle_heartbeat_timeout=self.idle_heartbeat_timeout,
             schema_metadata_enabled=self.schema_metadata_enabled,
             token_metadata_enabled=self.token_metadata_enabled,
@@ -584,98 +609,46 @@ class ClusterBase(PoolSizes):
         return context
 
 
-# Settings in seconds, and the least value that each may have.
-_TIMES = {
-    "connect_timeout": 0.0,
-    "control_connection_timeout": 0.0,
-    "idle_heartbeat_interval": 0.0,
-    "idle_heartbeat_timeout": 0.0,
-    "max_schema_agreement_wait": -math.inf,
-    "schema_read_timeout": 0.0,
-    "schema_event_refresh_window": -math.inf,
-    "status_event_refresh_window": -math.inf,
-    "topology_event_refresh_window": -math.inf,
-}
+# Settings that the engine reads each time it needs them.
+_LIVE = frozenset(
+    {
+        "auth_provider",
+        "conviction_policy_factory",
+        "control_connection_timeout",
+        "max_schema_agreement_wait",
+        "metadata_request_timeout",
+        "prepare_on_all_hosts",
+        "reconnection_policy",
+        "reprepare_on_up",
+        "schema_event_refresh_window",
+        "schema_metadata_page_size",
+        "schema_read_timeout",
+        "sockopts",
+        "ssl_context",
+        "status_event_refresh_window",
+        "topology_event_refresh_window",
+    }
+)
 
-
-def _check_seconds(name: str, value: object, least: float) -> None:
-    """Raise TypeError or ValueError unless `value` is a number of seconds or None."""
-    if value is None:
-        return
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"{name} must be a number of seconds or None, but is {value!r}")
-    # NaN would pass the comparison below.
-    if math.isnan(value) or value == math.inf:
-        raise ValueError(
-            f"{name} must be a number of seconds, but is {value!r}; None is for no limit"
-        )
-    if value < least:
-        raise ValueError(f"{name} must not be negative, but is {value}")
-
-
-def _check_ssl_options(options: object, context: ssl.SSLContext | None) -> None:
-    """Refuse options that would connect without TLS; warn if they verify nothing."""
-    if not isinstance(options, Mapping):
-        raise TypeError(f"ssl_options must be a mapping, but is of type {type(options).__name__}")
-    if context is not None:
-        return
-    if not options:
-        raise ValueError(
-            "ssl_options is empty, which would connect without TLS: pass None for that, "
-            "or ssl_context=ssl.create_default_context() for TLS"
-        )
-    if not options.get("ca_certs") and "cert_reqs" not in options:
-        warnings.warn(
-            "ssl_options without ca_certs: the connection is encrypted, but the server's "
-            "certificate is not verified. Pass ca_certs, or "
-            "ssl_context=ssl.create_default_context(); "
-            "cert_reqs=ssl.CERT_NONE says that it is meant",
-            UserWarning,
-            stacklevel=5,
-        )
-
+# Settings that nobody can go without.
+_NONE_IS_DEFAULT = frozenset(
+    {
+        "address_translator",
+        "connections_per_host",
+        "conviction_policy_factory",
+        "executor_threads",
+        "idle_heartbeat_timeout",
+        "max_schema_agreement_wait",
+        "port",
+        "protocol_version",
+        "reconnection_policy",
+        "schema_event_refresh_window",
+        "schema_metadata_page_size",
+        "status_event_refresh_window",
+        "topology_event_refresh_window",
+    }
+)
 
 _CALLABLE_SETTINGS = frozenset(
     {"conviction_policy_factory", "timestamp_generator", "connection_class"}
 )
-
-
-def _checked_contact_points(contact_points: ContactPoints) -> Sequence[ContactPoint]:
-    if isinstance(contact_points, (str, bytes)):
-        raise TypeError(
-            f"contact_points must be a list of addresses, not a single {contact_points!r}: "
-            "write [...]"
-        )
-    points = list(contact_points) if contact_points is not None else None
-    if not points:
-        raise ValueError(f"contact_points must name at least one node, but is {contact_points!r}")
-    for point in points:
-        _check_contact_point(point)
-    return points
-
-
-def _check_contact_point(point: object) -> None:
-    """Raise TypeError or ValueError for a wrong contact point; the message shows it."""
-    if isinstance(point, EndPoint):
-        return
-    address, port = point if isinstance(point, tuple) and len(point) == 2 else (point, None)
-    if not isinstance(address, str):
-        raise TypeError(
-            "a contact point is a name, an address, (address, port) or an EndPoint, "
-            f"but one is {point!r}"
-        )
-    if not address.strip():
-        raise ValueError(f"a contact point must not be empty, but one is {point!r}")
-    # More than one colon is an IPv6 address.
-    if "," in address or address.count(":") == 1 or address.startswith("["):
-        raise ValueError(
-            f"a contact point is one address without its port, but one is {point!r}: "
-            "write each as an item of the list, and its port as port=9042 or as a pair "
-            "(address, 9042)"
-        )
-    if port is not None and (
-        isinstance(port, bool) or not isinstance(port, int) or not 1 <= port <= 65535
-    ):
-        raise ValueError(
-            f"a contact point's port must be a number from 1 to 65535, but it is {point!r}"
-        )

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra.client.batches import BATCH_WARNING_INTERVAL
 from cassandra.client.configuration import ClusterBase, ConfigMode
+from cassandra.client.messages import message_of
 from cassandra.client.requests import RequestMaker
 from cassandra.encoder import Encoder
 from cassandra.engine.prepare.statements import PreparedTexts
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, ExecutionProfile
+from cassandra.engine.request_bodies import MessageBody
 from cassandra.protocol.handler import ProtocolHandler
 from cassandra.query.recently_used import RecentlyUsed
 from cassandra.query.settings import CallOptions
@@ -18,6 +20,7 @@ from cassandra.util.intervals import OncePerInterval
 
 if TYPE_CHECKING:
     from cassandra.engine.pool import HostPool
+    from cassandra.engine.request import Request
     from cassandra.engine.session import EngineSession
     from cassandra.metadata.host import Host
 
@@ -37,6 +40,11 @@ class SessionBase(RequestMaker):
 
     use_client_timestamp: bool = True
     """Send a timestamp from `timestamp_generator` with requests."""
+
+    max_trace_wait: float | None = 2.0
+    """Seconds to wait until the servers have written a trace, if the call does not say; None for no
+    limit.
+    """
 
     batch_size_warn_threshold: int | None = 40 * 1024
     """Bytes of a batch's statements beyond which a warning is logged, at most once a minute.
@@ -158,10 +166,24 @@ class SessionBase(RequestMaker):
         """Undo `add_request_init_listener` with the same arguments."""
         self._request_init_listeners.remove((fn, args, kwargs))
 
+    def message_of_request(self, request: Request | None) -> Any:
+        """Return the message of a request, as listeners see it."""
+        if request is None:
+            return None
+        request_body = request.request_body
+        return (
+            request_body.message
+            if isinstance(request_body, MessageBody)
+            else message_of(request_body)
+        )
+
     # -- types and pools ---------------------------------------------------------------------------
 
-    def encode_user_type(self, klass: type[Any], fields: Sequence[str]) -> None:
-        """Write instances of `klass` into texts as user-defined types with these fields."""
+    def encode_user_type(self, klass: type[Any], fields: Callable[[], Sequence[str]]) -> None:
+        """Write instances of `klass` into texts as user-defined types.
+
+        :param fields: gives the names of the type's fields.
+        """
         if klass is dict:
             return  # a dict in a text is written as a map
 
@@ -169,7 +191,7 @@ class SessionBase(RequestMaker):
             literal = self.encoder.cql_encode_all_types
             pairs = (
                 f"{field} : {literal(getattr(value, field, None), as_text_type=True)}"
-                for field in fields
+                for field in fields()
             )
             return "{" + " , ".join(pairs) + "}"
 

@@ -7,19 +7,21 @@ import logging
 import threading
 import warnings
 import weakref
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra._forks import renew_in_child
 from cassandra.client.checks import check_keyspace
 from cassandra.client.configuration import ClusterBase
+from cassandra.client.contact_points import resolved
 from cassandra.client.schema_calls import SchemaCalls
 from cassandra.cluster.session import Session
 from cassandra.engine.core import Core
 from cassandra.engine.loop import Inbox, LoopThread
 from cassandra.engine.patched import refuse_green_threads
 from cassandra.engine.schema.targets import Target
-from cassandra.errors import ConnectionException, ConnectionShutdown
+from cassandra.engine.waiting import all_done
+from cassandra.errors import ConnectionException, ConnectionShutdown, OperationTimedOut
 from cassandra.query.settings import NOT_SET
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from cassandra.auth import AuthProvider
     from cassandra.client.cluster_settings import ContactPoints, LaterSettings, SocketOption
     from cassandra.client.configuration import ShardAwareOptions
-    from cassandra.engine.endpoint import EndPointFactory
+    from cassandra.engine.endpoint import EndPoint, EndPointFactory
     from cassandra.engine.profile import ExecutionProfile
     from cassandra.metadata.host import Host
     from cassandra.policies.balancing import LoadBalancingPolicy
@@ -64,37 +66,37 @@ class Cluster(ClusterBase, SchemaCalls[None]):
     def __init__(
         self,
         contact_points: ContactPoints = NOT_SET,
-        port: int | str = NOT_SET,
+        port: int | str | None = NOT_SET,
         compression: bool | str | None = NOT_SET,
         auth_provider: AuthProvider | None = NOT_SET,
         load_balancing_policy: LoadBalancingPolicy | None = NOT_SET,
-        reconnection_policy: ReconnectionPolicy = NOT_SET,
+        reconnection_policy: ReconnectionPolicy | None = NOT_SET,
         default_retry_policy: RetryPolicy | None = NOT_SET,
-        conviction_policy_factory: Callable[[Host], ConvictionPolicy] = NOT_SET,
+        conviction_policy_factory: Callable[[Host], ConvictionPolicy] | None = NOT_SET,
         metrics_enabled: bool = NOT_SET,
         connection_class: type[object] | None = NOT_SET,
         ssl_options: Mapping[str, Any] | None = NOT_SET,
         sockopts: Sequence[SocketOption] | None = NOT_SET,
         cql_version: str | None = NOT_SET,
         protocol_version: int | None = NOT_SET,
-        executor_threads: int = NOT_SET,
-        max_schema_agreement_wait: float = NOT_SET,
+        executor_threads: int | None = NOT_SET,
+        max_schema_agreement_wait: float | None = NOT_SET,
         control_connection_timeout: float | None = NOT_SET,
-        idle_heartbeat_interval: float = NOT_SET,
-        schema_event_refresh_window: float = NOT_SET,
-        topology_event_refresh_window: float = NOT_SET,
+        idle_heartbeat_interval: float | None = NOT_SET,
+        schema_event_refresh_window: float | None = NOT_SET,
+        topology_event_refresh_window: float | None = NOT_SET,
         connect_timeout: float | None = NOT_SET,
         schema_metadata_enabled: bool = NOT_SET,
         token_metadata_enabled: bool = NOT_SET,
-        schema_metadata_page_size: int = NOT_SET,
+        schema_metadata_page_size: int | None = NOT_SET,
         address_translator: AddressTranslator | None = NOT_SET,
-        status_event_refresh_window: float = NOT_SET,
+        status_event_refresh_window: float | None = NOT_SET,
         prepare_on_all_hosts: bool = NOT_SET,
         reprepare_on_up: bool = NOT_SET,
         execution_profiles: Mapping[Any, ExecutionProfile] | None = NOT_SET,
         allow_beta_protocol_version: bool = NOT_SET,
         timestamp_generator: Callable[[], int] | None = NOT_SET,
-        idle_heartbeat_timeout: float = NOT_SET,
+        idle_heartbeat_timeout: float | None = NOT_SET,
         no_compact: bool = NOT_SET,
         ssl_context: ssl.SSLContext | None = NOT_SET,
         endpoint_factory: EndPointFactory | None = NOT_SET,
@@ -145,6 +147,9 @@ class Cluster(ClusterBase, SchemaCalls[None]):
         if self.is_shutdown:
             return ConnectionShutdown("the cluster is shut down")
         return ConnectionException("the cluster is not connected")
+
+    def _resolve(self, endpoints: list[EndPoint]) -> list[EndPoint]:
+        return resolved(endpoints)
 
     def run(self, coroutine: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
         """Run `coroutine` on the engine's loop and wait for its result.
@@ -219,7 +224,7 @@ class Cluster(ClusterBase, SchemaCalls[None]):
         # Before the wait: a connect() that fails or is cancelled then closes what was opened.
         self._core = core
         await core.connect()
-        self._populate(core)
+        await self._on_connected(core)
         return core
 
     def _new_session(self, wait_for_all_pools: bool) -> Session:
@@ -229,8 +234,7 @@ class Cluster(ClusterBase, SchemaCalls[None]):
             core.open_session(None, self.profile_manager.distance, wait_for_all_pools)
         )
         session = Session(self, self.metadata.all_hosts(), engine=engine)
-        for klass, fields in self.user_type_fields.items():
-            session.encode_user_type(klass, fields)
+        self._encode_user_types(session)
         self.sessions.add(session)
         return session
 
@@ -246,9 +250,28 @@ class Cluster(ClusterBase, SchemaCalls[None]):
         else:
             self.run(_call(session.close_engine), SHUTDOWN_TIMEOUT)
 
-    def _adopt_policy(self, policy: LoadBalancingPolicy) -> None:
-        if self._core is not None:
-            self.run(_call(self._core.adopt_policy, policy, self))
+    def add_execution_profile(
+        self, name: Hashable, profile: ExecutionProfile, pool_wait_timeout: float | None = 5
+    ) -> None:
+        """Add a profile to those that `execution_profile=` may name.
+
+        :param pool_wait_timeout: seconds to wait until the connections are open that only the new
+            profile's policy wants; None for no limit, 0 for no wait.
+        :raises ValueError: if the name is taken, or old-style settings are used.
+        :raises OperationTimedOut: if the wait is too short. The profile is there nevertheless.
+        """
+        policy = self._add_profile(name, profile)
+        core = self._core
+        if policy is None or core is None:
+            return
+        opening = self.run(_call(core.adopt_policy, policy, self))
+        if pool_wait_timeout == 0 or self.run(all_done(opening, pool_wait_timeout)):
+            return
+        raise OperationTimedOut(
+            f"not all connection pools of the profile {name!r} were open within "
+            f"{pool_wait_timeout} seconds",
+            timeout=pool_wait_timeout,
+        )
 
     def _attach_policy(self, policy: SpeculativeExecutionPolicy) -> None:
         if self._core is not None:
@@ -261,20 +284,18 @@ class Cluster(ClusterBase, SchemaCalls[None]):
     def register_user_type(self, keyspace: str, user_type: str, klass: type[Any]) -> None:
         """Read values of a user-defined type as instances of a class, and accept such parameters.
 
+        Before `connect` it is remembered, also for a type that does not exist yet.
+
         :param klass: takes the fields as keywords and has them as attributes; or dict.
-        :raises UserTypeDoesNotExist: if the keyspace does not have the type.
+        :raises UserTypeDoesNotExist: if the cluster is connected and does not have the type.
         """
         core = self._core
-        if core is None:
-            if self.is_shutdown:
-                raise self._not_connected()
-            raise ConnectionException(
-                "the cluster is not connected: register types after connect()"
-            )
-        fields = self.run(core.register_user_type(keyspace, user_type, klass))
-        for session in list(self.sessions):
-            session.encode_user_type(klass, fields)
-        self.user_type_fields[klass] = fields
+        if core is not None:
+            fields = self.run(core.user_type_fields(keyspace, user_type))
+            self._user_types.take_fields(keyspace, user_type, fields)
+        elif self.is_shutdown:
+            raise self._not_connected()
+        self._add_user_type(keyspace, user_type, klass, self.sessions)
 
     # -- hosts -------------------------------------------------------------------------------------
 
@@ -286,12 +307,13 @@ class Cluster(ClusterBase, SchemaCalls[None]):
     def refresh_nodes(self, force_token_rebuild: bool = False) -> None:
         """Read the node list again, now.
 
-        :param force_token_rebuild: accepted for programs that pass it; it changes nothing.
+        :param force_token_rebuild: compute the placement of partitions again, even if no token has
+            changed.
         """
         core = self._core
         if core is None:
             raise self._not_connected()
-        self.run(core.control.refresh_nodes())
+        self.run(core.control.refresh_nodes(force_token_rebuild))
 
     def _refresh_schema(self, target: Target, max_schema_agreement_wait: float | None) -> None:
         core = self._core
@@ -377,8 +399,8 @@ class Cluster(ClusterBase, SchemaCalls[None]):
         return f"<Cluster: {', '.join(map(str, self.endpoints_resolved))}, {state}>"
 
 
-async def _call(function: Callable[..., object], *args: Any) -> None:
-    function(*args)
+async def _call(function: Callable[..., T], *args: Any) -> T:
+    return function(*args)
 
 
 def _close_dropped(core: Core, thread: LoopThread, name: str) -> None:

@@ -393,7 +393,12 @@ class ResponseFuture:
     def get_query_trace(
         self, max_wait: float | None = None, query_cl: int | None = None
     ) -> QueryTrace | None:
-        """Read the trace of the last page from the server; None if tracing was not asked for."""
+        """Read the trace of the last page from the server; None if tracing was not asked for.
+
+        :param max_wait: seconds until it must be complete; None for `Session.max_trace_wait`.
+        :param query_cl: consistency level to read with; None for LOCAL_ONE.
+        :raises TraceUnavailable: if it is not complete in time.
+        """
         return self._trace(self._trace_ids[-1], max_wait, query_cl) if self._trace_ids else None
 
     def get_all_query_traces(
@@ -406,7 +411,8 @@ class ResponseFuture:
         self, trace_id: uuid.UUID, max_wait: float | None, query_cl: int | None
     ) -> QueryTrace:
         trace = QueryTrace(trace_id, self.session)
-        trace.populate(2.0 if max_wait is None else max_wait, query_cl=query_cl)
+        limit = self.session.max_trace_wait if max_wait is None else max_wait
+        trace.populate(limit, query_cl=query_cl)
         return trace
 
     def __repr__(self) -> str:

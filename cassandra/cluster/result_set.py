@@ -95,7 +95,9 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     @property
     def has_more_pages(self) -> bool:
         """True if there is a page after this one."""
-        return bool(self.response_future.has_more_pages)
+        # A stand-in for a future may lack it, or have anything there (a mock, say): that is no
+        # promise of a page.
+        return getattr(self.response_future, "has_more_pages", False) is True
 
     @property
     def paging_state(self) -> bytes | None:
@@ -108,7 +110,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     def fetch_next_page(self) -> None:
         """Replace the page at hand by the next one; by an empty one after the last."""
-        if not self.response_future.has_more_pages:
+        if not self.has_more_pages:
             self._take_page([])
             return
         self.response_future.start_fetching_next_page()
@@ -142,7 +144,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
                 ask_ahead()
             yield from self.current_rows
             page_is_read = True
-            if not self.response_future.has_more_pages:
+            if not self.has_more_pages:
                 return
 
     def __next__(self) -> T:

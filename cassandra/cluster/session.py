@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from cassandra.client.checks import check_keyspace, list_of_queries, typed_factory
-from cassandra.client.messages import message_of
 from cassandra.client.paging import PageAhead
 from cassandra.client.requests import USUAL_OPTIONS, Parameters, Query
 from cassandra.client.session import SessionBase
@@ -14,7 +13,6 @@ from cassandra.cluster.response_future import ResponseFuture
 from cassandra.cluster.result_set import ResultSet
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.engine.request import Request
-from cassandra.engine.request_bodies import MessageBody
 from cassandra.engine.schema.agreement import SchemaAgreementScope
 from cassandra.metadata.schema.names import escape_name
 from cassandra.query.prepared import PreparedStatement
@@ -213,17 +211,6 @@ class Session(SessionBase):
         ahead.request = request.for_page(paging_state, ahead.complete)
         self._inbox.put(ahead.request)
         return ahead
-
-    def message_of_request(self, request: Request | None) -> Any:
-        """Return the message of a request, for `ResponseFuture.message`."""
-        if request is None:
-            return None
-        request_body = request.request_body
-        return (
-            request_body.message
-            if isinstance(request_body, MessageBody)
-            else message_of(request_body)
-        )
 
     def refuse_on_loop(self, call: str, instead: str) -> None:
         """Raise RuntimeError if a blocking call is made from the engine's own thread.

@@ -114,7 +114,8 @@ class ControlConnection:
                 log.warning(
                     "the control connection to %s failed: %r", endpoint, error, exc_info=True
                 )
-        failure = NoHostAvailable("Unable to connect to any servers", errors)
+        problem = "Unable to connect to any servers" if endpoints else "There are no contact points"
+        failure = NoHostAvailable(problem, errors)
         failure.__cause__ = next(reversed(errors.values()), None)
         raise failure
 
@@ -194,14 +195,19 @@ class ControlConnection:
                 self._has_peers_v2 = False  # Cassandra before 4.0, ScyllaDB
         return await self._core.asker.rows(connection, PEERS_QUERY)
 
-    async def refresh_nodes(self) -> None:
-        """Read the node list again, now."""
+    async def refresh_nodes(self, rebuild: bool = False) -> None:
+        """Read the node list again, now.
+
+        :param rebuild: compute the placement of partitions again, even if no token has changed.
+        """
         connection, host = self.required(), self.host
         assert host is not None
         node_list = await self._read_nodes(connection, host.endpoint)
         # The connection may have moved meanwhile, and then its host is another one.
         if connection is self.connection:
             self.host = node_list.local
+        if rebuild:
+            self._core.metadata.forget_placement()
         self._core.hosts.take_node_list(node_list)
 
     # -- events ------------------------------------------------------------------------------------
@@ -362,9 +368,12 @@ class ControlConnection:
         # The sort is stable: hosts in the same state stay in random order.
         hosts.sort(key=lambda host: host.is_up is not True)
         endpoints = [host.endpoint for host in hosts]
-        return endpoints + [
-            endpoint for endpoint in self._core.settings.endpoints if endpoint not in endpoints
-        ]
+        # Names last: by now they may stand for other addresses.
+        settings = self._core.settings
+        for endpoint in (*settings.endpoints, *settings.named_endpoints):
+            if endpoint not in endpoints:
+                endpoints.append(endpoint)
+        return endpoints
 
     def close(self) -> None:
         """Close for good."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra.encoder import cql_quote
@@ -69,7 +69,9 @@ class Core(Observers):
         self.loop = loop
         self.time = loop.time
         self.timers = flight.TimerWheel(loop)
-        self.user_types: dict[str, dict[str, Any]] = {}
+        # The classes that programs have registered. Replaced, never changed: row plans remember
+        # which mapping they were made with.
+        self.user_types: Mapping[str, Mapping[str, type]] = {}
         self.sessions: list[EngineSession] = []
         self.closed = False
         self._following: asyncio.TimerHandle | None = None
@@ -228,13 +230,20 @@ class Core(Observers):
         self.listeners.populate(policy, cluster, self.metadata.all_hosts())
         self.attach_policy(policy)
 
-    def adopt_policy(self, policy: LoadBalancingPolicy, cluster: object) -> None:
-        """Populate a load balancing policy that came after `connect`, and open its pools."""
+    def adopt_policy(
+        self, policy: LoadBalancingPolicy, cluster: object
+    ) -> list[asyncio.Task[bool]]:
+        """Populate a load balancing policy that came after `connect`, and open its pools.
+
+        :returns: the tasks that open them.
+        """
         self.populate_policy(policy, cluster)
-        for host in self.metadata.all_hosts():
-            # Also hosts whose state is not known yet: only a try can tell.
-            if host.is_up is not False:
-                self.spawn(self.hosts.bring_up(host))
+        # Also hosts whose state is not known yet: only a try can tell.
+        return [
+            self.spawn(self.hosts.bring_up(host))
+            for host in self.metadata.all_hosts()
+            if host.is_up is not False
+        ]
 
     def attach_policy(self, policy: object) -> None:
         """Let a policy of any kind look at the requests in flight, if it wants to."""
@@ -271,8 +280,8 @@ class Core(Observers):
         # A node that is down cannot agree: to wait for it would always take the whole time.
         return host is not None and host.is_up is not False
 
-    async def register_user_type(self, keyspace: str, name: str, klass: type) -> list[str]:
-        """Decode values of a user-defined type as `klass`; return the names of its fields.
+    async def user_type_fields(self, keyspace: str, name: str) -> list[str]:
+        """Read the names of the fields of a user-defined type.
 
         :raises UserTypeDoesNotExist: if the cluster has no such type.
         """
@@ -283,10 +292,5 @@ class Core(Observers):
         )
         if not fields:
             raise UserTypeDoesNotExist(f"there is no user-defined type {keyspace}.{name}")
-        # Replaced, never changed: row plans remember which mapping they were made with.
-        self.user_types = {
-            **self.user_types,
-            keyspace: {**self.user_types.get(keyspace, {}), name: klass},
-        }
         names: list[str] = list(fields[0]["field_names"])
         return names

@@ -59,7 +59,11 @@ class Connector:
         self._free = asyncio.Semaphore(settings.max_simultaneous_opens)
         self._executor: ThreadPoolExecutor | None = None
         self._in_threads = 0
-        self.version = settings.protocol_version or ProtocolVersion.MAX_SUPPORTED
+        self.version = (
+            settings.protocol_version
+            or settings.first_protocol_version
+            or ProtocolVersion.MAX_SUPPORTED
+        )
 
     def close(self) -> None:
         """Let go of the threads of what may block."""

@@ -18,10 +18,12 @@ class Settings:
     """
 
     endpoints: Sequence[EndPoint]
+    named_endpoints: Sequence[EndPoint] = ()  # the same, before their names were resolved
     endpoint_factory: Any
     reconnection_policy: Any
     conviction_policy_factory: Any
-    protocol_version: int | None = None
+    protocol_version: int | None = None  # the only one, if the program has named it
+    first_protocol_version: int | None = None
     allow_beta_protocol_version: bool = False
     auth_provider: Any = None
     compression: bool | str = True

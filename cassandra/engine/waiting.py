@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TypeVar
+from collections.abc import Collection
+from typing import Any, TypeVar
 
 from cassandra.errors import ConnectionShutdown
 
-__all__ = ["outcome_of"]
+__all__ = ["all_done", "outcome_of"]
 
 T = TypeVar("T")
 
@@ -23,3 +24,11 @@ async def outcome_of(work: asyncio.Future[T]) -> T:
     if work.cancelled():
         raise ConnectionShutdown("the cluster was shut down before the call was over")
     return work.result()
+
+
+async def all_done(tasks: Collection[asyncio.Future[Any]], timeout: float | None) -> bool:
+    """Wait until all `tasks` are done, at most `timeout` seconds; return False if some are not."""
+    if not tasks:
+        return True
+    _, pending = await asyncio.wait(tasks, timeout=timeout)
+    return not pending

@@ -105,6 +105,10 @@ class Metadata:
             self.members = members
             self.placement_version += 1
 
+    def forget_placement(self) -> None:
+        """Compute the placement of partitions anew with the next snapshot (the engine calls it)."""
+        self.members = None
+
     # -- replicas ----------------------------------------------------------------------------------
 
     def replication_of(self, keyspace: str) -> ReplicationStrategy | None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from cassandra.engine.endpoint import EndPoint
+from cassandra.metadata.endpoint import DefaultEndPoint, EndPoint
 
 __all__ = ["Host"]
 
@@ -15,7 +14,7 @@ __all__ = ["Host"]
 class Host:
     """A node of the cluster: its end point, place and state.
 
-    Hosts are equal and hashable by end point. `is_up` is True, False, or None if nothing is known
+    Hosts are equal, ordered and hashable by end point; a text is equal to a host of that address. `is_up` is True, False, or None if nothing is known
     yet; `state` says the same in a word.
     """
 
@@ -45,7 +44,7 @@ class Host:
 
     def __init__(
         self,
-        endpoint: EndPoint,
+        endpoint: EndPoint | str,
         conviction_policy_factory: Callable[[Host], Any] | None = None,
         datacenter: str | None = None,
         rack: str | None = None,
@@ -53,8 +52,9 @@ class Host:
     ) -> None:
         if endpoint is None:
             raise ValueError("endpoint must not be None")
-        self.endpoint = endpoint
-        self._hash = hash(endpoint)  # kept: each request needs it several times
+        # An address alone is what older programs pass.
+        self.endpoint = DefaultEndPoint(endpoint) if isinstance(endpoint, str) else endpoint
+        self._hash = hash(self.endpoint)  # kept: each request needs it several times
         self._given_up = False
         self.conviction_policy = (
             conviction_policy_factory(self) if conviction_policy_factory is not None else None
@@ -131,13 +131,23 @@ class Host:
             return True
         if isinstance(other, Host):
             return bool(self.endpoint == other.endpoint)
-        return NotImplemented
+        # Programs compare hosts with addresses.
+        return self.address == other if isinstance(other, str) else NotImplemented
 
     def __hash__(self) -> int:
         return self._hash
 
     def __lt__(self, other: Host) -> bool:
         return bool(self.endpoint < other.endpoint)
+
+    def __le__(self, other: Host) -> bool:
+        return not other < self
+
+    def __gt__(self, other: Host) -> bool:
+        return other < self
+
+    def __ge__(self, other: Host) -> bool:
+        return not self < other
 
     def __str__(self) -> str:
         return str(self.endpoint)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 import time
 import uuid
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from cassandra.consistency import ConsistencyLevel
 from cassandra.errors import DriverException, OperationTimedOut
@@ -25,18 +26,31 @@ class TraceUnavailable(DriverException):
     """The trace was not complete within the given time."""
 
 
-class _Session(Protocol):
-    """A session, as far as reading a trace needs it."""
+class _Select(NamedTuple):
+    """One read: what a session executes."""
 
-    def execute_async(
-        self,
-        query: SimpleStatement,
-        parameters: tuple[uuid.UUID],
-        *,
-        trace: bool,
-        timeout: Any = ...,
-    ) -> Any:
-        """Start the read and return its future."""
+    arguments: tuple[SimpleStatement, tuple[uuid.UUID]]
+    options: dict[str, Any]
+
+
+Rows = Sequence[tuple[Any, ...]]
+
+_Step = _Select | float
+_Reading = Generator[_Step, Any, None]
+
+
+def _send(reading: _Reading, rows: Rows) -> _Step | None:
+    try:
+        return reading.send(rows)
+    except StopIteration:
+        return None
+
+
+def _throw(reading: _Reading, error: Exception) -> _Step | None:
+    try:
+        return reading.throw(error)
+    except StopIteration:
+        return None
 
 
 class QueryTrace:
@@ -55,7 +69,7 @@ class QueryTrace:
     parameters: Mapping[str, str] | None = None
     events: list[TraceEvent] | None = None
 
-    def __init__(self, trace_id: uuid.UUID, session: _Session) -> None:
+    def __init__(self, trace_id: uuid.UUID, session: Any) -> None:
         self.trace_id = trace_id
         self._session = session
 
@@ -75,20 +89,63 @@ class QueryTrace:
         :param query_cl: consistency level to read with. None takes LOCAL_ONE.
         :raises TraceUnavailable: if the trace is not complete in time.
         """
+        reading = self._reading(max_wait, wait_for_complete, query_cl)
+        step = next(reading, None)
+        while step is not None:
+            if isinstance(step, float):
+                time.sleep(step)
+                step = next(reading, None)
+                continue
+            try:
+                rows = self._session.execute_async(*step.arguments, **step.options).result()
+            except OperationTimedOut as error:
+                step = _throw(reading, error)
+            else:
+                step = _send(reading, rows.all_tuples())
+
+    async def apopulate(
+        self,
+        max_wait: float | None = 2.0,
+        wait_for_complete: bool = True,
+        query_cl: int | None = None,
+    ) -> None:
+        """Do as `populate`, on a session of `cassandra.aio`."""
+        reading = self._reading(max_wait, wait_for_complete, query_cl)
+        step = next(reading, None)
+        while step is not None:
+            if isinstance(step, float):
+                await asyncio.sleep(step)
+                step = next(reading, None)
+                continue
+            try:
+                rows = await self._session.execute(*step.arguments, **step.options)
+            except OperationTimedOut as error:
+                step = _throw(reading, error)
+            else:
+                step = _send(reading, rows.all_tuples())
+
+    def _reading(
+        self, max_wait: float | None, wait_for_complete: bool, query_cl: int | None
+    ) -> _Reading:
+        """Yield what to read, and take its rows; or yield seconds to wait."""
         deadline = None if max_wait is None else time.monotonic() + max_wait
         # One replica is enough: the trace is read again until it is complete.
         level = ConsistencyLevel.LOCAL_ONE if query_cl is None else query_cl
         wait = _FIRST_WAIT
         try:
-            while not self._read_session(level, wait_for_complete, deadline):
+            while True:
+                sessions = yield self._select("sessions", _SESSION_COLUMNS, level, deadline)
+                if self._take_session(sessions, wait_for_complete):
+                    break
                 if deadline is not None and time.monotonic() + wait > deadline:
                     raise TraceUnavailable(
                         f"trace {self.trace_id} was not complete within {max_wait} seconds"
                     )
                 # Growing intervals, so that a slow coordinator is not asked all the time.
-                time.sleep(wait)
+                yield wait
                 wait *= 2
-            self._read_events(level, deadline)
+            events = yield self._select("events", _EVENT_COLUMNS, level, deadline)
+            self.events = [TraceEvent(*row) for row in events]
         except OperationTimedOut as error:
             if deadline is None:
                 raise
@@ -96,27 +153,18 @@ class QueryTrace:
                 f"trace {self.trace_id} could not be read within {max_wait} seconds"
             ) from error
 
-    def _select(
-        self, table: str, columns: str, level: int, deadline: float | None
-    ) -> list[tuple[Any, ...]]:
-        limit: dict[str, Any] = (
-            {}
-            if deadline is None
-            else {"timeout": max(deadline - time.monotonic(), _LEAST_TIMEOUT)}
-        )
+    def _select(self, table: str, columns: str, level: int, deadline: float | None) -> _Select:
         statement = SimpleStatement(
             f"SELECT {columns} FROM system_traces.{table} WHERE session_id = %s",
             consistency_level=level,
         )
         # A profile may trace all requests: the read of a trace must not make another one.
-        result = self._session.execute_async(
-            statement, (self.trace_id,), trace=False, **limit
-        ).result()
-        rows: list[tuple[Any, ...]] = result.all_tuples()
-        return rows
+        options: dict[str, Any] = {"trace": False}
+        if deadline is not None:
+            options["timeout"] = max(deadline - time.monotonic(), _LEAST_TIMEOUT)
+        return _Select((statement, (self.trace_id,)), options)
 
-    def _read_session(self, level: int, wait_for_complete: bool, deadline: float | None) -> bool:
-        rows = self._select("sessions", _SESSION_COLUMNS, level, deadline)
+    def _take_session(self, rows: Rows, wait_for_complete: bool) -> bool:
         # The duration is written last, so its absence means that events may still be missing.
         if not rows or (wait_for_complete and rows[0][0] is None):
             return False
@@ -130,11 +178,6 @@ class QueryTrace:
         ) = rows[0]
         self.duration = datetime.timedelta(microseconds=duration) if duration is not None else None
         return True
-
-    def _read_events(self, level: int, deadline: float | None) -> None:
-        self.events = [
-            TraceEvent(*row) for row in self._select("events", _EVENT_COLUMNS, level, deadline)
-        ]
 
     def __str__(self) -> str:
         return (

@@ -78,7 +78,7 @@ def session(impatient: LocalCluster, request: pytest.FixtureRequest) -> Iterator
 
 
 def version(session: Session) -> int:
-    asked: int = session.cluster.protocol_version  # type: ignore[assignment]
+    asked: int = session.cluster.protocol_version
     return asked
 
 

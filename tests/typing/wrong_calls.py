@@ -17,7 +17,7 @@ class Order:
 def settings() -> None:
     Cluster(contact_pionts=["10.0.0.1"])  # error
     Cluster([10])  # error
-    Cluster(port=None)  # error
+    Cluster(port=[])  # error
     Cluster(load_balancing_policy=RetryPolicy())  # error
     Cluster(load_balancing_policy=RoundRobinPolicy)  # error
     Cluster(default_retry_policy=RoundRobinPolicy())  # error
@@ -33,7 +33,7 @@ def settings() -> None:
 def settings_of_asyncio() -> None:
     aio.Cluster(contact_pionts=["10.0.0.1"])  # error
     aio.Cluster([10])  # error
-    aio.Cluster(port=None)  # error
+    aio.Cluster(port=[])  # error
     aio.Cluster(reconnection_policy=RetryPolicy())  # error
     aio.Cluster(schema_read_timeout="5")  # error
     aio.Cluster(metrics_enabled="yes")  # error

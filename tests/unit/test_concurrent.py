@@ -6,10 +6,16 @@ import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
+from unittest.mock import MagicMock, Mock
 
 import pytest
 
-from cassandra.concurrent import execute_concurrent, execute_concurrent_with_args
+from cassandra.cluster import Session
+from cassandra.concurrent import (
+    execute_concurrent,
+    execute_concurrent_async,
+    execute_concurrent_with_args,
+)
 
 
 class FakeFuture:
@@ -195,3 +201,91 @@ def test_the_profile_is_handed_on() -> None:
 
     execute_concurrent_with_args(Session(), "q", arguments(1), execution_profile="fast")
     assert seen == [{"execution_profile": "fast"}]
+
+
+class CountingSession(ThreadedSession):
+    """Counts what it was asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
+        self.has = threading.Condition()
+        super().__init__()
+
+    def execute_async(self, statement: Any, parameters: Any, **kwargs: Any) -> FakeFuture:
+        with self.has:
+            self.asked.append(parameters[0])
+            self.has.notify_all()
+        return super().execute_async(statement, parameters, **kwargs)
+
+    def has_been_asked(self, count: int) -> bool:
+        with self.has:
+            return self.has.wait_for(lambda: len(self.asked) >= count, 10)
+
+
+@pytest.fixture
+def counting() -> Iterator[CountingSession]:
+    session = CountingSession()
+    yield session
+    session.close()
+
+
+def test_a_generator_sends_its_first_statements_at_the_call(counting: CountingSession) -> None:
+    outcomes = execute_concurrent_with_args(
+        counting, "q", arguments(50), concurrency=10, results_generator=True
+    )
+    assert counting.asked == list(range(10))
+    assert [outcome.result_or_exc for outcome in outcomes] == [[i] for i in range(50)]
+
+
+@pytest.mark.parametrize("read", [0, 1, 7, 30])
+def test_a_generator_that_is_dropped_has_the_rest_sent(
+    counting: CountingSession, read: int
+) -> None:
+    outcomes: Any = execute_concurrent_with_args(
+        counting, "q", arguments(100), concurrency=4, results_generator=True
+    )
+    for _ in range(read):
+        next(outcomes)
+    del outcomes
+    assert counting.has_been_asked(100)
+    assert counting.asked == list(range(100))
+
+
+def test_a_generator_that_an_error_has_ended_sends_no_more() -> None:
+    sent: list[int] = []
+
+    class Session(SynchronousSession):
+        def execute_async(self, statement: Any, parameters: Any, **kwargs: Any) -> FakeFuture:
+            sent.append(parameters[0])
+            return super().execute_async(statement, parameters, **kwargs)
+
+    outcomes = execute_concurrent_with_args(
+        Session({3}), "q", arguments(1000), concurrency=2, results_generator=True
+    )
+    with pytest.raises(ValueError, match="3"):
+        list(outcomes)
+    del outcomes
+    assert len(sent) < 20
+    assert not [one for one in threading.enumerate() if one.name == "cassandra-concurrent"]
+
+
+@pytest.mark.parametrize("make", [Mock, lambda: MagicMock(spec=Session)], ids=["Mock", "spec"])
+@pytest.mark.parametrize("generator", [False, True])
+def test_mocks_stand_in_for_sessions(make: Any, generator: bool) -> None:
+    session = make()
+
+    def execute_async(statement: Any, parameters: Any, **kwargs: Any) -> Mock:
+        future = Mock()
+        future.add_callbacks.side_effect = lambda callback, callback_args, **others: callback(
+            [parameters], *callback_args
+        )
+        return future
+
+    session.execute_async.side_effect = execute_async
+    outcomes = execute_concurrent_with_args(session, "q", arguments(5), results_generator=generator)
+    assert [list(outcome.result_or_exc) for outcome in outcomes] == [[(i,)] for i in range(5)]
+    pairs = [("q", (i,)) for i in range(3)]
+    future = execute_concurrent_async(session, pairs)
+    assert [list(outcome.result_or_exc) for outcome in future.result(10)] == [
+        [(i,)] for i in range(3)
+    ]

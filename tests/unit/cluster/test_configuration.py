@@ -43,7 +43,7 @@ def test_a_subclass_may_change_defaults() -> None:
         port = 9999
 
     assert Mine().connect_timeout == 1.5
-    assert Mine(["a"]).endpoints_resolved == [DefaultEndPoint("a", 9999)]
+    assert Mine(["10.0.0.1"]).endpoints_resolved == [DefaultEndPoint("10.0.0.1", 9999)]
 
 
 def test_contact_points(face: Any) -> None:
@@ -62,9 +62,9 @@ def test_contact_points(face: Any) -> None:
     ("points", "error", "message"),
     [
         ("127.0.0.1", TypeError, r"list of addresses, not a single '127\.0\.0\.1'"),
-        ([], ValueError, "at least one node"),
-        (None, ValueError, "at least one node"),
-        ([None], TypeError, "None"),
+        (None, ValueError, "must be a list of addresses, but is None"),
+        ([None], ValueError, "must not be None"),
+        ([(None, 9042)], ValueError, "must not be None, but one is"),
         ([17], TypeError, "17"),
         ([b"127.0.0.1"], TypeError, "b'127.0.0.1'"),
         ([""], ValueError, "must not be empty"),

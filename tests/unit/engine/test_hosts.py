@@ -108,7 +108,8 @@ async def test_the_control_connection_keeps_away_from_ignored_hosts(nodes: FakeC
     async with connected(nodes, {"load_balancing_policy": policy}) as (cluster, _):
         core = cluster._core
         assert core is not None
-        core.settings.endpoints = [DefaultEndPoint(nodes[0].address, nodes.port)]
+        only = [DefaultEndPoint(nodes[0].address, nodes.port)]
+        core.settings.named_endpoints = core.settings.endpoints = only
         assert [str(endpoint) for endpoint in core.control._candidates()] == [nodes[0].endpoint]
 
 
@@ -477,7 +478,9 @@ async def test_a_node_that_the_control_connection_finds_under_another_address_ha
             assert core is not None
             events = HostEvents()
             cluster.register_listener(events)
-            core.settings.endpoints = [DefaultEndPoint(new.address, nodes.port)]
+            core.settings.named_endpoints = core.settings.endpoints = [
+                DefaultEndPoint(new.address, nodes.port)
+            ]
             await thread(old.stop)
             await events.expect("add", new.address)
             await events.expect("up", new.address)

@@ -1,0 +1,103 @@
+"""Contact points: their checks, and the end points that their names stand for."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from cassandra.engine.endpoint import DefaultEndPoint, EndPoint, is_ip_address
+from cassandra.errors import UnresolvableContactPoints
+
+if TYPE_CHECKING:
+    from cassandra.client.cluster_settings import ContactPoint, ContactPoints
+
+__all__ = ["checked_contact_points", "endpoint_of", "resolved"]
+
+
+def checked_contact_points(contact_points: ContactPoints) -> Sequence[ContactPoint]:
+    """Return the contact points as a list.
+
+    :raises TypeError: if they are a single text, or one of them is of a wrong type.
+    :raises ValueError: if one of them is None, empty, or has its port in its text.
+    """
+    if isinstance(contact_points, (str, bytes)):
+        raise TypeError(
+            f"contact_points must be a list of addresses, not a single {contact_points!r}: "
+            "write [...]"
+        )
+    if contact_points is None:
+        raise ValueError("contact_points must be a list of addresses, but is None")
+    points = list(contact_points)
+    for point in points:
+        _check_contact_point(point)
+    return points
+
+
+def _check_contact_point(point: object) -> None:
+    """Raise TypeError or ValueError for a wrong contact point; the message shows it."""
+    if isinstance(point, EndPoint):
+        return
+    address, port = point if isinstance(point, tuple) and len(point) == 2 else (point, None)
+    if address is None:
+        # An environment variable that is not set, say; it would resolve to this machine.
+        raise ValueError(f"a contact point must not be None, but one is {point!r}")
+    if not isinstance(address, str):
+        raise TypeError(
+            "a contact point is a name, an address, (address, port) or an EndPoint, "
+            f"but one is {point!r}"
+        )
+    if not address.strip():
+        raise ValueError(f"a contact point must not be empty, but one is {point!r}")
+    # More than one colon is an IPv6 address.
+    if "," in address or address.count(":") == 1 or address.startswith("["):
+        raise ValueError(
+            f"a contact point is one address without its port, but one is {point!r}: "
+            "write each as an item of the list, and its port as port=9042 or as a pair "
+            "(address, 9042)"
+        )
+    if port is not None and (
+        isinstance(port, bool) or not isinstance(port, int) or not 1 <= port <= 65535
+    ):
+        raise ValueError(
+            f"a contact point's port must be a number from 1 to 65535, but it is {point!r}"
+        )
+
+
+def endpoint_of(point: ContactPoint, port: int) -> EndPoint:
+    """Return the end point of a contact point, with its name as it is.
+
+    :param port: for contact points that have none.
+    """
+    if isinstance(point, EndPoint):
+        return point
+    if isinstance(point, tuple):
+        address, port = point
+        return DefaultEndPoint(str(address), int(port))
+    return DefaultEndPoint(str(point), port)
+
+
+def resolved(endpoints: Sequence[EndPoint]) -> list[EndPoint]:
+    """Return an end point for each address that the names among `endpoints` stand for.
+
+    It asks the name service, and waits for it. A name that cannot be resolved is left out.
+
+    :raises UnresolvableContactPoints: if there are end points, and none is left.
+    """
+    found: dict[EndPoint, None] = {}
+    for endpoint in endpoints:
+        # A subclass knows itself what its address stands for.
+        if type(endpoint) is not DefaultEndPoint or is_ip_address(endpoint.address):
+            found[endpoint] = None
+            continue
+        try:
+            addresses = socket.getaddrinfo(
+                endpoint.address, endpoint.port, socket.AF_UNSPEC, socket.SOCK_STREAM
+            )
+        except (OSError, ValueError):  # no such name, or no name at all
+            continue
+        for _, _, _, _, address in addresses:
+            found[DefaultEndPoint(str(address[0]), endpoint.port)] = None
+    if endpoints and not found:
+        raise UnresolvableContactPoints([endpoint.address for endpoint in endpoints])
+    return list(found)

@@ -1,0 +1,192 @@
+"""End points: the places where nodes listen.
+
+They keep names unresolved, so that each new connection resolves them anew.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = [
+    "DEFAULT_PORT",
+    "DefaultEndPoint",
+    "EndPoint",
+    "SniEndPoint",
+    "UnixSocketEndPoint",
+    "is_ip_address",
+]
+
+DEFAULT_PORT = 9042
+
+
+def is_ip_address(text: str) -> bool:
+    """Return True if `text` is an address, not a name."""
+    # Not by the module ipaddress, which costs a millisecond at every import.
+    for family in (socket.AF_INET, socket.AF_INET6):
+        try:
+            socket.inet_pton(family, text)
+        except (OSError, ValueError):  # ValueError: characters that no address can have
+            continue
+        return True
+    return False
+
+
+class EndPoint:
+    """The place that a connection is opened to.
+
+    It is hashable and ordered by its key; subclasses say how it is reached.
+    """
+
+    __slots__ = ()
+
+    @property
+    def address(self) -> str:
+        """The host name, IP address or path; it stands in messages and in `Host.address`."""
+        raise NotImplementedError
+
+    @property
+    def port(self) -> int:
+        """The TCP port; 0 if there is none."""
+        raise NotImplementedError
+
+    @property
+    def ssl_options(self) -> Mapping[str, Any] | None:
+        """Options of TLS for this end point alone, ``server_hostname`` say."""
+        return None
+
+    @property
+    def socket_family(self) -> int:
+        """The address family to resolve for."""
+        return socket.AF_UNSPEC
+
+    def resolve(self) -> tuple[str, int]:
+        """The (address, port) to connect to. The engine resolves a name that stands there and tries
+        each of its addresses.
+        """
+        raise NotImplementedError
+
+    def _key(self) -> tuple[Any, ...]:
+        return (type(self).__name__, self.address, self.port)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, EndPoint):
+            return NotImplemented
+        return self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __lt__(self, other: EndPoint) -> bool:
+        return self._key() < other._key()
+
+    def __str__(self) -> str:
+        return f"{self.address}:{self.port}"
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self}>"
+
+
+class DefaultEndPoint(EndPoint):
+    """A host name or IP address with a TCP port."""
+
+    __slots__ = ("_address", "_hash", "_port")
+
+    def __init__(self, address: str, port: int = DEFAULT_PORT) -> None:
+        self._address = address
+        self._port = port
+        # Computed once: end points are looked up often and never change.
+        self._hash = hash((address, port))
+
+    @property
+    def address(self) -> str:
+        return self._address
+
+    @property
+    def port(self) -> int:
+        return self._port
+
+    def resolve(self) -> tuple[str, int]:
+        return self._address, self._port
+
+    def __eq__(self, other: object) -> bool:
+        # Not isinstance: a subclass may have a key of its own.
+        if type(other) is DefaultEndPoint:
+            return self._address == other._address and self._port == other._port
+        return super().__eq__(other)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __str__(self) -> str:
+        return (
+            f"[{self._address}]:{self._port}"
+            if ":" in self._address
+            else f"{self._address}:{self._port}"
+        )
+
+
+class SniEndPoint(EndPoint):
+    """A node behind a TLS proxy, chosen by the server name that the client sends (SNI)."""
+
+    __slots__ = ("_port", "_proxy_address", "_server_name")
+
+    def __init__(self, proxy_address: str, server_name: str, port: int = DEFAULT_PORT) -> None:
+        self._proxy_address = proxy_address
+        self._server_name = server_name
+        self._port = port
+
+    @property
+    def address(self) -> str:
+        return self._proxy_address
+
+    @property
+    def port(self) -> int:
+        return self._port
+
+    @property
+    def ssl_options(self) -> Mapping[str, Any]:
+        return {"server_hostname": self._server_name}
+
+    def resolve(self) -> tuple[str, int]:
+        return self._proxy_address, self._port
+
+    def _key(self) -> tuple[Any, ...]:
+        # All nodes have the proxy's address: only the server name tells them apart.
+        return ("SniEndPoint", self._proxy_address, self._port, self._server_name)
+
+    def __str__(self) -> str:
+        return f"{self._proxy_address}:{self._port}:{self._server_name}"
+
+
+class UnixSocketEndPoint(EndPoint):
+    """A node that listens on a unix domain socket."""
+
+    __slots__ = ("_path",)
+
+    def __init__(self, unix_socket_path: str) -> None:
+        self._path = unix_socket_path
+
+    @property
+    def address(self) -> str:
+        return self._path
+
+    @property
+    def port(self) -> int:
+        return 0
+
+    @property
+    def socket_family(self) -> int:
+        return socket.AF_UNIX
+
+    def resolve(self) -> tuple[str, int]:
+        return self._path, 0
+
+    def __str__(self) -> str:
+        return self._path
+
+
+for _class in (EndPoint, DefaultEndPoint, SniEndPoint, UnixSocketEndPoint):
+    _class.__module__ = "cassandra.connection"
+del _class

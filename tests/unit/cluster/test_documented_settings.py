@@ -1,0 +1,381 @@
+"""Settings do what the documentation of the drivers says, on both faces."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import socket
+from collections import namedtuple
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cassandra
+from cassandra import aio
+from cassandra.client.configuration import ClusterBase
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra.errors import (
+    ConnectionException,
+    NoHostAvailable,
+    OperationTimedOut,
+    UnresolvableContactPoints,
+    UserTypeDoesNotExist,
+)
+from cassandra.metadata.endpoint import DefaultEndPoint
+from cassandra.policies import (
+    ExponentialReconnectionPolicy,
+    HostFilterPolicy,
+    RoundRobinPolicy,
+    WhiteListRoundRobinPolicy,
+)
+from cassandra.pool import Host
+from cassandra.query import TraceUnavailable
+from cassandra.testing.fake import FakeCluster, FakeNode, Opcode, Udt, rows, silence
+from cassandra.versions import ProtocolVersion
+
+FACES = [Cluster, aio.Cluster]
+
+Address = namedtuple("Address", ["street", "number"])
+ADDRESS = Udt("ks", "address", (("street", "text"), ("number", "int")))
+
+
+@pytest.fixture(params=FACES, ids=["blocking", "asyncio"])
+def face(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
+@pytest.fixture
+def node() -> Iterator[FakeNode]:
+    with FakeNode() as node:
+        yield node
+
+
+async def value(outcome: Any) -> Any:
+    """The outcome of a call of either face."""
+    return await outcome if inspect.isawaitable(outcome) else outcome
+
+
+# -- the protocol's version ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", [3, 4, 5])
+async def test_the_version_that_was_agreed_on_is_seen(face: Any, version: int) -> None:
+    with FakeNode(max_version=version) as node:
+        cluster = face([node.address], port=node.port, protocol_version=None)
+        assert cluster.protocol_version == ProtocolVersion.MAX_SUPPORTED
+        try:
+            await value(cluster.connect())
+            assert cluster.protocol_version == version
+        finally:
+            await value(cluster.shutdown())
+
+
+async def test_a_version_that_is_named_is_the_only_one(face: Any) -> None:
+    with FakeNode(max_version=3) as node:
+        cluster = face([node.address], port=node.port, protocol_version=4)
+        try:
+            with pytest.raises(NoHostAvailable):
+                await value(cluster.connect())
+        finally:
+            await value(cluster.shutdown())
+
+
+async def test_a_version_by_attribute_is_the_first_one(face: Any, node: FakeNode) -> None:
+    cluster = face([node.address], port=node.port)
+    cluster.protocol_version = 4
+    try:
+        await value(cluster.connect())
+        assert cluster.protocol_version == 4
+    finally:
+        await value(cluster.shutdown())
+
+
+# -- None ------------------------------------------------------------------------------------------
+
+
+def test_none_is_the_default_or_off(face: Any) -> None:
+    given = [
+        name
+        for name in inspect.signature(Cluster).parameters
+        if name not in ("contact_points", "settings")
+    ]
+    cluster = face(**dict.fromkeys(given))
+    settings = cluster._settings()
+    assert cluster.port == 9042
+    assert isinstance(cluster.reconnection_policy, ExponentialReconnectionPolicy)
+    assert isinstance(settings.reconnection_policy, ExponentialReconnectionPolicy)
+    assert settings.idle_heartbeat_interval == 0
+    assert settings.idle_heartbeat_timeout == 30
+    assert settings.max_schema_agreement_wait == 10
+    assert settings.schema_metadata_page_size == 1000
+    assert settings.schema_event_refresh_window == 2
+    assert callable(settings.conviction_policy_factory)
+    assert settings.connect_timeout > 60
+    assert not settings.compression
+
+
+async def test_no_heartbeats(face: Any, node: FakeNode) -> None:
+    cluster = face([node.address], port=node.port, idle_heartbeat_interval=None)
+    try:
+        session = await value(cluster.connect())
+        await value(session.execute("SELECT 1"))
+    finally:
+        await value(cluster.shutdown())
+
+
+# -- every setting is read -------------------------------------------------------------------------
+
+# Kept for programs that give them: there are no executor threads, and one kind of connection.
+WITHOUT_EFFECT = {
+    "executor_threads",
+    "connection_class",
+    "allow_control_connection_query_fallback",
+}
+# NotImplementedError says what to do instead.
+REFUSED = {"cloud", "scylla_cloud"}
+
+
+def test_every_setting_is_read_somewhere() -> None:
+    root = Path(cassandra.__file__).parent
+    sources = {path: path.read_text() for path in root.rglob("*.py")}
+    settings = {*inspect.signature(Cluster).parameters, *ClusterBase.__annotations__}
+    unread = {
+        name
+        for name in settings - {"contact_points", "settings", "execution_profiles"}
+        if not name.startswith("_")
+        and not any(f".{name}" in text or f', "{name}"' in text for text in sources.values())
+    }
+    assert unread <= WITHOUT_EFFECT | REFUSED
+    for name in REFUSED:
+        with pytest.raises(NotImplementedError, match=name):
+            Cluster(**{name: {}})  # type: ignore[arg-type]
+
+
+async def test_changes_after_connect_act(face: Any, node: FakeNode) -> None:
+    cluster = face([node.address], port=node.port)
+    try:
+        await value(cluster.connect())
+        cluster.max_schema_agreement_wait = 3
+        cluster.control_connection_timeout = 0.25
+        assert cluster._core.settings.max_schema_agreement_wait == 3
+        with pytest.raises(ValueError, match="must not be negative"):
+            cluster.schema_read_timeout = -1
+        node.prime(Opcode.QUERY, silence())
+        with pytest.raises(OperationTimedOut, match=r"0\.25"):
+            await value(cluster.refresh_nodes())
+    finally:
+        await value(cluster.shutdown())
+
+
+async def test_a_forced_rebuild_of_tokens(face: Any, node: FakeNode) -> None:
+    cluster = face([node.address], port=node.port)
+    try:
+        await value(cluster.connect())
+        before = cluster.metadata.placement_version
+        await value(cluster.refresh_nodes())
+        assert cluster.metadata.placement_version == before
+        await value(cluster.refresh_nodes(force_token_rebuild=True))
+        assert cluster.metadata.placement_version == before + 1
+    finally:
+        await value(cluster.shutdown())
+
+
+# -- profiles --------------------------------------------------------------------------------------
+
+
+async def test_the_pools_of_a_new_profile_are_open_when_the_call_returns(face: Any) -> None:
+    with FakeCluster(3) as nodes:
+        first = nodes.contact_points[:1]
+        profiles = {
+            EXEC_PROFILE_DEFAULT: ExecutionProfile(
+                load_balancing_policy=WhiteListRoundRobinPolicy(first)
+            )
+        }
+        cluster = face(first, port=nodes.port, execution_profiles=profiles)
+        try:
+            session = await value(cluster.connect())
+            assert len(session.get_pools()) == 1
+            wide = ExecutionProfile(load_balancing_policy=RoundRobinPolicy())
+            await value(cluster.add_execution_profile("wide", wide))
+            assert len(session.get_pools()) == 3
+        finally:
+            await value(cluster.shutdown())
+
+
+async def test_a_wait_for_pools_that_is_too_short(face: Any) -> None:
+    with FakeCluster(2) as nodes:
+        first, second = nodes.nodes
+        only = HostFilterPolicy(RoundRobinPolicy(), lambda host: host.address == first.address)
+        cluster = face(
+            [first.address],
+            port=nodes.port,
+            execution_profiles={EXEC_PROFILE_DEFAULT: ExecutionProfile(load_balancing_policy=only)},
+        )
+        try:
+            await value(cluster.connect())
+            second.prime(Opcode.OPTIONS, silence())
+            second.prime(Opcode.STARTUP, silence())
+            wide = ExecutionProfile(load_balancing_policy=RoundRobinPolicy())
+            with pytest.raises(OperationTimedOut, match=r"'wide' were open within 0\.1 seconds"):
+                await value(cluster.add_execution_profile("wide", wide, pool_wait_timeout=0.1))
+            assert "wide" in cluster.profile_manager.profiles
+        finally:
+            await value(cluster.shutdown())
+
+
+# -- contact points --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def names(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
+    """A name service: names and their addresses."""
+    known: dict[str, list[str]] = {}
+
+    def getaddrinfo(host: str, port: int, *args: Any, **kwargs: Any) -> list[Any]:
+        if host not in known:
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        return [
+            (socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in known[host]
+        ]
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    return known
+
+
+def test_names_are_resolved_at_construction(names: dict[str, list[str]]) -> None:
+    names["db"] = ["10.0.0.1", "10.0.0.2"]
+    cluster = Cluster(["db", "unknown", "10.0.0.2", ("db", 9043)])
+    assert cluster.endpoints_resolved == [
+        DefaultEndPoint("10.0.0.1", 9042),
+        DefaultEndPoint("10.0.0.2", 9042),
+        DefaultEndPoint("10.0.0.1", 9043),
+        DefaultEndPoint("10.0.0.2", 9043),
+    ]
+    assert cluster.contact_points == ["db", "unknown", "10.0.0.2", ("db", 9043)]
+
+
+def test_names_of_which_none_can_be_resolved(names: dict[str, list[str]]) -> None:
+    with pytest.raises(UnresolvableContactPoints, match="nowhere, elsewhere"):
+        Cluster(["nowhere", ("elsewhere", 9042)])
+
+
+def test_no_contact_points(face: Any) -> None:
+    assert face([]).endpoints_resolved == []
+    with pytest.raises(NoHostAvailable, match="no contact points"):
+        Cluster([]).connect()
+
+
+def test_hosts_have_addresses_and_names_are_asked_again(
+    names: dict[str, list[str]], node: FakeNode
+) -> None:
+    names["db"] = [node.address]
+    with Cluster(["db"], port=node.port) as cluster:
+        cluster.connect()
+        assert [host.address for host in cluster.metadata.all_hosts()] == [node.address]
+        core = cluster._core
+        assert core is not None
+        assert core.control._candidates() == [
+            DefaultEndPoint(node.address, node.port),
+            DefaultEndPoint("db", node.port),
+        ]
+
+
+# -- hosts -----------------------------------------------------------------------------------------
+
+
+def test_hosts_compare_with_addresses_and_among_themselves() -> None:
+    first, second = Host("10.0.0.1", None), Host(DefaultEndPoint("10.0.0.2"), None)
+    assert first == "10.0.0.1"
+    assert first != "10.0.0.2"
+    assert first.endpoint == DefaultEndPoint("10.0.0.1", 9042)
+    assert first < second
+    assert first <= second
+    assert second >= first
+    assert second > first
+    assert first <= Host("10.0.0.1", None) >= first
+
+
+# -- user-defined types ----------------------------------------------------------------------------
+
+
+def with_type(node: FakeNode) -> None:
+    node.schema = {
+        "system_schema.keyspaces": [
+            {
+                "keyspace_name": "ks",
+                "durable_writes": True,
+                "replication": {"class": "SimpleStrategy", "replication_factor": "1"},
+            }
+        ],
+        "system_schema.types": [
+            {
+                "keyspace_name": "ks",
+                "type_name": "address",
+                "field_names": ["street", "number"],
+                "field_types": ["text", "int"],
+            }
+        ],
+    }
+
+
+@pytest.mark.parametrize("reads_schema", [True, False])
+async def test_types_are_registered_before_connect(
+    face: Any, node: FakeNode, reads_schema: bool
+) -> None:
+    with_type(node)
+    node.prime("SELECT place", rows([("place", ADDRESS)], [(("Mall", 1),)]))
+    cluster = face([node.address], port=node.port, schema_metadata_enabled=reads_schema)
+    try:
+        await value(cluster.register_user_type("ks", "address", Address))
+        session = await value(cluster.connect())
+        (row,) = (await value(session.execute("SELECT place"))).all()
+        assert row.place == Address("Mall", 1)
+        assert type(row.place) is Address
+        await value(session.execute("INSERT %s", (Address("Mall", 2),)))
+        assert node.queries()[-1].query == "INSERT {street : 'Mall' , number : 2}"
+    finally:
+        await value(cluster.shutdown())
+
+
+async def test_a_type_that_comes_later(face: Any, node: FakeNode) -> None:
+    cluster = face([node.address], port=node.port)
+    await value(cluster.register_user_type("ks", "address", Address))
+    try:
+        session = await value(cluster.connect())
+        with pytest.raises(UserTypeDoesNotExist, match=r"ks\.address"):
+            await value(session.execute("INSERT %s", (Address("Mall", 2),)))
+        with pytest.raises(UserTypeDoesNotExist, match=r"ks\.address"):
+            await value(cluster.register_user_type("ks", "address", Address))
+        with_type(node)
+        await value(cluster.refresh_schema_metadata())
+        await value(session.execute("INSERT %s", (Address("Mall", 2),)))
+        assert node.queries()[-1].query == "INSERT {street : 'Mall' , number : 2}"
+    finally:
+        await value(cluster.shutdown())
+
+
+async def test_a_cluster_that_is_shut_down_registers_nothing(face: Any) -> None:
+    cluster = face(["127.0.0.1"])
+    await value(cluster.shutdown())
+    with pytest.raises(ConnectionException, match="shut down"):
+        await value(cluster.register_user_type("ks", "address", Address))
+
+
+# -- traces ----------------------------------------------------------------------------------------
+
+
+async def test_the_wait_for_a_trace(face: Any, node: FakeNode) -> None:
+    cluster = face([node.address], port=node.port)
+    try:
+        session = await value(cluster.connect())
+        result = await value(session.execute("SELECT 1", trace=True))
+        session.max_trace_wait = 0.05
+        node.prime(re.compile("system_traces"), rows([("duration", "int")], []))
+        with pytest.raises(TraceUnavailable, match=r"0\.05 seconds"):
+            await value(result.get_query_trace())
+        with pytest.raises(TraceUnavailable, match=r"0\.01 seconds"):
+            await value(result.get_query_trace(0.01))
+    finally:
+        await value(cluster.shutdown())
