@@ -213,7 +213,13 @@ class ResponseFuture:
             raise self._error
         return ResultSet(self, self._response)
 
-    def _wait(self) -> None:
+    def give_head_start(self, seconds: float) -> None:
+        """Wait until this is over, at most `seconds`, unless it only reads."""
+        query = getattr(self.query, "query_string", self.query)
+        if not (isinstance(query, str) and query.lstrip()[:6].upper() == "SELECT"):
+            self._wait(seconds)
+
+    def _wait(self, timeout: float = -1) -> None:
         self.session.refuse_on_loop(
             "ResponseFuture.result()", "add_callbacks, or the session of cassandra.aio"
         )
@@ -227,8 +233,8 @@ class ResponseFuture:
         # Only once the lock is there to be seen: a completion before that has released nothing.
         if not self._done:
             # The completion releases it once; each waiting thread hands it on to the next one.
-            waiter.acquire()
-            waiter.release()
+            if waiter.acquire(timeout=timeout):
+                waiter.release()
 
     # -- callbacks ---------------------------------------------------------------------------------
 
@@ -281,6 +287,11 @@ class ResponseFuture:
     def error(self) -> BaseException | None:
         """The error that it failed with; None if it did not fail, or is not over."""
         return self._error
+
+    @property
+    def is_over(self) -> bool:
+        """True if the outcome of the latest page is there."""
+        return self._done
 
     # -- paging ------------------------------------------------------------------------------------
 

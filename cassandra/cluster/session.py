@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, TypeVar, overload
+from weakref import ref
 
 from cassandra.client.checks import check_keyspace, list_of_queries, typed_factory
 from cassandra.client.paging import PageAhead
@@ -37,6 +39,14 @@ class Session(SessionBase):
 
     cluster: Cluster
 
+    write_head_start: float = 0.01
+    """Seconds that `execute` waits at most for what the same thread has sent by `execute_async`.
+
+    The protocol promises no order: a server could answer a read before the write that was sent
+    first. Programs that send a write and then read it back rely on one. Futures that only read are
+    not waited for; 0 is for no wait.
+    """
+
     def __init__(
         self,
         cluster: Cluster,
@@ -46,6 +56,8 @@ class Session(SessionBase):
         engine: EngineSession,
     ) -> None:
         super().__init__(cluster, engine)
+        # The latest future of each thread. Weak, so that its rows are not kept.
+        self._latest: dict[int, ref[ResponseFuture]] = {}
         self.hosts = hosts
         self.is_shutdown = False
         # Held here: after shutdown the cluster has none, and the inbox itself refuses what comes
@@ -116,6 +128,11 @@ class Session(SessionBase):
         :raises OperationTimedOut: if no answer comes within `timeout`.
         :raises NoHostAvailable: with the error of each host.
         """
+        latest = self._latest.get(get_ident())
+        if latest is not None:
+            sent = latest()
+            if sent is not None and not sent.is_over and self.write_head_start:
+                sent.give_head_start(self.write_head_start)
         return self.execute_async(
             query,
             parameters,
@@ -154,6 +171,7 @@ class Session(SessionBase):
         given = (timeout, trace, custom_payload, execution_profile, paging_state, host)
         options = self._default_options if given == USUAL_OPTIONS else self._options(*given)
         future = ResponseFuture(self, query, options.profile.row_factory)
+        self._latest[get_ident()] = ref(future)
         return self._submit(future, query, parameters, options, row_type)
 
     def submit_watched(

@@ -1,0 +1,100 @@
+"""A blocking call lets what its thread has sent before go first."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cassandra.cluster import Cluster, Session
+from cassandra.query import BatchStatement, SimpleStatement
+from cassandra.testing.fake import FakeNode, Opcode, hold, rows
+
+WRITE = "INSERT INTO t (k, v) VALUES (1, 2)"
+READ = "SELECT v FROM t"
+ANSWER = rows([("v", "int")], [(2,)])
+
+
+@pytest.fixture
+def node() -> Iterator[FakeNode]:
+    with FakeNode() as node:
+        yield node
+
+
+@pytest.fixture
+def session(node: FakeNode) -> Iterator[Session]:
+    with Cluster([node.address], port=node.port) as cluster:
+        yield cluster.connect()
+
+
+def statements() -> list[Any]:
+    return [
+        WRITE,
+        f"  {WRITE.lower()}",
+        SimpleStatement(WRITE),
+        BatchStatement().add(WRITE),
+        "BEGIN BATCH " + WRITE + " APPLY BATCH",
+    ]
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_a_read_follows_the_write_of_its_thread(
+    node: FakeNode, session: Session, number: int
+) -> None:
+    session.write_head_start = 60
+    statement = statements()[number]
+    held = hold()
+    node.prime(Opcode.BATCH if isinstance(statement, BatchStatement) else str(statement), held)
+    if isinstance(statement, SimpleStatement):
+        node.prime(WRITE, held)
+    waiting: list[int] = []
+
+    def answer(request: Any) -> Any:
+        waiting.append(len(held.held))
+        return ANSWER
+
+    node.prime(READ, answer)
+    session.execute_async(statement)
+    held.wait()
+    # Time enough for a read that does not wait to come first.
+    threading.Timer(0.05, held.release).start()
+    assert session.execute(READ).one().v == 2
+    assert waiting == [0]
+
+
+def test_nobody_waits_longer_than_that(node: FakeNode, session: Session) -> None:
+    held = hold()
+    node.prime(WRITE, held)
+    node.prime(READ, ANSWER)
+    write = session.execute_async(WRITE)
+    assert session.execute(READ).one().v == 2
+    assert not write.is_over
+    held.release()
+    assert write.result().all() == []
+
+
+@pytest.mark.parametrize("how", ["a read", "another thread", "switched off"])
+def test_nobody_waits_for_what_does_not_matter(node: FakeNode, session: Session, how: str) -> None:
+    session.write_head_start = 0 if how == "switched off" else 60
+    first = "select v FROM u" if how == "a read" else WRITE
+    held = hold(ANSWER)
+    node.prime(first, held)
+    node.prime(READ, ANSWER)
+    if how == "another thread":
+        thread = threading.Thread(target=session.execute_async, args=(first,))
+        thread.start()
+        thread.join()
+    else:
+        session.execute_async(first)
+    assert session.execute(READ, timeout=10).one().v == 2
+    assert len(held.wait()) == 1
+    held.release()
+
+
+def test_results_are_not_kept(session: Session) -> None:
+    future = session.execute_async(READ)
+    future.result()
+    del future
+    assert [one() for one in session._latest.values()] == [None]
