@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from cassandra.policies.reconnection import ReconnectionPolicy
     from cassandra.policies.retry import RetryPolicy
     from cassandra.policies.translation import AddressTranslator
+    from cassandra.ssl_session_cache import SSLSessionCache
 
     ContactPoint = str | tuple[str, int] | EndPoint
     """A name, an address, an (address, port) pair or an end point."""
@@ -52,6 +53,7 @@ class LaterSettings(TypedDict, total=False):
     driver_config_reporting_enabled: bool
     schema_metadata_keyspaces: Sequence[str] | None
     schema_read_timeout: float | None
+    ssl_session_cache: SSLSessionCache | None
 
 
 class ClusterSettings(LaterSettings, total=False):
@@ -89,7 +91,7 @@ class ClusterSettings(LaterSettings, total=False):
     timestamp_generator: Callable[[], int] | None
     idle_heartbeat_timeout: float | None
     no_compact: bool
-    ssl_context: ssl.SSLContext | None
+    ssl_context: ssl.SSLContext | Callable[[], ssl.SSLContext] | None
     endpoint_factory: EndPointFactory | None
     cloud: None
     scylla_cloud: None

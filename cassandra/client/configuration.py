@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from cassandra._version import DRIVER_NAME, __version__
 from cassandra.client.contact_points import checked_contact_points, endpoint_of
 from cassandra.client.pool_sizes import PoolSizes
-from cassandra.client.setting_checks import TIMES, check_seconds, check_ssl_options
+from cassandra.client.setting_checks import TIMES, check_seconds
+from cassandra.client.tls_settings import tls_client
 from cassandra.client.user_types import UserTypes
 from cassandra.engine.endpoint import DefaultEndPointFactory, EndPoint
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, ExecutionProfile, ProfileManager
@@ -29,6 +30,7 @@ from cassandra.policies.retry import RetryPolicy
 from cassandra.policies.translation import IdentityTranslator
 from cassandra.protocol.compression import available_compressions
 from cassandra.query.settings import NOT_SET
+from cassandra.ssl_session_cache import SSLSessionCache
 from cassandra.timestamps import MonotonicTimestampGenerator
 from cassandra.versions import ProtocolVersion
 
@@ -130,11 +132,22 @@ class ClusterBase(PoolSizes):
     no_compact: bool = False
     """Send NO_COMPACT: tables with compact storage look like others."""
 
-    ssl_context: ssl.SSLContext | None = None
-    """For TLS. With check_hostname, a node's certificate must name the connection's address."""
+    ssl_context: ssl.SSLContext | Callable[[], ssl.SSLContext] | None = None
+    """For TLS. With check_hostname, a node's certificate must name the connection's address.
+
+    A function is called for each connection: it may give another context when the files of the
+    certificates have changed. `cassandra.tls.ReloadingContext` is one.
+    """
 
     ssl_options: Mapping[str, Any] | None = None
-    """Keywords of an older style; if no ssl_context is given, one is made of them."""
+    """Beside `ssl_context`: ``server_hostname``, the name that certificates must have.
+
+    Alone, keywords of an older style to make a context of: ca_certs, certfile, keyfile, cert_reqs,
+    ssl_version, ciphers, check_hostname, server_hostname.
+    """
+
+    ssl_session_cache: SSLSessionCache | None = NOT_SET
+    """TLS sessions that connections resume; None for none, by default a cache for this cluster."""
 
     sockopts: Sequence[SocketOption] | None = None
     """Tuples of arguments for ``socket.setsockopt``, for each connection."""
@@ -276,6 +289,9 @@ class ClusterBase(PoolSizes):
         self.profile_manager = ProfileManager()
         self.config_mode = self._choose_mode(profiles)
         self._check()
+        if self.ssl_session_cache is NOT_SET:
+            self.ssl_session_cache = SSLSessionCache()
+        self._make_tls()
         self._make_sizes()
         self._make_profiles(profiles)
         if self.metrics_enabled:
@@ -302,10 +318,17 @@ class ClusterBase(PoolSizes):
         """
         super().__setattr__(name, value)
         core = self._core
+        if core is not None and name in ("ssl_context", "ssl_options", "ssl_session_cache"):
+            self._make_tls()
+            core.settings.tls = self._tls
         if core is not None and name in _LIVE:
             if name in TIMES:
                 check_seconds(name, value, TIMES[name])
             setattr(core.settings, name, value)
+
+    def _make_tls(self) -> None:
+        # At construction, so that a wrong option or a missing file is an error there.
+        self._tls = tls_client(self.ssl_context, self.ssl_options, self.ssl_session_cache)
 
     # -- checks ------------------------------------------------------------------------------------
 
@@ -369,11 +392,7 @@ class ClusterBase(PoolSizes):
                 f"{type(self.auth_provider).__name__}; "
                 "PlainTextAuthProvider serves for a user name and a password"
             )
-        if self.ssl_context is not None and not isinstance(self.ssl_context, ssl.SSLContext):
-            raise TypeError(f"ssl_context must be an ssl.SSLContext, but is {self.ssl_context!r}")
         self._check_schema_settings()
-        if self.ssl_options is not None:
-            check_ssl_options(self.ssl_options, self.ssl_context)
         for name, least in TIMES.items():
             check_seconds(name, getattr(self, name), least)
 
@@ -548,7 +567,7 @@ class ClusterBase(PoolSizes):
             else self.compression,
             cql_version=self.cql_version,
             startup_options=self._startup_options(),
-            ssl_context=self._make_ssl_context(),
+            tls=self._tls,
             sockopts=self.sockopts or (),
             connect_timeout=self.connect_timeout if self.connect_timeout else 3600.0,
             control_connection_timeout=self.control_connection_timeout,
@@ -581,33 +600,6 @@ class ClusterBase(PoolSizes):
             self.application_info.add_startup_options(options)
         return options
 
-    def _make_ssl_context(self) -> ssl.SSLContext | None:
-        if self.ssl_context is not None or not self.ssl_options:
-            return self.ssl_context
-        options = dict(self.ssl_options)
-        context = ssl.SSLContext(options.pop("ssl_version", ssl.PROTOCOL_TLS_CLIENT))
-        # Before verify_mode: ssl refuses CERT_NONE while host names are checked.
-        context.check_hostname = bool(options.pop("check_hostname", False))
-        context.verify_mode = options.pop(
-            "cert_reqs", ssl.CERT_REQUIRED if options.get("ca_certs") else ssl.CERT_NONE
-        )
-        ca_certs = options.pop("ca_certs", None)
-        if ca_certs:
-            context.load_verify_locations(ca_certs)
-        certfile = options.pop("certfile", None)
-        keyfile = options.pop("keyfile", None)
-        if certfile:
-            context.load_cert_chain(certfile, keyfile, options.pop("password", None))
-        ciphers = options.pop("ciphers", None)
-        if ciphers:
-            context.set_ciphers(ciphers)
-        if options:
-            raise ValueError(
-                f"ssl_options has unknown settings: {', '.join(sorted(options))}; "
-                "use ssl_context instead"
-            )
-        return context
-
 
 # Settings that the engine reads each time it needs them.
 _LIVE = frozenset(
@@ -624,7 +616,6 @@ _LIVE = frozenset(
         "schema_metadata_page_size",
         "schema_read_timeout",
         "sockopts",
-        "ssl_context",
         "status_event_refresh_window",
         "topology_event_refresh_window",
     }
@@ -650,5 +641,5 @@ _NONE_IS_DEFAULT = frozenset(
 )
 
 _CALLABLE_SETTINGS = frozenset(
-    {"conviction_policy_factory", "timestamp_generator", "connection_class"}
+    {"conviction_policy_factory", "timestamp_generator", "connection_class", "ssl_context"}
 )

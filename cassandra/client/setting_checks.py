@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import math
-import ssl
-import warnings
-from collections.abc import Mapping
 
-__all__ = ["TIMES", "check_seconds", "check_ssl_options"]
+__all__ = ["TIMES", "check_seconds"]
 
 # Settings in seconds, and the least value that each may have.
 TIMES = {
@@ -36,25 +33,3 @@ def check_seconds(name: str, value: object, least: float) -> None:
         )
     if value < least:
         raise ValueError(f"{name} must not be negative, but is {value}")
-
-
-def check_ssl_options(options: object, context: ssl.SSLContext | None) -> None:
-    """Refuse options that would connect without TLS; warn if they verify nothing."""
-    if not isinstance(options, Mapping):
-        raise TypeError(f"ssl_options must be a mapping, but is of type {type(options).__name__}")
-    if context is not None:
-        return
-    if not options:
-        raise ValueError(
-            "ssl_options is empty, which would connect without TLS: pass None for that, "
-            "or ssl_context=ssl.create_default_context() for TLS"
-        )
-    if not options.get("ca_certs") and "cert_reqs" not in options:
-        warnings.warn(
-            "ssl_options without ca_certs: the connection is encrypted, but the server's "
-            "certificate is not verified. Pass ca_certs, or "
-            "ssl_context=ssl.create_default_context(); "
-            "cert_reqs=ssl.CERT_NONE says that it is meant",
-            UserWarning,
-            stacklevel=5,
-        )

@@ -98,7 +98,7 @@ class Cluster(ClusterBase, SchemaCalls[None]):
         timestamp_generator: Callable[[], int] | None = NOT_SET,
         idle_heartbeat_timeout: float | None = NOT_SET,
         no_compact: bool = NOT_SET,
-        ssl_context: ssl.SSLContext | None = NOT_SET,
+        ssl_context: ssl.SSLContext | Callable[[], ssl.SSLContext] | None = NOT_SET,
         endpoint_factory: EndPointFactory | None = NOT_SET,
         cloud: None = NOT_SET,
         scylla_cloud: None = NOT_SET,

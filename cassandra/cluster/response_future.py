@@ -231,10 +231,9 @@ class ResponseFuture:
                     self._waiter = waiter
         waiter = self._waiter
         # Only once the lock is there to be seen: a completion before that has released nothing.
-        if not self._done:
-            # The completion releases it once; each waiting thread hands it on to the next one.
-            if waiter.acquire(timeout=timeout):
-                waiter.release()
+        # The completion releases it once; each waiting thread hands it on to the next one.
+        if not self._done and waiter.acquire(timeout=timeout):
+            waiter.release()
 
     # -- callbacks ---------------------------------------------------------------------------------
 

@@ -26,6 +26,7 @@ from cassandra.util.intervals import OncePerInterval
 
 if TYPE_CHECKING:
     from cassandra.engine.endpoint import EndPoint
+    from cassandra.engine.tls import Handshake
     from cassandra.protocol.features import ProtocolFeatures
     from cassandra.protocol.frame import FrameReader, FrameWriter
 
@@ -133,11 +134,14 @@ class Connection(asyncio.BufferedProtocol):
         "last_activity",
         "on_closed",
         "on_event",
+        "on_lost",
+        "on_made",
         "on_orphan",
         "on_room",
         "peer_version",
         "sockopts",
         "streams",
+        "tls",
         "version",
         "wire_format",
     )
@@ -158,9 +162,12 @@ class Connection(asyncio.BufferedProtocol):
         self.sockopts = sockopts
         self.closed = False
         self.close_error: Exception | None = None
+        self.tls: Handshake | None = None
         self.is_reached = False  # a TCP connection is open, TLS may be yet to come
         self.last_activity = 0.0
         self.on_closed: Callable[[Connection, Exception | None], None] | None = None
+        self.on_made: Callable[[Connection], None] | None = None
+        self.on_lost: Callable[[Connection], None] | None = None
         self.on_event: Callable[[int, int, bytes], None] | None = None
         self.on_room: Callable[[Connection], None] | None = None
         self.on_orphan: Callable[[Connection], None] | None = None
@@ -350,6 +357,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
+        if self.on_made is not None:
+            self.on_made(self)
         # asyncio's own limit, 64 KiB, would hold senders back after a few frames.
         self._transport.set_write_buffer_limits(high=WRITE_HIGH_WATER)
         sock = transport.get_extra_info("socket")
@@ -365,12 +374,19 @@ class Connection(asyncio.BufferedProtocol):
         return False  # close the transport: half-open connections serve nobody here
 
     def connection_lost(self, exc: Exception | None) -> None:
-        error = ConnectionException(
-            f"connection to {self.endpoint} was closed by the server", self.endpoint
-        )
+        if self.on_lost is not None:
+            self.on_lost(self)
+        what = f"connection to {self.endpoint} was closed by the server"
+        if not self._received:
+            what += " before it said anything"
+            if self.tls is None:
+                what += ": does it expect TLS on this port?"
+        error = ConnectionException(what, self.endpoint)
         if exc is not None:
+            # With TLS 1.3, a server refuses the client's certificate after the handshake.
+            why = self.tls.reason(exc) if self.tls is not None and not self._received else None
             error = ConnectionException(
-                f"connection to {self.endpoint} broke: {exc}", self.endpoint
+                f"connection to {self.endpoint} broke: {why or exc}", self.endpoint
             )
             error.__cause__ = exc
         self.close(error)
@@ -410,6 +426,11 @@ class Connection(asyncio.BufferedProtocol):
                         request.fail(failure)
         if self.on_closed is not None:
             self.on_closed(self, error)
+
+    def abort(self) -> None:
+        """Do not wait any longer for the peer to take note of `close`."""
+        if self._transport is not None:
+            self._transport.abort()
 
     def _shutdown_error(self) -> Exception:
         if isinstance(self.close_error, ConnectionException):

@@ -136,6 +136,7 @@ class Core(Observers):
         self.connector.close()
         # After the parts: tasks that they start while they close are cancelled here, too.
         await self._background.close()
+        await self.connector.settle()
         # Transports that were told to close do so in the loop's next turns.
         await asyncio.sleep(0)
         await asyncio.sleep(0)

@@ -11,7 +11,6 @@ import asyncio
 import logging
 import os
 import socket
-import ssl
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import MethodType
@@ -46,6 +45,8 @@ from cassandra.versions import ProtocolVersion
 
 log = logging.getLogger("cassandra.connection")
 
+GOODBYE_TIMEOUT = 0.5  # seconds
+
 # Known to need no thread; a subclass may do anything.
 _NEVER_BLOCKING = frozenset({PlainTextAuthProvider, PlainTextAuthenticator})
 
@@ -59,6 +60,9 @@ class Connector:
         self._free = asyncio.Semaphore(settings.max_simultaneous_opens)
         self._executor: ThreadPoolExecutor | None = None
         self._in_threads = 0
+        # Those with TLS whose transports are not closed yet.
+        self._encrypted: set[Connection] = set()
+        self._all_gone = asyncio.Event()
         self.version = (
             settings.protocol_version
             or settings.first_protocol_version
@@ -72,6 +76,25 @@ class Connector:
             # itself.
             self._executor.shutdown(wait=self._in_threads == 0, cancel_futures=True)
             self._executor = None
+
+    async def settle(self) -> None:
+        """Wait until the connections with TLS that were closed are, for a moment at most.
+
+        Each says good-bye to its peer first; a loop that is closed meanwhile would complain.
+        """
+        if not self._encrypted:
+            return
+        self._all_gone.clear()
+        try:
+            await asyncio.wait_for(self._all_gone.wait(), GOODBYE_TIMEOUT)
+        except asyncio.TimeoutError:
+            for connection in list(self._encrypted):
+                connection.abort()
+
+    def _forget(self, connection: Connection) -> None:
+        self._encrypted.discard(connection)
+        if not self._encrypted:
+            self._all_gone.set()
 
     async def open(self, endpoint: EndPoint) -> Connection:
         """A connection that is ready for requests.
@@ -111,13 +134,13 @@ class Connector:
             error: Exception = OperationTimedOut(_why_late(endpoint, connection), endpoint, timeout)
             connection.close(error)
             raise error from None
-        except ssl.SSLError as cause:
-            error = ConnectionException(f"TLS with {endpoint} failed: {cause}", endpoint)
-            connection.close(error)
-            raise error from cause
-        except OSError as cause:
+        except OSError as cause:  # of TLS, too
+            why = _why_tls_failed(connection, cause)
             error = ConnectionException(
-                f"{endpoint} cannot be connected to: {_reason(cause)}", endpoint
+                f"TLS with {endpoint} failed: {why}"
+                if why
+                else f"{endpoint} cannot be connected to: {_reason(cause)}",
+                endpoint,
             )
             connection.close(error)
             raise error from cause
@@ -136,12 +159,13 @@ class Connector:
         share of the time that is left.
         """
         address, port = endpoint.resolve()
-        context = self._settings.ssl_context
-        server_hostname = None
-        if context is not None:
-            # asyncio demands a name for TLS over a socket that is connected already.
-            server_hostname = (endpoint.ssl_options or {}).get("server_hostname") or address
-        tls: dict[str, Any] = {"ssl": context, "server_hostname": server_hostname}
+        client = self._settings.tls
+        tls: dict[str, Any] = {}
+        if client is not None:
+            shake = connection.tls = await client.begin(endpoint, self.in_thread)
+            connection.on_lost = self._forget
+            connection.on_made = self._encrypted.add
+            tls = {"ssl": shake, "server_hostname": shake.server_hostname}
         if endpoint.socket_family == getattr(socket, "AF_UNIX", None):
             await self._loop.create_unix_connection(lambda: connection, address, **tls)
             return
@@ -163,7 +187,7 @@ class Connector:
     async def _connect_to_address(
         self, connection: Connection, address: str, port: int, tls: dict[str, Any]
     ) -> None:
-        if tls["ssl"] is None:
+        if not tls:
             await self._loop.create_connection(lambda: connection, address, port)
             return
         # In two steps: a peer that accepts, and then says nothing to a TLS client, is another fault
@@ -234,6 +258,8 @@ class _Handshake:
                     send = action
                 elif isinstance(action, Ready):
                     self._connection.use_features(action.features)
+                    if self._connection.tls is not None:
+                        self._connection.tls.keep_session()
                     return
                 else:
                     answer = await self._perform(action)
@@ -307,6 +333,13 @@ def _only_send(actions: Sequence[Action]) -> Send:
     if not isinstance(action, Send):
         raise ProtocolError(f"a token is to be sent, but the handshake wants {action!r}")
     return action
+
+
+def _why_tls_failed(connection: Connection, error: BaseException) -> str | None:
+    """What an error means if TLS is spoken; None if it is of the network alone."""
+    if connection.tls is None or not (connection.is_reached or connection.is_connected):
+        return None
+    return connection.tls.reason(error)
 
 
 def _why_late(endpoint: EndPoint, connection: Connection) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,8 @@ from cassandra.engine.endpoint import EndPoint
 
 if TYPE_CHECKING:
     import datetime
+
+    from cassandra.engine.tls import TlsClient
 
 
 class Settings:
@@ -29,7 +30,7 @@ class Settings:
     compression: bool | str = True
     cql_version: str | None = None
     startup_options: Mapping[str, str]
-    ssl_context: ssl.SSLContext | None = None
+    tls: TlsClient | None = None
     sockopts: Sequence[Any] = ()
     connect_timeout: float = 5.0
     control_connection_timeout: float | None = 2.0

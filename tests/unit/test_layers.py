@@ -31,6 +31,8 @@ LAYERS: list[set[str]] = [
         "clock",
         "timestamps",
         "auth",
+        "ssl_session_cache",
+        "tls",
         "_impl",
         "cython_deps",
     },

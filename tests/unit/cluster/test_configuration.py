@@ -18,6 +18,7 @@ from cassandra.connection import DefaultEndPoint, UnixSocketEndPoint
 from cassandra.policies import RetryPolicy, RoundRobinPolicy
 
 FACES = [Cluster, aio.Cluster]
+CONTEXT = ssl.create_default_context()
 
 
 @pytest.fixture(params=FACES, ids=["blocking", "asyncio"])
@@ -100,7 +101,11 @@ def test_bad_contact_points(face: Any, points: Any, error: type[Exception], mess
         ({"protocol_version": 0x41}, UnsupportedOperation, "DSE_V1"),
         ({"protocol_version": 6}, UnsupportedOperation, "allow_beta_protocol_version"),
         ({"auth_provider": ("user", "secret")}, TypeError, "auth_provider must be an AuthProvider"),
-        ({"ssl_context": True}, TypeError, "ssl_context must be an ssl.SSLContext, but is True"),
+        (
+            {"ssl_context": True},
+            TypeError,
+            "ssl_context must be an ssl.SSLContext, or a function that gives one, but is True",
+        ),
         ({"connect_timeout": -1}, ValueError, "connect_timeout must not be negative, but is -1"),
         (
             {"connect_timeout": math.nan},
@@ -161,14 +166,47 @@ def test_profiles_clone_and_refuse_unknown_settings() -> None:
 
 
 def test_ssl_options_of_the_old_style_become_a_context() -> None:
-    with pytest.warns(UserWarning, match="the server's certificate is not verified"):
-        made = ClusterBase(ssl_options={"check_hostname": False})._settings().ssl_context
+    with pytest.warns(UserWarning, match="the server's certificate is not verified") as caught:
+        made = Cluster(ssl_options={"check_hostname": False})._settings().tls
+    assert caught[0].filename == __file__
     assert made is not None
-    assert made.verify_mode == ssl.CERT_NONE
+    assert isinstance(made.source, ssl.SSLContext)
+    assert made.source.verify_mode == ssl.CERT_NONE
     meant = {"cert_reqs": ssl.CERT_NONE}
-    assert ClusterBase(ssl_options=meant)._settings().ssl_context is not None
-    with pytest.raises(ValueError, match="unknown settings: colour"):
-        ClusterBase(ssl_options={**meant, "colour": "red"})._settings()
+    assert ClusterBase(ssl_options=meant)._settings().tls is not None
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"ssl_options": {"cert_reqs": 0, "colour": 1}}, ValueError, r"'colour'\] is unknown"),
+        ({"ssl_options": {"ca_certs": "/nowhere.pem"}}, OSError, "No such file"),
+        (
+            {"ssl_options": {"cert_reqs": 0, "ssl_version": ssl.PROTOCOL_TLS_SERVER}},
+            ValueError,
+            "for a client",
+        ),
+        ({"ssl_options": {"cert_reqs": 0, "server_side": True}}, ValueError, "only be False"),
+        ({"ssl_options": {"server_hostname": 5}}, TypeError, "must be a name, but is 5"),
+        (
+            {"ssl_context": CONTEXT, "ssl_options": {"ca_certs": "ca.pem"}},
+            ValueError,
+            r"'ca_certs'\] cannot be given beside ssl_context: set it on the context",
+        ),
+        ({"ssl_context": CONTEXT, "ssl_session_cache": {}}, TypeError, "an SSLSessionCache"),
+    ],
+)
+def test_bad_settings_of_tls(
+    face: Any, settings: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        face(["127.0.0.1"], **settings)
+
+
+def test_the_name_to_expect_stands_beside_a_context(face: Any) -> None:
+    assert face(ssl_context=CONTEXT, ssl_options={"server_hostname": "db"})._tls.source is CONTEXT
+    assert face(ssl_context=lambda: CONTEXT, ssl_options={})._tls is not None
+    assert face()._tls is None
 
 
 def test_startup_options_name_the_driver() -> None:

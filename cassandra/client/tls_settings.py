@@ -1,0 +1,123 @@
+"""TLS from the settings of a cluster: ``ssl_context``, ``ssl_options``, ``ssl_session_cache``."""
+
+from __future__ import annotations
+
+import ssl
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from cassandra.engine.tls import TlsClient
+from cassandra.ssl_session_cache import SSLSessionCache
+
+__all__ = ["tls_client"]
+
+# Keywords of `ssl.SSLContext.wrap_socket` that programs pass, with the one value that has an effect
+# here.
+_FIXED = {"do_handshake_on_connect": True, "server_side": False, "suppress_ragged_eofs": True}
+
+# Names of the older style that stand for one version of TLS.
+_VERSIONS = {
+    "PROTOCOL_TLSv1": ssl.TLSVersion.TLSv1,
+    "PROTOCOL_TLSv1_1": ssl.TLSVersion.TLSv1_1,
+    "PROTOCOL_TLSv1_2": ssl.TLSVersion.TLSv1_2,
+}
+
+
+def tls_client(
+    context: ssl.SSLContext | Callable[[], ssl.SSLContext] | None,
+    options: Mapping[str, Any] | None,
+    sessions: SSLSessionCache | None,
+) -> TlsClient | None:
+    """Return how connections speak TLS; None if they are plain.
+
+    :param context: a context, or a function that gives one.
+    :param options: beside a context, ``server_hostname``; alone, what to make a context of.
+    :raises TypeError: if one of them is of a wrong type.
+    :raises ValueError: if an option is unknown, or has no place beside a context.
+    :raises OSError: if a file that the options name cannot be read.
+    """
+    _check_types(context, options, sessions)
+    if context is None and options is None:
+        return None
+    left = dict(options or {})
+    server_hostname = left.pop("server_hostname", None)
+    if server_hostname is not None and not isinstance(server_hostname, str):
+        raise TypeError(
+            f"ssl_options['server_hostname'] must be a name, but is {server_hostname!r}"
+        )
+    for name, value in _FIXED.items():
+        if left.pop(name, value) != value:
+            raise ValueError(f"ssl_options[{name!r}] can only be {value!r} here")
+    if context is not None:
+        _refuse(left, "cannot be given beside ssl_context: set it on the context")
+        return TlsClient(context, server_hostname, sessions)
+    return TlsClient(_context_of(left), server_hostname, sessions)
+
+
+def _check_types(context: object, options: object, sessions: object) -> None:
+    if not (context is None or isinstance(context, ssl.SSLContext) or callable(context)):
+        raise TypeError(
+            "ssl_context must be an ssl.SSLContext, or a function that gives one, "
+            f"but is {context!r}"
+        )
+    if sessions is not None and not isinstance(sessions, SSLSessionCache):
+        raise TypeError(f"ssl_session_cache must be an SSLSessionCache, but is {sessions!r}")
+    if options is None:
+        return
+    if not isinstance(options, Mapping):
+        raise TypeError(f"ssl_options must be a mapping, but is of type {type(options).__name__}")
+    if not options and context is None:
+        raise ValueError(
+            "ssl_options is empty, which would connect without TLS: pass None for that, "
+            "or ssl_context=ssl.create_default_context() for TLS"
+        )
+
+
+def _refuse(options: Mapping[str, Any], why: str) -> None:
+    for name in options:
+        raise ValueError(f"ssl_options[{name!r}] {why}")
+
+
+def _context_of(options: dict[str, Any]) -> ssl.SSLContext:
+    """Make a context of options of the older style, which it takes out of `options`."""
+    ca_certs = options.pop("ca_certs", None)
+    if not ca_certs and "cert_reqs" not in options:
+        warnings.warn(
+            "ssl_options without ca_certs: the connection is encrypted, but the server's "
+            "certificate is not verified. Pass ca_certs, or "
+            "ssl_context=ssl.create_default_context(); "
+            "cert_reqs=ssl.CERT_NONE says that it is meant",
+            UserWarning,
+            stacklevel=6,
+        )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    _restrict(context, options.pop("ssl_version", None))
+    # Before verify_mode: ssl refuses CERT_NONE while host names are checked.
+    context.check_hostname = bool(options.pop("check_hostname", False))
+    context.verify_mode = options.pop("cert_reqs", ssl.CERT_REQUIRED if ca_certs else ssl.CERT_NONE)
+    if ca_certs:
+        context.load_verify_locations(ca_certs)
+    certfile, keyfile = options.pop("certfile", None), options.pop("keyfile", None)
+    password = options.pop("password", None)
+    if certfile:
+        context.load_cert_chain(certfile, keyfile, password)
+    ciphers = options.pop("ciphers", None)
+    if ciphers:
+        context.set_ciphers(ciphers)
+    _refuse(options, "is unknown: use ssl_context instead")
+    return context
+
+
+def _restrict(context: ssl.SSLContext, version: Any) -> None:
+    """Allow the version of TLS that a constant of the older style stands for, and no other."""
+    if version is None:
+        return
+    name = getattr(version, "name", "")
+    if name in _VERSIONS:
+        with warnings.catch_warnings():
+            # For TLS 1.0 and 1.1, which the program has asked for.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            context.minimum_version = context.maximum_version = _VERSIONS[name]
+    elif version not in (ssl.PROTOCOL_TLS, ssl.PROTOCOL_TLS_CLIENT):
+        raise ValueError(f"ssl_options['ssl_version'] cannot be {version!r} for a client")

@@ -1,0 +1,193 @@
+"""TLS of the engine's connections: the context, names to expect, sessions to resume, plain errors.
+
+asyncio and uvloop make a connection's TLS object by calling ``wrap_bio`` of the context that they
+are given. Giving them a `Handshake` instead lets a session be resumed, which they do not offer, and
+keeps the object at hand, to say what the server has shown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from cassandra.metadata.endpoint import EndPoint
+from cassandra.ssl_session_cache import SSLSessionCache
+
+__all__ = ["Handshake", "TlsClient"]
+
+ContextSource = ssl.SSLContext | Callable[[], ssl.SSLContext]
+
+InThread = Callable[..., Any]
+
+# What OpenSSL calls the failures (x509_vfy.h), by their numbers.
+_NOT_YET_VALID = 9
+_EXPIRED = 10
+_SELF_SIGNED = (18, 19)
+_UNKNOWN_ISSUER = (2, 20, 21)
+_WRONG_NAME = (62, 64)
+
+# Reasons of OpenSSL for bytes that are not TLS.
+_NOT_TLS = {
+    "WRONG_VERSION_NUMBER",
+    "HTTP_REQUEST",
+    "PACKET_LENGTH_TOO_LONG",
+    "RECORD_LAYER_FAILURE",
+    "UNEXPECTED_MESSAGE",
+    "UNKNOWN_PROTOCOL",
+}
+_NO_COMMON_VERSION = {
+    "NO_PROTOCOLS_AVAILABLE",
+    "TLSV1_ALERT_PROTOCOL_VERSION",
+    "UNSUPPORTED_PROTOCOL",
+    "WRONG_SSL_VERSION",
+}
+# Alerts by which a server says that it does not like the client's certificate, or misses one.
+_CERTIFICATE_ALERTS = {
+    "SSLV3_ALERT_BAD_CERTIFICATE",
+    "SSLV3_ALERT_CERTIFICATE_EXPIRED",
+    "SSLV3_ALERT_CERTIFICATE_UNKNOWN",
+    "TLSV13_ALERT_CERTIFICATE_REQUIRED",
+    "TLSV1_ALERT_UNKNOWN_CA",
+}
+
+
+class TlsClient:
+    """How all connections of a cluster speak TLS.
+
+    :param source: a context, or a function that gives one for each connection: a new one after the
+        files of certificates have changed, say.
+    :param server_hostname: the name to ask for and to expect; None for each end point's own.
+    :param sessions: sessions to resume; None to resume none.
+    """
+
+    def __init__(
+        self,
+        source: ContextSource,
+        server_hostname: str | None = None,
+        sessions: SSLSessionCache | None = None,
+    ) -> None:
+        self.source = source
+        self._server_hostname = server_hostname
+        self._sessions = sessions
+
+    async def begin(self, endpoint: EndPoint, in_thread: InThread) -> Handshake:
+        """Return what a connection to `endpoint` begins with.
+
+        :param in_thread: calls a function of the program outside the loop: it may read files.
+        :raises TypeError: if the program's function gives something else than a context.
+        """
+        source = self.source
+        context = source if isinstance(source, ssl.SSLContext) else await in_thread(source)
+        if not isinstance(context, ssl.SSLContext):
+            raise TypeError(
+                f"ssl_context must give an ssl.SSLContext, but gave {type(context).__name__}"
+            )
+        own = (endpoint.ssl_options or {}).get("server_hostname")
+        address = endpoint.resolve()[0]
+        # asyncio demands a name for TLS over a socket that is connected already.
+        return Handshake(context, endpoint, own or self._server_hostname or address, self._sessions)
+
+
+class Handshake:
+    """One connection's handshake. asyncio takes it for the context."""
+
+    def __init__(
+        self,
+        context: ssl.SSLContext,
+        endpoint: EndPoint,
+        server_hostname: str,
+        sessions: SSLSessionCache | None,
+    ) -> None:
+        self.context = context
+        self.server_hostname = server_hostname
+        self._endpoint = endpoint
+        self._sessions = sessions
+        self._key = (*endpoint.resolve(), server_hostname)
+        self._object: ssl.SSLObject | None = None
+
+    def wrap_bio(
+        self,
+        incoming: ssl.MemoryBIO,
+        outgoing: ssl.MemoryBIO,
+        server_side: bool = False,
+        server_hostname: str | None = None,
+    ) -> ssl.SSLObject:
+        """Make the connection's TLS object (called by asyncio)."""
+        session = None
+        if self._sessions is not None:
+            session = self._sessions.get(self._key, self.context)
+        self._object = self.context.wrap_bio(
+            incoming, outgoing, server_side, server_hostname, session
+        )
+        return self._object
+
+    def keep_session(self) -> None:
+        """Keep the session for later connections, once the server has said something.
+
+        TLS 1.3 sends it behind the handshake.
+        """
+        made = self._object
+        if self._sessions is None or made is None:
+            return
+        session = made.session
+        if session is not None and (session.has_ticket or session.id):
+            self._sessions.put(self._key, self.context, session)
+
+    # -- what went wrong ---------------------------------------------------------------------------
+
+    def reason(self, error: BaseException) -> str | None:
+        """Say what `error` means; None if it has nothing to do with TLS."""
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return self._why_not_trusted(error)
+        if isinstance(error, ssl.SSLError):
+            return self._why_refused(error)
+        if isinstance(error, (ConnectionResetError, BrokenPipeError, asyncio.IncompleteReadError)):
+            return "the server closed the connection during the handshake: does it speak TLS?"
+        return None
+
+    def _why_not_trusted(self, error: ssl.SSLCertVerificationError) -> str:
+        code = error.verify_code
+        if code in _WRONG_NAME:
+            return (
+                f"the name {self.server_hostname!r} was expected, but its certificate is for "
+                f"{self._presented('subjectAltName') or 'another one'}"
+            )
+        if code == _EXPIRED:
+            return f"its certificate expired{self._moment('notAfter')}"
+        if code == _NOT_YET_VALID:
+            return f"its certificate is not valid yet{self._moment('notBefore')}"
+        if code in _SELF_SIGNED:
+            return "its certificate, or that of its CA, is self-signed and not among the trusted"
+        if code in _UNKNOWN_ISSUER:
+            return "its certificate was issued by a CA that is not among the trusted"
+        return f"its certificate was not accepted: {error.verify_message}"
+
+    def _why_refused(self, error: ssl.SSLError) -> str:
+        reason = error.reason or ""
+        if reason in _NOT_TLS:
+            return "the server does not speak TLS on this port"
+        if reason in _NO_COMMON_VERSION:
+            return f"no version of TLS is common to both sides ({reason})"
+        if reason in _CERTIFICATE_ALERTS:
+            return (
+                "the server wants a client certificate, or did not accept the one that was shown "
+                f"({reason}): load one with ssl_context.load_cert_chain()"
+            )
+        return str(error)
+
+    def _moment(self, field: str) -> str:
+        moment = self._presented(field)
+        return f" (on {moment})" if moment else ""
+
+    def _presented(self, field: str) -> str:
+        """Return a field of the certificate that the server has shown; "" if it is not known."""
+        # Of a certificate that was not accepted, Python gives nothing in public.
+        with suppress(AttributeError, IndexError, TypeError, ValueError, ssl.SSLError):
+            made: Any = self._object
+            shown = made._sslobj.get_unverified_chain()[0].get_info()
+            value = shown.get(field, ())
+            return value if isinstance(value, str) else ", ".join(name for _, name in value)
+        return ""

@@ -1,0 +1,84 @@
+"""TLS sessions that later connections may resume."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import TYPE_CHECKING
+
+from cassandra._forks import renewed
+
+if TYPE_CHECKING:
+    import ssl
+
+    _Held = tuple[ssl.SSLContext, ssl.SSLSession]
+
+__all__ = ["SSLSessionCache"]
+
+
+class SSLSessionCache:
+    """Holds the TLS sessions of a cluster's end points, the least recently used ones go first.
+
+    A connection that resumes a session leaves out the costly half of the handshake. A server that
+    does not know the session any more makes a full handshake. Each `Cluster` has a cache of its
+    own; ``Cluster(ssl_session_cache=...)`` takes another one, which several may share, or None.
+
+    It may be used from any thread.
+
+    :param max_size: sessions that are held at most.
+    :raises ValueError: if `max_size` is below 1.
+    """
+
+    def __init__(self, max_size: int = 1024) -> None:
+        if isinstance(max_size, bool) or not isinstance(max_size, int):
+            raise TypeError(f"max_size must be a number of sessions, but is {max_size!r}")
+        if max_size < 1:
+            raise ValueError(f"max_size must be at least 1, but is {max_size}")
+        self.max_size = max_size
+        self._sessions: OrderedDict[Hashable, _Held] = OrderedDict()
+        self._lock = threading.Lock()
+        renewed(self)
+
+    def _renew_locks(self) -> None:
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable, context: ssl.SSLContext) -> ssl.SSLSession | None:
+        """Return the session of a peer; None if there is none, or it has expired.
+
+        :param context: the one that the session is to be used with. A session of another context
+            cannot be, and is left out.
+        """
+        with self._lock:
+            known = self._sessions.get(key)
+            if known is None:
+                return None
+            owner, session = known
+            if owner is not context or session.time + session.timeout <= time.time():
+                del self._sessions[key]
+                return None
+            self._sessions.move_to_end(key)
+            return session
+
+    def put(self, key: Hashable, context: ssl.SSLContext, session: ssl.SSLSession) -> None:
+        """Keep the session of a peer, in place of an earlier one."""
+        with self._lock:
+            self._sessions[key] = (context, session)
+            self._sessions.move_to_end(key)
+            while len(self._sessions) > self.max_size:
+                self._sessions.popitem(last=False)
+
+    def clear(self) -> None:
+        """Forget all sessions."""
+        with self._lock:
+            self._sessions.clear()
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return f"<SSLSessionCache: {len(self)} of at most {self.max_size} sessions>"

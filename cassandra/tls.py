@@ -1,0 +1,63 @@
+"""Help with TLS contexts."""
+
+from __future__ import annotations
+
+import logging
+import os
+import ssl
+import threading
+from collections.abc import Callable
+
+from cassandra._forks import renewed
+
+__all__ = ["ReloadingContext"]
+
+log = logging.getLogger("cassandra.connection")
+
+
+class ReloadingContext:
+    """Makes a TLS context again when files have changed.
+
+    Give it as ``Cluster(ssl_context=...)``: each new connection then has the certificates of the
+    moment, without a restart. If the new files cannot be loaded, because only some of them are
+    written yet, say, the earlier context stays in use, and a warning is logged.
+
+    :param make: makes the context.
+    :param paths: the files that it reads.
+    :raises ValueError: if no path is given.
+
+    The first context is made at once, and the errors of `make` and of missing files are raised.
+    """
+
+    def __init__(self, make: Callable[[], ssl.SSLContext], *paths: str | os.PathLike[str]) -> None:
+        if not paths:
+            raise ValueError("ReloadingContext needs the paths of the files that `make` reads")
+        self._make = make
+        self._paths = paths
+        self._lock = threading.Lock()
+        # Before they are read: files that change meanwhile are read again.
+        self._seen = self._state()
+        self._context = make()
+        renewed(self)
+
+    def _renew_locks(self) -> None:
+        self._lock = threading.Lock()
+
+    def _state(self) -> list[tuple[int, int, int]]:
+        found = map(os.stat, self._paths)
+        return [(status.st_mtime_ns, status.st_size, status.st_ino) for status in found]
+
+    def __call__(self) -> ssl.SSLContext:
+        """Return the context for the files as they are now."""
+        with self._lock:
+            try:
+                state = self._state()
+                if state != self._seen:
+                    self._context = self._make()
+                    self._seen = state
+            except (OSError, ValueError) as error:  # OSError: ssl.SSLError, too
+                log.warning("the earlier TLS context stays in use: %s", error)
+            return self._context
+
+    def __repr__(self) -> str:
+        return f"<ReloadingContext of {', '.join(map(str, self._paths))}>"

@@ -1,0 +1,1 @@
+"""TLS, logins, secrets."""

@@ -1,0 +1,82 @@
+"""What all tests of security share: a CA, and a connect of every face on every loop."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.cluster import Cluster
+from cassandra.testing.fake import FakeNode, rows
+
+from .certificates import Authority
+
+READ = "SELECT v FROM t"
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("ca"))
+
+
+@contextmanager
+def fake(context: Any = None, **settings: Any) -> Iterator[FakeNode]:
+    """A fake node that answers READ."""
+    with FakeNode(ssl_context=context, **settings) as node:
+        node.prime(READ, rows([("v", "int")], [(7,)]))
+        yield node
+
+
+Use = Callable[..., Any]
+
+
+def _blocking(points: list[Any], **settings: Any) -> int:
+    with Cluster(points, **settings) as cluster, cluster.connect() as session:
+        value: int = session.execute(READ).one().v
+        return value
+
+
+def _futures(points: list[Any], **settings: Any) -> int:
+    with Cluster(points, **settings) as cluster, cluster.connect() as session:
+        value: int = session.execute_async(READ).result().one().v
+        return value
+
+
+async def _awaited(points: list[Any], **settings: Any) -> int:
+    async with aio.Cluster(points, **settings) as cluster:
+        session = await cluster.connect()
+        value: int = (await session.execute(READ)).one().v
+        return value
+
+
+@pytest.fixture(
+    params=[
+        pytest.param((face, loop), id=f"{face.__name__[1:]}-{loop}")
+        for face in (_blocking, _futures, _awaited)
+        for loop in ("asyncio", "uvloop")
+    ]
+)
+def use(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Use:
+    """Connects, reads READ once and shuts down: one of the faces, with uvloop or without."""
+    face, loop = request.param
+    uvloop = pytest.importorskip("uvloop") if loop == "uvloop" else None
+    if uvloop is None:
+        monkeypatch.setitem(sys.modules, "uvloop", None)
+    if not inspect.iscoroutinefunction(face):
+        return face  # type: ignore[no-any-return]
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        made = uvloop.new_event_loop() if uvloop is not None else asyncio.SelectorEventLoop()
+        try:
+            return made.run_until_complete(face(*args, **kwargs))
+        finally:
+            made.run_until_complete(made.shutdown_default_executor())
+            made.close()
+
+    return run

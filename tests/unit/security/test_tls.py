@@ -1,0 +1,299 @@
+"""TLS on every face, with uvloop and without: what is good connects, what is bad says why."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cassandra.cluster import Cluster
+from cassandra.connection import DefaultEndPoint, SniEndPoint, SniEndPointFactory
+from cassandra.errors import ConnectionException, NoHostAvailable
+from cassandra.ssl_session_cache import SSLSessionCache
+from cassandra.testing.fake import FakeNode
+from cassandra.tls import ReloadingContext
+
+from .certificates import DAY, Authority
+from .conftest import Use, fake
+
+HOST = "127.0.0.1"
+
+
+def refused(use: Use, node: FakeNode | Peer, **settings: Any) -> str:
+    """Connect, which must fail within the connect timeout, and return what it says."""
+    with pytest.raises(NoHostAvailable) as caught:
+        use([node.address], port=node.port, connect_timeout=5, **settings)
+    (error,) = caught.value.errors.values()
+    assert isinstance(error, ConnectionException)
+    assert f"{node.address}:{node.port}" in str(error)
+    return str(error)
+
+
+# -- what is good ----------------------------------------------------------------------------------
+
+
+def test_an_address_in_the_certificate(use: Use, authority: Authority) -> None:
+    with fake(authority.server(HOST)) as node:
+        assert use([HOST], port=node.port, ssl_context=authority.client()) == 7
+
+
+@pytest.mark.parametrize("name", ["db.example.com", "*.example.com"])
+def test_a_name_that_is_expected(use: Use, authority: Authority, name: str) -> None:
+    with fake(authority.server(name)) as node:
+        options = {"server_hostname": "db.example.com"}
+        settings = {"ssl_context": authority.client(), "ssl_options": options}
+        assert use([HOST], port=node.port, **settings) == 7
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_each_version(use: Use, authority: Authority, version: ssl.TLSVersion) -> None:
+    server, client = authority.server(HOST), authority.client()
+    server.maximum_version = server.minimum_version = version
+    with fake(server) as node:
+        assert use([HOST], port=node.port, ssl_context=client) == 7
+
+
+def test_a_client_certificate(use: Use, authority: Authority) -> None:
+    client = authority.client()
+    client.load_cert_chain(*authority.issue("client"))
+    with fake(authority.server(HOST, clients=authority.path)) as node:
+        assert use([HOST], port=node.port, ssl_context=client) == 7
+
+
+def test_options_of_the_older_style(use: Use, authority: Authority) -> None:
+    certificate, key = authority.issue("client")
+    options = {
+        "ca_certs": authority.path,
+        "certfile": certificate,
+        "keyfile": key,
+        "cert_reqs": ssl.CERT_REQUIRED,
+        "ssl_version": ssl.PROTOCOL_TLSv1_2,
+        "check_hostname": True,
+        "server_hostname": "db",
+        "ciphers": "ECDHE+AESGCM",
+    }
+    with fake(authority.server("db", clients=authority.path)) as node:
+        assert use([HOST], port=node.port, ssl_options=options) == 7
+
+
+def test_names_of_single_end_points(use: Use, authority: Authority) -> None:
+    class Named(DefaultEndPoint):
+        @property
+        def ssl_options(self) -> dict[str, str]:
+            return {"server_hostname": "this.one"}
+
+    with fake(authority.server("this.one")) as node:
+        point = Named(HOST, node.port)
+        assert use([point], port=node.port, ssl_context=authority.client()) == 7
+
+
+def test_a_proxy_that_is_told_the_name(use: Use, authority: Authority) -> None:
+    server = authority.server("*.nodes.example.com")
+    asked: list[str | None] = []
+    server.sni_callback = lambda made, name, context: asked.append(name)
+    with fake(server) as node:
+        factory = SniEndPointFactory(HOST, node.port, "nodes.example.com")
+        settings = {"endpoint_factory": factory, "ssl_context": authority.client()}
+        assert use([SniEndPoint(HOST, "first.nodes.example.com", node.port)], **settings) == 7
+        assert asked[0] == "first.nodes.example.com"
+        assert set(asked[1:]) <= {"first.nodes.example.com", f"{node.host_id}.nodes.example.com"}
+
+
+# -- what is bad -----------------------------------------------------------------------------------
+
+
+def test_another_ca(use: Use, authority: Authority, tmp_path: Path) -> None:
+    with fake(Authority(tmp_path, "other").server(HOST)) as node:
+        said = refused(use, node, ssl_context=authority.client())
+        assert "was issued by a CA that is not among the trusted" in said
+
+
+@pytest.mark.parametrize(
+    ("validity", "text"),
+    [
+        ({"begins": -9 * DAY, "ends": -1 * DAY}, "its certificate expired (on "),
+        ({"begins": DAY}, "its certificate is not valid yet (on "),
+    ],
+)
+def test_another_time(use: Use, authority: Authority, validity: dict[str, Any], text: str) -> None:
+    with fake(authority.server(HOST, **validity)) as node:
+        assert text in refused(use, node, ssl_context=authority.client())
+
+
+@pytest.mark.parametrize("names", [("other.example.com",), ("10.0.0.1", "db")])
+def test_another_name(use: Use, authority: Authority, names: tuple[str, ...]) -> None:
+    with fake(authority.server(*names)) as node:
+        said = refused(use, node, ssl_context=authority.client())
+        assert f"the name '{HOST}' was expected" in said
+        assert f"its certificate is for {', '.join(names)}" in said
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_no_client_certificate(use: Use, authority: Authority, version: ssl.TLSVersion) -> None:
+    server = authority.server(HOST, clients=authority.path)
+    server.maximum_version = server.minimum_version = version
+    with fake(server) as node:
+        said = refused(use, node, ssl_context=authority.client())
+        assert "closed" in said or "client certificate" in said
+
+
+def test_an_old_version_alone(use: Use, authority: Authority) -> None:
+    server = authority.server(HOST)
+    client = authority.client()
+    server.maximum_version = ssl.TLSVersion.TLSv1_2
+    client.minimum_version = ssl.TLSVersion.TLSv1_3
+    with Peer(None, "closes", server) as peer:
+        assert "no version of TLS is common" in refused(use, peer, ssl_context=client)
+
+
+def test_a_server_without_tls(use: Use, authority: Authority) -> None:
+    # The fake node waits for the rest of the frame that the bytes seem to begin.
+    with fake() as node, pytest.raises(NoHostAvailable, match="does it expect TLS on this port"):
+        use([HOST], port=node.port, connect_timeout=0.3, ssl_context=authority.client())
+
+
+def test_a_client_without_tls(use: Use, authority: Authority) -> None:
+    with fake(authority.server(HOST)) as node:
+        assert "does it expect TLS" in refused(use, node)
+
+
+class Peer:
+    """A server that says one thing to each client, and closes or waits.
+
+    :param context: makes it shake hands first, and tell the client if that fails.
+    """
+
+    def __init__(
+        self, says: bytes | None, ending: str, context: ssl.SSLContext | None = None
+    ) -> None:
+        self.context = context
+        self.says = says
+        self.ending = ending
+        self.listener = socket.create_server((HOST, 0))
+        self.address, self.port = self.listener.getsockname()[:2]
+        self.clients: list[socket.socket] = []
+        self.thread = threading.Thread(target=self.serve, daemon=True)
+
+    def __enter__(self) -> Peer:
+        self.thread.start()
+        return self
+
+    def serve(self) -> None:
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            self.clients.append(client)
+            if self.context is not None:
+                with pytest.raises(ssl.SSLError):
+                    self.context.wrap_socket(client, server_side=True)
+                continue
+            client.recv(1 << 16)
+            if self.says:
+                client.sendall(self.says)
+            if self.ending == "reset":
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+            if self.ending != "waits":
+                client.close()
+
+    def __exit__(self, *args: object) -> None:
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        self.thread.join()
+        for client in self.clients:
+            client.close()
+
+
+@pytest.mark.parametrize(
+    ("says", "ending", "text"),
+    [
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "closes", "does not speak TLS on this port"),
+        (b"\x16\x03\x03\x00", "closes", "TLS"),
+        (None, "closes", "does it speak TLS"),
+        (None, "reset", "TLS"),
+    ],
+    ids=["garbage", "a part of a record", "nothing", "a reset"],
+)
+def test_peers_that_are_no_servers(
+    use: Use, authority: Authority, says: bytes | None, ending: str, text: str
+) -> None:
+    with Peer(says, ending) as peer:
+        assert text in refused(use, peer, ssl_context=authority.client())
+
+
+def test_a_handshake_that_hangs(use: Use, authority: Authority) -> None:
+    with Peer(None, "waits") as peer, pytest.raises(NoHostAvailable) as caught:
+        use([HOST], port=peer.port, connect_timeout=0.3, ssl_context=authority.client())
+    assert "did not complete the TLS handshake" in str(caught.value)
+
+
+# -- certificates that change ----------------------------------------------------------------------
+
+
+def test_certificates_are_loaded_again(
+    use: Use, authority: Authority, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    other = Authority(tmp_path, "other")
+    trusted = tmp_path / "trusted.pem"
+    trusted.write_bytes(Path(other.path).read_bytes())
+    context = ReloadingContext(lambda: ssl.create_default_context(cafile=trusted), trusted)
+    with fake(authority.server(HOST)) as node:
+        refused(use, node, ssl_context=context)
+        first = context()
+        trusted.write_bytes(b"a half of a certif")
+        assert context() is first
+        assert "the earlier TLS context stays in use" in caplog.text
+        trusted.write_bytes(Path(authority.path).read_bytes())
+        assert use([HOST], port=node.port, ssl_context=context) == 7
+        assert context() is context() is not first
+
+
+def test_a_certificate_that_changes_while_connected(use: Use, authority: Authority) -> None:
+    server = authority.server(HOST)
+    with (
+        fake(server) as node,
+        Cluster([HOST], port=node.port, ssl_context=authority.client()) as cluster,
+    ):
+        session = cluster.connect()
+        server.load_cert_chain(*authority.issue(HOST))
+        assert session.execute("SELECT v FROM t").one().v == 7
+        assert use([HOST], port=node.port, ssl_context=authority.client()) == 7
+
+
+def test_a_function_that_gives_no_context(use: Use, authority: Authority) -> None:
+    with fake(authority.server(HOST)) as node, pytest.raises(NoHostAvailable) as caught:
+        use([HOST], port=node.port, ssl_context=lambda: "context")
+    assert "ssl_context must give an ssl.SSLContext, but gave str" in str(caught.value)
+
+
+# -- sessions --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_sessions_are_resumed(use: Use, authority: Authority, version: ssl.TLSVersion) -> None:
+    server, client = authority.server(HOST), authority.client()
+    server.maximum_version = server.minimum_version = version
+    sessions = SSLSessionCache()
+    with fake(server) as node:
+        for _ in range(2):
+            settings = {"ssl_context": client, "ssl_session_cache": sessions}
+            assert use([HOST], port=node.port, **settings) == 7
+        assert len(sessions) == 1
+        assert server.session_stats()["hits"] >= 3  # all connections but the first two
+        # A server that has forgotten them makes full handshakes.
+    with fake(authority.server(HOST), port=node.port) as again:
+        settings = {"ssl_context": client, "ssl_session_cache": sessions}
+        assert use([HOST], port=again.port, **settings) == 7
+
+
+def test_sessions_are_not_resumed_without_a_cache(use: Use, authority: Authority) -> None:
+    server = authority.server(HOST)
+    with fake(server) as node:
+        settings = {"ssl_context": authority.client(), "ssl_session_cache": None}
+        assert use([HOST], port=node.port, **settings) == 7
+    assert server.session_stats()["hits"] == 0
