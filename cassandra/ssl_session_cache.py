@@ -61,6 +61,12 @@ class SSLSessionCache:
             self._sessions.move_to_end(key)
             return session
 
+    def is_fresh(self, key: Hashable) -> bool:
+        """Return True if a peer's session is there and in the first half of its life."""
+        with self._lock:
+            known = self._sessions.get(key)
+        return known is not None and known[1].time + known[1].timeout / 2 > time.time()
+
     def put(self, key: Hashable, context: ssl.SSLContext, session: ssl.SSLSession) -> None:
         """Keep the session of a peer, in place of an earlier one."""
         with self._lock:

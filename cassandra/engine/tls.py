@@ -132,6 +132,9 @@ class Handshake:
         made = self._object
         if self._sessions is None or made is None:
             return
+        # To read the session costs as much as half of a handshake.
+        if made.session_reused and self._sessions.is_fresh(self._key):
+            return
         session = made.session
         if session is not None and (session.has_ticket or session.id):
             self._sessions.put(self._key, self.context, session)
