@@ -93,7 +93,7 @@ class ClusterSettings(LaterSettings, total=False):
     no_compact: bool
     ssl_context: ssl.SSLContext | Callable[[], ssl.SSLContext] | None
     endpoint_factory: EndPointFactory | None
-    cloud: None
+    cloud: Mapping[str, Any] | None
     scylla_cloud: None
     shard_aware_options: ShardAwareOptions | Mapping[str, Any] | None
     metadata_request_timeout: datetime.timedelta | None

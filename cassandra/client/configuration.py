@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from cassandra._version import DRIVER_NAME, __version__
+from cassandra.auth import PlainTextAuthProvider
 from cassandra.client.contact_points import checked_contact_points, endpoint_of
 from cassandra.client.pool_sizes import PoolSizes
 from cassandra.client.setting_checks import TIMES, check_seconds
@@ -36,6 +37,7 @@ from cassandra.versions import ProtocolVersion
 
 if TYPE_CHECKING:
     from cassandra.auth import AuthProvider
+    from cassandra.client.cloud import Cloud
     from cassandra.client.cluster_settings import (
         ApplicationInfo,
         ContactPoint,
@@ -252,9 +254,16 @@ class ClusterBase(PoolSizes):
     shard_aware_options: ShardAwareOptions | None = None
     """A `ShardAwareOptions`; it may be given as a mapping of its settings."""
 
-    cloud: None = None
+    cloud: Mapping[str, Any] | None = None
+    """Astra: ``{"secure_connect_bundle": path}``, in place of contact points, end points and TLS.
+
+    The bundle may be a binary file, too. ``connect_timeout`` is for the metadata service, in
+    seconds.
+    """
+
     scylla_cloud: None = None
 
+    _cloud: Cloud | None = None
     _core: Core | None = None
     _schema_metadata_enabled = True
     _token_metadata_enabled = True
@@ -289,6 +298,7 @@ class ClusterBase(PoolSizes):
         self.profile_manager = ProfileManager()
         self.config_mode = self._choose_mode(profiles)
         self._check()
+        self._open_bundle(contact_points is not NOT_SET)
         if self.ssl_session_cache is NOT_SET:
             self.ssl_session_cache = SSLSessionCache()
         self._make_tls()
@@ -303,7 +313,9 @@ class ClusterBase(PoolSizes):
             self.endpoint_factory = DefaultEndPointFactory()
         # The engine holds the factory. By the proxy, a Cluster that nobody else holds is collected.
         self.endpoint_factory.configure(weakref.proxy(self))
-        self._named_endpoints = [endpoint_of(point, self.port) for point in self.contact_points]
+        self._named_endpoints: list[EndPoint] = []
+        if self._cloud is None:
+            self._named_endpoints = [endpoint_of(one, self.port) for one in self.contact_points]
         self.endpoints_resolved: list[EndPoint] = self._resolve(self._named_endpoints)
 
     def _resolve(self, endpoints: list[EndPoint]) -> list[EndPoint]:
@@ -325,6 +337,25 @@ class ClusterBase(PoolSizes):
             if name in TIMES:
                 check_seconds(name, value, TIMES[name])
             setattr(core.settings, name, value)
+
+    def _open_bundle(self, has_contact_points: bool) -> None:
+        """Take what the bundle of the setting `cloud` says."""
+        self._cloud = None
+        if self.cloud is None:
+            return
+        if has_contact_points or self.endpoint_factory is not None or self.ssl_options is not None:
+            raise ValueError(
+                "contact_points, endpoint_factory and ssl_options cannot be given beside cloud, "
+                "which stands for them"
+            )
+        if callable(self.ssl_context):
+            raise ValueError("ssl_context must be a context, not a function, beside cloud")
+        # Imported only if there is a bundle.
+        self._cloud = import_module("cassandra.client.cloud").cloud_of(self.cloud, self.ssl_context)
+        self.ssl_context = self._cloud.context
+        self.endpoint_factory = self._cloud.factory
+        if self.auth_provider is None and self._cloud.credentials is not None:
+            self.auth_provider = PlainTextAuthProvider(*self._cloud.credentials)
 
     def _make_tls(self) -> None:
         # At construction, so that a wrong option or a missing file is an error there.
@@ -367,12 +398,10 @@ class ClusterBase(PoolSizes):
             policy.check_supported()
 
     def _check(self) -> None:
-        for name in ("cloud", "scylla_cloud"):
-            if getattr(self, name) is not None:
-                raise NotImplementedError(
-                    f"{name} is not supported: pass contact_points, ssl_context and auth_provider, "
-                    "with SniEndPoint contact points for a proxy that routes by server name"
-                )
+        if self.scylla_cloud is not None:
+            raise NotImplementedError(
+                "scylla_cloud is not supported: pass contact_points, ssl_context and auth_provider"
+            )
         if self.shard_aware_options is not None:
             self.shard_aware_options = ShardAwareOptions(self.shard_aware_options)
         if (
@@ -555,6 +584,7 @@ class ClusterBase(PoolSizes):
             connections_per_host=lambda distance: sizes.get(distance, 1),
             endpoints=self.endpoints_resolved,
             named_endpoints=self._named_endpoints,
+            find_endpoints=self._cloud.ask if self._cloud is not None else None,
             endpoint_factory=self.endpoint_factory,
             reconnection_policy=self.reconnection_policy,
             conviction_policy_factory=self.conviction_policy_factory,

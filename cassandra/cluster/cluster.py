@@ -100,7 +100,7 @@ class Cluster(ClusterBase, SchemaCalls[None]):
         no_compact: bool = NOT_SET,
         ssl_context: ssl.SSLContext | Callable[[], ssl.SSLContext] | None = NOT_SET,
         endpoint_factory: EndPointFactory | None = NOT_SET,
-        cloud: None = NOT_SET,
+        cloud: Mapping[str, Any] | None = NOT_SET,
         scylla_cloud: None = NOT_SET,
         shard_aware_options: ShardAwareOptions | Mapping[str, Any] | None = NOT_SET,
         metadata_request_timeout: datetime.timedelta | None = NOT_SET,
@@ -149,7 +149,7 @@ class Cluster(ClusterBase, SchemaCalls[None]):
         return ConnectionException("the cluster is not connected")
 
     def _resolve(self, endpoints: list[EndPoint]) -> list[EndPoint]:
-        return resolved(endpoints)
+        return self._cloud.ask() if self._cloud is not None else resolved(endpoints)
 
     def run(self, coroutine: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
         """Run `coroutine` on the engine's loop and wait for its result.

@@ -90,7 +90,10 @@ class ControlConnection:
 
         :raises NoHostAvailable: with the error of each, if none does.
         """
-        endpoints = list(self._core.settings.endpoints)
+        settings = self._core.settings
+        if not settings.endpoints and settings.find_endpoints is not None:
+            settings.endpoints = await self._core.connector.in_thread(settings.find_endpoints)
+        endpoints = list(settings.endpoints)
         # Many clients have the same list: they must not all come to its first node.
         random.shuffle(endpoints)
         await self._connect_to_one(endpoints)
@@ -336,6 +339,7 @@ class ControlConnection:
                     return
                 delay = _next_delay(self._delays)  # it was gone before it was in use
             except NoHostAvailable as error:
+                await self._find_endpoints()
                 delay = _next_delay(self._delays)
                 log.warning(
                     "the control connection found no host, next try in %.1f s: %s", delay, error
@@ -346,6 +350,16 @@ class ControlConnection:
                     "the control connection could not be moved, next try in %.1f s", delay
                 )
             await self._wait(delay)
+
+    async def _find_endpoints(self) -> None:
+        """Ask again where the nodes are, if there is somebody to ask."""
+        settings = self._core.settings
+        if settings.find_endpoints is None:
+            return
+        try:
+            settings.named_endpoints = await self._core.connector.in_thread(settings.find_endpoints)
+        except Exception as error:
+            log.warning("it could not be found out where the nodes are: %s", error)
 
     async def _wait(self, delay: float) -> None:
         """Wait so many seconds, or until a host is up."""

@@ -20,6 +20,7 @@ class Settings:
 
     endpoints: Sequence[EndPoint]
     named_endpoints: Sequence[EndPoint] = ()  # the same, before their names were resolved
+    find_endpoints: Callable[[], list[EndPoint]] | None = None  # asks where the nodes are; blocks
     endpoint_factory: Any
     reconnection_policy: Any
     conviction_policy_factory: Any

@@ -134,7 +134,7 @@ WITHOUT_EFFECT = {
     "allow_control_connection_query_fallback",
 }
 # NotImplementedError says what to do instead.
-REFUSED = {"cloud", "scylla_cloud"}
+REFUSED = {"scylla_cloud"}
 
 
 def test_every_setting_is_read_somewhere() -> None:

@@ -63,8 +63,8 @@ def test_settings_that_are_kept_or_refused() -> None:
     assert options is not None
     assert options.disable_shardaware_port is True
     assert "disable_shardaware_port=True" in repr(options)
-    for name in ("cloud", "scylla_cloud"):
-        with pytest.raises(NotImplementedError, match=f"{name}.*SniEndPoint"):
+    for name in ("scylla_cloud",):
+        with pytest.raises(NotImplementedError, match=f"{name} is not supported"):
             Cluster(**{name: "bundle.zip"})  # type: ignore[arg-type]
     Cluster(allow_control_connection_query_fallback=True)
 

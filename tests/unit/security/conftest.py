@@ -13,6 +13,7 @@ import pytest
 
 from cassandra import aio
 from cassandra.cluster import Cluster
+from cassandra.query.settings import NOT_SET
 from cassandra.testing.fake import FakeNode, rows
 
 from .certificates import Authority
@@ -36,19 +37,19 @@ def fake(context: Any = None, **settings: Any) -> Iterator[FakeNode]:
 Use = Callable[..., Any]
 
 
-def _blocking(points: list[Any], **settings: Any) -> int:
+def _blocking(points: Any = NOT_SET, **settings: Any) -> int:
     with Cluster(points, **settings) as cluster, cluster.connect() as session:
         value: int = session.execute(READ).one().v
         return value
 
 
-def _futures(points: list[Any], **settings: Any) -> int:
+def _futures(points: Any = NOT_SET, **settings: Any) -> int:
     with Cluster(points, **settings) as cluster, cluster.connect() as session:
         value: int = session.execute_async(READ).result().one().v
         return value
 
 
-async def _awaited(points: list[Any], **settings: Any) -> int:
+async def _awaited(points: Any = NOT_SET, **settings: Any) -> int:
     async with aio.Cluster(points, **settings) as cluster:
         session = await cluster.connect()
         value: int = (await session.execute(READ)).one().v

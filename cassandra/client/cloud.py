@@ -1,0 +1,231 @@
+"""Astra's secure connect bundle: what it says, and what the metadata service says of the nodes.
+
+The bundle is a zip file with the metadata service's address and the certificates for it. The
+service tells the address of a TLS proxy and the ids of the nodes behind it. The proxy sends each
+connection on by the server name that the client asks for, a node's id.
+
+The module is imported only if there is a bundle: ``http.client`` is large.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import ssl
+import tempfile
+import time
+import zipfile
+from collections.abc import Mapping
+from http.client import HTTPException, HTTPSConnection
+from typing import IO, Any, NamedTuple
+
+from cassandra.engine.endpoint import EndPoint, EndPointFactory, SniEndPointFactory
+from cassandra.errors import DriverException
+
+__all__ = ["Cloud", "CloudEndPointFactory", "cloud_of"]
+
+DEFAULT_TIMEOUT = 5.0  # seconds that the metadata service may take
+MOST_BYTES = 1 << 20  # of a file in the bundle, and of the service's answer
+_KEYS = ("secure_connect_bundle", "use_default_tempdir", "connect_timeout")
+
+Bundle = str | os.PathLike[str] | IO[bytes]
+
+
+class _Service(NamedTuple):
+    """Where the metadata service is, and what the bundle says besides."""
+
+    host: str
+    port: int
+    username: str | None
+    password: str | None
+    keyspace: str | None
+
+
+class Cloud:
+    """A cluster behind a TLS proxy.
+
+    :param service: the metadata service.
+    :param context: for TLS with the service and with the proxy.
+    :param timeout: seconds that the service may take.
+    """
+
+    def __init__(self, service: _Service, context: ssl.SSLContext, timeout: float) -> None:
+        self._service = service
+        self.context = context
+        self._timeout = timeout
+        self.factory = CloudEndPointFactory()
+        self.local_dc: str | None = None
+
+    @property
+    def credentials(self) -> tuple[str, str] | None:
+        """The user name and the password in the bundle; None if it does not have them."""
+        service = self._service
+        if service.username and service.password:
+            return service.username, service.password
+        return None
+
+    def ask(self) -> list[EndPoint]:
+        """Ask the metadata service where the nodes are, and wait for it.
+
+        :raises DriverException: if it does not answer, or answers something else.
+        """
+        where = f"{self._service.host}:{self._service.port}"
+        try:
+            told = self._get()["contact_info"]
+            ids, proxy = list(told["contact_points"]), str(told["sni_proxy_address"])
+            local_dc = told.get("local_dc")
+            host, _, port = proxy.rpartition(":")
+            number = int(port)
+        except (OSError, ValueError) as error:
+            raise DriverException(
+                f"the metadata service at {where} could not be asked: {error}"
+            ) from error
+        except (KeyError, TypeError, AttributeError) as error:
+            raise DriverException(
+                f"the metadata service at {where} does not say where the nodes are: {error!r}"
+            ) from error
+        if not ids or not host:
+            raise DriverException(f"the metadata service at {where} names no nodes")
+        self.local_dc = local_dc
+        self.factory.use_proxy(host, number)
+        return [self.factory.create_from_sni(str(one)) for one in ids]
+
+    def _get(self) -> Any:
+        connection = HTTPSConnection(
+            self._service.host, self._service.port, timeout=self._timeout, context=self.context
+        )
+        try:
+            connection.request("GET", "/metadata")
+            # An answer that is not read to its end holds the socket.
+            with connection.getresponse() as answer:
+                if answer.status != 200:
+                    raise ValueError(f"it answers {answer.status} {answer.reason}")
+                return json.loads(answer.read(MOST_BYTES))
+        except HTTPException as error:
+            raise ValueError(f"its answer cannot be read: {error!r}") from error
+        finally:
+            connection.close()
+
+    def __repr__(self) -> str:
+        return f"<Cloud: metadata service {self._service.host}:{self._service.port}>"
+
+
+class CloudEndPointFactory(EndPointFactory):
+    """The nodes behind the proxy, each by its host id."""
+
+    may_block = False
+
+    def __init__(self) -> None:
+        self._made: SniEndPointFactory | None = None
+
+    def use_proxy(self, host: str, port: int) -> None:
+        """Reach the nodes by this proxy from now on."""
+        self._made = SniEndPointFactory(host, port)
+
+    def create(self, row: Mapping[str, Any]) -> EndPoint:
+        return self._known().create(row)
+
+    def create_from_sni(self, sni: str) -> EndPoint:
+        """Return the end point of the node that answers to `sni`."""
+        return self._known().create_from_sni(sni)
+
+    def _known(self) -> SniEndPointFactory:
+        if self._made is None:
+            raise DriverException("the metadata service has not been asked yet")
+        return self._made
+
+
+def cloud_of(settings: object, context: ssl.SSLContext | None = None) -> Cloud:
+    """Read the bundle that the setting `cloud` names.
+
+    :param settings: ``secure_connect_bundle``, a path or a binary file; ``connect_timeout`` in
+        seconds for the metadata service; ``use_default_tempdir``, accepted for programs that give
+        it: the keys are written to the system's directory for temporary files, which they leave at
+        once.
+    :param context: used in place of the bundle's certificates.
+    :raises TypeError: if `settings` is not a mapping.
+    :raises ValueError: if a setting is unknown or missing, or the bundle is not one.
+    :raises OSError: if the bundle cannot be read.
+    """
+    if not isinstance(settings, Mapping):
+        raise TypeError(f"cloud must be a mapping, but is of type {type(settings).__name__}")
+    for name in settings:
+        if name not in _KEYS:
+            raise ValueError(f"cloud has no setting {name!r}; there are {', '.join(_KEYS)}")
+    bundle = settings.get("secure_connect_bundle")
+    if bundle is None:
+        raise ValueError("cloud needs 'secure_connect_bundle', the path of the bundle's zip file")
+    timeout = settings.get("connect_timeout", DEFAULT_TIMEOUT)
+    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or timeout <= 0:
+        raise ValueError(f"cloud's connect_timeout must be seconds above 0, but is {timeout!r}")
+    return _read(bundle, context, timeout)
+
+
+def _read(bundle: Bundle, context: ssl.SSLContext | None, timeout: float) -> Cloud:
+    name = getattr(bundle, "name", bundle)
+    try:
+        with zipfile.ZipFile(bundle) as files:
+            service = _service_of(_member(files, "config.json"))
+            return Cloud(service, context or _context_of(files), timeout)
+    except zipfile.BadZipFile as error:
+        raise ValueError(f"the secure connect bundle {name} is not a zip file: {error}") from error
+    except (KeyError, ValueError) as error:
+        raise ValueError(f"the secure connect bundle {name} cannot be used: {error}") from error
+
+
+def _member(files: zipfile.ZipFile, name: str) -> bytes:
+    """Return a file of the bundle.
+
+    :raises ValueError: if it is not there, or implausibly large.
+    """
+    try:
+        about = files.getinfo(name)
+    except KeyError:
+        raise ValueError(f"it has no file {name}") from None
+    if about.file_size > MOST_BYTES:
+        raise ValueError(f"its file {name} has {about.file_size} bytes")
+    return files.read(about)
+
+
+def _service_of(config: bytes) -> _Service:
+    try:
+        told = json.loads(config)
+        host, port = told["host"], int(told["port"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"its config.json is not as expected: {error!r}") from error
+    return _Service(
+        str(host), port, told.get("username"), told.get("password"), told.get("keyspace")
+    )
+
+
+def _check_validity(path: str) -> None:
+    """Refuse a certificate that has expired: the service would only close the connection."""
+    # Python has no public way to read a certificate that is not in use.
+    decode = getattr(getattr(ssl, "_ssl", None), "_test_decode_cert", None)
+    if decode is None:
+        return
+    expiry = decode(path)["notAfter"]
+    if ssl.cert_time_to_seconds(expiry) < time.time():
+        raise ValueError(f"its certificate expired on {expiry}: download the bundle again")
+
+
+def _context_of(files: zipfile.ZipFile) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    # The servers are known by the bundle's own CA. Their names are ids of nodes, for which no
+    # certificate is made.
+    context.check_hostname = False
+    try:
+        context.load_verify_locations(cadata=_member(files, "ca.crt").decode("ascii"))
+        # Python loads a key from a file only. Nobody else can read it, and it is gone at once.
+        with tempfile.TemporaryDirectory(prefix="cassandra-") as directory:
+            paths = []
+            for name in ("cert", "key"):
+                path = os.path.join(directory, name)
+                paths.append(path)
+                with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
+                    out.write(_member(files, name))
+            context.load_cert_chain(*paths)
+            _check_validity(paths[0])
+    except ssl.SSLError as error:
+        raise ValueError(f"its certificates cannot be loaded: {error}") from error
+    return context

@@ -1,0 +1,149 @@
+"""A metadata service and a proxy as Astra has them: real TLS, a real zip, nodes behind it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import http.server
+import json
+import ssl
+import threading
+import weakref
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from .certificates import Authority
+
+
+class Astra:
+    """The service and the proxy, each on a thread of its own.
+
+    :param nodes: the addresses of the nodes by their host ids.
+    """
+
+    def __init__(self, authority: Authority, nodes: Mapping[str, tuple[str, int]]) -> None:
+        self.nodes = dict(nodes)
+        self.authority = authority
+        self.asked = 0
+        self.sent_on: list[str | None] = []
+        self.answer: tuple[int, bytes] | None = None
+        self._names: weakref.WeakKeyDictionary[Any, str | None] = weakref.WeakKeyDictionary()
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def __enter__(self) -> Astra:
+        self._start_service()
+        self._start_proxy()
+        return self
+
+    def _start_service(self) -> None:
+        astra = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                astra.asked += 1
+                status, body = astra.answer or (200, json.dumps(astra.told()).encode())
+                self.send_response(status if self.path == "/metadata" else 404)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *args: Any) -> None:
+                pass
+
+        self._service = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        context = self.authority.server("127.0.0.1", clients=self.authority.path)
+        self._service.socket = context.wrap_socket(
+            self._service.socket, server_side=True, do_handshake_on_connect=False
+        )
+        self._service.daemon_threads = False  # so that closing it waits for them
+        self._service.handle_error = lambda *args: None  # type: ignore[method-assign]
+        self._service_thread = threading.Thread(target=self._service.serve_forever, args=(0.01,))
+        self._service_thread.start()
+
+    def _start_proxy(self) -> None:
+        self._loop = asyncio.SelectorEventLoop()
+        context = self.authority.server("proxy", clients=self.authority.path)
+        context.sni_callback = lambda made, name, of: self._names.__setitem__(made, name)
+        serving = asyncio.start_server(self._carry, "127.0.0.1", 0, ssl=context)
+        self._server = self._loop.run_until_complete(serving)
+        self._proxy_thread = threading.Thread(target=self._loop.run_forever)
+        self._proxy_thread.start()
+
+    def told(self) -> dict[str, Any]:
+        """What the metadata service says."""
+        port = self._server.sockets[0].getsockname()[1]
+        return {
+            "version": 1,
+            "region": "here",
+            "contact_info": {
+                "type": "sni_proxy",
+                "local_dc": "datacenter1",
+                "contact_points": list(self.nodes),
+                "sni_proxy_address": f"127.0.0.1:{port}",
+            },
+        }
+
+    def bundle(self, path: Path, **changes: Any) -> str:
+        """Write the secure connect bundle.
+
+        :param changes: other contents of its files by their names, with ``_`` for the dot; None
+            leaves a file out.
+        """
+        certificate, key = self.authority.issue("client")
+        config = {"host": "127.0.0.1", "port": self._service.server_address[1], "keyspace": "ks"}
+        files: dict[str, Any] = {
+            "config_json": json.dumps(config),
+            "ca_crt": Path(self.authority.path).read_text(),
+            "cert": Path(certificate).read_text(),
+            "key": Path(key).read_text(),
+            **changes,
+        }
+        with zipfile.ZipFile(path, "w") as out:
+            for name, text in files.items():
+                if text is not None:
+                    out.writestr(name.replace("_", "."), text)
+        return str(path)
+
+    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        name = self._names.get(writer.get_extra_info("ssl_object"))
+        self.sent_on.append(name)
+        try:
+            if name in self.nodes:
+                back, forth = await asyncio.open_connection(*self.nodes[name])
+                await asyncio.gather(_pipe(reader, forth), _pipe(back, writer))
+                forth.transport.abort()
+        except (OSError, asyncio.CancelledError):
+            pass
+        finally:
+            writer.transport.abort()
+            self._tasks.discard(task)
+
+    def __exit__(self, *args: object) -> None:
+        self._service.shutdown()
+        self._service_thread.join()
+        self._service.server_close()
+        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result(10)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._proxy_thread.join()
+        self._loop.close()
+
+    async def _end(self) -> None:
+        self._server.close()
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.sleep(0.01)
+
+
+async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(OSError, ssl.SSLError):
+        while data := await reader.read(1 << 16):
+            writer.write(data)
+            await writer.drain()
+    writer.transport.abort()

@@ -1,0 +1,229 @@
+"""Secure connect bundles: nodes behind a proxy are reached; errors say what is wrong."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.auth import PlainTextAuthProvider
+from cassandra.cluster import Cluster
+from cassandra.errors import DriverException, NoHostAvailable
+from cassandra.testing.fake import FakeCluster, rows
+
+from .astra import Astra
+from .certificates import DAY, Authority
+from .conftest import READ, Use
+
+
+@pytest.fixture
+def nodes() -> Iterator[FakeCluster]:
+    with FakeCluster(3) as nodes:
+        nodes.prime(READ, rows([("v", "int")], [(7,)]))
+        yield nodes
+
+
+@pytest.fixture
+def astra(nodes: FakeCluster, authority: Authority) -> Iterator[Astra]:
+    places = {str(node.host_id): (node.address, node.port) for node in nodes.nodes}
+    with Astra(authority, places) as astra:
+        yield astra
+
+
+@pytest.fixture
+def bundle(astra: Astra, tmp_path: Path) -> str:
+    return astra.bundle(tmp_path / "bundle.zip")
+
+
+def test_nodes_are_reached_through_the_proxy(use: Use, astra: Astra, bundle: str) -> None:
+    assert use(cloud={"secure_connect_bundle": bundle}) == 7
+    assert set(astra.sent_on) <= set(astra.nodes)
+    assert astra.asked == 1
+
+
+def test_all_nodes_are_known_by_their_ids(astra: Astra, bundle: str) -> None:
+    cloud = {"secure_connect_bundle": bundle, "use_default_tempdir": True, "connect_timeout": 3}
+    with Cluster(cloud=cloud) as cluster:
+        assert len(cluster.endpoints_resolved) == 3
+        session = cluster.connect(wait_for_all_pools=True)
+        assert len(session.get_pools()) == 3
+        assert {str(host.host_id) for host in cluster.metadata.all_hosts()} == set(astra.nodes)
+        assert {name for name in astra.sent_on if name} == set(astra.nodes)
+
+
+def test_a_bundle_that_is_an_open_file(astra: Astra, bundle: str) -> None:
+    with open(bundle, "rb") as file, Cluster(cloud={"secure_connect_bundle": file}) as cluster:
+        assert cluster.connect().execute(READ).one().v == 7
+
+
+def test_a_context_in_place_of_the_certificates(
+    use: Use, astra: Astra, authority: Authority, tmp_path: Path
+) -> None:
+    bundle = astra.bundle(tmp_path / "bundle.zip", cert=None, key=None, ca_crt=None)
+    context = authority.client()
+    context.check_hostname = False
+    context.load_cert_chain(*authority.issue("client"))
+    assert use(cloud={"secure_connect_bundle": bundle}, ssl_context=context) == 7
+
+
+def test_nothing_is_left_in_temporary_files(
+    astra: Astra, bundle: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "temporary"
+    place.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    with Cluster(cloud={"secure_connect_bundle": bundle}) as cluster:
+        cluster.connect()
+        assert list(place.iterdir()) == []
+
+
+def test_credentials_of_the_bundle(astra: Astra, tmp_path: Path) -> None:
+    config = {
+        "host": "127.0.0.1", "port": astra._service.server_address[1],
+        "username": "ada", "password": "secret",
+    }  # fmt: skip
+    bundle = astra.bundle(tmp_path / "bundle.zip", config_json=json.dumps(config))
+    cloud = {"secure_connect_bundle": bundle}
+    given = aio.Cluster(cloud=cloud).auth_provider
+    assert isinstance(given, PlainTextAuthProvider)
+    assert (given.username, given.password) == ("ada", "secret")
+    own = PlainTextAuthProvider("eve", "other")
+    cluster = aio.Cluster(cloud=cloud, auth_provider=own)
+    assert cluster.auth_provider is own
+    assert "secret" not in repr(cluster) + repr(cluster._cloud)
+
+
+async def test_the_service_is_asked_again_when_no_node_answers(
+    astra: Astra, bundle: str, nodes: FakeCluster
+) -> None:
+    async with aio.Cluster(cloud={"secure_connect_bundle": bundle}) as cluster:
+        session = await cluster.connect()
+        core = cluster._core
+        assert core is not None
+        before = astra.asked
+        await core.control._find_endpoints()
+        assert astra.asked == before + 1
+        assert {str(one) for one in core.settings.named_endpoints} == {
+            f"127.0.0.1:{port}:{name}"
+            for name in astra.nodes
+            for port in [astra._server.sockets[0].getsockname()[1]]
+        }
+        assert (await session.execute(READ)).one().v == 7
+
+
+# -- what is wrong ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("cloud", "error", "message"),
+    [
+        ("bundle.zip", TypeError, "must be a mapping, but is of type str"),
+        ({}, ValueError, "needs 'secure_connect_bundle'"),
+        ({"secure_connect_bundel": "x"}, ValueError, "no setting 'secure_connect_bundel'"),
+        ({"secure_connect_bundle": "/nowhere.zip"}, OSError, r"/nowhere\.zip"),
+        ({"secure_connect_bundle": __file__}, ValueError, r"test_astra\.py is not a zip file"),
+        (
+            {"secure_connect_bundle": "x", "connect_timeout": 0},
+            ValueError,
+            "must be seconds above 0, but is 0",
+        ),
+    ],
+)
+@pytest.mark.parametrize("face", [Cluster, aio.Cluster])
+def test_bad_settings(face: Any, cloud: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        face(cloud=cloud)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"config_json": None}, r"it has no file config\.json"),
+        ({"config_json": "{}"}, "not as expected: KeyError"),
+        ({"config_json": "not json"}, "not as expected"),
+        ({"key": None}, "it has no file key"),
+        ({"ca_crt": "nonsense"}, "its certificates cannot be loaded"),
+        ({"key": "nonsense"}, "its certificates cannot be loaded"),
+        ({"ca_crt": "x" * (2 << 20)}, "2097152 bytes"),
+    ],
+)
+def test_bad_bundles(astra: Astra, tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    bundle = astra.bundle(tmp_path / "mine.zip", **changes)
+    with pytest.raises(ValueError, match=rf"mine\.zip cannot be used: .*{message}"):
+        aio.Cluster(cloud={"secure_connect_bundle": bundle})
+
+
+def test_an_expired_certificate(astra: Astra, authority: Authority, tmp_path: Path) -> None:
+    certificate, key = authority.issue("client", begins=-9 * DAY, ends=-DAY)
+    bundle = astra.bundle(
+        tmp_path / "old.zip", cert=Path(certificate).read_text(), key=Path(key).read_text()
+    )
+    with pytest.raises(ValueError, match=r"its certificate expired on .*download the bundle again"):
+        Cluster(cloud={"secure_connect_bundle": bundle})
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ((500, b"out of tea"), "it answers 500"),
+        ((200, b"not json"), "could not be asked"),
+        ((200, b"{}"), "does not say where the nodes are: KeyError"),
+        ((200, b"[]"), "does not say where the nodes are: TypeError"),
+        (
+            (200, b'{"contact_info": {"contact_points": [], "sni_proxy_address": "a:1"}}'),
+            "names no nodes",
+        ),
+        (
+            (200, b'{"contact_info": {"contact_points": ["x"], "sni_proxy_address": "a"}}'),
+            "could not be asked",
+        ),
+    ],
+)
+def test_a_service_that_says_something_else(
+    use: Use, astra: Astra, bundle: str, answer: tuple[int, bytes], message: str
+) -> None:
+    astra.answer = answer
+    with pytest.raises(DriverException, match=rf"metadata service at 127\.0\.0\.1:\d+.*{message}"):
+        use(cloud={"secure_connect_bundle": bundle})
+
+
+def test_a_service_that_is_not_there(
+    use: Use, nodes: FakeCluster, authority: Authority, tmp_path: Path
+) -> None:
+    with Astra(authority, {}) as gone:
+        bundle = gone.bundle(tmp_path / "bundle.zip")
+    with pytest.raises(DriverException, match=r"could not be asked: .*refused"):
+        use(cloud={"secure_connect_bundle": bundle})
+
+
+def test_a_service_of_another_ca(use: Use, astra: Astra, tmp_path: Path) -> None:
+    other = Authority(tmp_path, "other")
+    bundle = astra.bundle(tmp_path / "bundle.zip", ca_crt=Path(other.path).read_text())
+    with pytest.raises(DriverException, match=r"could not be asked: .*certificate verify failed"):
+        use(cloud={"secure_connect_bundle": bundle})
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"contact_points": ["10.0.0.1"]},
+        {"ssl_options": {"server_hostname": "x"}},
+        {"endpoint_factory": object()},
+    ],
+)
+@pytest.mark.parametrize("face", [Cluster, aio.Cluster])
+def test_settings_that_contradict_it(face: Any, settings: dict[str, Any], bundle: str) -> None:
+    with pytest.raises(ValueError, match="cannot be given beside cloud"):
+        face(cloud={"secure_connect_bundle": bundle}, **settings)
+
+
+def test_a_proxy_that_knows_no_node(use: Use, astra: Astra, bundle: str) -> None:
+    astra.answer = (200, json.dumps(astra.told()).encode())
+    astra.nodes.clear()
+    with pytest.raises(NoHostAvailable):
+        use(cloud={"secure_connect_bundle": bundle}, connect_timeout=3)
