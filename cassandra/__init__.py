@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from logging import NullHandler
 
 from cassandra._foreign import refuse_foreign_files
 
@@ -46,7 +47,7 @@ from cassandra.versions import (
     UserFunctionDescriptor,
 )
 
-logging.getLogger("cassandra").addHandler(logging.NullHandler())
+logging.getLogger("cassandra").addHandler(NullHandler())
 
 __all__ = [
     "AlreadyExists",
@@ -59,6 +60,7 @@ __all__ = [
     "DriverException",
     "FunctionFailure",
     "InvalidRequest",
+    "NullHandler",
     "OperationTimedOut",
     "OperationType",
     "ProtocolVersion",

@@ -15,7 +15,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from cassandra._version import DRIVER_NAME, __version__
+from cassandra.client.identity import Identity
 from cassandra.client.pool_sizes import PoolSizes
+from cassandra.engine.connection import Connection
 from cassandra.engine.endpoint import DefaultEndPoint, DefaultEndPointFactory, EndPoint
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, ExecutionProfile, ProfileManager
 from cassandra.engine.settings import Settings
@@ -91,7 +93,7 @@ class ShardAwareOptions:
 ShardAwareOptions.__module__ = "cassandra.cluster"
 
 
-class ClusterBase(PoolSizes):
+class ClusterBase(PoolSizes, Identity):
     """Settings of a cluster.
 
     Each is a class attribute, which is its default, and a keyword of the same name.
@@ -243,7 +245,7 @@ class ClusterBase(PoolSizes):
     # Accepted for programs that set them: there are no executor threads here, and one kind of
     # connection.
     executor_threads: int = 2
-    connection_class: type[object] | None = None
+    connection_class: type[object] | None = Connection
 
     def __init__(self, contact_points: ContactPoints = NOT_SET, **settings: Any) -> None:
         if contact_points is not NOT_SET:
@@ -348,6 +350,7 @@ class ClusterBase(PoolSizes):
             )
         if self.ssl_context is not None and not isinstance(self.ssl_context, ssl.SSLContext):
             raise TypeError(f"ssl_context must be an ssl.SSLContext, but is {self.ssl_context!r}")
+        self._check_identity()
         self._check_schema_settings()
         if self.ssl_options is not None:
             _check_ssl_options(self.ssl_options, self.ssl_context)
@@ -511,6 +514,7 @@ class ClusterBase(PoolSizes):
         sizes = self._core_connections
         return Settings(
             connections_per_host=lambda distance: sizes.get(distance, 1),
+            connection_class=self.connection_class or Connection,
             endpoints=self.endpoints_resolved,
             endpoint_factory=self.endpoint_factory,
             reconnection_policy=self.reconnection_policy,
@@ -552,6 +556,7 @@ class ClusterBase(PoolSizes):
             options["SESSION_ID"] = str(self._session_id)
         if self.no_compact:
             options["NO_COMPACT"] = "true"
+        self._application().add_startup_options(options)
         if self.application_info is not None:
             self.application_info.add_startup_options(options)
         return options

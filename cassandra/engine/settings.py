@@ -47,6 +47,7 @@ class Settings:
     max_simultaneous_opens: int = 32
     prepare_on_all_hosts: bool = True
     reprepare_on_up: bool = True
+    connection_class: Any  # its `factory` is called if a program has put another one there
 
     def __init__(self, **settings: Any) -> None:
         for name, value in settings.items():
