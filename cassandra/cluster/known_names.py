@@ -103,7 +103,7 @@ class KnownSession:
         execute_as: object = None,
     ) -> NoReturn:
         """Raise NotImplementedError: graphs are not spoken."""
-        import_module("cassandra.datastax.refusal").refuse("Session.execute_graph()")
+        _refuse_graphs("Session.execute_graph()")
 
     def execute_graph_async(
         self,
@@ -114,4 +114,9 @@ class KnownSession:
         execute_as: object = None,
     ) -> NoReturn:
         """Raise NotImplementedError: graphs are not spoken."""
-        import_module("cassandra.datastax.refusal").refuse("Session.execute_graph_async()")
+        _refuse_graphs("Session.execute_graph_async()")
+
+
+def _refuse_graphs(call: str) -> NoReturn:
+    import_module("cassandra.datastax.refusal").refuse(call)
+    raise AssertionError(call)  # not reached

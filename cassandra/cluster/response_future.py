@@ -13,6 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._forks import renew_in_child
+from cassandra.cluster.final_hooks import (
+    FinalMethod,
+    finish_wrapped,
+    set_final_exception,
+    set_final_result,
+)
 from cassandra.cluster.result_set import ResultSet
 from cassandra.engine.mishaps import failure_of
 from cassandra.errors import DriverException, QueryExhausted
@@ -78,6 +84,8 @@ class ResponseFuture:
     """
 
     __slots__ = (
+        # Tracers keep attributes of their own here; the dictionary is made when one is set.
+        "__dict__",
         "__weakref__",
         "_ahead",
         "_callbacks",
@@ -96,6 +104,12 @@ class ResponseFuture:
         "row_factory",
         "session",
     )
+
+    # Not slots: only futures that a tracer has wrapped have them.
+    _hooks: dict[str, Callable[..., Any]] | None = None
+    _handed_rows: Any = None
+    _col_names: list[str] | None = None
+    _col_types: list[Any] | None = None
 
     def __init__(
         self,
@@ -142,10 +156,19 @@ class ResponseFuture:
             self.is_schema_agreed = getattr(response, "is_schema_agreed", True)
             if request.error is None:  # else the page that failed may be asked for again
                 self._paging_state = getattr(response, "paging_state", None)
+        if self._hooks is not None:
+            finish_wrapped(self)
+        else:
+            self._finish(response, request.error)
+
+    def _finish(self, response: object, error: BaseException | None) -> None:
+        """Tell those who wait that the outcome is there."""
         # After the outcome: a thread that finds it set reads the outcome without a lock.
         self._done = True
         # Taken before anybody is woken: a caller that asks for the next page has new ones then.
-        due, due_errors = _due(self._callbacks), _due(self._errbacks)
+        callbacks, errbacks = self._callbacks, self._errbacks
+        due = None if callbacks is None else callbacks.due
+        due_errors = None if errbacks is None else errbacks.due
         if self._waiter is not None:
             self._waiter.release()
         watcher = self._watcher
@@ -153,7 +176,10 @@ class ResponseFuture:
             self._watcher = None
             watcher[0](self, watcher[1])
         if due or due_errors:
-            self._call(due, due_errors, response, request.error)
+            self._call(due, due_errors, response, error)
+
+    _set_final_result = FinalMethod(set_final_result)
+    _set_final_exception = FinalMethod(set_final_exception)
 
     def _call_due(self) -> None:
         """Call what is registered for the outcome and was not called yet."""
@@ -201,7 +227,7 @@ class ResponseFuture:
         """Return the rows of the page for callbacks; None if the result is of another kind."""
         if isinstance(response, ResultMessage) and response.kind == RESULT_KIND_ROWS:
             return response.decode(self.row_factory)
-        return None
+        return response if isinstance(response, list) else None
 
     # -- waiting -----------------------------------------------------------------------------------
 
@@ -360,6 +386,8 @@ class ResponseFuture:
         """The host that it was last sent to."""
         hosts = self.attempted_hosts
         return hosts[-1] if hosts else None
+
+    _current_host = coordinator_host  # as tracers know it
 
     @property
     def request_encoded_size(self) -> int | None:

@@ -191,6 +191,21 @@ class BatchStatement(Statement):
                 found.append(entry)
         return found
 
+    @property
+    def _statements_and_parameters(self) -> list[tuple[bool, str | bytes, Any]]:
+        """(is prepared, query id or text, parameters) of each statement, as tracers read it."""
+        found: list[tuple[bool, str | bytes, Any]] = []
+        for entry in self._entries:
+            if isinstance(entry, TextRows):
+                rows = entry.rows if isinstance(entry.rows, list) else [()] * entry.count
+                found += [(False, entry.text, row) for row in rows]
+            elif isinstance(entry, str):
+                found.append((False, entry, ()))
+            else:
+                statements = [entry] if isinstance(entry, BoundStatement) else entry.statements()
+                found += [(True, one.prepared_statement.query_id, one.values) for one in statements]
+        return found
+
     def sealed_entries(self) -> tuple[Entry, ...]:
         """Return the entries as they are stored, for a request.
 
