@@ -87,16 +87,15 @@ class ResponseFuture:
         # Tracers keep attributes of their own here; the dictionary is made when one is set.
         "__dict__",
         "__weakref__",
-        "_ahead",
         "_callbacks",
         "_done",
         "_errbacks",
         "_error",
         "_history",
+        "_hooks",
         "_paging_state",
         "_request",
         "_response",
-        "_trace_ids",
         "_waiter",
         "_watcher",
         "is_schema_agreed",
@@ -105,8 +104,9 @@ class ResponseFuture:
         "session",
     )
 
-    # Not slots: only futures that a tracer has wrapped have them.
-    _hooks: dict[str, Callable[..., Any]] | None = None
+    # Not slots: few futures ever set them.
+    _ahead: PageAhead | None = None
+    _trace_ids: tuple[Any, ...] = ()
     _handed_rows: Any = None
     _col_names: list[str] | None = None
     _col_types: list[Any] | None = None
@@ -134,8 +134,8 @@ class ResponseFuture:
         self._errbacks: _Callbacks | None = None
         self._history: Sequence[Attempt] = ()
         self._paging_state: bytes | None = None
-        self._ahead: PageAhead | None = None
-        self._trace_ids: tuple[Any, ...] = ()
+        # The methods that a tracer has put in the place of those of the class, by name.
+        self._hooks: dict[str, Callable[..., Any]] | None = None
 
     # -- completion, on the loop -------------------------------------------------------------------
 
@@ -143,26 +143,23 @@ class ResponseFuture:
         """Take over `request`, before it is started."""
         self._request = request
 
-    def complete(self, request: Request) -> None:
-        """Called by the engine when `request` is over."""
-        history = self._history
-        self._history = [*history, *request.attempts] if history else request.attempts
-        self._error = request.error
-        response = self._response = request.response
-        if response is not VOID_RESULT:
-            trace_id = getattr(response, "trace_id", None)
-            if trace_id is not None:
-                self._trace_ids = (*self._trace_ids, trace_id)
-            self.is_schema_agreed = getattr(response, "is_schema_agreed", True)
-            if request.error is None:  # else the page that failed may be asked for again
-                self._paging_state = getattr(response, "paging_state", None)
-        if self._hooks is not None:
-            finish_wrapped(self)
-        else:
-            self._finish(response, request.error)
+    def complete(self, request: Request | None) -> None:
+        """Called by the engine when `request` is over.
 
-    def _finish(self, response: object, error: BaseException | None) -> None:
-        """Tell those who wait that the outcome is there."""
+        :param request: None if the outcome is there already: a tracer's wrapper calls it then.
+        """
+        if request is not None:
+            history = self._history
+            self._history = [*history, *request.attempts] if history else request.attempts
+            self._error = request.error
+            response = self._response = request.response
+            if response is not VOID_RESULT:
+                self._take_details(response)
+            if self._hooks is not None:
+                finish_wrapped(self)
+                return
+        # Kept: another page may be asked for as soon as somebody is woken.
+        response, error = self._response, self._error
         # After the outcome: a thread that finds it set reads the outcome without a lock.
         self._done = True
         # Taken before anybody is woken: a caller that asks for the next page has new ones then.
@@ -177,6 +174,14 @@ class ResponseFuture:
             watcher[0](self, watcher[1])
         if due or due_errors:
             self._call(due, due_errors, response, error)
+
+    def _take_details(self, response: object) -> None:
+        trace_id = getattr(response, "trace_id", None)
+        if trace_id is not None:
+            self._trace_ids = (*self._trace_ids, trace_id)
+        self.is_schema_agreed = getattr(response, "is_schema_agreed", True)
+        if self._error is None:  # else the page that failed may be asked for again
+            self._paging_state = getattr(response, "paging_state", None)
 
     _set_final_result = FinalMethod(set_final_result)
     _set_final_exception = FinalMethod(set_final_exception)

@@ -193,7 +193,7 @@ class Session(SessionBase, KnownSession):
         request = self._request(query, parameters, options, future.complete)
         future.query = request.statement
         # Before the inbox has it: the loop may complete it at once.
-        future.watch(request)
+        future._request = request
         if self._request_init_listeners:
             for listener, args, kwargs in self._request_init_listeners:
                 listener(future, *args, **kwargs)
