@@ -33,8 +33,9 @@ REEXPORTS: dict[str, dict[str, str]] = {
         ),
         "cassandra.connection": (
             "ClientRoutesEndPointFactory ConnectionBusy ConnectionException ConnectionHeartbeat "
-            "ConnectionShutdown ContinuousPagingState DefaultEndPoint DefaultEndPointFactory EndPoint ProtocolVersionUnsupported SniEndPointFactory "
-            "UnixSocketEndPoint locally_supported_compressions"
+            "ConnectionShutdown ContinuousPagingState DefaultEndPoint DefaultEndPointFactory "
+            "EndPoint ProtocolVersionUnsupported SniEndPointFactory UnixSocketEndPoint "
+            "locally_supported_compressions"
         ),
         "cassandra.policies": (
             "DCAwareRoundRobinPolicy DefaultLoadBalancingPolicy ExponentialReconnectionPolicy "

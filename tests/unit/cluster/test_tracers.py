@@ -97,7 +97,7 @@ def test_what_a_wrapper_sees_is_complete(session: Session) -> None:
         found = future._set_final_result
 
         def wrapper(page: Any) -> None:
-            result = ResultSet(future, page)
+            result: ResultSet[Any] = ResultSet(future, page)
             seen.append((result.current_rows, result.has_more_pages, future.coordinator_host))
             found(page)
 
@@ -229,7 +229,7 @@ def test_a_patched_factory_that_gives_no_connection(node: FakeNode) -> None:
 def test_a_program_s_own_kind_of_connection(node: FakeNode) -> None:
     opened = []
 
-    class Own(cluster_module.DefaultConnection):  # type: ignore[name-defined,misc]
+    class Own(cluster_module.DefaultConnection):  # type: ignore[misc]
         @classmethod
         def factory(cls, endpoint: Any, timeout: float, *args: Any, **kwargs: Any) -> Any:
             opened.append((endpoint, timeout))
@@ -244,7 +244,7 @@ def test_a_program_s_own_kind_of_connection(node: FakeNode) -> None:
 
 
 def test_subclasses_without_a_factory_are_taken_too(node: FakeNode) -> None:
-    class Own(cluster_module.DefaultConnection):  # type: ignore[name-defined,misc]
+    class Own(cluster_module.DefaultConnection):  # type: ignore[misc]
         pass
 
     with Cluster([node.address], port=node.port, connection_class=Own) as cluster:
@@ -335,7 +335,7 @@ def test_a_mocked_session_has_the_session_s_methods_only() -> None:
 
 
 def test_setting_a_keyspace_is_no_request_of_the_program(node: FakeNode) -> None:
-    listened = []
+    listened: list[ResponseFuture] = []
     with (
         Cluster([node.address], port=node.port) as cluster,
         mock.patch.object(Session, "execute_async", side_effect=AssertionError),
