@@ -86,3 +86,21 @@ __all__ = [
     "__version_info__",
     "consistency_value_to_name",
 ]
+
+# Programs use these as attributes after an import of another one: with other drivers, importing
+# cassandra.cluster imports most of them.
+_MODULES = frozenset(
+    {
+        "auth", "cluster", "concurrent", "connection", "cqltypes", "decoder", "encoder", "graph",
+        "marshal", "metadata", "metrics", "murmur3", "policies", "pool", "protocol",
+        "protocol_features", "query", "segment", "timestamps", "type_codes", "util",
+    }
+)  # fmt: skip
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # The import makes the module an attribute of the package.
+    __import__(f"{__name__}.{name}")
+    return globals()[name]

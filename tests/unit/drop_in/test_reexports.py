@@ -85,3 +85,16 @@ def test_importing_a_module_does_not_load_the_table() -> None:
     )
     done = run_python(code)
     assert done.stdout.strip() == "False"
+
+
+def test_modules_are_attributes_of_the_package() -> None:
+    """As after ``import cassandra.cluster`` of other drivers; each is imported when it is used."""
+    code = (
+        "import cassandra, sys\n"
+        "from cassandra.cluster import Cluster\n"
+        "assert 'cassandra.connection' not in sys.modules\n"
+        "print(cassandra.connection.ConnectionBusy.__name__, cassandra.decoder.dict_factory.__name__,"
+        " hasattr(cassandra, 'nothing_of_the_kind'))"
+    )
+    done = run_python(code)
+    assert done.stdout.split() == ["ConnectionBusy", "dict_factory", "False"], done.stderr
