@@ -282,6 +282,27 @@ def test_registered_extensions_follow_their_table() -> None:
     assert TableMetadata("ks", "t").export_as_string().endswith(";")
 
 
+def test_the_replicas_of_a_keyspace_are_there_when_they_are_asked_for() -> None:
+    with FakeNode() as node:
+        node.schema = schema("ks", tables=1)
+        with Cluster([node.address], port=node.port) as cluster:
+            cluster.connect()
+            token_map: Any = cluster.metadata.token_map
+            (host,) = cluster.metadata.all_hosts()
+            token_map.rebuild_keyspace("ks")
+            assert token_map.tokens_to_hosts_by_ks == {}
+            token_map.rebuild_keyspace("ks", build_if_absent=True)
+            assert list(token_map.tokens_to_hosts_by_ks) == ["ks"]
+            by_token = token_map.tokens_to_hosts_by_ks["ks"]
+            assert {token: list(hosts) for token, hosts in by_token.items()} == {
+                token: [host] for token in token_map.ring
+            }
+            token_map.rebuild_keyspace("unknown", build_if_absent=True)
+            token_map.remove_keyspace("ks")
+            token_map.remove_keyspace("ks")
+            assert token_map.tokens_to_hosts_by_ks == {}
+
+
 # -- executing -------------------------------------------------------------------------------------
 
 
