@@ -16,7 +16,7 @@ from cassandra.cluster import Cluster, ResponseFuture, ResultSet, Session
 from cassandra.cqltypes import DateType, TimeUUIDType
 from cassandra.errors import InvalidRequest, NoHostAvailable
 from cassandra.query import BatchStatement, SimpleStatement, dict_factory, named_tuple_factory
-from cassandra.testing.fake import ErrorCode, FakeNode, error, paged
+from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error, paged
 from tests.unit.metadata.rows import schema
 
 FOUR = [(1,), (2,), (3,), (4,)]
@@ -200,6 +200,32 @@ def test_a_batch_shows_its_statements(session: Session) -> None:
     assert bound == (True, prepared.query_id, [b"\0\0\0\t"])
     assert marked == (False, "INSERT INTO t (k) VALUES (?)", (8,))
     assert batch.routing_key is None
+
+
+def test_a_program_may_write_a_batch_s_statements(node: FakeNode, session: Session) -> None:
+    prepared = session.prepare("INSERT INTO ks.t (k) VALUES (?)")
+    bound = [prepared.bind((number,)).values for number in range(3)]
+    given: list[Any] = [(True, prepared.query_id, values) for values in bound]
+    given.append((False, "INSERT INTO ks.t (k) VALUES (9)", ()))
+    batch = BatchStatement()
+    batch.add("DELETE FROM ks.t WHERE k = 1")
+    batch._statements_and_parameters = given
+    assert batch._statements_and_parameters == given
+    assert len(batch) == 4
+    assert batch.entries[0] == f"<a row of the prepared statement {prepared.query_id.hex()}>"
+    for _ in range(2):
+        session.execute(batch)
+        sent = node.requests[-1]
+        assert sent.opcode == Opcode.BATCH
+    same = BatchStatement()
+    for number in range(3):
+        same.add(prepared, (number,))
+    same.add("INSERT INTO ks.t (k) VALUES (9)")
+    session.execute(same)
+    assert node.requests[-1].statements == sent.statements
+    batch._statements_and_parameters = [(True, b"unknown", [None])]
+    with pytest.raises(ValueError, match=b"unknown".hex()):
+        session.execute(batch)
 
 
 # -- connections -----------------------------------------------------------------------------------
