@@ -242,10 +242,14 @@ class ClusterBase(PoolSizes, Identity):
     _schema_metadata_enabled = True
     _token_metadata_enabled = True
 
-    # Accepted for programs that set them: there are no executor threads here, and one kind of
-    # connection.
+    # Accepted for programs that set it: there are no executor threads here.
     executor_threads: int = 2
+
     connection_class: type[object] | None = Connection
+    """The kind of connection, of which there is one.
+
+    If it has a ``factory`` of its own, that is called for each connection, in a thread.
+    """
 
     def __init__(self, contact_points: ContactPoints = NOT_SET, **settings: Any) -> None:
         if contact_points is not NOT_SET:

@@ -125,8 +125,8 @@ async def open_by_factory(
 
     :raises ConnectionException: if it gives something else than a connection, or raises OSError.
     """
-    factory = connection_class.factory
-    if getattr(factory, "__func__", None) is _OWN_FACTORY:
+    factory = getattr(connection_class, "factory", None)
+    if factory is None or getattr(factory, "__func__", None) is _OWN_FACTORY:
         return await connector.open(endpoint)
     loop = asyncio.get_running_loop()
 

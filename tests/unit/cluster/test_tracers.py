@@ -273,8 +273,9 @@ def test_subclasses_without_a_factory_are_taken_too(node: FakeNode) -> None:
     class Own(cluster_module.DefaultConnection):  # type: ignore[misc]
         pass
 
-    with Cluster([node.address], port=node.port, connection_class=Own) as cluster:
-        assert cluster.connect().execute("SELECT v").one() == (1,)
+    for kind in (Own, object, None):
+        with Cluster([node.address], port=node.port, connection_class=kind) as cluster:
+            assert cluster.connect().execute("SELECT v").one() == (1,)
     with pytest.raises(NotImplementedError, match="Own"):
         Own()
     with pytest.raises(connection_module.ConnectionException, match="outside of a Cluster"):
