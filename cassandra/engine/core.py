@@ -195,12 +195,7 @@ class Core(Observers):
         """Open a connection that is ready for requests, within the connect timeout."""
         if self.closed:
             raise ConnectionShutdown("the cluster is shut down", endpoint)
-        return await open_by_factory(
-            self.connector,
-            self.settings.connection_class,
-            endpoint,
-            self.settings.connect_timeout,
-        )
+        return await open_by_factory(self.connector.open, self.settings, endpoint)
 
     async def _probe(self, host: Host) -> None:
         connection = await self.open_connection(host.endpoint)

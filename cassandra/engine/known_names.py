@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from cassandra.errors import ConnectionException
@@ -16,7 +16,7 @@ from cassandra.errors import ConnectionException
 if TYPE_CHECKING:
     from cassandra.engine.connection import Connection
     from cassandra.engine.endpoint import EndPoint
-    from cassandra.engine.handshake import Connector
+    from cassandra.engine.settings import Settings
     from cassandra.metadata.host import Host
 
 __all__ = ["KnownConnection", "KnownPool", "open_by_factory"]
@@ -117,30 +117,34 @@ _OWN_FACTORY = vars(KnownConnection)["factory"].__func__
 
 
 async def open_by_factory(
-    connector: Connector, connection_class: Any, endpoint: EndPoint, timeout: float
+    open_one: Callable[..., Coroutine[Any, Any, Connection]],
+    settings: Settings,
+    endpoint: EndPoint,
+    *details: Any,
 ) -> Connection:
-    """Open a connection, by a program's own `factory` if it has one.
+    """Open a connection, by a program's own `factory` if the connection class has one.
 
     It may block, so that it runs in a thread.
 
+    :param open_one: opens a connection to an end point; it also gets the `details`.
     :raises ConnectionException: if it gives something else than a connection, or raises OSError.
     """
-    factory = getattr(connection_class, "factory", None)
+    factory = getattr(settings.connection_class, "factory", None)
     if factory is None or getattr(factory, "__func__", None) is _OWN_FACTORY:
-        return await connector.open(endpoint)
+        return await open_one(endpoint, *details)
     loop = asyncio.get_running_loop()
 
     def opener(endpoint: EndPoint) -> Connection:
-        return asyncio.run_coroutine_threadsafe(connector.open(endpoint), loop).result()
+        return asyncio.run_coroutine_threadsafe(open_one(endpoint, *details), loop).result()
 
     _opening.set(opener)  # of this task alone; to_thread hands its context on
     try:
-        made = await asyncio.to_thread(factory, endpoint, timeout)
+        made = await asyncio.to_thread(factory, endpoint, settings.connect_timeout)
     except OSError as cause:
         raise ConnectionException(f"{endpoint} cannot be connected to: {cause}") from cause
     if not isinstance(made, KnownConnection):
         raise ConnectionException(
-            f"the factory of {connection_class!r} gave {made!r}, which is not a connection"
+            f"the factory of {settings.connection_class!r} gave {made!r}, which is not a connection"
         )
     return made  # type: ignore[return-value]  # the one subclass that the engine makes
 

@@ -19,6 +19,7 @@ class Settings:
 
     endpoints: Sequence[EndPoint]
     endpoint_factory: Any
+    connection_class: Any  # its `factory` is called if a program has put another one there
     reconnection_policy: Any
     conviction_policy_factory: Any
     protocol_version: int | None = None
@@ -47,7 +48,6 @@ class Settings:
     max_simultaneous_opens: int = 32
     prepare_on_all_hosts: bool = True
     reprepare_on_up: bool = True
-    connection_class: Any  # its `factory` is called if a program has put another one there
 
     def __init__(self, **settings: Any) -> None:
         for name, value in settings.items():
