@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from logging import NullHandler
 
 from cassandra._foreign import refuse_foreign_files
 
@@ -46,7 +47,7 @@ from cassandra.versions import (
     UserFunctionDescriptor,
 )
 
-logging.getLogger("cassandra").addHandler(logging.NullHandler())
+logging.getLogger("cassandra").addHandler(NullHandler())
 
 __all__ = [
     "AlreadyExists",
@@ -59,6 +60,7 @@ __all__ = [
     "DriverException",
     "FunctionFailure",
     "InvalidRequest",
+    "NullHandler",
     "OperationTimedOut",
     "OperationType",
     "ProtocolVersion",
@@ -84,3 +86,21 @@ __all__ = [
     "__version_info__",
     "consistency_value_to_name",
 ]
+
+# Programs use these as attributes after an import of another one: with other drivers, importing
+# cassandra.cluster imports most of them.
+_MODULES = frozenset(
+    {
+        "auth", "cluster", "concurrent", "connection", "cqltypes", "decoder", "encoder", "graph",
+        "marshal", "metadata", "metrics", "murmur3", "policies", "pool", "protocol",
+        "protocol_features", "query", "segment", "timestamps", "type_codes", "util",
+    }
+)  # fmt: skip
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # The import makes the module an attribute of the package.
+    __import__(f"{__name__}.{name}")
+    return globals()[name]

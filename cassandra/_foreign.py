@@ -43,6 +43,7 @@ def _owners(names: list[str]) -> list[str]:
     for distribution in metadata.distributions():
         if any(path.as_posix() in wanted for path in distribution.files or ()):
             owners.add(distribution.metadata["Name"])
+    # The shims of other drivers' names install no files here; see shims/.
     return sorted(owners - {"turbocql"})
 
 
@@ -66,5 +67,7 @@ def refuse_foreign_files(directory: str) -> None:
         f"{who} is installed in the same place as turbocql, and their files are mixed in "
         f"{directory} ({', '.join(names[:4])}{', ...' if len(names) > 4 else ''}). "
         f"Uninstall both, then install turbocql again: "
-        f"pip uninstall -y {uninstall} turbocql && pip install turbocql"
+        f"pip uninstall -y {uninstall} turbocql && pip install turbocql. "
+        "If another package requires that driver, install the shim of its name too: "
+        "docs/upgrading.rst has the commands"
     )

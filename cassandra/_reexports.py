@@ -32,9 +32,10 @@ REEXPORTS: dict[str, dict[str, str]] = {
             "dict_factory named_tuple_factory tuple_factory"
         ),
         "cassandra.connection": (
-            "ConnectionBusy ConnectionException ConnectionShutdown DefaultEndPoint "
-            "DefaultEndPointFactory EndPoint ProtocolVersionUnsupported SniEndPointFactory "
-            "UnixSocketEndPoint locally_supported_compressions"
+            "ClientRoutesEndPointFactory ConnectionBusy ConnectionException ConnectionHeartbeat "
+            "ConnectionShutdown ContinuousPagingState DefaultEndPoint DefaultEndPointFactory "
+            "EndPoint ProtocolVersionUnsupported SniEndPointFactory UnixSocketEndPoint "
+            "locally_supported_compressions"
         ),
         "cassandra.policies": (
             "DCAwareRoundRobinPolicy DefaultLoadBalancingPolicy ExponentialReconnectionPolicy "
@@ -42,12 +43,37 @@ REEXPORTS: dict[str, dict[str, str]] = {
             "NoSpeculativeExecutionPolicy RetryPolicy SimpleConvictionPolicy TokenAwarePolicy"
         ),
         "cassandra.encoder": "Encoder",
-        "cassandra.pool": "Host NoConnectionsAvailable",
+        "cassandra.pool": "Host HostConnection HostConnectionPool NoConnectionsAvailable",
         "cassandra.metadata": "Metadata Token protect_name",
         "cassandra.timestamps": "MonotonicTimestampGenerator",
         "cassandra.auth": "PlainTextAuthProvider",
         "cassandra.cqltypes": "UserType",
         "cassandra.util": "Version maybe_add_timeout_to_query",
+        "cassandra.application_info": "ApplicationInfoBase",
+        "cassandra.driver_config": "DriverConfigReporter",
+        "cassandra.ssl_session_cache": "SSLSessionCache",
+        "cassandra.cmurmur3": "murmur3",
+        "cassandra.io.eventletreactor": "EventletConnection",
+        "cassandra.io.twistedreactor": "TwistedConnection",
+        "cassandra.datastax.graph.query": (
+            "GraphOptions GraphProtocol GraphStatement SimpleGraphStatement "
+            "graph_graphson2_row_factory graph_graphson3_row_factory graph_object_row_factory"
+        ),
+        "cassandra.datastax.graph.graphson": (
+            "GraphSON1Serializer GraphSON2Serializer GraphSON3Serializer"
+        ),
+        "cassandra.datastax.insights.reporter": "MonitorReporter",
+        "cassandra.datastax.insights.util": "version_supports_insights",
+        "cassandra.client_routes": "ClientRoutesChangeType ClientRoutesConfig",
+        "cassandra.tablets": "Tablet choose_tablet_version_block random_tablet_version_block",
+    },
+    "cassandra.client_routes": {
+        "cassandra": "ConsistencyLevel",
+        "cassandra.protocol": "QueryMessage",
+        "cassandra.query": "dict_factory",
+    },
+    "cassandra.column_encryption.policies": {
+        "cassandra.policies": "ColumnEncryptionPolicy",
     },
     "cassandra.concurrent": {
         "cassandra.cluster": "EXEC_PROFILE_DEFAULT ResultSet",
@@ -62,6 +88,9 @@ REEXPORTS: dict[str, dict[str, str]] = {
         "cassandra": "AuthenticationFailed ConsistencyLevel OperationTimedOut ProtocolVersion",
         "cassandra.segment": "CrcException SegmentCodec",
         "cassandra.protocol_features": "ProtocolFeatures",
+        "cassandra.application_info": "ApplicationInfoBase",
+        "cassandra.driver_config": "DRIVER_CONFIG_OPTION DriverConfigReporter SESSION_ID_OPTION",
+        "cassandra.shard_info": "ShardingInfo",
     },
     "cassandra.cqltypes": {
         "cassandra.marshal": (
@@ -69,6 +98,23 @@ REEXPORTS: dict[str, dict[str, str]] = {
             "uint16_unpack uint32_unpack uvint_pack uvint_unpack varint_pack varint_unpack "
             "vints_pack vints_unpack"
         ),
+    },
+    "cassandra.cython_deps": {
+        "cassandra.protocol.parsers": "make_recv_results_rows",
+    },
+    "cassandra.datastax.cloud": {
+        "cassandra": "DriverException",
+    },
+    "cassandra.driver_config": {
+        "cassandra": "ConsistencyLevel",
+        "cassandra.policies": (
+            "ConstantReconnectionPolicy ConstantSpeculativeExecutionPolicy "
+            "DCAwareRoundRobinPolicy DefaultLoadBalancingPolicy DowngradingConsistencyRetryPolicy "
+            "ExponentialBackoffRetryPolicy ExponentialReconnectionPolicy FallthroughRetryPolicy "
+            "NeverRetryPolicy NoSpeculativeExecutionPolicy RackAwareRoundRobinPolicy RetryPolicy "
+            "RoundRobinPolicy TokenAwarePolicy"
+        ),
+        "cassandra.timestamps": "MonotonicTimestampGenerator",
     },
     "cassandra.encoder": {
         "cassandra.util": (
@@ -84,6 +130,8 @@ REEXPORTS: dict[str, dict[str, str]] = {
         "cassandra.util": "Version maybe_add_timeout_to_query",
         "cassandra.query": "bind_params dict_factory",
         "cassandra.marshal": "varint_unpack",
+        "cassandra.cmurmur3": "murmur3",
+        "cassandra.tablets": "Tablets",
     },
     "cassandra.policies": {
         "cassandra": "ConsistencyLevel OperationTimedOut WriteType",
@@ -107,17 +155,23 @@ REEXPORTS: dict[str, dict[str, str]] = {
             "UTF8Type UUIDType UserType VarcharType lookup_casstype"
         ),
         "cassandra.cython_deps": "HAVE_CYTHON HAVE_NUMPY",
+        "cassandra.policies": "ColDesc",
+        "cassandra.protocol.parsers": "LazyParser ListParser NumpyParser",
         "cassandra.marshal": "int32_unpack int8_unpack uint16_unpack uint32_le_unpack",
     },
     "cassandra.query": {
         "cassandra": "ConsistencyLevel OperationTimedOut",
         "cassandra.encoder": "Encoder ValueSequence",
         "collections": "OrderedDict",
+        "cassandra.policies": "ColDesc",
         "cassandra.util": "maybe_add_timeout_to_query unix_time_from_uuid1",
     },
     "cassandra.segment": {
         "cassandra": "DriverException",
         "cassandra.protocol": "read_uint_le write_uint_le",
+    },
+    "cassandra.shard_info": {
+        "cassandra.murmur3": "INT64_MIN",
     },
     "cassandra.util": {
         "cassandra": "DriverException",

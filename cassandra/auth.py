@@ -5,15 +5,21 @@ An authenticator answers the server's SASL challenges.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 __all__ = [
     "AuthProvider",
     "Authenticator",
+    "BaseDSEAuthenticator",
+    "DSEGSSAPIAuthProvider",
+    "DSEPlainTextAuthProvider",
+    "GSSAPIAuthenticator",
     "PlainTextAuthProvider",
     "PlainTextAuthenticator",
     "SaslAuthProvider",
     "SaslAuthenticator",
+    "TransitionalModePlainTextAuthProvider",
+    "TransitionalModePlainTextAuthenticator",
 ]
 
 
@@ -155,6 +161,77 @@ class SaslAuthenticator(Authenticator):
     def evaluate_challenge(self, challenge: bytes | None) -> bytes | None:
         response: bytes | None = self.sasl.process(challenge)
         return response
+
+
+# -- DataStax Enterprise ---------------------------------------------------------------------------
+
+
+def _refuse(what: str) -> NoReturn:
+    raise NotImplementedError(
+        f"{what} is not supported: it logs in to DataStax Enterprise, which this driver does not "
+        "speak to; PlainTextAuthProvider serves for a user name and a password"
+    )
+
+
+class BaseDSEAuthenticator(Authenticator):
+    """Base of the authenticators for DataStax Enterprise. They can be made, and not used."""
+
+    def initial_response(self) -> NoReturn:
+        _refuse(type(self).__name__)
+
+
+class GSSAPIAuthenticator(BaseDSEAuthenticator):
+    """Kerberos for DataStax Enterprise. It can be made, and not used."""
+
+    def __init__(self, host: str, service: str, qops: object, properties: object) -> None:
+        self.host = host
+        self.service = service
+        self.qops = qops
+        self.properties = properties
+
+
+class TransitionalModePlainTextAuthenticator(BaseDSEAuthenticator):
+    """An anonymous login for DataStax Enterprise. It can be made, and not used."""
+
+
+class DSEPlainTextAuthProvider(AuthProvider):
+    """User name and password for DataStax Enterprise. It can be made, and not used."""
+
+    def __init__(self, username: str, password: str) -> None:
+        self.username = username
+        self.password = password
+
+    def new_authenticator(self, host: str) -> NoReturn:
+        _refuse(type(self).__name__)
+
+    def __repr__(self) -> str:
+        return f"DSEPlainTextAuthProvider(username={self.username!r}, password=...)"
+
+
+class DSEGSSAPIAuthProvider(AuthProvider):
+    """Kerberos for DataStax Enterprise. It can be made, and not used."""
+
+    def __init__(
+        self,
+        service: str | None = None,
+        qops: object = None,
+        resolve_host_name: bool = True,
+        **properties: Any,
+    ) -> None:
+        self.service = service
+        self.qops = qops
+        self.resolve_host_name = resolve_host_name
+        self.properties = properties
+
+    def new_authenticator(self, host: str) -> NoReturn:
+        _refuse(type(self).__name__)
+
+
+class TransitionalModePlainTextAuthProvider(AuthProvider):
+    """An anonymous login for DataStax Enterprise. It can be made, and not used."""
+
+    def new_authenticator(self, host: str) -> NoReturn:
+        _refuse(type(self).__name__)
 
 
 def _sasl_client() -> Any:

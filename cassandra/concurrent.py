@@ -456,4 +456,14 @@ class _UnwatchedRun:
             self.future.set_result(self._outcomes)
 
 
-__getattr__ = lazy_names(__name__)
+__getattr__ = lazy_names(
+    __name__,
+    dict.fromkeys(
+        (
+            "ConcurrentExecutorFutureResults",
+            "ConcurrentExecutorGenResults",
+            "ConcurrentExecutorListResults",
+        ),
+        "cassandra.concurrent_executors",
+    ),
+)

@@ -94,7 +94,26 @@ def _decompress(decompress_body: Callable[[bytes, int], bytes], data: bytes) -> 
     return decompress_body(data, _LARGEST_BODY)
 
 
-_find = lazy_names(__name__)
+# Imported at the first use of a name: few programs ask for these.
+_HOME = dict.fromkeys(
+    (
+        "ConnectionHeartbeat",
+        "ContinuousPagingSession",
+        "ContinuousPagingState",
+        "HeartbeatFuture",
+        "NONBLOCKING",
+        "ResponseWaiter",
+        "Timer",
+        "TimerManager",
+        "decompress",
+        "defunct_on_error",
+        "lz4_compress",
+        "lz4_decompress",
+    ),
+    "cassandra.io.parts",
+)
+
+_find = lazy_names(__name__, _HOME)
 
 
 def __getattr__(name: str) -> Any:

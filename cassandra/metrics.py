@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from math import frexp, sqrt
 from typing import TYPE_CHECKING, Any, Protocol
 
+from cassandra._lazy import lazy_names
 from cassandra.errors import ConnectionException, ReadTimeout, Unavailable, WriteTimeout
 from cassandra.policies.retry import RetryPolicy
 
@@ -101,6 +102,13 @@ class RequestTimer(Mapping[str, float]):
 
     def __repr__(self) -> str:
         return f"<RequestTimer: {self._count} answers, mean {self['mean'] * 1000:.3f} ms>"
+
+
+class HasStats(Protocol):
+    """What `getStats` shows."""
+
+    def get_stats(self) -> dict[str, Any]:
+        """Return numbers by name."""
 
 
 class ObservedEngine(Protocol):
@@ -247,6 +255,41 @@ class Metrics:
         self.stats_name = stats_name
         _by_name[stats_name] = self
 
+    @property
+    def stats(self) -> Metrics:
+        """These metrics: each number is an attribute, and `get_stats` has all."""
+        return self
+
+    # For programs that count by themselves, retry policies say.
+
+    def on_write_timeout(self) -> None:
+        """Count one of `write_timeouts`."""
+        self.write_timeouts += 1
+
+    def on_read_timeout(self) -> None:
+        """Count one of `read_timeouts`."""
+        self.read_timeouts += 1
+
+    def on_unavailable(self) -> None:
+        """Count one of `unavailables`."""
+        self.unavailables += 1
+
+    def on_connection_error(self) -> None:
+        """Count one of `connection_errors`."""
+        self.connection_errors += 1
+
+    def on_other_error(self) -> None:
+        """Count one of `other_errors`."""
+        self.other_errors += 1
+
+    def on_ignore(self) -> None:
+        """Count one of `ignores`."""
+        self.ignores += 1
+
+    def on_retry(self) -> None:
+        """Count one of `retries`."""
+        self.retries += 1
+
     def shutdown(self) -> None:
         """Take these metrics out of `getStats`."""
         _by_name.pop(self.stats_name, None)
@@ -265,9 +308,25 @@ _COUNTERS: tuple[tuple[type[BaseException], str], ...] = (
 )
 # Weak: a cluster that nobody holds any more takes its metrics with it.
 _numbers = itertools.count()
-_by_name: weakref.WeakValueDictionary[str, Metrics] = weakref.WeakValueDictionary()
+_by_name: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
 
 
 def getStats() -> dict[str, dict[str, Any]]:
-    """Return `Metrics.get_stats` of each cluster that has metrics, by its stats name."""
+    """Return `Metrics.get_stats` of each cluster that has metrics, by its stats name.
+
+    Collections of a program's own are there too.
+    """
     return {name: metrics.get_stats() for name, metrics in list(_by_name.items())}
+
+
+def register(name: str, source: HasStats) -> None:
+    """Have `getStats` show ``source.get_stats()`` as long as `source` lives."""
+    _by_name[name] = source
+
+
+__getattr__ = lazy_names(
+    __name__,
+    dict.fromkeys(
+        ("IntStat", "PmfStat", "Stat", "StatsCollection", "collection", "init"), "cassandra.stats"
+    ),
+)

@@ -68,6 +68,26 @@ class ProtocolVersion:
         return version >= cls.V5
 
     @classmethod
+    def uses_prepare_flags(cls, version: int) -> bool:
+        """Return True if PREPARE has flags (native_protocol_v5.spec 4.1.5)."""
+        return version >= cls.V5 and version != cls.DSE_V1
+
+    @classmethod
+    def has_checksumming_support(cls, version: int) -> bool:
+        """Return True if frames are checksummed (native_protocol_v5.spec 2)."""
+        return cls.V5 <= version < cls.DSE_V1
+
+    @classmethod
+    def has_continuous_paging_support(cls, version: int) -> bool:
+        """Return True for the versions of DataStax Enterprise, which are not spoken here."""
+        return version >= cls.DSE_V1
+
+    @classmethod
+    def has_continuous_paging_next_pages(cls, version: int) -> bool:
+        """Return True for the second version of DataStax Enterprise, which is not spoken here."""
+        return version >= cls.DSE_V2
+
+    @classmethod
     def uses_prepared_metadata(cls, version: int) -> bool:
         """Return True if PREPARED and EXECUTE carry a result metadata id."""
         return version >= cls.V5

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra.engine.request_bodies import values_of_rows
 from cassandra.query.batch import BatchStatement, BatchType, BoundRows, Entry, TextRows
 from cassandra.query.bound import BoundStatement
+from cassandra.query.named_rows import NamedRow
 from cassandra.query.prepared import PreparedStatement
 from cassandra.query.statement import query_head
 
@@ -33,11 +34,15 @@ def texts_of(entries: Sequence[Entry]) -> list[Text]:
 
 
 def batch_statements(
-    batch: BatchStatement, entries: Sequence[Entry], prepared_texts: Mapping[Text, Any]
+    batch: BatchStatement,
+    entries: Sequence[Entry],
+    prepared_texts: Mapping[Text, Any],
+    prepared_by_id: Callable[[bytes], PreparedStatement | None],
 ) -> list[tuple[PreparedStatement | None, Any]]:
     """Return the entries of `batch` as `BatchBody` takes them. It raises the errors of binding.
 
     :param prepared_texts: the prepared statements of entries that are texts.
+    :param prepared_by_id: finds those of entries that are ids.
     :raises ValueError: if the server refuses a statement in a batch of that type.
     """
     statements: list[tuple[PreparedStatement | None, Any]] = []
@@ -53,6 +58,8 @@ def batch_statements(
             statements.append(
                 (entry.prepared_statement, entry.block if entry.block is not None else ())
             )
+        elif isinstance(entry, NamedRow):
+            statements.append(entry.bound(prepared_by_id))
         else:
             statements.append((None, entry))
     check_kinds(

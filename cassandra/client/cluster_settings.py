@@ -49,8 +49,13 @@ class LaterSettings(TypedDict, total=False):
     # In the order of the alphabet; those of `ClusterSettings` are in the documented order.
     allow_control_connection_query_fallback: object
     application_info: ApplicationInfo | None
+    application_name: str | None
+    application_version: str | None
+    client_id: object
     connections_per_host: int | Mapping[int, int]
     driver_config_reporting_enabled: bool
+    monitor_reporting_enabled: bool
+    monitor_reporting_interval: float
     schema_metadata_keyspaces: Sequence[str] | None
     schema_read_timeout: float | None
     ssl_session_cache: SSLSessionCache | None

@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any
 from cassandra._version import DRIVER_NAME, __version__
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.client.contact_points import checked_contact_points, endpoint_of
+from cassandra.client.identity import Identity
 from cassandra.client.pool_sizes import PoolSizes
 from cassandra.client.setting_checks import TIMES, check_seconds
 from cassandra.client.tls_settings import tls_client
 from cassandra.client.user_types import UserTypes
+from cassandra.engine.connection import Connection
 from cassandra.engine.endpoint import DefaultEndPointFactory, EndPoint
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, ExecutionProfile, ProfileManager
 from cassandra.engine.settings import Settings
@@ -98,7 +100,7 @@ class ShardAwareOptions:
 ShardAwareOptions.__module__ = "cassandra.cluster"
 
 
-class ClusterBase(PoolSizes):
+class ClusterBase(PoolSizes, Identity):
     """Settings of a cluster.
 
     Each is a class attribute, which is its default, and a keyword of the same name.
@@ -268,10 +270,14 @@ class ClusterBase(PoolSizes):
     _schema_metadata_enabled = True
     _token_metadata_enabled = True
 
-    # Accepted for programs that set them: there are no executor threads here, and one kind of
-    # connection.
+    # Accepted for programs that set it: there are no executor threads here.
     executor_threads: int = 2
-    connection_class: type[object] | None = None
+
+    connection_class: type[object] | None = Connection
+    """The kind of connection, of which there is one.
+
+    If it has a ``factory`` of its own, that is called for each connection, in a thread.
+    """
 
     def __init__(self, contact_points: ContactPoints = NOT_SET, **settings: Any) -> None:
         if contact_points is not NOT_SET:
@@ -421,6 +427,7 @@ class ClusterBase(PoolSizes):
                 f"{type(self.auth_provider).__name__}; "
                 "PlainTextAuthProvider serves for a user name and a password"
             )
+        self._check_identity()
         self._check_schema_settings()
         for name, least in TIMES.items():
             check_seconds(name, getattr(self, name), least)
@@ -582,6 +589,7 @@ class ClusterBase(PoolSizes):
         sizes = self._core_connections
         return Settings(
             connections_per_host=lambda distance: sizes.get(distance, 1),
+            connection_class=self.connection_class or Connection,
             endpoints=self.endpoints_resolved,
             named_endpoints=self._named_endpoints,
             find_endpoints=self._cloud.ask if self._cloud is not None else None,
@@ -626,6 +634,7 @@ class ClusterBase(PoolSizes):
             options["SESSION_ID"] = str(self._session_id)
         if self.no_compact:
             options["NO_COMPACT"] = "true"
+        self._application().add_startup_options(options)
         if self.application_info is not None:
             self.application_info.add_startup_options(options)
         return options

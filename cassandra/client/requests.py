@@ -296,7 +296,12 @@ class RequestMaker:
         keyspace = self._keyspace_to_send(batch.own_keyspace)
 
         def body_of(known: Sequence[PreparedStatement | None]) -> AnyBody:
-            statements = batch_statements(batch, entries, dict(zip(texts, known, strict=True)))
+            statements = batch_statements(
+                batch,
+                entries,
+                dict(zip(texts, known, strict=True)),
+                self._engine.core.preparer.known_by_id,
+            )
             body = BatchBody(batch.batch_type.value, statements, keyspace)
             return self._checked(self._rendered(body, batch, options), batch)
 

@@ -59,4 +59,36 @@ __all__ = [
     "default_lbp_factory",
 ]
 
-__getattr__ = lazy_names(__name__)
+# Imported at the first use of a name: few programs ask for these.
+_HOME = {
+    **dict.fromkeys(
+        (
+            "EXEC_PROFILE_GRAPH_ANALYTICS_DEFAULT",
+            "EXEC_PROFILE_GRAPH_DEFAULT",
+            "EXEC_PROFILE_GRAPH_SYSTEM_DEFAULT",
+            "ContinuousPagingOptions",
+            "GraphAnalyticsExecutionProfile",
+            "GraphExecutionProfile",
+        ),
+        "cassandra.datastax.profiles",
+    ),
+    **dict.fromkeys(
+        (
+            "ControlConnectionQueryFallback",
+            "conn_fns",
+            "excs",
+            "int64_pack",
+            "random",
+            "refresh_schema_and_set_result",
+            "run_in_executor",
+        ),
+        "cassandra.cluster.leftovers",
+    ),
+    "ControlConnection": "cassandra.cluster.control_connection",
+    # The event loop that other drivers choose by default.
+    "DefaultConnection": "cassandra.io.libevreactor",
+    "conn_class": "cassandra.io.libevreactor",
+}
+_RENAMED = dict.fromkeys(("DefaultConnection", "conn_class"), "LibevConnection")
+
+__getattr__ = lazy_names(__name__, _HOME, _RENAMED)

@@ -15,6 +15,7 @@ from cassandra.client.checks import check_keyspace
 from cassandra.client.configuration import ClusterBase
 from cassandra.client.contact_points import resolved
 from cassandra.client.schema_calls import SchemaCalls
+from cassandra.cluster.known_names import KnownCluster
 from cassandra.cluster.session import Session
 from cassandra.engine.core import Core
 from cassandra.engine.loop import Inbox, LoopThread
@@ -54,7 +55,7 @@ LAST_TIMEOUT = 0.5  # seconds
 CANCEL_INTERVAL = 0.02  # seconds between looks, while shutdown() ends a connect() of another thread
 
 
-class Cluster(ClusterBase, SchemaCalls[None]):
+class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
     """A cluster to connect to.
 
     Its settings are keywords and attributes; `ClusterBase` documents each.

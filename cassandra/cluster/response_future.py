@@ -13,6 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._forks import renew_in_child
+from cassandra.cluster.final_hooks import (
+    FinalMethod,
+    finish_wrapped,
+    set_final_exception,
+    set_final_result,
+)
 from cassandra.cluster.result_set import ResultSet
 from cassandra.engine.mishaps import failure_of
 from cassandra.errors import DriverException, QueryExhausted
@@ -78,17 +84,18 @@ class ResponseFuture:
     """
 
     __slots__ = (
+        # Tracers keep attributes of their own here; the dictionary is made when one is set.
+        "__dict__",
         "__weakref__",
-        "_ahead",
         "_callbacks",
         "_done",
         "_errbacks",
         "_error",
         "_history",
+        "_hooks",
         "_paging_state",
         "_request",
         "_response",
-        "_trace_ids",
         "_waiter",
         "_watcher",
         "is_schema_agreed",
@@ -96,6 +103,13 @@ class ResponseFuture:
         "row_factory",
         "session",
     )
+
+    # Not slots: few futures ever set them.
+    _ahead: PageAhead | None = None
+    _trace_ids: tuple[Any, ...] = ()
+    _handed_rows: Any = None
+    _col_names: list[str] | None = None
+    _col_types: list[Any] | None = None
 
     def __init__(
         self,
@@ -120,8 +134,8 @@ class ResponseFuture:
         self._errbacks: _Callbacks | None = None
         self._history: Sequence[Attempt] = ()
         self._paging_state: bytes | None = None
-        self._ahead: PageAhead | None = None
-        self._trace_ids: tuple[Any, ...] = ()
+        # The methods that a tracer has put in the place of those of the class, by name.
+        self._hooks: dict[str, Callable[..., Any]] | None = None
 
     # -- completion, on the loop -------------------------------------------------------------------
 
@@ -129,23 +143,29 @@ class ResponseFuture:
         """Take over `request`, before it is started."""
         self._request = request
 
-    def complete(self, request: Request) -> None:
-        """Called by the engine when `request` is over."""
-        history = self._history
-        self._history = [*history, *request.attempts] if history else request.attempts
-        self._error = request.error
-        response = self._response = request.response
-        if response is not VOID_RESULT:
-            trace_id = getattr(response, "trace_id", None)
-            if trace_id is not None:
-                self._trace_ids = (*self._trace_ids, trace_id)
-            self.is_schema_agreed = getattr(response, "is_schema_agreed", True)
-            if request.error is None:  # else the page that failed may be asked for again
-                self._paging_state = getattr(response, "paging_state", None)
+    def complete(self, request: Request | None) -> None:
+        """Called by the engine when `request` is over.
+
+        :param request: None if the outcome is there already: a tracer's wrapper calls it then.
+        """
+        if request is not None:
+            history = self._history
+            self._history = [*history, *request.attempts] if history else request.attempts
+            self._error = request.error
+            response = self._response = request.response
+            if response is not VOID_RESULT:
+                self._take_details(response)
+            if self._hooks is not None:
+                finish_wrapped(self)
+                return
+        # Kept: another page may be asked for as soon as somebody is woken.
+        response, error = self._response, self._error
         # After the outcome: a thread that finds it set reads the outcome without a lock.
         self._done = True
         # Taken before anybody is woken: a caller that asks for the next page has new ones then.
-        due, due_errors = _due(self._callbacks), _due(self._errbacks)
+        callbacks, errbacks = self._callbacks, self._errbacks
+        due = None if callbacks is None else callbacks.due
+        due_errors = None if errbacks is None else errbacks.due
         if self._waiter is not None:
             self._waiter.release()
         watcher = self._watcher
@@ -153,7 +173,18 @@ class ResponseFuture:
             self._watcher = None
             watcher[0](self, watcher[1])
         if due or due_errors:
-            self._call(due, due_errors, response, request.error)
+            self._call(due, due_errors, response, error)
+
+    def _take_details(self, response: object) -> None:
+        trace_id = getattr(response, "trace_id", None)
+        if trace_id is not None:
+            self._trace_ids = (*self._trace_ids, trace_id)
+        self.is_schema_agreed = getattr(response, "is_schema_agreed", True)
+        if self._error is None:  # else the page that failed may be asked for again
+            self._paging_state = getattr(response, "paging_state", None)
+
+    _set_final_result = FinalMethod(set_final_result)
+    _set_final_exception = FinalMethod(set_final_exception)
 
     def _call_due(self) -> None:
         """Call what is registered for the outcome and was not called yet."""
@@ -201,7 +232,7 @@ class ResponseFuture:
         """Return the rows of the page for callbacks; None if the result is of another kind."""
         if isinstance(response, ResultMessage) and response.kind == RESULT_KIND_ROWS:
             return response.decode(self.row_factory)
-        return None
+        return response if isinstance(response, list) else None
 
     # -- waiting -----------------------------------------------------------------------------------
 
@@ -370,6 +401,8 @@ class ResponseFuture:
         """The host that it was last sent to."""
         hosts = self.attempted_hosts
         return hosts[-1] if hosts else None
+
+    _current_host = coordinator_host  # as tracers know it
 
     @property
     def request_encoded_size(self) -> int | None:

@@ -11,6 +11,7 @@ from cassandra.client.checks import check_keyspace, list_of_queries, typed_facto
 from cassandra.client.paging import PageAhead
 from cassandra.client.requests import USUAL_OPTIONS, Parameters, Query
 from cassandra.client.session import SessionBase
+from cassandra.cluster.known_names import KnownSession
 from cassandra.cluster.response_future import ResponseFuture
 from cassandra.cluster.result_set import ResultSet
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
@@ -31,7 +32,7 @@ __all__ = ["Session"]
 T = TypeVar("T")
 
 
-class Session(SessionBase):
+class Session(SessionBase, KnownSession):
     """Executes statements. `Cluster.connect` makes it.
 
     It is safe to share between threads, and meant to live long.
@@ -208,7 +209,7 @@ class Session(SessionBase):
         request = self._request(query, parameters, options, future.complete)
         future.query = request.statement
         # Before the inbox has it: the loop may complete it at once.
-        future.watch(request)
+        future._request = request
         if self._request_init_listeners:
             for listener, args, kwargs in self._request_init_listeners:
                 listener(future, *args, **kwargs)
@@ -298,7 +299,14 @@ class Session(SessionBase):
         :raises InvalidRequest: if it does not exist.
         """
         check_keyspace(keyspace)
-        self.execute(f"USE {escape_name(keyspace)}")
+        # Not by `execute`: listeners and tracers would see a request that the program did not make.
+        text = f"USE {escape_name(keyspace)}"
+        future = ResponseFuture(self, text, self._default_options.profile.row_factory)
+        request = self._request(text, None, self._default_options, future.complete)
+        future.query = request.statement
+        future.watch(request)
+        self._inbox.put(request)
+        future.result()
 
     def wait_for_schema_agreement(
         self,

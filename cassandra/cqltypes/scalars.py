@@ -147,6 +147,12 @@ class TimeUUIDType(DateType):
         ticks: int = self.val.time
         return (ticks - 0x01B21DD213814000) / 1e7
 
+    # A program that replaces those of DateType means timestamps.
+    to_binary = vars(_CassandraType)["to_binary"]
+    from_binary = vars(_CassandraType)["from_binary"]
+    serialize = vars(_CassandraType)["serialize"]
+    deserialize = vars(_CassandraType)["deserialize"]
+
 
 class SimpleDateType(_CassandraType):
     """date, read as `cassandra.util.Date`.

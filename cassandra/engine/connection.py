@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from cassandra._impl import flight as _flight
 from cassandra._impl import frame
+from cassandra.engine.known_names import KnownConnection
 from cassandra.engine.mishaps import mishap
 from cassandra.errors import ConnectionException, ConnectionShutdown, ProtocolError
 from cassandra.protocol.expected import check_answer
@@ -113,7 +114,7 @@ class FutureResponder:
             self.future.set_exception(asyncio.TimeoutError())
 
 
-class Connection(asyncio.BufferedProtocol):
+class Connection(KnownConnection, asyncio.BufferedProtocol):
     """An open connection. `on_closed` is called once with the cause; `on_event` with the body of
     each EVENT.
     """

@@ -23,6 +23,7 @@ from cassandra.engine.handshake import Connector
 from cassandra.engine.heartbeats import beat
 from cassandra.engine.hosts.places import Places
 from cassandra.engine.hosts.watch import HostWatch
+from cassandra.engine.known_names import open_by_factory
 from cassandra.engine.listeners import Listeners
 from cassandra.engine.mishaps import let_out
 from cassandra.engine.observers import Observers
@@ -197,7 +198,7 @@ class Core(Observers):
         """Open a connection that is ready for requests, within the connect timeout."""
         if self.closed:
             raise ConnectionShutdown("the cluster is shut down", endpoint)
-        return await self.connector.open(endpoint)
+        return await open_by_factory(self.connector.open, self.settings, endpoint)
 
     async def _probe(self, host: Host) -> None:
         connection = await self.open_connection(host.endpoint)

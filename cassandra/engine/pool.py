@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from cassandra._impl import flight
 from cassandra.engine.connection import Connection
+from cassandra.engine.known_names import KnownPool
 from cassandra.engine.mishaps import mishap
 from cassandra.errors import ConnectionShutdown
 
@@ -41,7 +42,7 @@ class Waiter(Protocol):
         """It cannot go on."""
 
 
-class HostPool:
+class HostPool(KnownPool):
     """Open connections to one host, filled up to `size`; requests wait here if all are full.
 
     `open_connection` makes one ready to use (handshake done, keyspace set). A connection that

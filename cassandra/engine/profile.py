@@ -111,9 +111,13 @@ class ExecutionProfile:
 
 
 class ProfileManager:
-    """The profiles of a cluster by name."""
+    """The profiles of a cluster by name.
 
-    def __init__(self) -> None:
+    :param pools_allowed: kept for programs that pass it.
+    """
+
+    def __init__(self, pools_allowed: bool = False) -> None:
+        self.pools_allowed = pools_allowed
         self.profiles: dict[Any, ExecutionProfile] = {}
 
     @property

@@ -22,6 +22,7 @@ class Settings:
     named_endpoints: Sequence[EndPoint] = ()  # the same, before their names were resolved
     find_endpoints: Callable[[], list[EndPoint]] | None = None  # asks where the nodes are; blocks
     endpoint_factory: Any
+    connection_class: Any  # its `factory` is called if a program has put another one there
     reconnection_policy: Any
     conviction_policy_factory: Any
     protocol_version: int | None = None  # the only one, if the program has named it

@@ -2,10 +2,10 @@
 whatever is passed.
 """
 
-from cassandra.engine.connection import Connection
+from cassandra.io.reactors import Reactor
 
 __all__ = ["AsyncioConnection"]
 
 
-class AsyncioConnection(Connection):
+class AsyncioConnection(Reactor):
     """A name for the driver's one kind of connection."""

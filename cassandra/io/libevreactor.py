@@ -2,10 +2,10 @@
 whatever is passed.
 """
 
-from cassandra.engine.connection import Connection
+from cassandra.io.reactors import Reactor
 
 __all__ = ["LibevConnection"]
 
 
-class LibevConnection(Connection):
+class LibevConnection(Reactor):
     """A name for the driver's one kind of connection."""

@@ -138,6 +138,28 @@ _HOME = {
         "cassandra.metadata.schema.names",
     ),
     **dict.fromkeys(
+        ("RLACTableExtension", "RegisteredTableExtension", "TableExtensionInterface"),
+        "cassandra.metadata.schema.extensions",
+    ),
+    **dict.fromkeys(
+        (
+            "EdgeMetadata",
+            "ReplicationStrategyTypeType",
+            "SchemaParserDSE60",
+            "SchemaParserDSE67",
+            "SchemaParserDSE68",
+            "SchemaParserV3",
+            "SchemaParserV4",
+            "SchemaParserV22",
+            "TableMetadataDSE68",
+            "VertexMetadata",
+            "get_column_from_system_local",
+            "get_schema_parser",
+            "trim_if_startswith",
+        ),
+        "cassandra.metadata.schema.dse",
+    ),
+    **dict.fromkeys(
         ("NO_VALID_REPLICA", "group_keys_by_replica"), "cassandra.metadata.placement.key_groups"
     ),
 }

@@ -98,10 +98,11 @@ _LATER = {
     "AdaptivePolicy": "cassandra.policies.adaptive",
     "LatencyTracker": "cassandra.policies.percentile",
     "PercentileSpeculativeExecutionPolicy": "cassandra.policies.percentile",
+    "WT": "cassandra.errors",  # as other drivers import `WriteType`
 }
 
 for _name in set(__all__) - {"WriteType", *_LATER}:
     globals()[_name].__module__ = "cassandra.policies"
 del _name
 
-__getattr__ = lazy_names(__name__, _LATER)
+__getattr__ = lazy_names(__name__, _LATER, {"WT": "WriteType"})

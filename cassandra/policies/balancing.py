@@ -10,7 +10,7 @@ import itertools
 import random
 import socket
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from cassandra._impl import plans
 
@@ -427,6 +427,9 @@ class DefaultLoadBalancingPolicy(WrapperPolicy):
 
 class DSELoadBalancingPolicy(DefaultLoadBalancingPolicy):
     """`DefaultLoadBalancingPolicy` under an older name."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
 
 
 # The distances that these return change at on_* calls only, so they may be remembered in between.

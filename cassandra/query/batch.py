@@ -11,6 +11,7 @@ from cassandra.encoder import Encoder
 from cassandra.query.bound import BoundStatement, name_statement
 from cassandra.query.markers import Parameters as MarkerKind
 from cassandra.query.markers import parameters_of
+from cassandra.query.named_rows import NamedRow
 from cassandra.query.prepared import PreparedStatement
 from cassandra.query.statement import SimpleStatement, Statement, bind_params, query_head
 from cassandra.query.tables.rows import counted, rows_of, snapshot
@@ -113,7 +114,7 @@ class TextRows:
         return BoundRows(prepared, bind_rows(prepared, self.rows))
 
 
-Entry = str | BoundStatement | BoundRows | TextRows
+Entry = str | BoundStatement | BoundRows | TextRows | NamedRow
 
 
 def bind_rows(prepared: PreparedStatement, rows: object) -> RowsBlock:
@@ -179,7 +180,8 @@ class BatchStatement(Statement):
     def entries(self) -> Sequence[str | BoundStatement]:
         """The statements in the order of `add`: a query's text, or a `BoundStatement`.
 
-        A statement that is prepared only when the batch is executed appears as its text.
+        A statement that is prepared only when the batch is executed appears as its text, one that a
+        program has named by its id as that.
         """
         found: list[str | BoundStatement] = []
         for entry in self._entries:
@@ -188,8 +190,37 @@ class BatchStatement(Statement):
             elif isinstance(entry, TextRows):
                 found += [entry.text] * entry.count
             else:
-                found.append(entry)
+                found.append(repr(entry) if isinstance(entry, NamedRow) else entry)
         return found
+
+    @property
+    def _statements_and_parameters(self) -> list[tuple[bool, str | bytes, Any]]:
+        """(is prepared, query id or text, parameters) of each statement, as tracers read it."""
+        found: list[tuple[bool, str | bytes, Any]] = []
+        for entry in self._entries:
+            if isinstance(entry, TextRows):
+                rows = entry.rows if isinstance(entry.rows, list) else [()] * entry.count
+                found += [(False, entry.text, row) for row in rows]
+            elif isinstance(entry, str):
+                found.append((False, entry, ()))
+            elif isinstance(entry, NamedRow):
+                found.append((True, entry.query_id, entry.values))
+            else:
+                statements = [entry] if isinstance(entry, BoundStatement) else entry.statements()
+                found += [(True, one.prepared_statement.query_id, one.values) for one in statements]
+        return found
+
+    @_statements_and_parameters.setter
+    def _statements_and_parameters(self, given: Iterable[tuple[bool, str | bytes, Any]]) -> None:
+        # Before the batch is cleared: what is given may be made of it.
+        rows = list(given)
+        self.clear()
+        for is_prepared, statement, parameters in rows:
+            if is_prepared:
+                self._entries.append(NamedRow(statement, parameters))  # type: ignore[arg-type]
+                self._count += 1
+            else:
+                self.add(statement, parameters or None)  # type: ignore[arg-type]
 
     def sealed_entries(self) -> tuple[Entry, ...]:
         """Return the entries as they are stored, for a request.

@@ -93,6 +93,9 @@ class SortedSet:
     def __getitem__(self, index: SupportsIndex | slice) -> Any:
         return self._items[index]
 
+    def __delitem__(self, index: SupportsIndex | slice) -> None:
+        del self._items[index]
+
     def __iter__(self) -> Iterator[Any]:
         return iter(self._items)
 

@@ -64,6 +64,22 @@ def test_ours_alone_is_accepted(tmp_path: Path) -> None:
     assert done.stdout == "fine\n", done.stderr
 
 
+def test_a_shim_of_another_driver_s_name_is_accepted(tmp_path: Path) -> None:
+    install_ours(tmp_path)
+    info = tmp_path / "cassandra_driver-3.30.1+turbocql.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: cassandra-driver\nVersion: 3.30.1+turbocql\n"
+    )
+    (info / "RECORD").write_text(f"{info.name}/METADATA,,\n")
+    done = run(
+        tmp_path,
+        "import cassandra.cluster, importlib.metadata as metadata; "
+        "print(metadata.distribution('cassandra-driver').version)",
+    )
+    assert done.stdout == "3.30.1+turbocql\n", done.stderr
+
+
 @pytest.mark.parametrize(
     "module", ["cluster.py", "cluster.cpython-311-x86_64-linux-gnu.so", "row_parser.pyx"]
 )

@@ -18,6 +18,11 @@ UNWANTED = {
     "email", "sqlite3", "xml", "csv", "tkinter", "ctypes", "http", "cProfile", "pstats",
     "setuptools", "multiprocessing", "unittest", "cassandra.cqlengine", "cassandra.testing",
     "cassandra.aio", "doctest", "pydoc",
+    # Names for programs of other drivers come at their first use.
+    "cassandra.cluster.control_connection", "cassandra.cluster.leftovers", "cassandra.io.parts",
+    "cassandra.concurrent_executors", "cassandra.datastax", "cassandra.driver_config",
+    "cassandra.graph", "cassandra.io", "cassandra.metadata.schema.dse", "cassandra.metrics",
+    "cassandra.protocol.parsers", "cassandra.stats", "cassandra.client.cloud",
 }  # fmt: skip
 
 

@@ -219,6 +219,10 @@ class Preparer:
         except (DriverException, OSError, asyncio.TimeoutError) as error:
             log.debug("%s was not prepared on %s: %s", prepared, connection.endpoint, error)
 
+    def known_by_id(self, query_id: bytes) -> PreparedStatement | None:
+        """Return the statement with this id, if somebody still holds it."""
+        return next((one for one in list(self._known) if one.query_id == query_id), None)
+
     async def prepare_all_on(self, host: Host) -> None:
         """Prepare everything that is still in use on a host that came up; each statement once, some
         in parallel.

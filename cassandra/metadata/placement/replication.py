@@ -83,7 +83,7 @@ class ReplicationStrategy:
     `name` is the server's class, without the usual package.
     """
 
-    def __init__(self, name: str, options_map: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, name: str = "", options_map: Mapping[str, Any] | None = None) -> None:
         self.name = name
         # As texts: rows have texts and programs pass numbers, and equal settings must compare
         # equal.

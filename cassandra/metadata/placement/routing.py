@@ -186,16 +186,32 @@ class TokenMap:
 
         The list is empty if they are not known.
         """
+        made = self._replicas_of(keyspace)
+        return list(made.of_token(token.value)) if made is not None else []
+
+    def _replicas_of(self, keyspace: str) -> ReplicaMap | None:
         strategy = self._metadata.replication_of(keyspace)
         if strategy is None:
-            return []
+            return None
         known = self._by_keyspace.get(keyspace)
         if known is None or known[0] != strategy:
             known = self._by_keyspace[keyspace] = (
                 strategy,
                 strategy.replica_map(self._sorted, self._hosts),
             )
-        return list(known[1].of_token(token.value)) if known[1] is not None else []
+        return known[1]
+
+    def rebuild_keyspace(self, keyspace: str, build_if_absent: bool = False) -> None:
+        """Have `keyspace` in `tokens_to_hosts_by_ks`, by its replication as it is now.
+
+        :param build_if_absent: also if nobody has asked for its replicas yet.
+        """
+        if build_if_absent or keyspace in self._by_keyspace:
+            self._replicas_of(keyspace)
+
+    def remove_keyspace(self, keyspace: str) -> None:
+        """Take `keyspace` out of `tokens_to_hosts_by_ks` until it is asked for again."""
+        self._by_keyspace.pop(keyspace, None)
 
 
 TokenMap.__module__ = "cassandra.metadata"

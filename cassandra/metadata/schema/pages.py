@@ -75,7 +75,12 @@ class Pages:
 
     def _value(self, kind: type[CassandraType], data: bytes, version: int) -> Any:
         try:
-            value: Any = data.decode() if kind is UTF8Type else kind.from_binary(data, version)
+            # By our own coding: a program may have put a `deserialize` of its own on the class.
+            value: Any = (
+                data.decode()
+                if kind is UTF8Type
+                else kind._native_codec(version, "list").decode(data)
+            )
         # One bad value must not hide the rest of the schema: only its own object reports it.
         except Exception as error:
             self.damaged = True

@@ -8,6 +8,7 @@ from collections.abc import Mapping, MutableMapping, Sequence
 from typing import Any, TypeVar
 
 from cassandra.metadata.schema.elements import ColumnMetadata, TriggerMetadata
+from cassandra.metadata.schema.extensions import after_table_cql
 from cassandra.metadata.schema.names import maybe_escape_name, protect_names, protect_value
 from cassandra.metadata.schema.options import TableOptions, options_as_cql
 from cassandra.metadata.schema.snapshot import NO_NAMES, RowNames
@@ -246,6 +247,7 @@ class TableMetadata(_Columnar):
             for name, view in self.views.items()
             if not self._is_of_index(name)
         ]
+        parts += after_table_cql(self)
         return "\n\n".join(parts)
 
     def _is_of_index(self, view: str) -> bool:

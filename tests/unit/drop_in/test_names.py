@@ -1,8 +1,8 @@
-"""Nothing of today's drivers is silently absent: each name is there, or docs/upgrading.rst says
-that it is not, and why.
+"""Each name of today's drivers is there, with its documented parameters.
 
-``names.txt`` holds the names only: sections are modules, ``Class.member`` is a member that the
-class or its instances have.
+``names.txt`` holds the API: sections are modules, ``Class.member`` is a member that the class or
+its instances have, ``x=`` is a parameter with a default. The last word says whose documentation has
+the name: that of both drivers, of scylla's or of apache's; or nobody's, but programs may use it.
 """
 
 from __future__ import annotations
@@ -12,39 +12,50 @@ import inspect
 import re
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
+from cassandra.client.cluster_settings import ClusterSettings
+from tests.unit.drop_in.known_absences import is_known_to_be_absent
+
 HERE = Path(__file__).parent
 UPGRADING = HERE.parents[2] / "docs" / "upgrading.rst"
+LINE = re.compile(r"(?P<name>[\w.]+)(\((?P<parameters>.*)\))? (?P<whose>\w+)")
+
+# Of each driver's documented names, and of their parameters.
+LEAST_NAMES, LEAST_PARAMETERS = 0.98, 0.95
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 
-def names() -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+class Name(NamedTuple):
+    """A line of the list."""
+
+    module: str
+    name: str
+    parameters: tuple[str, ...]
+    whose: str
+
+    def __str__(self) -> str:
+        return f"{self.module}.{self.name}"
+
+
+def names() -> list[Name]:
+    found, module = [], ""
     for line in (HERE / "names.txt").read_text().splitlines():
         if line.startswith("["):
-            module = found.setdefault(line.strip("[]"), [])
+            module = line.strip("[]")
         elif line:
-            module.append(line)
+            match = LINE.fullmatch(line)
+            assert match is not None, line
+            parameters = tuple(filter(None, (match["parameters"] or "").split(", ")))
+            found.append(Name(module, match["name"], parameters, match["whose"]))
     return found
 
 
 NAMES = names()
-
-
-@cache
-def said_to_be_absent() -> frozenset[str]:
-    """What the guide lists with its full name after "What is not there yet"."""
-    _, _, lists = UPGRADING.read_text().partition("What is not there yet")
-    return frozenset(re.findall(r"``(cassandra\.[\w.]+)``", lists))
-
-
-def is_listed(name: str) -> bool:
-    parts = name.split(".")
-    return any(
-        ".".join(parts[:length]) in said_to_be_absent() for length in range(2, len(parts) + 1)
-    )
+MODULES = sorted({one.module for one in NAMES})
 
 
 def is_member(cls: Any, name: str) -> bool:
@@ -60,6 +71,7 @@ def is_member(cls: Any, name: str) -> bool:
     return False
 
 
+@cache
 def is_there(module: str, name: str) -> bool:
     try:
         found: Any = importlib.import_module(module)
@@ -75,28 +87,104 @@ def is_there(module: str, name: str) -> bool:
     return hasattr(found, cls) and (not member or is_member(getattr(found, cls), member))
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-@pytest.mark.parametrize("module", sorted(NAMES))
-def test_each_name_is_there_or_listed(module: str) -> None:
-    silent = [
-        f"{module}.{name}"
-        for name in NAMES[module]
-        if not is_listed(f"{module}.{name}") and not is_there(module, name)
+def signature_of(one: Name) -> inspect.Signature | None:
+    """The parameters that a caller gives; None if the name is not there or takes none."""
+    found: Any = importlib.import_module(one.module) if is_there(one.module, one.name) else None
+    try:
+        for part in one.name.split("."):
+            holder, found = found, getattr(found, part)
+        signature = inspect.signature(found)
+    except (AttributeError, TypeError, ValueError):
+        return None
+    is_method = inspect.isclass(holder) and not isinstance(
+        inspect.getattr_static(holder, one.name.rpartition(".")[2]), (classmethod, staticmethod)
+    )
+    if is_method and "." in one.name:
+        return signature.replace(parameters=list(signature.parameters.values())[1:])
+    return signature
+
+
+def missing_parameters(one: Name) -> list[str]:
+    """The parameters that cannot be given by their position, and by their name.
+
+    Keywords alone are enough for the settings of a cluster, which has over forty of them.
+    """
+    signature = signature_of(one)
+    given = list(signature.parameters.values()) if signature is not None else []
+    kinds = {parameter.kind for parameter in given}
+    missing = []
+    for place, wanted in enumerate(one.parameters):
+        name = wanted.lstrip("*").rstrip("=")
+        if wanted.startswith("**"):
+            there = inspect.Parameter.VAR_KEYWORD in kinds
+        elif wanted.startswith("*"):
+            there = inspect.Parameter.VAR_POSITIONAL in kinds
+        else:
+            there = (
+                place < len(given)
+                and given[place].name == name
+                and given[place].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+                and (given[place].default is not inspect.Parameter.empty or wanted == name)
+            ) or (one.name == "Cluster" and name in ClusterSettings.__annotations__)
+        if not there:
+            missing.append(wanted)
+    return missing
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_each_name_is_there(module: str) -> None:
+    absent = [
+        str(one)
+        for one in NAMES
+        if one.module == module
+        and not is_known_to_be_absent(str(one))
+        and not is_there(module, one.name)
     ]
-    assert not silent, f"neither there nor in docs/upgrading.rst: {silent}"
+    assert not absent
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_the_list_is_no_longer_than_it_has_to_be() -> None:
+@pytest.mark.parametrize("driver", ["scylla", "apache"])
+def test_the_documented_api_is_there(driver: str) -> None:
+    documented = [one for one in NAMES if one.whose in ("both", driver)]
+    assert len(documented) > 600
+    absent = [str(one) for one in documented if not is_there(one.module, one.name)]
+    assert len(absent) <= (1 - LEAST_NAMES) * len(documented), absent
+    count = sum(len(one.parameters) for one in documented)
+    missing = [f"{one}({name})" for one in documented for name in missing_parameters(one)]
+    assert len(missing) <= (1 - LEAST_PARAMETERS) * count, missing
+
+
+def test_the_check_of_parameters_finds_what_is_wrong() -> None:
+    def one(*parameters: str) -> Name:
+        return Name("cassandra.query", "bind_params", parameters, "both")
+
+    assert missing_parameters(one("query", "params", "encoder")) == []
+    assert missing_parameters(one("params", "query", "encoder=")) == ["params", "query"]
+    assert missing_parameters(one("query=", "params", "encoder", "x", "**y")) == [
+        "query=", "x", "**y",
+    ]  # fmt: skip
+    assert missing_parameters(Name("cassandra.query", "nothing", ("x",), "both")) == ["x"]
+
+
+@cache
+def said_to_be_absent() -> frozenset[str]:
+    """What the guide lists with its full name after "What is not there yet"."""
+    _, _, lists = UPGRADING.read_text().partition("What is not there yet")
+    lists, _, _ = lists.partition("What is not taken over")
+    return frozenset(re.findall(r"``(cassandra\.[\w.]+)``", lists))
+
+
+def test_the_guide_says_of_nothing_that_it_is_absent_if_it_is_there() -> None:
     stale = []
     for listed in sorted(said_to_be_absent()):
         module = max(
-            (name for name in NAMES if listed == name or listed.startswith(f"{name}.")),
+            (name for name in MODULES if listed == name or listed.startswith(f"{name}.")),
             key=len,
             default=None,
         )
         assert module is not None, f"docs/upgrading.rst lists {listed}, which no driver has"
         name = listed[len(module) + 1 :]
-        if is_there(module, name) if name else any(is_there(module, one) for one in NAMES[module]):
+        all_names = [one.name for one in NAMES if one.module == module]
+        if is_there(module, name) if name else any(is_there(module, one) for one in all_names):
             stale.append(listed)
     assert not stale, f"docs/upgrading.rst says that these are absent, and they are there: {stale}"

@@ -52,7 +52,7 @@ def values(batch: BatchStatement) -> list[Any]:
 
 
 def statements(batch: BatchStatement, known: Any = None) -> list[Any]:
-    return batch_statements(batch, batch.sealed_entries(), known or {})
+    return batch_statements(batch, batch.sealed_entries(), known or {}, lambda query_id: None)
 
 
 @dataclasses.dataclass

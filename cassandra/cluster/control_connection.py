@@ -1,0 +1,89 @@
+"""`ControlConnection`: a view of the engine's control connection for programs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cassandra.cluster.cluster import Cluster
+    from cassandra.engine.connection import Connection
+    from cassandra.engine.core import Core
+
+__all__ = ["ControlConnection"]
+
+
+class ControlConnection:
+    """The control connection of a cluster, as `Cluster.control_connection`.
+
+    The engine keeps it. The settings are those of the cluster.
+
+    :param cluster: the cluster that it belongs to.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        timeout: float | None = None,
+        schema_event_refresh_window: float | None = None,
+        topology_event_refresh_window: float | None = None,
+        status_event_refresh_window: float | None = None,
+        schema_meta_enabled: bool = True,
+        token_meta_enabled: bool = True,
+        schema_meta_page_size: int = 1000,
+    ) -> None:
+        self._cluster: Any = cluster
+
+    def _core(self) -> Core:
+        core: Core | None = self._cluster._core
+        if core is None:
+            raise self._cluster._not_connected()
+        return core
+
+    @property
+    def connection(self) -> Connection | None:
+        """The connection; None while there is none."""
+        core: Core | None = self._cluster._core
+        return core.control.connection if core is not None else None
+
+    @property
+    def is_shutdown(self) -> bool:
+        """True if the cluster is shut down."""
+        return bool(self._cluster.is_shutdown)
+
+    def get_connections(self) -> list[Connection]:
+        """Return the connection in a list, which is empty while there is none."""
+        connection = self.connection
+        return [connection] if connection is not None else []
+
+    def wait_for_schema_agreement(
+        self,
+        connection: object = None,
+        preloaded_results: object = None,
+        wait_time: float | None = None,
+    ) -> bool:
+        """Wait until all live nodes have one schema version; return False if it takes too long.
+
+        :param connection: the connection to ask on; None for the control connection.
+        :param preloaded_results: accepted for programs that pass it; versions are asked for anew.
+        :param wait_time: seconds; None for `Cluster.max_schema_agreement_wait`.
+        :raises ConnectionException: if the cluster is not connected.
+        """
+        core = self._core()
+        through: Any = connection if connection is not None else core.control.required()
+        agreed: bool = self._cluster.run(core.wait_for_schema_agreement(through, wait_time))
+        return agreed
+
+    def refresh_schema(self, force: bool = False, **kwargs: object) -> bool:
+        """Read the whole schema again, now. Returns True."""
+        self._cluster.refresh_schema_metadata()
+        return True
+
+    def refresh_node_list_and_token_map(self, force_token_rebuild: bool = False) -> None:
+        """Read the node list again, now."""
+        self._cluster.refresh_nodes(force_token_rebuild)
+
+    def __repr__(self) -> str:
+        return f"<ControlConnection: {self.connection!r}>"
+
+
+ControlConnection.__module__ = "cassandra.cluster"

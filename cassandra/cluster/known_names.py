@@ -1,0 +1,122 @@
+"""Methods of `Cluster` and `Session` that programs call, over those that the engine has."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from cassandra.cluster.control_connection import ControlConnection
+    from cassandra.engine.core import Core
+
+__all__ = ["KnownCluster", "KnownSession"]
+
+
+class KnownCluster:
+    """A base of `Cluster`."""
+
+    run: Callable[..., Any]
+    _core: Core | None
+    _not_connected: Callable[[], Exception]
+    _control_connection: ControlConnection | None = None
+
+    @property
+    def control_connection(self) -> ControlConnection:
+        """The connection that the node list, events and schema versions come over."""
+        if self._control_connection is None:
+            # Imported by those who look: most programs never do.
+            made = import_module("cassandra.cluster.control_connection").ControlConnection
+            self._control_connection = made(weakref.proxy(self))
+        return self._control_connection
+
+    def get_connection_holders(self) -> list[Any]:
+        """Return what holds connections: the pools of all sessions, and the control connection."""
+        core = self._core
+        if core is None:
+            return []
+        pools = [pool for session in list(core.sessions) for pool in list(session.pools.values())]
+        return [*pools, self.control_connection]
+
+    def connection_factory(self, endpoint: Any, *args: object, **kwargs: object) -> Any:
+        """Open a connection to `endpoint` that belongs to no pool; it has to be closed on the loop.
+
+        :raises ConnectionException: if the cluster is not connected, or the connection fails.
+        """
+        core = self._core
+        if core is None:
+            raise self._not_connected()
+        return self.run(core.open_connection(endpoint))
+
+
+class KnownSession:
+    """A base of `Session`."""
+
+    def execute_concurrent(
+        self,
+        statements_and_parameters: Iterable[tuple[Any, Any]],
+        concurrency: int = 100,
+        raise_on_first_error: bool = True,
+        results_generator: bool = False,
+        execution_profile: object = None,
+    ) -> Any:
+        """Call `cassandra.concurrent.execute_concurrent` with this session."""
+        return import_module("cassandra.concurrent").execute_concurrent(
+            self,
+            statements_and_parameters,
+            concurrency,
+            raise_on_first_error,
+            results_generator,
+            execution_profile,
+        )
+
+    def execute_concurrent_with_args(
+        self, statement: Any, parameters: Iterable[Any], *args: Any, **kwargs: Any
+    ) -> Any:
+        """Call `cassandra.concurrent.execute_concurrent_with_args` with this session."""
+        return import_module("cassandra.concurrent").execute_concurrent_with_args(
+            self, statement, parameters, *args, **kwargs
+        )
+
+    def execute_concurrent_async(
+        self,
+        statements_and_parameters: Iterable[tuple[Any, Any]],
+        concurrency: int = 100,
+        raise_on_first_error: bool = False,
+        execution_profile: object = None,
+    ) -> Future[Any]:
+        """Call `cassandra.concurrent.execute_concurrent_async` with this session."""
+        made: Future[Any] = import_module("cassandra.concurrent").execute_concurrent_async(
+            self, statements_and_parameters, concurrency, raise_on_first_error, execution_profile
+        )
+        return made
+
+    def execute_graph(
+        self,
+        query: object,
+        parameters: object = None,
+        trace: bool = False,
+        execution_profile: object = None,
+        execute_as: object = None,
+    ) -> NoReturn:
+        """Raise NotImplementedError: graphs are not spoken."""
+        _refuse_graphs("Session.execute_graph()")
+
+    def execute_graph_async(
+        self,
+        query: object,
+        parameters: object = None,
+        trace: bool = False,
+        execution_profile: object = None,
+        execute_as: object = None,
+    ) -> NoReturn:
+        """Raise NotImplementedError: graphs are not spoken."""
+        _refuse_graphs("Session.execute_graph_async()")
+
+
+def _refuse_graphs(call: str) -> NoReturn:
+    import_module("cassandra.datastax.refusal").refuse(call)
+    raise AssertionError(call)  # not reached

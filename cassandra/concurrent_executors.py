@@ -1,0 +1,92 @@
+"""The classes behind `execute_concurrent` that programs of other drivers make themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import Future
+from typing import Any
+
+from cassandra.concurrent import execute_concurrent, execute_concurrent_async
+
+__all__ = [
+    "ConcurrentExecutorFutureResults",
+    "ConcurrentExecutorGenResults",
+    "ConcurrentExecutorListResults",
+]
+
+
+class ConcurrentExecutorListResults:
+    """One call of `execute_concurrent`, which returns a list.
+
+    :param session: what executes the statements.
+    :param statements_and_params: (statement, parameters) pairs.
+    :param execution_profile: a profile or its name; None for the default one.
+    """
+
+    _generator = False
+
+    def __init__(
+        self,
+        session: Any,
+        statements_and_params: Iterable[tuple[Any, Any]],
+        execution_profile: object,
+    ) -> None:
+        self.session = session
+        self._statements = statements_and_params
+        self._execution_profile = execution_profile
+
+    def execute(self, concurrency: int, fail_fast: bool) -> Any:
+        """Execute the statements; see `execute_concurrent`."""
+        return execute_concurrent(
+            self.session,
+            self._statements,
+            concurrency,
+            fail_fast,
+            self._generator,
+            self._execution_profile,
+        )
+
+
+class ConcurrentExecutorGenResults(ConcurrentExecutorListResults):
+    """One call of `execute_concurrent`, which returns an iterator."""
+
+    _generator = True
+
+
+class ConcurrentExecutorFutureResults(ConcurrentExecutorListResults):
+    """One call of `execute_concurrent_async`.
+
+    :param future: gets the list of outcomes, or the first error.
+    """
+
+    def __init__(
+        self,
+        session: Any,
+        statements_and_params: Iterable[tuple[Any, Any]],
+        execution_profile: object,
+        future: Future[Any],
+    ) -> None:
+        super().__init__(session, statements_and_params, execution_profile)
+        self.future = future
+
+    def execute(self, concurrency: int, fail_fast: bool) -> None:
+        """Begin to execute the statements; the future is over when they are."""
+        execute_concurrent_async(
+            self.session, self._statements, concurrency, fail_fast, self._execution_profile
+        ).add_done_callback(self._finish)
+
+    def _finish(self, done: Future[Any]) -> None:
+        error = done.exception()
+        if error is not None:
+            self.future.set_exception(error)
+        else:
+            self.future.set_result(done.result())
+
+
+for _class in (
+    ConcurrentExecutorListResults,
+    ConcurrentExecutorGenResults,
+    ConcurrentExecutorFutureResults,
+):
+    _class.__module__ = "cassandra.concurrent"
+del _class

@@ -1,0 +1,1 @@
+"""Names of DataStax Enterprise's Insights: they can be imported, and refuse use."""

@@ -1,0 +1,10 @@
+"""What programs ask about Insights."""
+
+from __future__ import annotations
+
+__all__ = ["version_supports_insights"]
+
+
+def version_supports_insights(dse_version: str | None) -> bool:
+    """Return False, whatever the server's version: this driver reports nothing."""
+    return False

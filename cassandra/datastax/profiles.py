@@ -1,0 +1,123 @@
+"""Execution profiles for graphs, and the options of continuous paging."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from cassandra.consistency import ConsistencyLevel
+from cassandra.datastax.graph.query import GraphOptions, graph_object_row_factory
+from cassandra.engine.profile import ExecutionProfile
+
+if TYPE_CHECKING:
+    from cassandra.policies.balancing import LoadBalancingPolicy
+    from cassandra.policies.retry import RetryPolicy
+
+__all__ = [
+    "EXEC_PROFILE_GRAPH_ANALYTICS_DEFAULT",
+    "EXEC_PROFILE_GRAPH_DEFAULT",
+    "EXEC_PROFILE_GRAPH_SYSTEM_DEFAULT",
+    "ContinuousPagingOptions",
+    "GraphAnalyticsExecutionProfile",
+    "GraphExecutionProfile",
+]
+
+
+class _ProfileKey:
+    """The key of a profile that no program's own name can be equal to."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __repr__(self) -> str:
+        return self._name
+
+
+EXEC_PROFILE_GRAPH_DEFAULT = _ProfileKey("EXEC_PROFILE_GRAPH_DEFAULT")
+EXEC_PROFILE_GRAPH_SYSTEM_DEFAULT = _ProfileKey("EXEC_PROFILE_GRAPH_SYSTEM_DEFAULT")
+EXEC_PROFILE_GRAPH_ANALYTICS_DEFAULT = _ProfileKey("EXEC_PROFILE_GRAPH_ANALYTICS_DEFAULT")
+
+
+class GraphExecutionProfile(ExecutionProfile):
+    """An `ExecutionProfile` with options of graphs, which `Session.execute_graph` refuses."""
+
+    def __init__(
+        self,
+        load_balancing_policy: LoadBalancingPolicy | None = None,
+        retry_policy: RetryPolicy | None = None,
+        consistency_level: int = ConsistencyLevel.LOCAL_ONE,
+        serial_consistency_level: int | None = None,
+        request_timeout: float | None = 30.0,
+        row_factory: Callable[..., Any] = graph_object_row_factory,
+        graph_options: GraphOptions | None = None,
+        continuous_paging_options: object = None,
+    ) -> None:
+        super().__init__(
+            load_balancing_policy,
+            retry_policy,
+            consistency_level,
+            serial_consistency_level,
+            request_timeout,
+            row_factory,
+            continuous_paging_options=continuous_paging_options,
+        )
+        self.graph_options = graph_options or GraphOptions()
+
+
+class GraphAnalyticsExecutionProfile(GraphExecutionProfile):
+    """A `GraphExecutionProfile` for analytics."""
+
+    def __init__(
+        self,
+        load_balancing_policy: LoadBalancingPolicy | None = None,
+        retry_policy: RetryPolicy | None = None,
+        consistency_level: int = ConsistencyLevel.LOCAL_ONE,
+        serial_consistency_level: int | None = None,
+        request_timeout: float | None = 3600.0 * 24 * 7,
+        row_factory: Callable[..., Any] = graph_object_row_factory,
+        graph_options: GraphOptions | None = None,
+    ) -> None:
+        options = graph_options or GraphOptions()
+        options.set_source_analytics()
+        super().__init__(
+            load_balancing_policy,
+            retry_policy,
+            consistency_level,
+            serial_consistency_level,
+            request_timeout,
+            row_factory,
+            options,
+        )
+
+
+class ContinuousPagingOptions:
+    """Options of continuous paging, which `ExecutionProfile` refuses.
+
+    :param page_unit: what `max_pages` counts in.
+    :param max_pages: pages to read at most; 0 for all.
+    :param max_pages_per_second: 0 for no limit.
+    :param max_queue_size: pages that wait to be read.
+    """
+
+    class PagingUnit:
+        """What the size of a page is counted in."""
+
+        BYTES = 1
+        ROWS = 2
+
+    def __init__(
+        self,
+        page_unit: int = PagingUnit.ROWS,
+        max_pages: int = 0,
+        max_pages_per_second: int = 0,
+        max_queue_size: int = 4,
+    ) -> None:
+        self.page_unit = page_unit
+        self.max_pages = max_pages
+        self.max_pages_per_second = max_pages_per_second
+        self.max_queue_size = max_queue_size
+
+
+for _class in (GraphExecutionProfile, GraphAnalyticsExecutionProfile, ContinuousPagingOptions):
+    _class.__module__ = "cassandra.cluster"
+del _class

@@ -1,0 +1,197 @@
+"""Parts of event loops that programs import from `cassandra.connection`.
+
+asyncio stands in the place of all of them. Those that can work by themselves do.
+"""
+
+from __future__ import annotations
+
+import errno
+import functools
+import heapq
+import itertools
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from cassandra.datastax.refusal import CONTINUOUS_PAGING, refuse
+from cassandra.protocol.compression import compression
+
+__all__ = [
+    "NONBLOCKING",
+    "ConnectionHeartbeat",
+    "ContinuousPagingSession",
+    "ContinuousPagingState",
+    "HeartbeatFuture",
+    "ResponseWaiter",
+    "Timer",
+    "TimerManager",
+    "decompress",
+    "defunct_on_error",
+    "lz4_compress",
+    "lz4_decompress",
+]
+
+NONBLOCKING = (errno.EAGAIN, errno.EWOULDBLOCK)
+
+_LARGEST_BODY = 256 * 1024 * 1024  # bytes: native_protocol_v5.spec, section 2.4
+_ENGINE = "the driver's event loop has its own"
+
+_numbers = itertools.count()
+
+
+class Timer:
+    """Calls `callback` once `timeout` seconds are over and `finish` is called.
+
+    :param timeout: seconds from now.
+    """
+
+    def __init__(self, timeout: float, callback: Callable[[], object]) -> None:
+        self.end = time.time() + timeout
+        self.callback = callback
+        self.canceled = False
+        self._number = next(_numbers)
+
+    def __lt__(self, other: Timer) -> bool:
+        return (self.end, self._number) < (other.end, other._number)
+
+    def cancel(self) -> None:
+        """Let the time pass without a call."""
+        self.canceled = True
+
+    def finish(self, time_now: float) -> bool:
+        """Call the callback if it is time; return True if the timer is over."""
+        if self.canceled:
+            return True
+        if time_now < self.end:
+            return False
+        self.callback()
+        return True
+
+
+class TimerManager:
+    """Timers in the order of their ends."""
+
+    def __init__(self) -> None:
+        self._timers: list[Timer] = []
+
+    def add_timer(self, timer: Timer) -> None:
+        """Keep `timer` until it is over."""
+        heapq.heappush(self._timers, timer)
+
+    @property
+    def next_timeout(self) -> float | None:
+        """When the next timer ends, as ``time.time()``; None if there is none."""
+        return self._timers[0].end if self._timers else None
+
+    def service_timeouts(self) -> float | None:
+        """Finish the timers that are over; return when the next one ends, or None."""
+        now = time.time()
+        while self._timers and self._timers[0].finish(now):
+            heapq.heappop(self._timers)
+        return self.next_timeout
+
+
+class ConnectionHeartbeat(threading.Thread):
+    """Would keep idle connections alive. It can be made, and not started."""
+
+    def __init__(
+        self, interval_sec: float, get_connection_holders: Callable[[], Any], timeout: float
+    ) -> None:
+        super().__init__(name="Connection heartbeat", daemon=True)
+        self.interval_sec = interval_sec
+        self.get_connection_holders = get_connection_holders
+        self.timeout = timeout
+
+    def start(self) -> NoReturn:
+        """Raise NotImplementedError: set ``Cluster.idle_heartbeat_interval``."""
+        refuse("ConnectionHeartbeat.start()", f"{_ENGINE}, see Cluster.idle_heartbeat_interval")
+
+    def stop(self) -> None:
+        """Do nothing: it cannot have been started."""
+
+
+class HeartbeatFuture:
+    """Would wait for a heartbeat's answer. It can be made, and not used."""
+
+    def __init__(self, connection: object, owner: object) -> None:
+        self.connection = connection
+        self.owner = owner
+
+    def wait(self, timeout: float) -> NoReturn:
+        """Raise NotImplementedError: the event loop waits."""
+        refuse("HeartbeatFuture.wait()", _ENGINE)
+
+
+class ResponseWaiter:
+    """Would wait for several answers. It can be made, and not used."""
+
+    def __init__(self, connection: object, num_responses: int, fail_on_error: bool) -> None:
+        self.connection = connection
+        self.pending = num_responses
+        self.fail_on_error = fail_on_error
+
+    def deliver(self, timeout: float | None = None) -> NoReturn:
+        """Raise NotImplementedError: the event loop waits."""
+        refuse("ResponseWaiter.deliver()", _ENGINE)
+
+
+class ContinuousPagingState:
+    """Would count the pages that wait. It can be made, and not used."""
+
+    def __init__(self, max_queue_size: int) -> None:
+        self.max_queue_size = max_queue_size
+
+
+class ContinuousPagingSession:
+    """Would read pages as a server sends them. It can be made, and not used."""
+
+    def __init__(
+        self, stream_id: int, decoder: object, row_factory: object, connection: object, state: Any
+    ) -> None:
+        self.stream_id = stream_id
+        self.decoder = decoder
+        self.row_factory = row_factory
+        self.connection = connection
+        self.state = state
+
+    def results(self) -> NoReturn:
+        """Raise NotImplementedError: continuous paging is not spoken."""
+        refuse("ContinuousPagingSession.results()", CONTINUOUS_PAGING)
+
+
+def defunct_on_error(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method that calls ``self.defunct(error)`` if `f` raises."""
+
+    @functools.wraps(f)
+    def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return f(self, *args, **kwargs)
+        except Exception as error:
+            self.defunct(error)
+
+    return wrapper
+
+
+def lz4_compress(byts: bytes) -> bytes:
+    """Return a body compressed as LZ4, its length in front.
+
+    :raises ImportError: if the package lz4 is not installed.
+    """
+    compressed: bytes = compression("lz4").compress_body(byts)
+    return compressed
+
+
+def lz4_decompress(byts: bytes) -> bytes:
+    """Undo `lz4_compress`."""
+    body: bytes = compression("lz4").decompress_body(byts, _LARGEST_BODY)
+    return body
+
+
+def decompress(byts: bytes) -> bytes:
+    """Return the body that the snappy-compressed `byts` hold.
+
+    :raises ImportError: if the package python-snappy is not installed.
+    """
+    body: bytes = compression("snappy").decompress_body(byts, _LARGEST_BODY)
+    return body

@@ -1,0 +1,81 @@
+"""Table extensions: what a program makes of the bytes that plug-ins keep with a table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    class Extended(Protocol):
+        """A table, as far as extensions need it."""
+
+        @property
+        def extensions(self) -> Mapping[str, bytes]:
+            """Bytes by name."""
+
+
+__all__ = [
+    "RLACTableExtension",
+    "RegisteredTableExtension",
+    "TableExtensionInterface",
+    "after_table_cql",
+]
+
+_registered: dict[str, Any] = {}
+
+
+class TableExtensionInterface:
+    """Says what statements an extension adds to the export of its table."""
+
+    @classmethod
+    def after_table_cql(cls, table_meta: Any, ext_key: str, ext_blob: bytes) -> str | None:
+        """Return statements to follow the table's, with their semicolons; or None.
+
+        :param table_meta: the `TableMetadata`.
+        :param ext_key: the extension's name.
+        :param ext_blob: its bytes.
+        """
+        return None
+
+
+class RegisteredTableExtension(TableExtensionInterface):
+    """Base of extensions that `TableMetadata.export_as_string` asks.
+
+    A subclass is registered when it is defined, by its attribute `name`.
+    """
+
+    name: str | None = None
+
+    def __init_subclass__(cls, **kwargs: object) -> None:
+        super().__init_subclass__(**kwargs)
+        if cls.name is not None:
+            _registered[cls.name] = cls
+
+
+class RLACTableExtension(RegisteredTableExtension):
+    """Row-level access control of DataStax Enterprise, whose statement is a restriction."""
+
+    name = "DSE_RLACA"
+
+    @classmethod
+    def after_table_cql(cls, table_meta: Any, ext_key: str, ext_blob: bytes) -> str | None:
+        return (
+            f"RESTRICT ROWS ON {table_meta.keyspace_name}.{table_meta.name} "
+            f"USING {ext_blob.decode('utf8')};"
+        )
+
+
+def after_table_cql(table: Extended) -> list[str]:
+    """Return the statements that registered extensions add to the export of `table`."""
+    found = [
+        _registered[key].after_table_cql(table, key, blob)
+        for key, blob in table.extensions.items()
+        if key in _registered
+    ]
+    return [text for text in found if text]
+
+
+for _class in (TableExtensionInterface, RegisteredTableExtension, RLACTableExtension):
+    _class.__module__ = "cassandra.metadata"
+del _class

@@ -1,0 +1,52 @@
+"""Parsers of rows for `cython_protocol_handler`: each is called with a result's message."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+from cassandra.protocol.handler import NumpyResultMessage
+from cassandra.protocol.messages.results import ResultMessage
+
+__all__ = ["ColumnParser", "LazyParser", "ListParser", "NumpyParser", "make_recv_results_rows"]
+
+
+class ColumnParser:
+    """Base of the parsers."""
+
+    def __call__(self, message: ResultMessage) -> Any:
+        raise NotImplementedError
+
+
+class LazyParser(ColumnParser):
+    """Rows as tuples, made while they are walked."""
+
+    def __call__(self, message: ResultMessage) -> Iterator[tuple[Any, ...]]:
+        rows: Iterator[tuple[Any, ...]] = message.metadata.row_plan.iterate(*message.rows_body)
+        return rows
+
+
+class ListParser(LazyParser):
+    """Rows as a list of tuples."""
+
+    def __call__(self, message: ResultMessage) -> list[tuple[Any, ...]]:  # type: ignore[override]
+        return list(super().__call__(message))
+
+
+class NumpyParser(ColumnParser):
+    """Rows by columns: a list with one dict of NumPy arrays for the page."""
+
+    def __call__(self, message: ResultMessage) -> Any:
+        return NumpyResultMessage.parsed_rows.fget(message)  # type: ignore[attr-defined]
+
+
+def make_recv_results_rows(colparser: ColumnParser) -> Callable[..., Any]:
+    """Return a method that refuses its use: `cython_protocol_handler` takes the parser itself."""
+
+    def recv_results_rows(*args: object, **kwargs: object) -> NoReturn:
+        raise NotImplementedError(
+            "recv_results_rows() of make_recv_results_rows is not supported: "
+            "cython_protocol_handler(parser) makes a handler that reads rows with the parser"
+        )
+
+    return recv_results_rows

@@ -1,0 +1,64 @@
+"""Entries of a batch that a program has written by itself: the id of a statement, and its values.
+
+Programs set ``batch._statements_and_parameters`` to a list of (is prepared, id or text, values), to
+save the work of `BatchStatement.add`. The statement of an id is found when the batch is executed.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cassandra._impl import bind
+from cassandra.sentinels import UNSET_VALUE
+
+if TYPE_CHECKING:
+    from cassandra.protocol.bind import RowsBlock
+    from cassandra.query.prepared import PreparedStatement
+
+__all__ = ["NamedRow"]
+
+_int32 = struct.Struct(">i")
+_NULL, _UNSET = _int32.pack(-1), _int32.pack(-2)
+
+
+class NamedRow:
+    """A row of the prepared statement with an id.
+
+    :param query_id: the id that the server gave.
+    :param values: the values as they are on the wire: bytes, None or UNSET_VALUE.
+    """
+
+    __slots__ = ("query_id", "values")
+
+    def __init__(self, query_id: bytes, values: Sequence[Any]) -> None:
+        self.query_id = query_id
+        self.values = list(values)
+
+    def __repr__(self) -> str:
+        return f"<a row of the prepared statement {self.query_id.hex()}>"
+
+    def bound(
+        self, prepared_by_id: Callable[[bytes], PreparedStatement | None]
+    ) -> tuple[PreparedStatement, RowsBlock]:
+        """Return the statement and its row.
+
+        :raises ValueError: if no statement has the id.
+        """
+        prepared = prepared_by_id(self.query_id)
+        if prepared is None:
+            raise ValueError(
+                f"a batch names a prepared statement by the id {self.query_id.hex()}, "
+                "which this cluster has not prepared, or not any more"
+            )
+        row = b"".join(map(_on_the_wire, self.values))
+        has_unset = any(value is UNSET_VALUE for value in self.values)
+        return prepared, bind.RowsBlock(len(self.values), [row], has_unset)
+
+
+def _on_the_wire(value: Any) -> bytes:
+    # [value] (native_protocol_v5.spec, section 3)
+    if value is None:
+        return _NULL
+    return _UNSET if value is UNSET_VALUE else _int32.pack(len(value)) + value

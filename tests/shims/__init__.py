@@ -1,0 +1,1 @@
+"""The shims, installed for real: ``tox -e shims``. They need the network."""

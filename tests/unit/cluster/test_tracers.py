@@ -1,0 +1,403 @@
+"""What tracers and mocks do to futures, sessions and clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from cassandra import cluster as cluster_module
+from cassandra import connection as connection_module
+from cassandra import pool as pool_module
+from cassandra.cluster import Cluster, ResponseFuture, ResultSet, Session
+from cassandra.cqltypes import DateType, TimeUUIDType
+from cassandra.errors import InvalidRequest, NoHostAvailable
+from cassandra.query import BatchStatement, SimpleStatement, dict_factory, named_tuple_factory
+from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error, paged
+from tests.unit.metadata.rows import schema
+
+FOUR = [(1,), (2,), (3,), (4,)]
+
+
+@pytest.fixture
+def node() -> Iterator[FakeNode]:
+    with FakeNode() as node:
+        node.prime("SELECT v", paged([("v", "int")], FOUR))
+        node.prime("SELECT bad", error(ErrorCode.INVALID))
+        yield node
+
+
+@pytest.fixture
+def session(node: FakeNode) -> Iterator[Session]:
+    with Cluster([node.address], port=node.port) as cluster:
+        yield cluster.connect()
+
+
+Wrapped = list[tuple[str, Any]]
+
+
+def wrap(future: ResponseFuture, seen: Wrapped) -> None:
+    """As tracers do: each method in the place of the one that it calls."""
+
+    def wrapping(name: str, found: Callable[[Any], None]) -> Callable[[Any], None]:
+        def wrapper(outcome: Any) -> None:
+            seen.append((name, outcome))
+            found(outcome)
+
+        return wrapper
+
+    for name in ("_set_final_result", "_set_final_exception"):
+        setattr(future, name, wrapping(name, getattr(future, name)))
+
+
+# -- futures ---------------------------------------------------------------------------------------
+
+
+def test_a_tracer_s_attributes_stay_on_the_future(session: Session) -> None:
+    future: Any = session.execute_async("SELECT v")
+    future._span = future.span = span = object()
+    future.result()
+    assert future._span is future.span is span
+    assert future._current_host is future.coordinator_host is not None
+
+
+def test_wrapped_completion_is_called_for_each_page(session: Session) -> None:
+    seen: Wrapped = []
+    session.add_request_init_listener(wrap, seen)
+    future = session.execute_async(SimpleStatement("SELECT v", fetch_size=2))
+    assert [tuple(row) for row in future.result()] == FOUR
+    assert [name for name, _ in seen] == ["_set_final_result"] * 2
+    assert [tuple(row) for _, page in seen for row in page] == FOUR
+    assert future.result().column_names == ["v"]
+
+
+def test_a_future_that_is_over_may_be_wrapped_for_its_next_page(session: Session) -> None:
+    seen: Wrapped = []
+    future = session.execute_async(SimpleStatement("SELECT v", fetch_size=2))
+    future.result()
+    wrap(future, seen)
+    pages: list[Any] = []
+    future.add_callback(pages.append)
+    assert future.has_more_pages
+    future.start_fetching_next_page()
+    assert future.result().all() == [(3,), (4,)]
+    assert [(name, [tuple(row) for row in page]) for name, page in seen] == [
+        ("_set_final_result", [(3,), (4,)])
+    ]
+    assert pages == [[(1,), (2,)], [(3,), (4,)]]
+
+
+def test_what_a_wrapper_sees_is_complete(session: Session) -> None:
+    seen: list[Any] = []
+
+    def listen(future: Any) -> None:
+        found = future._set_final_result
+
+        def wrapper(page: Any) -> None:
+            result: ResultSet[Any] = ResultSet(future, page)
+            seen.append((result.current_rows, result.has_more_pages, future.coordinator_host))
+            found(page)
+
+        future._set_final_result = wrapper
+
+    session.add_request_init_listener(listen)
+    result = session.execute(SimpleStatement("SELECT v", fetch_size=2))
+    ((page, more, host),) = seen
+    assert (page, more, host) == ([(1,), (2,)], True, result.response_future.coordinator_host)
+
+
+def test_a_wrapper_may_give_other_rows(session: Session) -> None:
+    def listen(future: Any) -> None:
+        found = future._set_final_result
+        future._set_final_result = lambda page: found([*page, "one more"])
+
+    session.add_request_init_listener(listen)
+    result = session.execute(SimpleStatement("SELECT v", fetch_size=None))
+    assert result.all()[-1] == "one more"
+    assert result.column_names == ["v"]
+
+
+def test_wrapped_errors(session: Session) -> None:
+    seen: Wrapped = []
+    session.add_request_init_listener(wrap, seen)
+    with pytest.raises(InvalidRequest) as raised:
+        session.execute("SELECT bad")
+    assert seen == [("_set_final_exception", raised.value)]
+
+
+def test_a_wrapper_that_fails_or_forgets_holds_nobody_up(session: Session) -> None:
+    def failing(page: Any) -> None:
+        raise KeyboardInterrupt
+
+    for wrapper in (failing, lambda page: None):
+        future: Any = session.execute_async("SELECT v")
+        future.result()
+        future._set_final_result = wrapper
+        future.start_fetching_next_page() if future.has_more_pages else None
+        assert future.result() is not None
+
+    def listen(future: Any) -> None:
+        future._set_final_result = failing
+
+    session.add_request_init_listener(listen)
+    assert session.execute("SELECT v").one() == (1,)
+
+
+def test_a_wrapper_can_be_taken_off(session: Session) -> None:
+    seen: Wrapped = []
+    future: Any = session.execute_async(SimpleStatement("SELECT v", fetch_size=2))
+    future.result()
+    wrap(future, seen)
+    del future._set_final_result, future._set_final_exception
+    future.start_fetching_next_page()
+    assert future.result().all() == [(3,), (4,)]
+    assert seen == []
+
+
+# -- results that programs make --------------------------------------------------------------------
+
+
+def test_results_of_mocks() -> None:
+    future = mock.Mock(has_more_pages=False)
+    result: ResultSet[Any] = ResultSet(future, [1, 2, 3])
+    assert list(result) == [1, 2, 3]
+    assert ResultSet(future, [1, 2]).one() == 1
+    assert ResultSet(future, [1, 2])[1] == 2
+    assert ResultSet(future, [1, 2]) == [1, 2]
+    assert not ResultSet(future, None)
+    assert ResultSet(mock.Mock(has_more_pages=False, row_factory=dict_factory),
+                     [{"[applied]": True}]).was_applied  # fmt: skip
+    assert ResultSet(mock.Mock(has_more_pages=False, row_factory=named_tuple_factory),
+                     [(True,)]).was_applied  # fmt: skip
+
+
+def test_pages_of_mocks() -> None:
+    future = mock.MagicMock(has_more_pages=True)
+
+    def result() -> ResultSet[Any]:
+        future.has_more_pages = False
+        return ResultSet(future, [3, 4])
+
+    future.result.side_effect = result
+    assert list(ResultSet(future, [1, 2])) == [1, 2, 3, 4]
+    future.start_fetching_next_page.assert_called_once_with()
+
+
+# -- batches ---------------------------------------------------------------------------------------
+
+
+def test_a_batch_shows_its_statements(session: Session) -> None:
+    prepared = session.prepare("INSERT INTO ks.t (k) VALUES (?)")
+    batch = BatchStatement()
+    batch.add("INSERT INTO t (k) VALUES (%s)", (7,))
+    batch.add(prepared, (9,))
+    batch.add("INSERT INTO t (k) VALUES (?)", (8,))
+    plain, bound, marked = batch._statements_and_parameters
+    assert plain == (False, "INSERT INTO t (k) VALUES (7)", ())
+    assert bound == (True, prepared.query_id, [b"\0\0\0\t"])
+    assert marked == (False, "INSERT INTO t (k) VALUES (?)", (8,))
+    assert batch.routing_key is None
+
+
+def test_a_program_may_write_a_batch_s_statements(node: FakeNode, session: Session) -> None:
+    prepared = session.prepare("INSERT INTO ks.t (k) VALUES (?)")
+    bound = [prepared.bind((number,)).values for number in range(3)]
+    given: list[Any] = [(True, prepared.query_id, values) for values in bound]
+    given.append((False, "INSERT INTO ks.t (k) VALUES (9)", ()))
+    batch = BatchStatement()
+    batch.add("DELETE FROM ks.t WHERE k = 1")
+    batch._statements_and_parameters = given
+    assert batch._statements_and_parameters == given
+    assert len(batch) == 4
+    assert batch.entries[0] == f"<a row of the prepared statement {prepared.query_id.hex()}>"
+    for _ in range(2):
+        session.execute(batch)
+        sent = node.requests[-1]
+        assert sent.opcode == Opcode.BATCH
+    same = BatchStatement()
+    for number in range(3):
+        same.add(prepared, (number,))
+    same.add("INSERT INTO ks.t (k) VALUES (9)")
+    session.execute(same)
+    assert node.requests[-1].statements == sent.statements
+    batch._statements_and_parameters = [(True, b"unknown", [None])]
+    with pytest.raises(ValueError, match=b"unknown".hex()):
+        session.execute(batch)
+
+
+# -- connections -----------------------------------------------------------------------------------
+
+
+def test_a_patched_factory_is_the_way_to_a_connection(node: FakeNode) -> None:
+    with (
+        mock.patch.object(
+            connection_module.Connection, "factory", side_effect=OSError("no way there")
+        ) as factory,
+        Cluster([node.address], port=node.port) as cluster,
+        pytest.raises(NoHostAvailable, match="no way there"),
+    ):
+        cluster.connect()
+    assert factory.call_count == 1
+
+
+def test_a_patched_factory_that_gives_no_connection(node: FakeNode) -> None:
+    with (
+        mock.patch("cassandra.connection.Connection.factory"),
+        Cluster([node.address], port=node.port) as cluster,
+        pytest.raises(NoHostAvailable, match="which is not a connection"),
+    ):
+        cluster.connect()
+
+
+def test_a_program_s_own_kind_of_connection(node: FakeNode) -> None:
+    opened = []
+
+    class Own(cluster_module.DefaultConnection):  # type: ignore[misc]
+        @classmethod
+        def factory(cls, endpoint: Any, timeout: float, *args: Any, **kwargs: Any) -> Any:
+            opened.append((endpoint, timeout))
+            return super().factory(endpoint, timeout, *args, **kwargs)
+
+    with Cluster([node.address], port=node.port, connection_class=Own) as cluster:
+        session = cluster.connect(wait_for_all_pools=True)
+        assert [tuple(row) for row in session.execute("SELECT v")] == FOUR
+        assert len(opened) == 2
+        assert {endpoint.address for endpoint, _ in opened} == {node.address}
+    assert opened[0][1] == cluster.connect_timeout
+
+
+def test_subclasses_without_a_factory_are_taken_too(node: FakeNode) -> None:
+    class Own(cluster_module.DefaultConnection):  # type: ignore[misc]
+        pass
+
+    for kind in (Own, object, None):
+        with Cluster([node.address], port=node.port, connection_class=kind) as cluster:
+            assert cluster.connect().execute("SELECT v").one() == (1,)
+    with pytest.raises(NotImplementedError, match="Own"):
+        Own()
+    with pytest.raises(connection_module.ConnectionException, match="outside of a Cluster"):
+        connection_module.Connection.factory(None, 5)  # type: ignore[arg-type]
+
+
+def test_connections_and_pools_from_outside(node: FakeNode, session: Session) -> None:
+    (pool,) = session.get_pools()
+    assert isinstance(pool, pool_module.HostConnection)
+    assert (pool.is_shutdown, pool.open_count, pool.in_flight) == (False, 1, 0)
+    assert pool.get_state() == next(iter(session.get_pool_state().values()))
+    (connection,) = pool.get_connections()
+    assert isinstance(connection, connection_module.Connection)
+    assert (connection.host, connection.port) == (node.address, node.port)
+    assert (connection.is_closed, connection.is_defunct, connection.last_error) == (
+        False, False, None,
+    )  # fmt: skip
+    assert connection.protocol_version == 5
+    for refused in (pool.borrow_connection, connection.send_msg, connection.wait_for_response):
+        with pytest.raises(NotImplementedError, match="event loop"):
+            refused()
+
+
+# -- the control connection ------------------------------------------------------------------------
+
+
+def test_the_control_connection_from_outside(node: FakeNode, session: Session) -> None:
+    cluster = session.cluster
+    control = cluster.control_connection
+    assert isinstance(control, cluster_module.ControlConnection)
+    assert control is cluster.control_connection
+    assert control.wait_for_schema_agreement() is True
+    assert control.wait_for_schema_agreement(wait_time=1, connection=control.connection) is True
+    assert control.refresh_schema() is True
+    control.refresh_node_list_and_token_map()
+    assert isinstance(control.connection, connection_module.Connection)
+    assert control.get_connections() == [control.connection]
+    assert cluster.get_connection_holders() == [*session.get_pools(), control]
+    cluster.shutdown()
+    assert control.is_shutdown
+    assert control.get_connections() == []
+    assert cluster.get_connection_holders() == []
+    with pytest.raises(connection_module.ConnectionShutdown):
+        control.wait_for_schema_agreement()
+
+
+# -- mocks -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "cassandra.cluster.Cluster",
+        "cassandra.cluster.Session",
+        "cassandra.cluster.ResponseFuture",
+        "cassandra.cluster.ResultSet",
+        "cassandra.cluster.ControlConnection",
+        "cassandra.pool.HostConnection",
+        "cassandra.pool.HostConnectionPool",
+        "cassandra.pool.Host",
+        "cassandra.connection.Connection",
+    ],
+)
+def test_classes_can_be_mocked_and_patched(name: str) -> None:
+    module, _, attribute = name.rpartition(".")
+    cls = getattr(__import__(module, fromlist=[attribute]), attribute)
+    assert isinstance(mock.MagicMock(spec=cls), cls)
+    mock.create_autospec(cls)
+    with mock.patch(name) as patched:
+        assert getattr(__import__(module, fromlist=[attribute]), attribute) is patched
+    with mock.patch(name, autospec=True):
+        pass
+
+
+def test_a_mocked_session_has_the_session_s_methods_only() -> None:
+    session = mock.MagicMock(spec=Session)
+    session.execute("SELECT 1")
+    session.execute_concurrent_with_args("x", [])
+    with pytest.raises(AttributeError):
+        session.nothing_of_the_kind  # noqa: B018
+
+
+# -- requests that the program did not make --------------------------------------------------------
+
+
+def test_setting_a_keyspace_is_no_request_of_the_program(node: FakeNode) -> None:
+    listened: list[ResponseFuture] = []
+    with (
+        Cluster([node.address], port=node.port) as cluster,
+        mock.patch.object(Session, "execute_async", side_effect=AssertionError),
+        mock.patch.object(Session, "execute", side_effect=AssertionError),
+    ):
+        session = cluster.connect("ks")
+        session.add_request_init_listener(listened.append)
+        session.set_keyspace("other")
+        assert session.keyspace == "other"
+    assert listened == []
+
+
+def test_a_replaced_deserializer_changes_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(cls: type, byts: bytes, version: int) -> None:
+        raise AssertionError("the program's own")
+
+    unchanged = TimeUUIDType.deserialize(b"\1" * 16, 4)
+    monkeypatch.setattr(DateType, "deserialize", classmethod(fail))
+    with pytest.raises(AssertionError, match="own"):
+        DateType.deserialize(b"\0" * 8, 4)
+    assert TimeUUIDType.deserialize(b"\1" * 16, 4) == unchanged
+    with FakeNode() as node:
+        node.schema = schema("ks", tables=1)
+        node.schema["system_schema.dropped_columns"] = [
+            {
+                "keyspace_name": "ks",
+                "table_name": "t0",
+                "column_name": "gone",
+                "dropped_time": datetime(2020, 1, 2),
+                "kind": "regular",
+                "type": "int",
+            }
+        ]
+        with Cluster([node.address], port=node.port) as cluster:
+            cluster.connect()
+            (table,) = cluster.metadata.keyspaces["ks"].tables.values()
+            assert "incomplete" not in table.export_as_string()
+            assert table.dropped_columns["gone"].dropped_time == datetime(2020, 1, 2)
