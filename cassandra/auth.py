@@ -5,7 +5,9 @@ An authenticator answers the server's SASL challenges.
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+import socket
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 __all__ = [
     "AuthProvider",
@@ -21,6 +23,10 @@ __all__ = [
     "TransitionalModePlainTextAuthProvider",
     "TransitionalModePlainTextAuthenticator",
 ]
+
+
+# The classes of the servers that ask for the mechanism's name first.
+_DSE_AUTHENTICATORS = frozenset({"com.datastax.bdp.cassandra.auth.DseAuthenticator"})
 
 
 class Token(bytes):
@@ -91,6 +97,28 @@ class Authenticator:
         """Take the server's last token. Called when the server accepts the login."""
 
 
+class BaseDSEAuthenticator(Authenticator):
+    """An authenticator that also speaks with DataStax Enterprise.
+
+    Its server asks for the mechanism first, by its name, and then for the mechanism's tokens; other
+    servers ask for these at once. Subclasses say how the mechanism is called and how it begins.
+    """
+
+    def get_mechanism(self) -> bytes:
+        """Return the name of the SASL mechanism."""
+        raise NotImplementedError
+
+    def get_initial_challenge(self) -> bytes:
+        """Return the challenge by which the server asks for the first token."""
+        raise NotImplementedError
+
+    def initial_response(self) -> bytes | None:
+        """Return the mechanism's name if the server wants it first, else the first token."""
+        if self.server_authenticator_class in _DSE_AUTHENTICATORS:
+            return self.get_mechanism()
+        return self.evaluate_challenge(self.get_initial_challenge())
+
+
 class PlainTextAuthProvider(AuthProvider):
     """User name and password, for Cassandra's PasswordAuthenticator."""
 
@@ -102,17 +130,27 @@ class PlainTextAuthProvider(AuthProvider):
         return PlainTextAuthenticator(self.username, self.password)
 
     def __repr__(self) -> str:
-        return f"PlainTextAuthProvider(username={self.username!r}, password=...)"
+        return f"{type(self).__name__}(username={self.username!r}, password=...)"
 
 
-class PlainTextAuthenticator(Authenticator):
-    """SASL PLAIN (RFC 4616): the first token has both the user name and the password."""
+class DSEPlainTextAuthProvider(PlainTextAuthProvider):
+    """User name and password, under the name that programs for DataStax Enterprise use."""
+
+
+class PlainTextAuthenticator(BaseDSEAuthenticator):
+    """SASL PLAIN (RFC 4616): one token has both the user name and the password."""
 
     def __init__(self, username: str, password: str) -> None:
         self.username = username
         self.password = password
 
-    def initial_response(self) -> bytes:
+    def get_mechanism(self) -> bytes:
+        return b"PLAIN"
+
+    def get_initial_challenge(self) -> bytes:
+        return b"PLAIN-START"
+
+    def evaluate_challenge(self, challenge: bytes | None) -> bytes:
         # A NUL before each part; the first part, an identity to act as, is empty.
         return Token(
             b"\0"
@@ -121,9 +159,19 @@ class PlainTextAuthenticator(Authenticator):
             + _utf8(self.password, "the password")
         )
 
-    def evaluate_challenge(self, challenge: bytes | None) -> bytes:
-        # Some servers open with a challenge that only asks for the mechanism's first token.
-        return self.initial_response()
+
+class TransitionalModePlainTextAuthProvider(AuthProvider):
+    """An anonymous login, for servers in the transitional mode of DataStax Enterprise."""
+
+    def new_authenticator(self, host: str) -> Authenticator:
+        return TransitionalModePlainTextAuthenticator()
+
+
+class TransitionalModePlainTextAuthenticator(PlainTextAuthenticator):
+    """SASL PLAIN with an empty user name and password."""
+
+    def __init__(self) -> None:
+        super().__init__("", "")
 
 
 class SaslAuthProvider(AuthProvider):
@@ -163,75 +211,62 @@ class SaslAuthenticator(Authenticator):
         return response
 
 
-# -- DataStax Enterprise ---------------------------------------------------------------------------
-
-
-def _refuse(what: str) -> NoReturn:
-    raise NotImplementedError(
-        f"{what} is not supported: it logs in to DataStax Enterprise, which this driver does not "
-        "speak to; PlainTextAuthProvider serves for a user name and a password"
-    )
-
-
-class BaseDSEAuthenticator(Authenticator):
-    """Base of the authenticators for DataStax Enterprise. They can be made, and not used."""
-
-    def initial_response(self) -> NoReturn:
-        _refuse(type(self).__name__)
-
-
-class GSSAPIAuthenticator(BaseDSEAuthenticator):
-    """Kerberos for DataStax Enterprise. It can be made, and not used."""
-
-    def __init__(self, host: str, service: str, qops: object, properties: object) -> None:
-        self.host = host
-        self.service = service
-        self.qops = qops
-        self.properties = properties
-
-
-class TransitionalModePlainTextAuthenticator(BaseDSEAuthenticator):
-    """An anonymous login for DataStax Enterprise. It can be made, and not used."""
-
-
-class DSEPlainTextAuthProvider(AuthProvider):
-    """User name and password for DataStax Enterprise. It can be made, and not used."""
-
-    def __init__(self, username: str, password: str) -> None:
-        self.username = username
-        self.password = password
-
-    def new_authenticator(self, host: str) -> NoReturn:
-        _refuse(type(self).__name__)
-
-    def __repr__(self) -> str:
-        return f"DSEPlainTextAuthProvider(username={self.username!r}, password=...)"
-
-
 class DSEGSSAPIAuthProvider(AuthProvider):
-    """Kerberos for DataStax Enterprise. It can be made, and not used."""
+    """Kerberos, through the optional packages ``pure-sasl`` and ``kerberos``.
+
+    :param service: the service's name; None for "dse".
+    :param qops: the qualities of protection to choose from, as in ``puresasl.QOP``; None for
+        authentication alone.
+    :param resolve_host_name: take the name that the node's address stands for, as its key is for
+        that. It asks the name service.
+    :param properties: further keyword arguments for ``puresasl.client.SASLClient``.
+    :raises ImportError: if ``pure-sasl`` is not installed.
+    """
 
     def __init__(
         self,
         service: str | None = None,
-        qops: object = None,
+        qops: Iterable[str | bytes] | None = None,
         resolve_host_name: bool = True,
         **properties: Any,
     ) -> None:
-        self.service = service
-        self.qops = qops
+        # A missing package is an error here, not at the first connection.
+        _sasl_client()
+        self.service = service or "dse"
+        self.qops = list(qops) if qops is not None else ["auth"]
         self.resolve_host_name = resolve_host_name
         self.properties = properties
 
-    def new_authenticator(self, host: str) -> NoReturn:
-        _refuse(type(self).__name__)
+    def new_authenticator(self, host: str) -> Authenticator:
+        if self.resolve_host_name:
+            host = socket.getnameinfo((host, 0), 0)[0]
+        return GSSAPIAuthenticator(host, self.service, self.qops, self.properties)
 
 
-class TransitionalModePlainTextAuthProvider(AuthProvider):
-    """An anonymous login for DataStax Enterprise. It can be made, and not used."""
+class GSSAPIAuthenticator(BaseDSEAuthenticator):
+    """One connection's Kerberos exchange through ``pure-sasl``."""
 
-    def new_authenticator(self, host: str) -> NoReturn:
-        _refuse(type(self).__name__)
+    def __init__(
+        self,
+        host: str,
+        service: str,
+        qops: Iterable[str | bytes] | None,
+        properties: Mapping[str, Any],
+    ) -> None:
+        # The package knows the qualities as bytes.
+        wanted = [one.encode() if isinstance(one, str) else one for one in qops or ("auth",)]
+        self.sasl = _sasl_client()(host, service, "GSSAPI", qops=wanted, **properties)
+
+    def get_mechanism(self) -> bytes:
+        return b"GSSAPI"
+
+    def get_initial_challenge(self) -> bytes:
+        return b"GSSAPI-START"
+
+    def evaluate_challenge(self, challenge: bytes | None) -> bytes | None:
+        begins = challenge == self.get_initial_challenge()
+        token: bytes | None = self.sasl.process() if begins else self.sasl.process(challenge)
+        return token
 
 
 def _sasl_client() -> Any:

@@ -339,6 +339,14 @@ class NoHostAvailable(DriverException):
         return f"{self.args[0]}: {tried}" if tried else str(self.args[0])
 
 
+class LoginRefused(NoHostAvailable, AuthenticationFailed):
+    """A contact point has refused the login, and the others were not asked.
+
+    They would refuse it, too, and some servers count the tries. Programs catch it as
+    `NoHostAvailable` or as `AuthenticationFailed`.
+    """
+
+
 def _shown(error: object) -> str:
     if isinstance(error, BaseException):
         return f"{type(error).__name__}: {error}"

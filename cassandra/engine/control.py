@@ -30,6 +30,7 @@ from cassandra.errors import (
     ConnectionShutdown,
     DriverException,
     InvalidRequest,
+    LoginRefused,
     NoHostAvailable,
 )
 from cassandra.metadata.host import Host
@@ -100,6 +101,7 @@ class ControlConnection:
 
     async def _connect_to_one(self, endpoints: list[EndPoint]) -> None:
         errors: dict[str, Exception] = {}
+        kind = NoHostAvailable
         for endpoint in endpoints:
             try:
                 await self._connect_to(endpoint)
@@ -109,6 +111,7 @@ class ControlConnection:
                 log.debug("the control connection to %s failed: %s", endpoint, error)
                 if isinstance(error, AuthenticationFailed):
                     # The next host would refuse the same credentials, and some count the tries.
+                    kind = LoginRefused
                     break
             except Exception as error:
                 # A name that no resolver takes, system tables of other types: whatever it is, the
@@ -118,7 +121,7 @@ class ControlConnection:
                     "the control connection to %s failed: %r", endpoint, error, exc_info=True
                 )
         problem = "Unable to connect to any servers" if endpoints else "There are no contact points"
-        failure = NoHostAvailable(problem, errors)
+        failure = kind(problem, errors)
         failure.__cause__ = next(reversed(errors.values()), None)
         raise failure
 

@@ -8,6 +8,7 @@ cluster pays for finding out.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
 import os
 import socket
@@ -312,7 +313,10 @@ class _Handshake:
     async def _ask(self, function: Callable[..., Any], *args: Any) -> Any:
         if isinstance(function, MethodType) and type(function.__self__) in _NEVER_BLOCKING:
             return function(*args)
-        return await self._connector.in_thread(function, *args)
+        if inspect.iscoroutinefunction(function):
+            return await function(*args)
+        outcome = await self._connector.in_thread(function, *args)
+        return await outcome if inspect.isawaitable(outcome) else outcome
 
     def _named(self, error: Exception) -> Exception:
         """`error` with the end point in its message."""
