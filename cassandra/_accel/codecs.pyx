@@ -68,7 +68,7 @@ import uuid as uuid_module
 from functools import partial
 
 from cassandra.cqltypes import coerce
-from cassandra.cqltypes.codecs.bulk import check_dimension, elements_of
+from cassandra.cqltypes.codecs.bulk import check_dimension, elements_of, members_of
 from cassandra.cqltypes.failures import (
     EncodeTypeError,
     empty_or_refuse,
