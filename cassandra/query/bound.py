@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from cassandra.consistency import ConsistencyLevel
-from cassandra.query.statement import FETCH_SIZE_UNSET, Statement, query_head
+from cassandra.query.statement import FETCH_SIZE_UNSET, RoutingKey, Statement, query_head
 from cassandra.sentinels import UNSET_VALUE
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class BoundStatement(Statement):
         prepared_statement: PreparedStatement,
         retry_policy: RetryPolicy | None = None,
         consistency_level: int | None = None,
-        routing_key: bytes | Sequence[bytes] | None = None,
+        routing_key: RoutingKey = None,
         serial_consistency_level: int | None = None,
         fetch_size: int | None = FETCH_SIZE_UNSET,
         keyspace: str | None = None,
@@ -117,7 +117,7 @@ class BoundStatement(Statement):
         return self._routing_key
 
     @routing_key.setter
-    def routing_key(self, key: bytes | Sequence[bytes] | None) -> None:
+    def routing_key(self, key: RoutingKey) -> None:
         self._routing_key = key
 
     def is_lwt(self) -> bool:

@@ -76,7 +76,7 @@ LITERALS: list[tuple[Any, str]] = [
     (OrderedDict([("b", [1]), ("a", [])]), "{'b': [1], 'a': []}"),
     (OrderedMap([([1], 2)]), "{[1]: 2}"),
     (ValueSequence([1, "a"]), "(1, 'a')"),
-    (Point(1.0, 2.0), "'POINT (1.0 2.0)'"),
+    (Point(1.0, 2.0), "'POINT (1 2)'"),
     (LineString([(1.0, 2.0), (3.0, 4.0)]), "'LINESTRING (1.0 2.0, 3.0 4.0)'"),
     (Polygon([(0.0, 0.0), (1.0, 0.0), (0.0, 0.0)]), "'POLYGON ((0.0 0.0, 1.0 0.0, 0.0 0.0))'"),
     (DateRange(DateRangeBound(0, "YEAR"), OPEN_BOUND), "'[1970 TO *]'"),
@@ -102,6 +102,8 @@ def test_the_mapping_may_be_changed() -> None:
 
 def test_quoting() -> None:
     assert cql_quote("a'b") == "'a''b'"
+    assert (cql_quote(0), cql_quote(1.5), cql_quote(None)) == ("0", "1.5", "None")
+    assert Encoder().cql_encode_all_types(Point(1, 2)) == "'POINT (1 2)'"
     assert Encoder().cql_encode_unicode("a") == "'a'"
 
 

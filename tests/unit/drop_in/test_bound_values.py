@@ -23,7 +23,9 @@ ONE, SEVEN = b"\0\0\0\1", b"\0\0\0\7"
 
 
 def prepared(*kinds: Any, key: bool = True, version: int = 4) -> PreparedStatement:
-    columns: Any = [Column("ks", "t", name, kind) for name, kind in zip("abcdef", kinds, strict=False)]
+    columns: Any = [
+        Column("ks", "t", name, kind) for name, kind in zip("abcdef", kinds, strict=False)
+    ]
     indexes = [0] if key else []
     return PreparedStatement(
         columns,

@@ -48,6 +48,38 @@ class TestSimpleStatement:
         assert not statement.is_lwt()
         assert repr(statement) == '<SimpleStatement query="SELECT 1", consistency=Not Set>'
 
+    @pytest.mark.parametrize(
+        ("key", "expected"),
+        [
+            ("é", "é".encode()),
+            (b"\0\1", b"\0\1"),
+            (bytearray(b"ab"), b"ab"),
+            (memoryview(b"ab"), b"ab"),
+            (["é"], "é".encode()),
+            (["ab", b"c"], b"\x00\x02ab\x00\x00\x01c\x00"),
+            ((b"ab", bytearray(b"c")), b"\x00\x02ab\x00\x00\x01c\x00"),
+            ([], None),
+        ],
+    )
+    def test_texts_in_a_routing_key_are_encoded(self, key: Any, expected: bytes | None) -> None:
+        statement = SimpleStatement("SELECT 1", routing_key=key, keyspace="ks")
+        assert statement.routing_key == expected
+        batch = BatchStatement().add(SimpleStatement("SELECT 2")).add(statement)
+        assert batch.routing_key == expected
+        assert batch.keyspace == (None if expected is None else "ks")
+        batch = BatchStatement()
+        batch.routing_key = key
+        assert batch.routing_key == expected
+        bound = prepared().bind((1,))
+        bound.routing_key = key
+        assert bound.routing_key == expected
+
+    @pytest.mark.parametrize("key", [5, [5], ["a", None], 1.5])
+    def test_a_routing_key_of_anything_else_is_refused(self, key: Any) -> None:
+        statement = SimpleStatement("SELECT 1", routing_key=key)
+        with pytest.raises(TypeError, match=r"routing_key is .*bytes, text, or a sequence"):
+            _ = statement.routing_key
+
     def test_a_routing_key_of_components_is_joined(self) -> None:
         statement = SimpleStatement("SELECT 1", routing_key=[b"ab", b"c"])
         assert statement.routing_key == b"\x00\x02ab\x00\x00\x01c\x00"
