@@ -9,18 +9,22 @@ engine builds bodies and decodes messages directly, to the same bytes and object
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from io import BytesIO
 from typing import Any
 
 from cassandra.errors import ProtocolError
 from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
 from cassandra.protocol.features import ProtocolFeatures
 from cassandra.protocol.messages.base import MessageType, message_types_by_opcode
-from cassandra.protocol.messages.decode import decode_response
+from cassandra.protocol.messages.decode import decode_response, read_extras
 from cassandra.protocol.messages.encode import encode_request
 from cassandra.protocol.messages.results import ResultMessage
+from cassandra.protocol.messages.streamed import call_reader, reads_by_itself
 from cassandra.protocol.opcodes import COMPRESSED_FLAG, RESULT_KIND_ROWS
 from cassandra.protocol.primitives import envelope_header
 from cassandra.versions import ProtocolVersion
+
+_NOT_GIVEN: Any = object()
 
 
 class ProtocolHandlerBase:
@@ -56,23 +60,36 @@ class ProtocolHandlerBase:
     def decode_message(
         cls,
         protocol_version: int,
-        protocol_features: ProtocolFeatures | None,
-        user_type_map: Mapping[str, Mapping[str, Any]] | None,
-        stream_id: int,
-        flags: int,
-        opcode: int,
-        body: bytes,
-        decompressor: Callable[[bytes], bytes] | None,
-        result_metadata: ResultMetadata | Sequence[ColumnMetadata] | None,
+        protocol_features: Any = None,
+        user_type_map: Any = None,
+        stream_id: Any = 0,
+        flags: Any = 0,
+        opcode: Any = 0,
+        body: Any = b"",
+        decompressor: Any = None,
+        result_metadata: Any = _NOT_GIVEN,
     ) -> Any:
         """Return the message in `body`.
 
+        It may also be called without `protocol_features`, as a driver without extensions has it:
+        `user_type_map` and the others follow the version then.
+
+        :param protocol_features: the extensions of the connection.
         :param user_type_map: classes registered for UDTs, by keyspace and name.
         :param decompressor: applied before version 5 if the flag is set.
         :param result_metadata: the `ResultMetadata` (or a list of column metadata) kept for the
             prepared statement that this answers.
         :raises ProtocolError: for malformed bytes.
         """
+        if result_metadata is _NOT_GIVEN:
+            # Eight arguments: each stands one place before its own.
+            protocol_features, *rest = None, protocol_features, user_type_map, stream_id, flags
+            user_type_map, stream_id, flags, opcode, body, decompressor, result_metadata = (
+                *rest,
+                opcode,
+                body,
+                decompressor,
+            )
         if flags & COMPRESSED_FLAG and not ProtocolVersion.uses_segments(protocol_version):
             if decompressor is None:
                 raise ProtocolError(
@@ -80,6 +97,24 @@ class ProtocolHandlerBase:
                 )
             body = decompressor(body)
             flags &= ~COMPRESSED_FLAG
+        custom = cls.message_types_by_opcode.get(opcode)
+        # A class of the program's own, which reads the bytes by itself.
+        if (
+            custom is not None
+            and custom is not message_types_by_opcode.get(opcode)
+            and reads_by_itself(custom)
+        ):
+            message = _read_by(
+                custom,
+                flags,
+                body,
+                protocol_version,
+                protocol_features,
+                user_type_map,
+                result_metadata,
+            )
+            message.stream_id = stream_id
+            return cls._adapt(message) if isinstance(message, MessageType) else message
         # A program may pass a plain list of columns.
         cached = result_metadata
         if cached is not None and not isinstance(cached, ResultMetadata):
@@ -95,7 +130,11 @@ class ProtocolHandlerBase:
     def _adapt(cls, message: MessageType) -> MessageType:
         """Give `message` the form of this handler's results."""
         custom = cls.message_types_by_opcode.get(message.opcode)
-        if custom is not None and custom is not message_types_by_opcode.get(message.opcode):
+        if (
+            custom is not None
+            and custom is not message_types_by_opcode.get(message.opcode)
+            and not isinstance(message, custom)
+        ):
             # A program's own class for this opcode: the same attributes under that class.
             message.__class__ = custom
         return message
@@ -134,14 +173,7 @@ class NumpyProtocolHandler(ProtocolHandlerBase):
 class LazyResultMessage(ResultMessage):
     """ROWS whose tuples are made while they are walked."""
 
-    def decode(self, row_factory: Callable[..., Any]) -> Any:
-        return (
-            row_factory(self.column_names, self.parsed_rows)
-            if self.kind == RESULT_KIND_ROWS
-            else []
-        )
-
-    @property
+    @property  # type: ignore[misc]  # read from the bytes alone
     def parsed_rows(self) -> Any:
         return (
             self.metadata.row_plan.iterate(*self.rows_body)
@@ -153,14 +185,7 @@ class LazyResultMessage(ResultMessage):
 class NumpyResultMessage(ResultMessage):
     """ROWS by columns."""
 
-    def decode(self, row_factory: Callable[..., Any]) -> Any:
-        return (
-            row_factory(self.column_names, self.parsed_rows)
-            if self.kind == RESULT_KIND_ROWS
-            else []
-        )
-
-    @property
+    @property  # type: ignore[misc]  # read from the bytes alone
     def parsed_rows(self) -> Any:
         # Imported at the first use: most programs never read results by columns.
         from cassandra.protocol.columnar.pages import page_arrays
@@ -168,6 +193,28 @@ class NumpyResultMessage(ResultMessage):
         return (
             [page_arrays(self.metadata, *self.rows_body)] if self.kind == RESULT_KIND_ROWS else None
         )
+
+
+def _read_by(
+    kind: type[Any],
+    flags: int,
+    body: bytes,
+    version: int,
+    features: ProtocolFeatures | None,
+    user_types: Mapping[str, Mapping[str, Any]] | None,
+    metadata: ResultMetadata | Sequence[ColumnMetadata] | None,
+) -> Any:
+    """Let the class `kind` of a program read the message in `body`."""
+    trace_id, warnings, payload, pos = read_extras(flags, body)
+    if isinstance(metadata, ResultMetadata):
+        metadata = list(metadata.columns)
+    stream = BytesIO(body)
+    stream.seek(pos)
+    message = call_reader(
+        kind.recv_body, stream, version, features, user_types or {}, metadata, None
+    )
+    message.trace_id, message.warnings, message.custom_payload = trace_id, warnings, payload
+    return message
 
 
 def _as_rows_class(message: MessageType, kind: type[ResultMessage]) -> MessageType:
@@ -180,14 +227,7 @@ def cython_protocol_handler(colparser: Callable[[ResultMessage], Any]) -> type[P
     """Return a handler class whose ``parsed_rows`` is ``colparser(result_message)``."""
 
     class ParsingResult(ResultMessage):
-        def decode(self, row_factory: Callable[..., Any]) -> Any:
-            return (
-                row_factory(self.column_names, self.parsed_rows)
-                if self.kind == RESULT_KIND_ROWS
-                else []
-            )
-
-        @property
+        @property  # type: ignore[misc]  # as above
         def parsed_rows(self) -> Any:
             return colparser(self) if self.kind == RESULT_KIND_ROWS else None
 

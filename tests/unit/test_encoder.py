@@ -76,7 +76,7 @@ LITERALS: list[tuple[Any, str]] = [
     (OrderedDict([("b", [1]), ("a", [])]), "{'b': [1], 'a': []}"),
     (OrderedMap([([1], 2)]), "{[1]: 2}"),
     (ValueSequence([1, "a"]), "(1, 'a')"),
-    (Point(1.0, 2.0), "'POINT (1 2)'"),
+    (Point(1.0, 2.0), "'POINT (1.0 2.0)'"),
     (LineString([(1.0, 2.0), (3.0, 4.0)]), "'LINESTRING (1.0 2.0, 3.0 4.0)'"),
     (Polygon([(0.0, 0.0), (1.0, 0.0), (0.0, 0.0)]), "'POLYGON ((0.0 0.0, 1.0 0.0, 0.0 0.0))'"),
     (DateRange(DateRangeBound(0, "YEAR"), OPEN_BOUND), "'[1970 TO *]'"),

@@ -49,7 +49,7 @@ def test_result_metadata_may_be_a_list_of_columns() -> None:
 
 def test_a_message_class_of_ones_own() -> None:
     class Shouting(ResultMessage):
-        @property
+        @property  # type: ignore[misc]
         def parsed_rows(self) -> Any:
             return [tuple(str(item).upper() for item in row) for row in super().parsed_rows or ()]
 
