@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from io import BytesIO
-from typing import Any
+from typing import Any, ClassVar
 
 from cassandra.errors import ProtocolError
 from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
@@ -159,15 +159,23 @@ class LazyProtocolHandler(ProtocolHandlerBase):
 
 
 class NumpyProtocolHandler(ProtocolHandlerBase):
-    """Reads rows as columns: ``parsed_rows`` is a list with one dict of NumPy arrays for the page.
+    """Reads rows as columns: ``parsed_rows`` is a dict of NumPy arrays by column name.
 
-    Use it with `cassandra.query.tuple_factory`. Raises `DependencyException` if NumPy is not
-    installed.
+    A row factory gets that dict in place of rows. Use it with `cassandra.query.tuple_factory`,
+    which leaves it as it is, or with one that makes a DataFrame of it. Raises `DependencyException`
+    if NumPy is not installed.
+
+    bigint, counter, int, smallint, float and double become masked arrays, everything else object
+    arrays. With `typed`, booleans, tinyints, dates, times and timestamps become arrays of their own
+    dtype too, and only arrays with nulls are masked.
     """
+
+    typed: ClassVar[bool] = False
 
     @classmethod
     def _adapt(cls, message: MessageType) -> MessageType:
-        return _as_rows_class(super()._adapt(message), NumpyResultMessage)
+        kind = TypedNumpyResultMessage if cls.typed else NumpyResultMessage
+        return _as_rows_class(super()._adapt(message), kind)
 
 
 class LazyResultMessage(ResultMessage):
@@ -185,14 +193,29 @@ class LazyResultMessage(ResultMessage):
 class NumpyResultMessage(ResultMessage):
     """ROWS by columns."""
 
+    typed: ClassVar[bool] = False
+
+    def decode(self, row_factory: Callable[..., Any]) -> Any:
+        """Return what `row_factory` makes of the arrays; a dict stands in a list, as one row."""
+        if self.kind != RESULT_KIND_ROWS:
+            return []
+        made = row_factory(self.column_names, self.parsed_rows)
+        return [made] if isinstance(made, dict) else made
+
     @property  # type: ignore[misc]  # read from the bytes alone
     def parsed_rows(self) -> Any:
         # Imported at the first use: most programs never read results by columns.
         from cassandra.protocol.columnar.pages import page_arrays
 
-        return (
-            [page_arrays(self.metadata, *self.rows_body)] if self.kind == RESULT_KIND_ROWS else None
-        )
+        if self.kind != RESULT_KIND_ROWS:
+            return None
+        return page_arrays(self.metadata, *self.rows_body, typed=self.typed)
+
+
+class TypedNumpyResultMessage(NumpyResultMessage):
+    """ROWS by columns, each with the dtype that fits its type best."""
+
+    typed = True
 
 
 def _read_by(

@@ -96,7 +96,7 @@ class ResultMessage(StreamedResult):
         super().__init_subclass__(**named)
         # Rows of a subclass are what its `parsed_rows` are. Set here, so that the stock class need
         # not look which it is.
-        if "decode" not in vars(cls):
+        if cls.decode is ResultMessage.decode:
             cls.decode = _decode_own  # type: ignore[method-assign]
 
     @property
