@@ -1,0 +1,118 @@
+"""The fast way of `serialize`, `deserialize`, `to_binary` and `from_binary` of type classes.
+
+The four are class methods of `_CassandraType`, which find the class's codec at each call. The first
+call of a class puts the methods of a `TypeCalls` into the class itself, which hold its codec; the
+calls that follow find them there. Compiled, they are built-in functions.
+
+What is put into a class must not be seen by classes below it, which have other codecs, and must not
+outlive a change that it depends on. So:
+
+- a class that would inherit such a method gets the class method of `_CassandraType` in its place,
+  when it is made (`protect`) or when its parent's methods are installed;
+- a change of any class attribute that codecs depend on takes all of them out again (`withdraw`):
+  then every class has what its author wrote, and nothing else.
+
+A class whose coding, or that of a type inside it, is a program's own keeps the class methods.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import Any
+
+import cassandra._impl as implementations
+from cassandra._forks import renew_in_child
+
+__all__ = ["NAMES", "install", "is_stock", "protect", "stock_methods", "withdraw"]
+
+NAMES = ("serialize", "deserialize", "to_binary", "from_binary")
+
+stock_methods: dict[str, Any] = {}
+"""The class methods of `_CassandraType` by name, as they stand in its namespace."""
+
+_touched: weakref.WeakSet[Any] = weakref.WeakSet()
+_lock = threading.RLock()
+# Not CassandraTypeType's own, which withdraws at each change.
+_set, _delete = type.__setattr__, type.__delattr__
+
+
+@renew_in_child
+def _renew_lock() -> None:
+    global _lock
+    _lock = threading.RLock()
+
+
+def is_stock(method: Any) -> bool:
+    """Return True if `method`, as a class gives or holds it, is not a program's own."""
+    function = getattr(method, "__func__", method)
+    if type(getattr(method, "__self__", None)) is implementations.codecs.TypeCalls:
+        return True
+    return any(function is stock.__func__ for stock in stock_methods.values())
+
+
+def _owner(method: Any) -> Any:
+    """Return the class that `method` was installed for; None for another kind of method."""
+    calls = getattr(method, "__self__", None)
+    return calls.owner if type(calls) is implementations.codecs.TypeCalls else None
+
+
+def _versions_matter(cls: Any) -> bool:
+    """Return True if the coding is a program's own: it is called with the protocol version."""
+    return cls._overridden() or any(
+        isinstance(part, type) and _versions_matter(part)
+        for part in cls.subtypes
+        if hasattr(part, "_overridden")
+    )
+
+
+def install(cls: Any, generation: Any) -> None:
+    """Put the fast methods into `cls`, if its coding allows it.
+
+    :param generation: returns the number of changes so far (see `_Plans`).
+    """
+    with _lock:
+        began = generation()
+        if _versions_matter(cls):
+            return
+        codec = cls._native_codec(5, "list")
+        made = implementations.codecs.TypeCalls(cls, codec, cls.empty_binary_ok, cls._empty())
+        for child in cls.__subclasses__():
+            _keep_stock(child)
+        _touched.add(cls)
+        for name in NAMES:
+            _set(cls, name, getattr(made, name))
+        # A change that came meanwhile has not seen these.
+        if generation() != began:
+            withdraw()
+
+
+def _keep_stock(cls: Any) -> None:
+    """Let `cls` have the class methods itself wherever it inherits them."""
+    for name in NAMES:
+        if name not in cls.__dict__ and is_stock(getattr(cls, name)):
+            _set(cls, name, stock_methods[name])
+            _touched.add(cls)
+
+
+def protect(cls: Any) -> None:
+    """Take the fast methods of its parents away from the new class `cls`."""
+    if _owner(getattr(cls, "serialize", None)) is None and all(
+        _owner(getattr(cls, name, None)) is None for name in NAMES[1:]
+    ):
+        return
+    with _lock:
+        for name in NAMES:
+            if _owner(getattr(cls, name)) not in (None, cls):
+                _set(cls, name, stock_methods[name])
+                _touched.add(cls)
+
+
+def withdraw() -> None:
+    """Take out of all classes what was put into them."""
+    with _lock:
+        for cls in list(_touched):
+            for name in NAMES:
+                if name in cls.__dict__ and is_stock(cls.__dict__[name]):
+                    _delete(cls, name)
+        _touched.clear()
