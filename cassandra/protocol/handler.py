@@ -81,16 +81,30 @@ class ProtocolHandlerBase:
             prepared statement that this answers.
         :raises ProtocolError: for malformed bytes.
         """
+        place = (protocol_version, protocol_features, user_type_map)
+        message = (flags, opcode, body)
         if result_metadata is _NOT_GIVEN:
             # Eight arguments: each stands one place before its own.
-            protocol_features, *rest = None, protocol_features, user_type_map, stream_id, flags
-            user_type_map, stream_id, flags, opcode, body, decompressor, result_metadata = (
-                *rest,
-                opcode,
-                body,
-                decompressor,
-            )
-        if flags & COMPRESSED_FLAG and not ProtocolVersion.uses_segments(protocol_version):
+            place, message = (protocol_version, None, protocol_features), (stream_id, flags, opcode)
+            stream_id, decompressor, result_metadata = user_type_map, body, decompressor
+        return cls._decode(place, stream_id, message, decompressor, result_metadata)
+
+    @classmethod
+    def _decode(
+        cls,
+        place: tuple[int, ProtocolFeatures | None, Any],
+        stream_id: int,
+        envelope: tuple[int, int, bytes],
+        decompressor: Callable[[bytes], bytes] | None,
+        cached: ResultMetadata | Sequence[ColumnMetadata] | None,
+    ) -> Any:
+        """Return the message of an envelope.
+
+        :param place: protocol version, extensions and registered classes of the connection.
+        :param envelope: flags, opcode and body.
+        """
+        flags, opcode, body = envelope
+        if flags & COMPRESSED_FLAG and not ProtocolVersion.uses_segments(place[0]):
             if decompressor is None:
                 raise ProtocolError(
                     "a compressed body came over a connection that has agreed on no compression"
@@ -98,33 +112,18 @@ class ProtocolHandlerBase:
             body = decompressor(body)
             flags &= ~COMPRESSED_FLAG
         custom = cls.message_types_by_opcode.get(opcode)
-        # A class of the program's own, which reads the bytes by itself.
-        if (
-            custom is not None
-            and custom is not message_types_by_opcode.get(opcode)
-            and reads_by_itself(custom)
-        ):
-            message = _read_by(
-                custom,
-                flags,
-                body,
-                protocol_version,
-                protocol_features,
-                user_type_map,
-                result_metadata,
-            )
-            message.stream_id = stream_id
-            return cls._adapt(message) if isinstance(message, MessageType) else message
-        # A program may pass a plain list of columns.
-        cached = result_metadata
-        if cached is not None and not isinstance(cached, ResultMetadata):
-            cached = ResultMetadata(cached) if cached else None
-        message = decode_response(
-            opcode, flags, body, protocol_version, protocol_features, user_type_map, cached
-        )
+        stock = custom is None or custom is message_types_by_opcode.get(opcode)
+        message: Any
+        if custom is not None and not stock and reads_by_itself(custom):
+            message = _read_by(custom, flags, body, place, cached)
+        else:
+            # A program may pass a plain list of columns.
+            if cached is not None and not isinstance(cached, ResultMetadata):
+                cached = ResultMetadata(cached) if cached else None
+            message = decode_response(opcode, flags, body, *place, cached)
         # For programs that override `decode_message`; the engine knows the stream by the envelope.
         message.stream_id = stream_id
-        return cls._adapt(message)
+        return cls._adapt(message) if isinstance(message, MessageType) else message
 
     @classmethod
     def _adapt(cls, message: MessageType) -> MessageType:
@@ -222,9 +221,7 @@ def _read_by(
     kind: type[Any],
     flags: int,
     body: bytes,
-    version: int,
-    features: ProtocolFeatures | None,
-    user_types: Mapping[str, Mapping[str, Any]] | None,
+    place: tuple[int, ProtocolFeatures | None, Any],
     metadata: ResultMetadata | Sequence[ColumnMetadata] | None,
 ) -> Any:
     """Let the class `kind` of a program read the message in `body`."""
@@ -233,6 +230,7 @@ def _read_by(
         metadata = list(metadata.columns)
     stream = BytesIO(body)
     stream.seek(pos)
+    version, features, user_types = place
     message = call_reader(
         kind.recv_body, stream, version, features, user_types or {}, metadata, None
     )

@@ -104,13 +104,7 @@ def values_of(
         _refuse(row)
     fields = declared_fields(kind)
     if fields is not None:
-        aliases = attributes_by_alias(kind)
-        if aliases:
-            known = {aliases.get(name, name) for name in names}
-            fields = tuple(name for name in fields if name not in known or name in names)
-        check_names(fields, names, f"{kind.__name__} has the field", "s")
-        attributes = [aliases.get(name, name) for name in names] if aliases else names
-        found = [getattr(row, name, UNSET_VALUE) for name in attributes]
+        found = _of_fields(row, fields, names)
     elif isinstance(row, Mapping):
         if strict:
             check_names(row, names, "values for", "")
@@ -134,6 +128,18 @@ def values_of(
         if value is UNSET_VALUE:
             refuse_missing(names, place, key, version)
     return tuple(found)
+
+
+def _of_fields(row: Any, fields: Sequence[str], names: Sequence[str]) -> list[Any]:
+    """Return the values of an instance of a dataclass or attrs class."""
+    kind: Any = type(row)
+    aliases = attributes_by_alias(kind)
+    if aliases:
+        known = {aliases.get(name, name) for name in names}
+        fields = tuple(name for name in fields if name not in known or name in names)
+    check_names(fields, names, f"{kind.__name__} has the field", "s")
+    attributes = [aliases.get(name, name) for name in names] if aliases else names
+    return [getattr(row, name, UNSET_VALUE) for name in attributes]
 
 
 def check_names(given: Iterable[str], names: Sequence[str], what: str, plural: str) -> None:
