@@ -95,7 +95,7 @@ class CassandraTypeType(type):
             _Plans.current += 1
             calls.withdraw()
             # A program that puts back what it had replaced leaves nothing of its own behind.
-            if name in calls.NAMES and calls.is_stock(value):
+            if name in calls.NAMES and calls.is_stock(cls, value):
                 if name in cls.__dict__:
                     super().__delattr__(name)
                 return
@@ -263,10 +263,10 @@ class _CassandraType(metaclass=CassandraTypeType):
     def _overridden(cls) -> bool:
         """Return True if a program's class has taken over the coding."""
         return not (
-            calls.is_stock(cls.serialize)
-            and calls.is_stock(cls.deserialize)
-            and calls.is_stock(cls.to_binary)
-            and calls.is_stock(cls.from_binary)
+            calls.is_stock(cls, cls.serialize)
+            and calls.is_stock(cls, cls.deserialize)
+            and calls.is_stock(cls, cls.to_binary)
+            and calls.is_stock(cls, cls.from_binary)
         ) or (cls.empty_binary_ok and cls._factory not in _EMPTY_IS_VALUE)
 
     @classmethod

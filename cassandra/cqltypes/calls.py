@@ -43,18 +43,19 @@ def _renew_lock() -> None:
     _lock = threading.RLock()
 
 
-def is_stock(method: Any) -> bool:
-    """Return True if `method`, as a class gives or holds it, is not a program's own."""
-    function = getattr(method, "__func__", method)
-    if type(getattr(method, "__self__", None)) is implementations.codecs.TypeCalls:
-        return True
-    return any(function is stock.__func__ for stock in stock_methods.values())
+def is_stock(cls: Any, method: Any) -> bool:
+    """Return True if `method`, as `cls` gives or holds it, is its own and not a program's.
 
-
-def _owner(method: Any) -> Any:
-    """Return the class that `method` was installed for; None for another kind of method."""
-    calls = getattr(method, "__self__", None)
-    return calls.owner if type(calls) is implementations.codecs.TypeCalls else None
+    A method of another type class is a program's choice: ``serialize = UTF8Type.serialize``.
+    """
+    bound_to = getattr(method, "__self__", None)
+    if type(bound_to) is implementations.codecs.TypeCalls:
+        return bound_to.owner is cls
+    function = getattr(method, "__func__", None)
+    if not any(function is stock.__func__ for stock in stock_methods.values()):
+        return False
+    # A class method as it stands in a namespace is bound to nothing.
+    return bound_to is cls or isinstance(method, classmethod)
 
 
 def _versions_matter(cls: Any) -> bool:
@@ -90,20 +91,23 @@ def install(cls: Any, generation: Any) -> None:
 def _keep_stock(cls: Any) -> None:
     """Let `cls` have the class methods itself wherever it inherits them."""
     for name in NAMES:
-        if name not in cls.__dict__ and is_stock(getattr(cls, name)):
+        if name not in cls.__dict__ and is_stock(cls, getattr(cls, name)):
             _set(cls, name, stock_methods[name])
             _touched.add(cls)
 
 
 def protect(cls: Any) -> None:
     """Take the fast methods of its parents away from the new class `cls`."""
-    if _owner(getattr(cls, "serialize", None)) is None and all(
-        _owner(getattr(cls, name, None)) is None for name in NAMES[1:]
-    ):
-        return
-    with _lock:
-        for name in NAMES:
-            if _owner(getattr(cls, name)) not in (None, cls):
+    for name in NAMES:
+        holder = next((one for one in cls.__mro__ if name in one.__dict__), None)
+        if holder is None or holder is cls:
+            continue
+        calls = getattr(holder.__dict__[name], "__self__", None)
+        # None while the package's own types are made, before an implementation is chosen.
+        if calls is None:
+            continue
+        if type(calls) is implementations.codecs.TypeCalls and calls.owner is holder:
+            with _lock:
                 _set(cls, name, stock_methods[name])
                 _touched.add(cls)
 
@@ -113,6 +117,6 @@ def withdraw() -> None:
     with _lock:
         for cls in list(_touched):
             for name in NAMES:
-                if name in cls.__dict__ and is_stock(cls.__dict__[name]):
+                if name in cls.__dict__ and is_stock(cls, cls.__dict__[name]):
                     _delete(cls, name)
         _touched.clear()

@@ -197,6 +197,25 @@ def test_attributes_that_codecs_depend_on() -> None:
     assert made.deserialize(body, 4) == (5,)
 
 
+@pytest.mark.parametrize("settled", [False, True])
+def test_methods_of_another_type_are_a_programs_choice(settled: bool) -> None:
+    if settled:
+        warmed(t.UTF8Type, "x")
+    taken = {"serialize": t.UTF8Type.serialize, "deserialize": t.UTF8Type.deserialize}
+    texts: Any = CassandraTypeType("_Texts", (t.BytesType,), dict(taken))
+    below: Any = CassandraTypeType("_Below", (texts,), {})
+    later: Any = CassandraTypeType("_Set", (t.BytesType,), {})
+    for name, method in taken.items():
+        setattr(later, name, method)
+    for _ in range(2):
+        for cls in (texts, below, later):
+            assert cls.serialize("x", 4) == cls.to_binary("x", 4) == b"x"
+            assert cls.deserialize(b"x", 4) == cls.from_binary(b"x", 4) == "x"
+            assert cls.codec().encode("x") == b"x"
+        assert t.BytesType.deserialize(b"x", 4) == b"x"
+        t.Int32Type.support_empty_values = False  # all that was settled is withdrawn
+
+
 def test_a_mixin_comes_first() -> None:
     class Mixin:
         @classmethod
