@@ -299,7 +299,7 @@ class EngineSession:
         remembered because the same bytes need not be parsed again.
         """
         # Columns that a program's own class has read are its own: they have types of its choice.
-        if response.column_metadata and not response.metadata.raw:
+        if len(response.metadata) and not response.metadata.raw:
             return
         metadata_id = response.result_metadata_id
         if metadata_id is not None or (

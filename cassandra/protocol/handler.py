@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from io import BytesIO
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from cassandra.errors import ProtocolError
@@ -25,12 +26,18 @@ from cassandra.protocol.primitives import envelope_header
 from cassandra.versions import ProtocolVersion
 
 _NOT_GIVEN: Any = object()
+# A program may register another class for an opcode (`register_class`); these are the driver's.
+_STOCK = dict(message_types_by_opcode)
 
 
 class ProtocolHandlerBase:
     """Encodes requests and decodes responses; meant to be subclassed."""
 
-    message_types_by_opcode: Mapping[int, type[MessageType]] = message_types_by_opcode
+    # Read-only: a change in place would not reach sessions with the stock handler. A handler of a
+    # program has a copy of its own.
+    message_types_by_opcode: Mapping[int, type[MessageType]] = MappingProxyType(
+        message_types_by_opcode
+    )
 
     @classmethod
     def encode_message(
@@ -112,7 +119,7 @@ class ProtocolHandlerBase:
             body = decompressor(body)
             flags &= ~COMPRESSED_FLAG
         custom = cls.message_types_by_opcode.get(opcode)
-        stock = custom is None or custom is message_types_by_opcode.get(opcode)
+        stock = custom is None or custom is _STOCK.get(opcode)
         message: Any
         if custom is not None and not stock and reads_by_itself(custom):
             message = _read_by(custom, flags, body, place, cached)
@@ -131,7 +138,7 @@ class ProtocolHandlerBase:
         custom = cls.message_types_by_opcode.get(message.opcode)
         if (
             custom is not None
-            and custom is not message_types_by_opcode.get(message.opcode)
+            and custom is not _STOCK.get(message.opcode)
             and not isinstance(message, custom)
         ):
             # A program's own class for this opcode: the same attributes under that class.

@@ -24,9 +24,10 @@ from cassandra.protocol import (
     get_registered_classes,
     read_int,
     read_string,
+    register_class,
 )
 from cassandra.query import dict_factory, named_tuple_factory, tuple_factory
-from cassandra.testing.fake import FakeNode, Opcode, error, rows
+from cassandra.testing.fake import FakeNode, Opcode, error, paged, rows
 
 READ = "SELECT a, b FROM t"
 SELECT = "SELECT a, b FROM t WHERE a = ?"
@@ -139,6 +140,31 @@ def test_lazy(node: FakeNode) -> None:
     assert [list(page) for page in read(node, LazyProtocolHandler)] == [ROWS] * 6
     named = read(node, LazyProtocolHandler, named_tuple_factory)
     assert [[row.a for row in page] for page in named] == [[1, 2]] * 6
+
+
+@pytest.mark.parametrize("handler", [LazyProtocolHandler, NumpyProtocolHandler])
+def test_pages_through_a_handler(handler: Any) -> None:
+    def plain(rows: list[Any]) -> list[Any]:
+        if handler is LazyProtocolHandler:
+            return [row[0] for row in rows]
+        return [number for arrays in rows for number in arrays["a"].tolist()]
+
+    async def awaited(server: FakeNode) -> list[Any]:
+        async with aio.Cluster([server.address], port=server.port) as cluster:
+            session = await cluster.connect()
+            session.client_protocol_handler, session.row_factory = handler, tuple_factory
+            session.default_fetch_size = 2
+            return [row async for row in await session.execute(READ)]
+
+    with FakeNode() as server:
+        server.prime(READ, paged([("a", "int")], [(1,), (2,), (3,)]))
+        with Cluster([server.address], port=server.port) as cluster, cluster.connect() as session:
+            session.client_protocol_handler, session.row_factory = handler, tuple_factory
+            session.default_fetch_size = 2
+            assert plain(list(session.execute(READ))) == [1, 2, 3]
+            assert plain(session.execute(READ).all()) == [1, 2, 3]
+            assert session.execute(READ).has_more_pages
+        assert plain(asyncio.run(awaited(server))) == [1, 2, 3]
 
 
 def handler_of(kind: Any) -> Any:
@@ -311,6 +337,24 @@ def test_errors_of_a_class_of_ones_own(node: FakeNode) -> None:
         4, None, {}, 0, 0, 0, b"\0\0\x22\0" + b"\0\5quiet", None, None
     )
     assert str(message) == "LOUD: quiet"
+
+
+def test_the_mapping_of_all_handlers_cannot_be_changed_in_place() -> None:
+    mapping: Any = ProtocolHandler.message_types_by_opcode
+    with pytest.raises(TypeError):
+        mapping[8] = Raw
+    copied = mapping.copy()
+    copied[8] = Raw
+    assert mapping[8] is ResultMessage
+
+
+def test_a_class_that_a_program_registers(node: FakeNode) -> None:
+    try:
+        register_class(Coded)
+        assert read(node, Plain)[0] == HEXED
+    finally:
+        register_class(ResultMessage)
+    assert read(node, Plain)[0] == ROWS
 
 
 def test_a_class_that_is_none_of_ours() -> None:
