@@ -33,7 +33,9 @@ T = TypeVar("T")
 
 
 def cql_quote(term: object) -> str:
-    """Return `term` as a quoted CQL string."""
+    """Return a str as a quoted CQL string, and the str() of anything else without quotes."""
+    if not isinstance(term, str):
+        return str(term)
     # A doubled quote is the only escape that CQL has.
     return "'" + str(term).replace("'", "''") + "'"
 
@@ -148,7 +150,7 @@ class Encoder:
 
     def cql_encode_str_quoted(self, val: object) -> str:
         """Return the quoted str() of a value."""
-        return cql_quote(val)
+        return cql_quote(str(val))
 
     def cql_encode_bytes(self, val: bytes | bytearray | memoryview) -> str:
         """Return ``0x`` and the bytes in hex."""

@@ -21,6 +21,7 @@ from operator import index as _index
 from cassandra.cqltypes.failures import locate as _locate
 from cassandra.cqltypes.missing import is_missing as _is_missing
 from cassandra.errors import UnsupportedOperation
+from cassandra.protocol.records import is_lone_text as _is_lone_text
 from cassandra.protocol.records import locate_row as _locate_row
 from cassandra.protocol.records import refuse_missing as _refuse_missing
 from cassandra.protocol.records import refuse_unknown as _refuse_unknown
@@ -259,6 +260,7 @@ cdef class BindPlan:
 
     cdef readonly tuple columns
     cdef readonly object routing_key_indexes
+    cdef readonly bint strict
     cdef tuple _codecs
     cdef Py_ssize_t _count
     cdef tuple _names
@@ -270,7 +272,7 @@ cdef class BindPlan:
         # An object whose __init__ never ran has no columns.
         self.columns = self._names = ()
 
-    def __init__(self, columns, routing_key_indexes=None):
+    def __init__(self, columns, routing_key_indexes=None, strict=False):
         cdef tuple codecs
         if self._codecs is not None:
             raise TypeError("a plan is made once")  # values may be under way through it
@@ -281,6 +283,7 @@ cdef class BindPlan:
                 raise ValueError(f"routing key index {index}, but there are {len(self.columns)} bind markers")
         codecs = tuple([column.type.codec() for column in self.columns])
         self._names = tuple([column.name for column in self.columns])
+        self.strict = strict
         self._repeats = len(set(self._names)) < len(self._names)
         self._needed = max(self.routing_key_indexes) + 1 if self.routing_key_indexes else 0
         self._native = all([is_made(codec) for codec in codecs])
@@ -290,7 +293,7 @@ cdef class BindPlan:
     def bind(self, values, version):
         """Encode `values`, one for each marker in order (see the Python twin for the rules)."""
         # A snapshot: a value's own code may change the list while it is encoded.
-        return self._bind(<tuple> values if type(values) is tuple else as_values(values), version)
+        return self._bind(<tuple> values if type(values) is tuple else as_values(values, self._count), version)
 
     cdef ValuesBlock _bind(self, tuple values, int version):
         cdef ValuesBlock block
@@ -340,10 +343,12 @@ cdef class BindPlan:
             else:
                 found += 1
                 value = <object> place  # owned: its own code may remove it from the dict
+                if value is _unset:
+                    _refuse_missing(self._names, index, self.routing_key_indexes, version)
                 if self._add(out, index, value):
                     has_unset = True
         # A name that stands for several markers is found several times.
-        if found != len(given) or self._repeats:
+        if self.strict and (found != len(given) or self._repeats):
             unknown = [name for name in given if name not in self._names]
             if unknown:
                 _refuse_unknown(unknown, self._names)
@@ -361,7 +366,7 @@ cdef class BindPlan:
         elif type(row) is list:
             given = tuple(<list> row)
         else:
-            given = _values_of(row, self._names, version, self.routing_key_indexes)
+            given = _values_of(row, self._names, version, self.routing_key_indexes, self.strict)
         if PyTuple_GET_SIZE(given) < self._needed:
             for index in self.routing_key_indexes:
                 if index >= PyTuple_GET_SIZE(given):
@@ -459,19 +464,6 @@ cdef class BindPlan:
         put_be32(out.data + place, <uint32_t> (out.size - place - 4))
         return 0
 
-    def bind_mapping(self, values, version):
-        """Encode the values of `values` by the names of the markers (see the Python twin for the rules)."""
-        unknown = [name for name in values if name not in self._names]
-        if unknown:
-            raise ValueError(
-                f"values for {', '.join(map(repr, unknown))}, but the bind markers are {', '.join(self._names) or 'none'}"
-            )
-        if version < 4:
-            absent = [name for name in self._names if name not in values]
-            if absent:
-                raise KeyError(f"no value for column {absent[0]!r}, which protocol version {version} cannot leave unset")
-        return self.bind([values.get(name, _unset) for name in self._names], version)
-
     cdef object _miscount(self, Py_ssize_t given):
         wanted = self._count
         few_or_many = "Too many" if given > wanted else "Too few"
@@ -487,9 +479,9 @@ cdef object _unset_unsupported(int version):
     )
 
 
-def as_values(values):
-    """A snapshot of the sequence `values`; TypeError if it is not a sequence."""
-    if isinstance(values, (str, bytes, bytearray, _Mapping)):
+def as_values(values, wanted=-1):
+    """A snapshot of the sequence `values`; TypeError if it is not one (see the Python twin)."""
+    if isinstance(values, (str, bytes, bytearray, _Mapping)) and not _is_lone_text(values, wanted):
         raise TypeError(
             f"values are {values!r} ({type(values).__name__}); they have to be a sequence, one for each bind marker"
         )
@@ -497,5 +489,6 @@ def as_values(values):
 
 
 def column_place(column):
-    """What stands in front of an error about a value for `column`: its name and CQL type."""
-    return f'column "{column.name}" ({column.type.codec().cql_name})'
+    """What stands in front of an error about a value for `column`: its name, CQL type and class."""
+    shown = getattr(column.type, "__name__", type(column.type).__name__)
+    return f'column "{column.name}" ({column.type.codec().cql_name}, {shown})'

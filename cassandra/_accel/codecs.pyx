@@ -68,7 +68,7 @@ import uuid as uuid_module
 from functools import partial
 
 from cassandra.cqltypes import coerce
-from cassandra.cqltypes.codecs.bulk import check_dimension, elements_of
+from cassandra.cqltypes.codecs.bulk import check_dimension, elements_of, members_of
 from cassandra.cqltypes.failures import (
     EncodeTypeError,
     empty_or_refuse,
@@ -438,8 +438,105 @@ include "codecs_scalars.pxi"
 include "codecs_arrays.pxi"
 include "codecs_containers.pxi"
 
+
+# -- the calls of type classes ---------------------------------------------------------------------
+
+cdef object encoded(Codec codec, object value):
+    """The body of `value`, without the growing buffer where the type is a plain number or bytes."""
+    cdef uint8_t[8] number
+    cdef wbuf out
+    cdef Kind kind = codec.kind
+    if KIND_INT8 <= kind <= KIND_FLOAT64:
+        return PyBytes_FromStringAndSize(<char*> number, put_number(<Number> codec, number, value))
+    if kind == KIND_TEXT:
+        if PyUnicode_CheckExact(value) and PyUnicode_IS_COMPACT_ASCII(value):
+            return PyBytes_FromStringAndSize(<char*> PyUnicode_DATA(value), PyUnicode_GET_LENGTH(value))
+    elif kind == KIND_BLOB:
+        if PyBytes_CheckExact(value):
+            return value
+    elif kind == KIND_BOOLEAN:
+        if value is True:
+            return b"\x01"
+        if value is False:
+            return b"\x00"
+    wbuf_open(&out)
+    try:
+        codec.write(&out, value)
+        return wbuf_bytes(&out)
+    finally:
+        wbuf_close(&out)
+
+
+cdef object decoded(Codec codec, object data):
+    """The value of a body."""
+    if PyBytes_CheckExact(data):
+        if codec.kind == KIND_BLOB:
+            return data
+        begin_page()
+        return codec.read(<const uint8_t*> PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
+    return codec.decode(data)
+
+
+@cython.final
+cdef class TypeCalls:
+    """The methods of one type class, over its codec (see the Python twin). Built-in functions: no class method costs as little."""
+
+    cdef readonly object owner
+    cdef Codec _codec
+    cdef bint _empty_is_value
+    cdef object _empty
+
+    def __cinit__(self, *arguments, **named):
+        self._codec = _NOTHING
+
+    def __init__(self, owner, codec, empty_is_value, empty):
+        if self._codec is not _NOTHING:
+            raise TypeError("the calls of a type are made once")  # they may be under way
+        self.owner = owner
+        self._empty_is_value = empty_is_value
+        self._empty = empty
+        self._codec = plan_of(codec)
+
+    @cython.binding(False)
+    @cython.embedsignature(True)
+    @cython.embedsignature.format("clinic")
+    def serialize(self, val, protocol_version):
+        """Return the body of `val`, which is not None."""
+        return encoded(self._codec, val)
+
+    @cython.binding(False)
+    @cython.embedsignature(True)
+    @cython.embedsignature.format("clinic")
+    def deserialize(self, byts, protocol_version):
+        """Return the value of a body that is neither null nor empty."""
+        return decoded(self._codec, byts)
+
+    @cython.binding(False)
+    @cython.embedsignature(True)
+    @cython.embedsignature.format("clinic")
+    def to_binary(self, val, protocol_version):
+        """Return the bytes of `val`, or no bytes for None."""
+        return b"" if val is None else encoded(self._codec, val)
+
+    @cython.binding(False)
+    @cython.embedsignature(True)
+    @cython.embedsignature.format("clinic")
+    def from_binary(self, byts, protocol_version):
+        """Return the value of a [bytes], by the rules for null and for empty values."""
+        if byts is None:
+            return None
+        if not self._empty_is_value and (PyBytes_GET_SIZE(byts) if PyBytes_CheckExact(byts) else len(byts)) == 0:
+            return self._empty
+        return decoded(self._codec, byts)
+
+
+# Stands in calls that were never made.
+cdef Codec _NOTHING = nothing()
+
+
 __all__ = [
     "Codec",
+    "TypeCalls",
     "ascii_text",
     "blob",
     "boolean",

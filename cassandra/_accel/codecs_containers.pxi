@@ -83,7 +83,7 @@ cdef class ListCodec(Codec):
                 return 0
             if value is EMPTY:
                 return 0
-            value = elements_of(value, self.cql_name)
+            value = members_of(value, self.cql_name)
         sequence = turbocql_readable(value)
         count = size_of(sequence)
         if self.numbers:

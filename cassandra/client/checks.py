@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra.errors import DependencyException
-from cassandra.protocol.records import is_record
+from cassandra.protocol.records import is_lone_text, is_record
 
 if TYPE_CHECKING:
     from cassandra.engine.flight import RequestBase
@@ -29,9 +29,11 @@ VECTOR_TYPES = ("list", "array", "numpy")
 def check_parameters(parameters: object, named: bool = True) -> None:
     """Raise TypeError unless `parameters` is a sequence or a mapping.
 
-    :param named: an object with attributes will do as well.
+    :param named: an object with attributes will do as well, and a text of one character.
     """
     # A single text has a length, too, and would be taken apart into its characters.
+    if named and is_lone_text(parameters, 1):
+        return
     if isinstance(parameters, (str, bytes)) or not (
         hasattr(parameters, "__len__") or (named and is_record(parameters))
     ):

@@ -44,7 +44,7 @@ def rows_message(message: object) -> ResultMessage:
 
     :raises RuntimeError: if it does not.
     """
-    if not isinstance(message, ResultMessage):
+    if not isinstance(message, ResultMessage) or message.has_own_rows:
         raise RuntimeError(
             "the rows of this result are no longer in the form that they came in: "
             "no columns can be made of them"

@@ -124,6 +124,8 @@ class DisplayedResult:
 
 
 def _first_rows(message: ResultMessage) -> list[Sequence[Any]] | DriverException:
+    if message.has_own_rows:
+        return [list(_values(row)) for row in islice(message.parsed_rows or (), MOST_ROWS)]
     body, offset, count = message.rows_body
     try:
         return list(islice(message.metadata.row_plan.iterate(body, offset, count), MOST_ROWS))

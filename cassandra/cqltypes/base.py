@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import cassandra._impl as implementations
 from cassandra._bounded import Bounded, text_size
+from cassandra.cqltypes import calls
 from cassandra.cqltypes.codecs.base import begin_page
 from cassandra.sentinels import EMPTY, EmptyValue
 
@@ -85,13 +86,30 @@ class CassandraTypeType(type):
             if "typename" in dct and not made.typename.startswith(apache_cassandra_type_prefix):
                 # The first class of a CQL name keeps it: several stand for timestamp.
                 _by_cqlname.setdefault(made.typename, made)
+        calls.protect(made)
         return made
 
     def __setattr__(cls, name: str, value: object) -> None:
         # All codecs are made anew, not only this class's: containers hold those of their elements.
         if name in _PLAN_ATTRIBUTES:
             _Plans.current += 1
+            calls.withdraw()
+            # A program that puts back what it had replaced leaves nothing of its own behind.
+            if name in calls.NAMES and calls.is_stock(cls, value):
+                inherited = getattr(super(cls, cls), name, None)
+                if name in cls.__dict__ and calls.is_stock(cls, inherited):
+                    super().__delattr__(name)
+                    return
         super().__setattr__(name, value)
+
+    def __delattr__(cls, name: str) -> None:
+        if name in _PLAN_ATTRIBUTES:
+            _Plans.current += 1
+            was_there = name in cls.__dict__
+            calls.withdraw()
+            if was_there and name not in cls.__dict__:
+                return
+        super().__delattr__(name)
 
     def __repr__(cls) -> str:
         return f"<class '{cls.__module__}.{cls.__name__}'>"
@@ -135,6 +153,7 @@ class _CassandraType(metaclass=CassandraTypeType):
         :param byts: None for null.
         :raises DecodeError: if the bytes are not valid for the type.
         """
+        cls._settle_calls()
         if byts is None:
             return None
         if len(byts) == 0 and not cls.empty_binary_ok:
@@ -148,6 +167,7 @@ class _CassandraType(metaclass=CassandraTypeType):
         :raises TypeError: if `val` is of a class that the type does not take.
         :raises ValueError: if `val` is out of range or badly formed.
         """
+        cls._settle_calls()
         return b"" if val is None else cls.serialize(val, protocol_version)
 
     @classmethod
@@ -156,6 +176,7 @@ class _CassandraType(metaclass=CassandraTypeType):
 
         :raises DecodeError: if the bytes are not valid for the type.
         """
+        cls._settle_calls()
         # A value that is decoded by itself counts as a page, for `limits.null_cells`.
         begin_page()
         return cls._native_codec(protocol_version, "list").decode(byts)
@@ -163,8 +184,18 @@ class _CassandraType(metaclass=CassandraTypeType):
     @classmethod
     def serialize(cls, val: Any, protocol_version: int) -> bytes:
         """Return the body of `val`, which is not None. Raises the errors of `to_binary`."""
+        cls._settle_calls()
         encoded: bytes = cls._native_codec(protocol_version, "list").encode(val)
         return encoded
+
+    @classmethod
+    def _settle_calls(cls) -> None:
+        """Let further calls take the fast way, if the coding is ours: see `calls`."""
+        # Once for each change: a class of a program comes here with each value.
+        if cls.__dict__.get("_calls_settled") != _Plans.current:
+            settled = _Plans.current
+            calls.install(cls, _generation)
+            type.__setattr__(cls, "_calls_settled", settled)
 
     @classmethod
     def serial_size(cls) -> int | None:
@@ -232,14 +263,12 @@ class _CassandraType(metaclass=CassandraTypeType):
     @classmethod
     def _overridden(cls) -> bool:
         """Return True if a program's class has taken over the coding."""
-        # Functions are compared, not bound methods: those are new objects at each access.
-        return (
-            _function(cls.serialize) is not _SERIALIZE
-            or _function(cls.deserialize) is not _DESERIALIZE
-            or _function(cls.to_binary) is not _TO_BINARY
-            or _function(cls.from_binary) is not _FROM_BINARY
-            or (cls.empty_binary_ok and cls._factory not in _EMPTY_IS_VALUE)
-        )
+        return not (
+            calls.is_stock(cls, cls.serialize)
+            and calls.is_stock(cls, cls.deserialize)
+            and calls.is_stock(cls, cls.to_binary)
+            and calls.is_stock(cls, cls.from_binary)
+        ) or (cls.empty_binary_ok and cls._factory not in _EMPTY_IS_VALUE)
 
     @classmethod
     def _empty(cls) -> EmptyValue | None:
@@ -300,14 +329,11 @@ class _CassandraType(metaclass=CassandraTypeType):
         return cls.cass_parameterized_type_with(cls.subtypes, full=full)
 
 
-def _function(method: object) -> object:
-    return getattr(method, "__func__", method)
+def _generation() -> int:
+    return _Plans.current
 
 
-_SERIALIZE = _function(_CassandraType.serialize)
-_DESERIALIZE = _function(_CassandraType.deserialize)
-_TO_BINARY = _function(_CassandraType.to_binary)
-_FROM_BINARY = _function(_CassandraType.from_binary)
+calls.stock_methods.update({name: _CassandraType.__dict__[name] for name in calls.NAMES})
 _EMPTY_IS_VALUE = frozenset({"text", "ascii_text", "blob", "nothing"})
 
 # Classes with parameters are kept, so that equal types are one class with one codec. A schema has

@@ -14,8 +14,8 @@ import operator
 import re
 import socket
 import uuid as uuid_module
-from collections.abc import Callable
-from typing import Any, NoReturn
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, cast
 
 from cassandra.cqltypes.aliases import attributes_by_alias
 from cassandra.cqltypes.codecs.big_numbers import (
@@ -292,23 +292,24 @@ def varint_bytes(value: object) -> bytes:
 
 
 def decimal_parts(value: object) -> tuple[int, int]:
-    """Return (unscaled integer, scale) of a Decimal, an int, a float or a string.
+    """Return (unscaled integer, scale) of a Decimal, an int, a float, a string or a tuple.
 
-    A float counts with exactly its binary value.
+    A float counts with exactly its binary value. A tuple or list has the sign, the digits and the
+    exponent, as `decimal.Decimal.as_tuple` gives them.
     """
     if not isinstance(value, decimal.Decimal):
         # A bool is an int to Python; as a decimal it is a mistake.
         if isinstance(value, bool) or not (
-            isinstance(value, (int, float, str)) or hasattr(type(value), "__index__")
+            isinstance(value, (int, float, str, tuple, list)) or hasattr(type(value), "__index__")
         ):
             parts: tuple[int, int] = member_or_refuse(decimal_parts, value, "a decimal")
             return parts
-        if not isinstance(value, (float, str)):
+        if not isinstance(value, (float, str, tuple, list)):
             return _index(value), 0
         try:
             # In a context of our own: the thread's may trap signals that are not errors here.
-            value = decimal.Decimal(value, WIDE_CONTEXT)
-        except (decimal.InvalidOperation, ValueError):
+            value = decimal.Decimal(cast("tuple[int, Sequence[int], int]", value), WIDE_CONTEXT)
+        except (decimal.InvalidOperation, ValueError, TypeError):
             refuse_value(value, "does not spell a decimal")
     if not value.is_finite():
         refuse_value(value, "has no decimal form in CQL (it is not finite)")

@@ -18,10 +18,11 @@ class EncodeTypeError(TypeError):
     """The CQL type does not take values of this class."""
 
 
-class EncodeValueError(ValueError, OverflowError):
+class EncodeValueError(ValueError, OverflowError, TypeError):
     """A value is of a suitable class, but out of range or badly formed.
 
-    It is both a ValueError and an OverflowError, since programs catch either.
+    It is a ValueError, an OverflowError and a TypeError, since programs catch any of them: other
+    drivers raise TypeError for an integer out of range.
     """
 
 

@@ -17,7 +17,7 @@ class BytesType(_CassandraType):
 
 
 class DecimalType(_CassandraType):
-    """decimal, read as `decimal.Decimal`. Written from int, float (exactly) and str too."""
+    """decimal, read as `decimal.Decimal`. Written from int, float (exactly), str and tuples too."""
 
     typename = "decimal"
     _factory = "decimal_number"

@@ -146,7 +146,8 @@ def quoted(name: str) -> str:
 def make_named_tuple(name: str, names: tuple[str, ...]) -> Any:
     """Return the named-tuple class of a type's fields.
 
-    A field whose name a named tuple cannot have goes by position (``field_1_``).
+    A field whose name a named tuple cannot have goes by position (``field_1_``). None if two fields
+    have one name: values are plain tuples then.
     """
     # The name of a named tuple has to be an identifier; a type's name may be any text.
     title = name if name.isidentifier() and name.isascii() and not iskeyword(name) else "udt"
@@ -156,7 +157,9 @@ def make_named_tuple(name: str, names: tuple[str, ...]) -> Any:
         else f"field_{at}_"
         for at, field in enumerate(names)
     ]
-    made: Any = namedtuple(title, fields, rename=True)  # type: ignore[misc]
+    if len(set(fields)) < len(fields):
+        return None
+    made: Any = namedtuple(title, fields)  # type: ignore[misc]
     return made
 
 

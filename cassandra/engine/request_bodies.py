@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._impl import bind, bodies, flight
 from cassandra.protocol.extras import check_payload, request_extras
+from cassandra.protocol.messages.encode import takes_features
 from cassandra.protocol.opcodes import BATCH, EXECUTE, MAX_BODY, PREPARE, QUERY
 from cassandra.protocol.params import QueryParams
 from cassandra.query.prepared import PreparedStatement
@@ -342,7 +343,15 @@ class MessageBody(RequestBody):
         """(opcode, flags, body) out of the handler's envelope for stream 0, uncompressed."""
         # The connection adds stream and compression itself: only flags, opcode and body are taken
         # over.
-        envelope = self.handler.encode_message(self.message, 0, connection.version, None, True)
+        message = self.message
+        if self.inner.opcode == EXECUTE:
+            message.agreed_features = connection.features
+        encode = self.handler.encode_message
+        envelope = (
+            encode(message, 0, connection.version, None, True, connection.features)
+            if takes_features(encode)
+            else encode(message, 0, connection.version, None, True)
+        )
         body = self.body = bytes(envelope[HEADER_SIZE:])
         self.opcode = envelope[4]
         return envelope[4], envelope[1], body

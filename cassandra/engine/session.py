@@ -25,6 +25,7 @@ from cassandra.metadata.schema.names import escape_name
 from cassandra.policies.balancing import HostDistance
 from cassandra.protocol.expected import check_answer
 from cassandra.protocol.messages.decode import decode_response
+from cassandra.protocol.messages.encode import takes_features
 from cassandra.protocol.messages.results import ResultMessage
 from cassandra.protocol.opcodes import RESULT, RESULT_KIND_ROWS
 
@@ -259,16 +260,12 @@ class EngineSession:
         text = request_body.statement_text()
         cached = attempt.columns
         if request_body.decodes and isinstance(request_body, MessageBody):
-            response = request_body.handler.decode_message(
-                connection.version,
-                connection.features,
-                self.core.user_types,
-                0,
-                flags,
-                opcode,
-                body,
-                None,
-                cached,
+            decode = request_body.handler.decode_message
+            answer = (self.core.user_types, 0, flags, opcode, body, None, cached)
+            response = (
+                decode(connection.version, connection.features, *answer)
+                if takes_features(decode)
+                else decode(connection.version, *answer)
             )
             if not isinstance(response, ResultMessage):
                 if opcode != RESULT:  # else it is what the program makes of one
@@ -301,6 +298,9 @@ class EngineSession:
         statement without an id are for that answer alone. Without ids, the last columns are
         remembered because the same bytes need not be parsed again.
         """
+        # Columns that a program's own class has read are its own: they have types of its choice.
+        if len(response.metadata) and not response.metadata.raw:
+            return
         metadata_id = response.result_metadata_id
         if metadata_id is not None or (
             response.metadata is not cached and not connection.wire_format & METADATA_IDS

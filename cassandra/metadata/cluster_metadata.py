@@ -11,7 +11,7 @@ from cassandra.metadata.host import Host
 from cassandra.metadata.placement.replication import ReplicationStrategy
 from cassandra.metadata.placement.routing import RingMembers, Routing, TokenMap
 from cassandra.metadata.placement.tokens import token_class_of
-from cassandra.metadata.schema.snapshot import NO_SCHEMA, Schema
+from cassandra.metadata.schema.snapshot import NO_SCHEMA, LazyMapping, Schema, object_of
 
 if TYPE_CHECKING:
     from cassandra.engine.endpoint import EndPoint
@@ -48,6 +48,7 @@ class Metadata:
         self._routing: Routing | None = None
         self._token_map: tuple[RingMembers, TokenMap] | None = None
         self.schema: Schema = NO_SCHEMA
+        self._keyspaces: LazyMapping[Any] = LazyMapping({}, object_of)
 
     def all_hosts(self) -> list[Host]:
         """Return all known hosts."""
@@ -203,10 +204,11 @@ class Metadata:
     def keyspaces(self) -> Mapping[str, Any]:
         """The keyspaces by name, a `KeyspaceMetadata` each, as they were last read.
 
-        They are made at the first access. The mapping is a snapshot: its objects do not change with
-        the schema.
+        They are made at the first access. The mapping and the keyspaces in it are live: they show
+        later changes of the schema. A table that is changed becomes another object, in the mappings
+        of its keyspace.
         """
-        return self.schema.keyspaces
+        return self._keyspaces
 
     def export_schema_as_string(self) -> str:
         """Return the CQL that creates all keyspaces; the rest is in comments."""
@@ -214,7 +216,13 @@ class Metadata:
 
     def replace_schema(self, schema: Schema) -> None:
         """Take a new snapshot (the engine calls it)."""
+        known = self.schema.sources
+        for name, source in schema.sources.items():
+            before = known.get(name)
+            if before is not None and before is not source:
+                before.hand_on(source)
         self.schema = schema
+        self._keyspaces.show(schema.sources)
 
 
 Metadata.__module__ = "cassandra.metadata"

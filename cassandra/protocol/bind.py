@@ -16,7 +16,7 @@ from cassandra.cqltypes.failures import locate
 from cassandra.cqltypes.missing import USUAL, is_missing
 from cassandra.errors import UnsupportedOperation
 from cassandra.protocol.primitives import NULL_VALUE, UNSET_MARK
-from cassandra.protocol.records import locate_row, refuse_missing, values_of
+from cassandra.protocol.records import is_lone_text, locate_row, refuse_missing, values_of
 from cassandra.sentinels import UNSET_VALUE
 
 if TYPE_CHECKING:
@@ -194,12 +194,17 @@ class BindPlan:
 
     :param columns: the `ColumnMetadata` of each bind marker.
     :param routing_key_indexes: positions of the markers of the partition key, in key order.
+    :param strict: True refuses mappings with names that have no bind marker; else those names are
+        ignored.
     """
 
-    __slots__ = ("_encoders", "_kinds", "_names", "_positions", "columns", "routing_key_indexes")
+    __slots__ = ("_encoders", "_kinds", "_names", "columns", "routing_key_indexes", "strict")
 
     def __init__(
-        self, columns: Sequence[ColumnMetadata], routing_key_indexes: Sequence[int] | None = None
+        self,
+        columns: Sequence[ColumnMetadata],
+        routing_key_indexes: Sequence[int] | None = None,
+        strict: bool = False,
     ) -> None:
         # A copy: threads share the plan, and the caller's list may still change.
         self.columns = tuple(columns)
@@ -216,12 +221,9 @@ class BindPlan:
         self._kinds: tuple[str, ...] = tuple(
             column.type.codec().cql_name for column in self.columns
         )
-        self._names = tuple(column.name for column in self.columns)
         # A name may stand for several markers: ``WHERE a = :x AND b = :x``.
-        positions: dict[str, tuple[int, ...]] = {}
-        for position, name in enumerate(self._names):
-            positions[name] = (*positions.get(name, ()), position)
-        self._positions = positions
+        self._names = tuple(column.name for column in self.columns)
+        self.strict = strict
 
     def bind(self, values: Sequence[object], version: int) -> ValuesBlock:
         """Encode `values`, one for each marker in order.
@@ -239,7 +241,7 @@ class BindPlan:
         encoders = self._encoders
         if type(values) is not tuple:
             # A snapshot: a value's own code may change the list while it is encoded.
-            values = as_values(values)
+            values = as_values(values, len(encoders))
         given = len(values)
         missing = len(encoders) - given
         if missing < 0 or (missing and version < 4):
@@ -271,44 +273,18 @@ class BindPlan:
             parts.append(UNSET_MARK * missing)
         return ValuesBlock(len(encoders), b"".join(parts), has_unset)
 
-    def bind_mapping(self, values: Mapping[str, object], version: int) -> ValuesBlock:
-        """Encode `values` by the names of the markers.
-
-        A name that stands for several markers is bound to each of them. A marker without a value is
-        not set on version 4 and later.
-
-        :raises KeyError: if a marker has no value on version 3.
-        :raises ValueError: for a name without a marker.
-        """
-        # A misspelled name would leave its column unset, and the write would be lost without an
-        # error.
-        unknown = [name for name in values if name not in self._positions]
-        if unknown:
-            raise ValueError(
-                f"values for {', '.join(map(repr, unknown))}, "
-                f"but the bind markers are {', '.join(self._names) or 'none'}"
-            )
-        if version < 4:
-            absent = [name for name in self._names if name not in values]
-            if absent:
-                raise KeyError(
-                    f"no value for column {absent[0]!r}, which protocol version {version} cannot "
-                    "leave unset"
-                )
-        return self.bind([values.get(name, UNSET_VALUE) for name in self._names], version)
-
     def bind_row(self, row: Any, version: int) -> ValuesBlock:
         """Encode one row: a sequence, a mapping or an object.
 
         See `cassandra.protocol.records.values_of`. Unlike `bind`, it refuses a row without the
         whole partition key.
+
+        :raises KeyError: if a marker has no value on version 3.
         """
-        # `BoundStatement.bind` checks the key of single statements; rows of a batch have only this
-        # check.
         key = self.routing_key_indexes
         kind = type(row)
         if kind is not tuple and kind is not list:
-            row = values_of(row, self._names, version, key)
+            row = values_of(row, self._names, version, key, self.strict)
         if key and len(row) <= max(key):
             refuse_missing(
                 self._names, next(place for place in key if place >= len(row)), key, version
@@ -339,9 +315,12 @@ class BindPlan:
         )
 
 
-def as_values(values: Iterable[Any]) -> tuple[Any, ...]:
-    """Return a snapshot of the sequence `values`; TypeError if it is not a sequence."""
-    if isinstance(values, (str, bytes, bytearray, Mapping)):
+def as_values(values: Iterable[Any], wanted: int = -1) -> tuple[Any, ...]:
+    """Return a snapshot of the sequence `values`; TypeError if it is not a sequence.
+
+    :param wanted: the number of bind markers: a text of one character does for one.
+    """
+    if isinstance(values, (str, bytes, bytearray, Mapping)) and not is_lone_text(values, wanted):
         raise TypeError(
             f"values are {values!r} ({type(values).__name__}); they have to be a sequence, "
             "one for each bind marker"
@@ -350,5 +329,8 @@ def as_values(values: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def column_place(column: ColumnMetadata) -> str:
-    """Return the beginning of an error about a value for `column`: its name and CQL type."""
-    return f'column "{column.name}" ({column.type.codec().cql_name})'
+    """Return the beginning of an error about a value for `column`: its name, CQL type and class."""
+    kind = column.type
+    # The class has a name; an object that stands in for one may have none.
+    shown = getattr(kind, "__name__", type(kind).__name__)
+    return f'column "{column.name}" ({kind.codec().cql_name}, {shown})'

@@ -36,6 +36,10 @@ _SHOWN_NAME = 200
 _MAX_DEPTH = 64
 
 
+CUSTOM_TYPE = object()
+"""Stands for types that the server describes by the name of a class."""
+
+
 class ColumnMetadata(NamedTuple):
     """A column of a result, or a bind marker."""
 
@@ -61,7 +65,7 @@ _SIMPLE_TYPES: dict[int, str] = {
     0x000A: "UTF8Type",  # "text" of the first versions
     0x000B: "TimestampType",
     0x000C: "UUIDType",
-    0x000D: "UTF8Type",
+    0x000D: "VarcharType",
     0x000E: "IntegerType",
     0x000F: "TimeUUIDType",
     0x0010: "InetAddressType",
@@ -198,6 +202,49 @@ _COMPOSED: dict[int, Callable[[TypeReader], Any]] = {
     0x0030: TypeReader._udt,
     0x0031: TypeReader._tuple,
 }
+
+
+TYPE_CODES: dict[int, Any] = {
+    0x0000: CUSTOM_TYPE,
+    **{code: lookup_casstype(name) for code, name in _SIMPLE_TYPES.items()},
+    0x0020: lookup_casstype("ListType"),
+    0x0021: lookup_casstype("MapType"),
+    0x0022: lookup_casstype("SetType"),
+    0x0030: UserType,
+    0x0031: lookup_casstype("TupleType"),
+}
+"""The class of each option id, as `ResultMessage.type_codes` shows them."""
+
+
+class OwnTypeReader(TypeReader):
+    """Reads types by the classes of a program's own mapping."""
+
+    __slots__ = ("_codes",)
+
+    def __init__(
+        self, cursor: Cursor, user_types: UserTypes | None, codes: Mapping[int, Any]
+    ) -> None:
+        super().__init__(cursor, user_types)
+        self._codes = codes
+
+    def read(self) -> Any:
+        start = self.cursor.pos
+        code = self.cursor.short()
+        own = self._codes.get(code)
+        if own is None:
+            raise ProtocolError(f"a column has a type of the unknown code 0x{code:04x}")
+        if own is not TYPE_CODES.get(code) and code not in _COMPOSED:
+            return own
+        self.cursor.pos = start
+        made = super().read()
+        if own is not TYPE_CODES.get(code) and made.subtypes:
+            return own.apply_parameters(made.subtypes)
+        return made
+
+
+def type_from(cursor: Cursor, user_types: UserTypes | None, codes: Mapping[int, Any]) -> Any:
+    """Read one type by the classes of `codes`."""
+    return OwnTypeReader(cursor, user_types, codes).read()
 
 
 class ResultMetadata:
@@ -375,10 +422,12 @@ def read_columns(
     is_global: bool,
     user_types: UserTypes | None,
     metadata_id: bytes | None = None,
+    codes: Mapping[int, Any] | None = None,
 ) -> ResultMetadata:
     """Read `count` column specs.
 
     :param is_global: True if one table spec stands before all columns, False if each has its own.
+    :param codes: classes by option id in place of `TYPE_CODES`.
     """
     start = cursor.pos
     data = cursor.data
@@ -396,7 +445,11 @@ def read_columns(
     keyspace = table = ""
     if is_global:
         keyspace, table = cursor.string(), cursor.string()
-    types = TypeReader(cursor, user_types)
+    types = (
+        TypeReader(cursor, user_types)
+        if codes is None
+        else OwnTypeReader(cursor, user_types, codes)
+    )
     columns = []
     for _ in range(count):
         if not is_global:

@@ -9,24 +9,35 @@ engine builds bodies and decodes messages directly, to the same bytes and object
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from io import BytesIO
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 from cassandra.errors import ProtocolError
 from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
 from cassandra.protocol.features import ProtocolFeatures
 from cassandra.protocol.messages.base import MessageType, message_types_by_opcode
-from cassandra.protocol.messages.decode import decode_response
+from cassandra.protocol.messages.decode import decode_response, read_extras
 from cassandra.protocol.messages.encode import encode_request
 from cassandra.protocol.messages.results import ResultMessage
+from cassandra.protocol.messages.streamed import call_reader, reads_by_itself
 from cassandra.protocol.opcodes import COMPRESSED_FLAG, RESULT_KIND_ROWS
 from cassandra.protocol.primitives import envelope_header
 from cassandra.versions import ProtocolVersion
+
+_NOT_GIVEN: Any = object()
+# A program may register another class for an opcode (`register_class`); these are the driver's.
+_STOCK = dict(message_types_by_opcode)
 
 
 class ProtocolHandlerBase:
     """Encodes requests and decodes responses; meant to be subclassed."""
 
-    message_types_by_opcode: Mapping[int, type[MessageType]] = message_types_by_opcode
+    # Read-only: a change in place would not reach sessions with the stock handler. A handler of a
+    # program has a copy of its own.
+    message_types_by_opcode: Mapping[int, type[MessageType]] = MappingProxyType(
+        message_types_by_opcode
+    )
 
     @classmethod
     def encode_message(
@@ -56,46 +67,80 @@ class ProtocolHandlerBase:
     def decode_message(
         cls,
         protocol_version: int,
-        protocol_features: ProtocolFeatures | None,
-        user_type_map: Mapping[str, Mapping[str, Any]] | None,
-        stream_id: int,
-        flags: int,
-        opcode: int,
-        body: bytes,
-        decompressor: Callable[[bytes], bytes] | None,
-        result_metadata: ResultMetadata | Sequence[ColumnMetadata] | None,
+        protocol_features: Any = None,
+        user_type_map: Any = None,
+        stream_id: Any = 0,
+        flags: Any = 0,
+        opcode: Any = 0,
+        body: Any = b"",
+        decompressor: Any = None,
+        result_metadata: Any = _NOT_GIVEN,
     ) -> Any:
         """Return the message in `body`.
 
+        It may also be called without `protocol_features`, as a driver without extensions has it:
+        `user_type_map` and the others follow the version then.
+
+        :param protocol_features: the extensions of the connection.
         :param user_type_map: classes registered for UDTs, by keyspace and name.
         :param decompressor: applied before version 5 if the flag is set.
         :param result_metadata: the `ResultMetadata` (or a list of column metadata) kept for the
             prepared statement that this answers.
         :raises ProtocolError: for malformed bytes.
         """
-        if flags & COMPRESSED_FLAG and not ProtocolVersion.uses_segments(protocol_version):
+        place = (protocol_version, protocol_features, user_type_map)
+        message = (flags, opcode, body)
+        if result_metadata is _NOT_GIVEN:
+            # Eight arguments: each stands one place before its own.
+            place, message = (protocol_version, None, protocol_features), (stream_id, flags, opcode)
+            stream_id, decompressor, result_metadata = user_type_map, body, decompressor
+        return cls._decode(place, stream_id, message, decompressor, result_metadata)
+
+    @classmethod
+    def _decode(
+        cls,
+        place: tuple[int, ProtocolFeatures | None, Any],
+        stream_id: int,
+        envelope: tuple[int, int, bytes],
+        decompressor: Callable[[bytes], bytes] | None,
+        cached: ResultMetadata | Sequence[ColumnMetadata] | None,
+    ) -> Any:
+        """Return the message of an envelope.
+
+        :param place: protocol version, extensions and registered classes of the connection.
+        :param envelope: flags, opcode and body.
+        """
+        flags, opcode, body = envelope
+        if flags & COMPRESSED_FLAG and not ProtocolVersion.uses_segments(place[0]):
             if decompressor is None:
                 raise ProtocolError(
                     "a compressed body came over a connection that has agreed on no compression"
                 )
             body = decompressor(body)
             flags &= ~COMPRESSED_FLAG
-        # A program may pass a plain list of columns.
-        cached = result_metadata
-        if cached is not None and not isinstance(cached, ResultMetadata):
-            cached = ResultMetadata(cached) if cached else None
-        message = decode_response(
-            opcode, flags, body, protocol_version, protocol_features, user_type_map, cached
-        )
+        custom = cls.message_types_by_opcode.get(opcode)
+        stock = custom is None or custom is _STOCK.get(opcode)
+        message: Any
+        if custom is not None and not stock and reads_by_itself(custom):
+            message = _read_by(custom, flags, body, place, cached)
+        else:
+            # A program may pass a plain list of columns.
+            if cached is not None and not isinstance(cached, ResultMetadata):
+                cached = ResultMetadata(cached) if cached else None
+            message = decode_response(opcode, flags, body, *place, cached)
         # For programs that override `decode_message`; the engine knows the stream by the envelope.
         message.stream_id = stream_id
-        return cls._adapt(message)
+        return cls._adapt(message) if isinstance(message, MessageType) else message
 
     @classmethod
     def _adapt(cls, message: MessageType) -> MessageType:
         """Give `message` the form of this handler's results."""
         custom = cls.message_types_by_opcode.get(message.opcode)
-        if custom is not None and custom is not message_types_by_opcode.get(message.opcode):
+        if (
+            custom is not None
+            and custom is not _STOCK.get(message.opcode)
+            and not isinstance(message, custom)
+        ):
             # A program's own class for this opcode: the same attributes under that class.
             message.__class__ = custom
         return message
@@ -120,28 +165,29 @@ class LazyProtocolHandler(ProtocolHandlerBase):
 
 
 class NumpyProtocolHandler(ProtocolHandlerBase):
-    """Reads rows as columns: ``parsed_rows`` is a list with one dict of NumPy arrays for the page.
+    """Reads rows as columns: ``parsed_rows`` is a dict of NumPy arrays by column name.
 
-    Use it with `cassandra.query.tuple_factory`. Raises `DependencyException` if NumPy is not
-    installed.
+    A row factory gets that dict in place of rows. Use it with `cassandra.query.tuple_factory`,
+    which leaves it as it is, or with one that makes a DataFrame of it. Raises `DependencyException`
+    if NumPy is not installed.
+
+    bigint, counter, int, smallint, float and double become masked arrays, everything else object
+    arrays. With `typed`, booleans, tinyints, dates, times and timestamps become arrays of their own
+    dtype too, and only arrays with nulls are masked.
     """
+
+    typed: ClassVar[bool] = False
 
     @classmethod
     def _adapt(cls, message: MessageType) -> MessageType:
-        return _as_rows_class(super()._adapt(message), NumpyResultMessage)
+        kind = TypedNumpyResultMessage if cls.typed else NumpyResultMessage
+        return _as_rows_class(super()._adapt(message), kind)
 
 
 class LazyResultMessage(ResultMessage):
     """ROWS whose tuples are made while they are walked."""
 
-    def decode(self, row_factory: Callable[..., Any]) -> Any:
-        return (
-            row_factory(self.column_names, self.parsed_rows)
-            if self.kind == RESULT_KIND_ROWS
-            else []
-        )
-
-    @property
+    @property  # type: ignore[misc]  # read from the bytes alone
     def parsed_rows(self) -> Any:
         return (
             self.metadata.row_plan.iterate(*self.rows_body)
@@ -153,21 +199,48 @@ class LazyResultMessage(ResultMessage):
 class NumpyResultMessage(ResultMessage):
     """ROWS by columns."""
 
-    def decode(self, row_factory: Callable[..., Any]) -> Any:
-        return (
-            row_factory(self.column_names, self.parsed_rows)
-            if self.kind == RESULT_KIND_ROWS
-            else []
-        )
+    typed: ClassVar[bool] = False
 
-    @property
+    @property  # type: ignore[misc]  # read from the bytes alone
     def parsed_rows(self) -> Any:
-        # Imported at the first use: most programs never read results by columns.
-        from cassandra.protocol.columnar.pages import page_arrays
+        return arrays_of(self, self.typed)
 
-        return (
-            [page_arrays(self.metadata, *self.rows_body)] if self.kind == RESULT_KIND_ROWS else None
-        )
+
+def arrays_of(message: ResultMessage, typed: bool = False) -> Any:
+    """Return the NumPy arrays of a page by column name; None if the result does not have rows."""
+    # Imported at the first use: most programs never read results by columns.
+    from cassandra.protocol.columnar.pages import page_arrays
+
+    if message.kind != RESULT_KIND_ROWS:
+        return None
+    return page_arrays(message.metadata, *message.rows_body, typed=typed)
+
+
+class TypedNumpyResultMessage(NumpyResultMessage):
+    """ROWS by columns, each with the dtype that fits its type best."""
+
+    typed = True
+
+
+def _read_by(
+    kind: type[Any],
+    flags: int,
+    body: bytes,
+    place: tuple[int, ProtocolFeatures | None, Any],
+    metadata: ResultMetadata | Sequence[ColumnMetadata] | None,
+) -> Any:
+    """Let the class `kind` of a program read the message in `body`."""
+    trace_id, warnings, payload, pos = read_extras(flags, body)
+    if isinstance(metadata, ResultMetadata):
+        metadata = list(metadata.columns)
+    stream = BytesIO(body)
+    stream.seek(pos)
+    version, features, user_types = place
+    message = call_reader(
+        kind.recv_body, stream, version, features, user_types or {}, metadata, None
+    )
+    message.trace_id, message.warnings, message.custom_payload = trace_id, warnings, payload
+    return message
 
 
 def _as_rows_class(message: MessageType, kind: type[ResultMessage]) -> MessageType:
@@ -180,14 +253,7 @@ def cython_protocol_handler(colparser: Callable[[ResultMessage], Any]) -> type[P
     """Return a handler class whose ``parsed_rows`` is ``colparser(result_message)``."""
 
     class ParsingResult(ResultMessage):
-        def decode(self, row_factory: Callable[..., Any]) -> Any:
-            return (
-                row_factory(self.column_names, self.parsed_rows)
-                if self.kind == RESULT_KIND_ROWS
-                else []
-            )
-
-        @property
+        @property  # type: ignore[misc]  # as above
         def parsed_rows(self) -> Any:
             return colparser(self) if self.kind == RESULT_KIND_ROWS else None
 

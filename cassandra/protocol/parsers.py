@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
-from cassandra.protocol.handler import NumpyResultMessage
+from cassandra.protocol.handler import arrays_of
 from cassandra.protocol.messages.results import ResultMessage
 
 __all__ = ["ColumnParser", "LazyParser", "ListParser", "NumpyParser", "make_recv_results_rows"]
@@ -34,10 +34,10 @@ class ListParser(LazyParser):
 
 
 class NumpyParser(ColumnParser):
-    """Rows by columns: a list with one dict of NumPy arrays for the page."""
+    """Rows by columns: a dict of NumPy arrays for the page."""
 
     def __call__(self, message: ResultMessage) -> Any:
-        return NumpyResultMessage.parsed_rows.fget(message)  # type: ignore[attr-defined]
+        return arrays_of(message)
 
 
 def make_recv_results_rows(colparser: ColumnParser) -> Callable[..., Any]:

@@ -15,7 +15,14 @@ from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError, locat
 from cassandra.errors import UnsupportedOperation
 from cassandra.sentinels import UNSET_VALUE
 
-__all__ = ["is_record", "locate_row", "refuse_missing", "refuse_unknown", "values_of"]
+__all__ = [
+    "is_lone_text",
+    "is_record",
+    "locate_row",
+    "refuse_missing",
+    "refuse_unknown",
+    "values_of",
+]
 
 _OUR_OWN = frozenset({TypeError, ValueError, KeyError, UnsupportedOperation})
 # Instances of these are values, never records: a lone UUID in place of a row is a mistake to name.
@@ -50,19 +57,41 @@ def is_record(values: object) -> bool:
     )
 
 
+def is_lone_text(values: object, wanted: int) -> bool:
+    """Return True if `values` is a text of one character for a statement with one bind marker.
+
+    Other drivers take it for a sequence of one text. A longer text is refused: it would be bound
+    character by character.
+    """
+    return wanted == 1 and isinstance(values, str) and len(values) == 1
+
+
+def _by_name(row: Mapping[str, Any], name: str) -> Any:
+    try:
+        # Not get(): a mapping may make what it lacks (`__missing__`), as defaultdict does.
+        return row[name]
+    except KeyError:
+        return UNSET_VALUE
+
+
 def values_of(
-    row: Any, names: Sequence[str], version: int, key: Sequence[int] | None = None
+    row: Any,
+    names: Sequence[str],
+    version: int,
+    key: Sequence[int] | None = None,
+    strict: bool = False,
 ) -> tuple[Any, ...]:
     """Return the values of `row` for the bind markers, in their order.
 
-    A mapping and an instance of a dataclass or attrs class give values by name, and must not have
-    names without a marker. Of any other object that is not a sequence, the attributes named by
-    markers are read. Fields of attrs and pydantic may go by their alias. A sequence or iterable
-    gives values by position. A value that is missing is UNSET_VALUE.
+    A mapping gives values by name; other names are ignored. So does an instance of a dataclass or
+    attrs class, which must not have fields without a marker. Of any other object that is not a
+    sequence, the attributes named by markers are read. Fields of attrs and pydantic may go by their
+    alias. A sequence or iterable gives values by position. A value that is missing is UNSET_VALUE.
 
     :param names: the names of the bind markers.
     :param version: protocol version; before version 4 no value may be missing.
     :param key: positions of the partition key's markers, which must not be left out.
+    :param strict: True refuses a mapping with names that have no marker.
     :raises ValueError: for a name without a marker, or a key column without a value.
     :raises KeyError: if a value is missing before version 4.
     :raises TypeError: if `row` is none of these.
@@ -70,19 +99,16 @@ def values_of(
     kind: Any = type(row)
     # Iterable, but never a row: its characters would be bound one by one.
     if isinstance(row, (str, bytes, bytearray)):
+        if is_lone_text(row, len(names)):
+            return (row,)
         _refuse(row)
     fields = declared_fields(kind)
     if fields is not None:
-        aliases = attributes_by_alias(kind)
-        if aliases:
-            known = {aliases.get(name, name) for name in names}
-            fields = tuple(name for name in fields if name not in known or name in names)
-        check_names(fields, names, f"{kind.__name__} has the field", "s")
-        attributes = [aliases.get(name, name) for name in names] if aliases else names
-        found = [getattr(row, name, UNSET_VALUE) for name in attributes]
+        found = _of_fields(row, fields, names)
     elif isinstance(row, Mapping):
-        check_names(row, names, "values for", "")
-        found = [row.get(name, UNSET_VALUE) for name in names]
+        if strict:
+            check_names(row, names, "values for", "")
+        found = [_by_name(row, name) for name in names]
     elif is_record(row):
         aliases = attributes_by_alias(kind)
         attributes = [aliases.get(name, name) for name in names] if aliases else names
@@ -102,6 +128,18 @@ def values_of(
         if value is UNSET_VALUE:
             refuse_missing(names, place, key, version)
     return tuple(found)
+
+
+def _of_fields(row: Any, fields: Sequence[str], names: Sequence[str]) -> list[Any]:
+    """Return the values of an instance of a dataclass or attrs class."""
+    kind: Any = type(row)
+    aliases = attributes_by_alias(kind)
+    if aliases:
+        known = {aliases.get(name, name) for name in names}
+        fields = tuple(name for name in fields if name not in known or name in names)
+    check_names(fields, names, f"{kind.__name__} has the field", "s")
+    attributes = [aliases.get(name, name) for name in names] if aliases else names
+    return [getattr(row, name, UNSET_VALUE) for name in attributes]
 
 
 def check_names(given: Iterable[str], names: Sequence[str], what: str, plural: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import namedtuple
 from collections.abc import Sequence
+from keyword import iskeyword
 from typing import Any
 
 from cassandra._bounded import Bounded, text_size
@@ -21,22 +22,43 @@ _INNER = re.compile(r"[^a-zA-Z0-9_]")
 
 
 def clean_column_name(name: str) -> str:
-    """Return `name` as an attribute name: ``count(*)`` becomes ``count``."""
-    return _INNER.sub("_", _TRAILING.sub("", _LEADING.sub("", name))) or name
+    """Return `name` as an attribute name: ``count(*)`` becomes ``count``.
+
+    Letters beyond ASCII go the same way. "" if nothing is left.
+    """
+    return _INNER.sub("_", _TRAILING.sub("", _LEADING.sub("", name)))
+
+
+def field_names(names: Sequence[str]) -> list[str]:
+    """Return the attribute name of each column: see `row_class`."""
+    fields = []
+    # How many underscores were added to a name last: names that come often are found at once.
+    added: dict[str, int] = {}
+    taken = set()
+    for at, name in enumerate(names):
+        wanted = clean_column_name(name)
+        if not wanted.isidentifier() or iskeyword(wanted):
+            wanted = f"field_{at}_"
+        field = wanted + "_" * added.get(wanted, 0)
+        while field in taken:
+            added[wanted] = added.get(wanted, 0) + 1
+            field = wanted + "_" * added[wanted]
+        taken.add(field)
+        fields.append(field)
+    return fields
 
 
 def row_class(names: Sequence[str]) -> type[Any]:
     """Return the named tuple class `Row` for columns of these names.
 
-    A column's name becomes ``_N``, by its position from 0, if it is not an identifier even when
-    cleaned, if it is a keyword, or if it comes twice.
+    A column's name becomes ``field_N_``, by its position from 0, if it is not an identifier even
+    when cleaned, or if it is a keyword. Underscores are appended to a name that comes again.
     """
     key = tuple(names)
     found = _classes.get(key)
     if found is not None:
         return found
-    fields = [clean_column_name(name) for name in key]
-    made = namedtuple("Row", fields, rename=True)  # type: ignore[misc]
+    made = namedtuple("Row", field_names(key))  # type: ignore[misc]
     made.__module__ = "cassandra.query"  # the public package, which errors and reprs show
     # Two threads may both make one; the first stays, so that all see the same class.
     return _classes.keep(key, made, _CLASS_BYTES + _FIELD_BYTES * len(key) + 3 * text_size(key))

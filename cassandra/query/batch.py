@@ -13,7 +13,13 @@ from cassandra.query.markers import Parameters as MarkerKind
 from cassandra.query.markers import parameters_of
 from cassandra.query.named_rows import NamedRow
 from cassandra.query.prepared import PreparedStatement
-from cassandra.query.statement import SimpleStatement, Statement, bind_params, query_head
+from cassandra.query.statement import (
+    RoutingKey,
+    SimpleStatement,
+    Statement,
+    bind_params,
+    query_head,
+)
 from cassandra.query.tables.rows import counted, rows_of, snapshot
 
 if TYPE_CHECKING:
@@ -242,7 +248,7 @@ class BatchStatement(Statement):
         return _routing_key_of(self)
 
     @routing_key.setter
-    def routing_key(self, key: bytes | Sequence[bytes] | None) -> None:
+    def routing_key(self, key: RoutingKey) -> None:
         self._routing_key = key
 
     @routing_key.deleter

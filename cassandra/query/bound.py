@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from cassandra.consistency import ConsistencyLevel
-from cassandra.protocol.records import is_record
-from cassandra.query.statement import FETCH_SIZE_UNSET, Statement, query_head
+from cassandra.query.statement import FETCH_SIZE_UNSET, RoutingKey, Statement, query_head
+from cassandra.sentinels import UNSET_VALUE
 
 if TYPE_CHECKING:
     from cassandra.policies.retry import RetryPolicy
@@ -29,7 +29,7 @@ class BoundStatement(Statement):
         prepared_statement: PreparedStatement,
         retry_policy: RetryPolicy | None = None,
         consistency_level: int | None = None,
-        routing_key: bytes | Sequence[bytes] | None = None,
+        routing_key: RoutingKey = None,
         serial_consistency_level: int | None = None,
         fetch_size: int | None = FETCH_SIZE_UNSET,
         keyspace: str | None = None,
@@ -60,14 +60,17 @@ class BoundStatement(Statement):
     def bind(self, values: Any) -> BoundStatement:
         """Serialize `values` and keep them; returns self.
 
-        An instance of a dataclass or an attrs class must not have a field without a bind marker. Of
-        any other object, only the attributes named by markers are read. On protocol v4 and later a
-        missing value is "not set" and leaves the column as it is; on v3 it is an error.
+        Names of a mapping that have no bind marker are ignored, unless the prepared statement's
+        `strict_names` is set. An instance of a dataclass or an attrs class must not have a field
+        without a bind marker. Of any other object, only the attributes named by markers are read.
+        On protocol v4 and later a missing value is "not set" and leaves the column as it is; on v3
+        it is an error.
 
         :param values: a sequence by position, a mapping by column name, or an object by its
-            attributes.
-        :raises ValueError: if there are too many values, unknown names, or a value out of range.
-            The message names the column.
+            attributes. A text of one character does for the only value.
+        :raises ValueError: if there are too many values, a column of the partition key has none, or
+            a value is out of range. The message names the column.
+        :raises KeyError: if a column has no value on protocol v3.
         :raises TypeError: if a value does not fit its column's type. The message names the column.
         """
         prepared = self.prepared_statement
@@ -75,16 +78,9 @@ class BoundStatement(Statement):
         if values is None:
             values = ()
         try:
-            if isinstance(values, Mapping):
-                # Refused in the caller's own line: the server would do so only after a round trip.
-                prepared.require_key(values, ())
-                self.block = prepared.plan.bind_mapping(values, prepared.protocol_version)
-            elif not isinstance(values, (tuple, list)) and is_record(values):
-                self.block = prepared.plan.bind_row(values, prepared.protocol_version)
-            else:
-                if len(values) < prepared.needed_values:
-                    prepared.require_key({}, values)
-                self.block = prepared.plan.bind(values, prepared.protocol_version)
+            # A missing key is refused in the caller's own line: the server would do so only after
+            # a round trip.
+            self.block = prepared.plan.bind_row(values, prepared.protocol_version)
         except (TypeError, ValueError) as error:
             name_statement(error, prepared.query_string)
             raise
@@ -97,8 +93,15 @@ class BoundStatement(Statement):
 
     @property
     def raw_values(self) -> list[Any]:
-        """The same as `values`."""
-        return self.values
+        """The values as Python objects, None for null, or `UNSET_VALUE`. Empty before `bind`.
+
+        They are read back from the serialized values, so that a bound statement keeps nothing else.
+        """
+        columns = self.prepared_statement.column_metadata
+        return [
+            _read_back(value, column.type)
+            for value, column in zip(self.values, columns, strict=False)
+        ]
 
     @property
     def routing_key(self) -> bytes | None:
@@ -114,7 +117,7 @@ class BoundStatement(Statement):
         return self._routing_key
 
     @routing_key.setter
-    def routing_key(self, key: bytes | Sequence[bytes] | None) -> None:
+    def routing_key(self, key: RoutingKey) -> None:
         self._routing_key = key
 
     def is_lwt(self) -> bool:
@@ -126,9 +129,19 @@ class BoundStatement(Statement):
             "Not Set",
         )
         query = self.prepared_statement.query_string
-        return f'<BoundStatement query="{query}", values={self.values}, consistency={level}>'
+        return f'<BoundStatement query="{query}", values={self.raw_values}, consistency={level}>'
 
     __repr__ = __str__
+
+
+def _read_back(value: Any, kind: Any) -> Any:
+    """Return the Python object of a serialized value; the bytes if they cannot be read."""
+    if value is None or value is UNSET_VALUE:
+        return value
+    try:
+        return kind.codec().decode_nullable(value)
+    except Exception:  # of a program's own type: a repr must not fail
+        return value
 
 
 def name_statement(error: BaseException, query: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._impl import bind as bind_plans
@@ -87,23 +87,22 @@ class PreparedStatement(StatementSettings):
             column.type.codec().cql_name == "counter" for column in column_metadata
         )
 
-    def require_key(self, named: Mapping[str, object], listed: Sequence[object]) -> None:
-        """Check that every column of the partition key has a value.
+    @property
+    def strict_names(self) -> bool:
+        """True if a mapping must not have names without a bind marker; False by default.
 
-        :param named: values by column name, or an empty mapping.
-        :param listed: values by position, or an empty sequence.
-        :raises ValueError: if a key column has no value. The message names the columns.
+        By default such names are ignored, so that one dict can be bound to several statements. A
+        misspelled name then leaves its column unset. It holds for `bind` and for rows of a batch.
         """
-        missing = [
-            self.column_metadata[i].name
-            for i in self.routing_key_indexes or ()
-            if i >= len(listed) and self.column_metadata[i].name not in named
-        ]
-        if missing:
-            raise ValueError(
-                f"{len(listed) or len(named)} values for {len(self.column_metadata)} parameters: "
-                f"the partition key needs one for {', '.join(map(repr, missing))}"
-            )
+        strict: bool = self.plan.strict
+        return strict
+
+    @strict_names.setter
+    def strict_names(self, strict: bool) -> None:
+        # A plan never changes, because threads may be binding by it.
+        self.plan = bind_plans.BindPlan(
+            self.column_metadata, self.routing_key_indexes, bool(strict)
+        )
 
     @property
     def result_metadata(self) -> Any:

@@ -42,8 +42,8 @@ def named_tuple_factory(colnames: Sequence[str], rows: Rows) -> list[Any]:
     """Return each row as a named tuple; this is the default.
 
     A column name that is not a valid attribute name is cleaned: ``count(*)`` becomes ``count``. If
-    that is not possible, or a name comes twice, the field is ``_N`` by its position. The class is
-    made once for each list of column names.
+    that is not possible, the field is ``field_N_`` by its position from 0. A name that comes again
+    gets an underscore: ``a``, ``a_``. The class is made once for each list of column names.
     """
     make = row_class(tuple(colnames))._make
     return [make(row) for row in rows]

@@ -17,10 +17,14 @@ if TYPE_CHECKING:
 __all__ = [
     "FETCH_SIZE_UNSET",
     "HostTargetingStatement",
+    "RoutingKey",
     "SimpleStatement",
     "Statement",
     "bind_params",
 ]
+
+RoutingKey = str | bytes | Sequence[str | bytes] | None
+"""The serialized partition key: of its only column, or one part for each column."""
 
 
 class Statement(StatementSettings):
@@ -46,7 +50,7 @@ class Statement(StatementSettings):
         self,
         retry_policy: RetryPolicy | None = None,
         consistency_level: int | None = None,
-        routing_key: bytes | Sequence[bytes] | None = None,
+        routing_key: RoutingKey = None,
         serial_consistency_level: int | None = None,
         fetch_size: int | None = FETCH_SIZE_UNSET,
         keyspace: str | None = None,
@@ -76,20 +80,30 @@ class Statement(StatementSettings):
     def routing_key(self) -> bytes | None:
         """The serialized partition key, or None if it is not known.
 
-        If the components were set as a sequence, they are joined as the server joins them.
+        It may be set as bytes, or as a sequence of them, which are joined as the server joins them.
+        A str in place of bytes is encoded as UTF-8.
 
         :raises ValueError: if one of several components has more than 65,535 bytes, which no server
             accepts.
+        :raises TypeError: if it was set to anything else.
         """
         key = self._routing_key
         if key is None or isinstance(key, bytes):
             return key
+        if isinstance(key, (str, bytearray, memoryview)):
+            return _key_bytes(key)
         # Not kept: the sequence is the program's own, and it may still change.
-        joined: bytes | None = bind.composite_key(key)
+        try:
+            parts = [_key_bytes(part) for part in key]
+        except TypeError as error:
+            raise TypeError(
+                f"routing_key is {key!r}; it has to be bytes, text, or a sequence of them"
+            ) from error
+        joined: bytes | None = bind.composite_key(parts)
         return joined
 
     @routing_key.setter
-    def routing_key(self, key: bytes | Sequence[bytes] | None) -> None:
+    def routing_key(self, key: RoutingKey) -> None:
         self._routing_key = key
 
     @routing_key.deleter
@@ -122,6 +136,15 @@ class Statement(StatementSettings):
         return False
 
 
+def _key_bytes(part: str | bytes | bytearray | memoryview) -> bytes:
+    """Return the bytes of one column of a partition key."""
+    if isinstance(part, str):
+        return part.encode()
+    if isinstance(part, (bytes, bytearray, memoryview)):
+        return bytes(part)
+    raise TypeError(f"{part!r} is neither bytes nor text")
+
+
 class SimpleStatement(Statement):
     """A query as text.
 
@@ -135,7 +158,7 @@ class SimpleStatement(Statement):
         query_string: str,
         retry_policy: RetryPolicy | None = None,
         consistency_level: int | None = None,
-        routing_key: bytes | Sequence[bytes] | None = None,
+        routing_key: RoutingKey = None,
         serial_consistency_level: int | None = None,
         fetch_size: int | None = FETCH_SIZE_UNSET,
         keyspace: str | None = None,

@@ -141,11 +141,46 @@ class DateRangeBound:
 OPEN_BOUND = DateRangeBound(value=None, precision=None)
 
 
+# Units of one length, in milliseconds.
+_UNITS = {"DAY": 86_400_000, "HOUR": 3_600_000, "MINUTE": 60_000, "SECOND": 1000, "MILLISECOND": 1}
+
+
+def _rounded(bound: DateRangeBound, *, up: bool) -> DateRangeBound:
+    """Return `bound` at the first, or with `up` the last, millisecond of its unit."""
+    millis, precision = bound.milliseconds, bound.precision
+    if millis is None or precision is None:
+        return bound
+    try:
+        moment = utc_datetime_from_ms_timestamp(millis)
+    except OverflowError:  # beyond the years that the calendar has
+        return bound
+    if precision in _UNITS:
+        unit = _UNITS[precision]
+        first = millis - millis % unit
+    else:
+        first_month, last_month = (1, 12) if precision == "YEAR" else (moment.month, moment.month)
+        begin = datetime.datetime(moment.year, first_month, 1)
+        first = ms_timestamp_from_datetime(begin)
+        # December by its own last day: there is no year after 9999.
+        last = (
+            datetime.datetime(moment.year, 12, 31)
+            if last_month == 12
+            else datetime.datetime(moment.year, last_month + 1, 1) - datetime.timedelta(days=1)
+        )
+        unit = ((last - begin).days + 1) * _UNITS["DAY"]
+    # A new object: the program may hold the one that it passed.
+    return DateRangeBound(first + unit - 1 if up else first, precision)
+
+
 class DateRange:
     """A range from `lower_bound` to `upper_bound`, or the single date `value`.
 
+    Bounds are rounded to their precision: the lower one and a single value down, the upper one up,
+    to the last millisecond. A missing bound is open. Those beyond the years 1 to 9999 are not
+    rounded.
+
     :param lower_bound: a `DateRangeBound` or a pair (value, precision), as are the others.
-    :raises ValueError: if it gets one bound only, or bounds and a value.
+    :raises ValueError: if it gets neither a bound nor a value, or bounds and a value.
     """
 
     __slots__ = ("lower_bound", "upper_bound", "value")
@@ -163,11 +198,16 @@ class DateRange:
         if value is not None:
             if lower_bound is not None or upper_bound is not None:
                 raise ValueError("a date range has bounds or a value, not both")
-        elif lower_bound is None or upper_bound is None:
-            raise ValueError("a date range needs both bounds (OPEN_BOUND is one), or a value")
-        self.lower_bound = None if lower_bound is None else DateRangeBound.from_value(lower_bound)
-        self.upper_bound = None if upper_bound is None else DateRangeBound.from_value(upper_bound)
-        self.value = None if value is None else DateRangeBound.from_value(value)
+            self.lower_bound = self.upper_bound = None
+            self.value = _rounded(DateRangeBound.from_value(value), up=False)
+            return
+        if lower_bound is None and upper_bound is None:
+            raise ValueError("a date range needs a bound (OPEN_BOUND is one) or a value")
+        low = OPEN_BOUND if lower_bound is None else DateRangeBound.from_value(lower_bound)
+        high = OPEN_BOUND if upper_bound is None else DateRangeBound.from_value(upper_bound)
+        self.lower_bound = _rounded(low, up=False)
+        self.upper_bound = _rounded(high, up=True)
+        self.value = None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, DateRange) and (

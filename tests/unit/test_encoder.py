@@ -102,6 +102,8 @@ def test_the_mapping_may_be_changed() -> None:
 
 def test_quoting() -> None:
     assert cql_quote("a'b") == "'a''b'"
+    assert (cql_quote(0), cql_quote(1.5), cql_quote(None)) == ("0", "1.5", "None")
+    assert Encoder().cql_encode_all_types(Point(1, 2)) == "'POINT (1 2)'"
     assert Encoder().cql_encode_unicode("a") == "'a'"
 
 

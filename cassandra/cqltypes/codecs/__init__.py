@@ -7,7 +7,7 @@ containers take the codecs of their elements.
 
 from __future__ import annotations
 
-from cassandra.cqltypes.codecs.base import Codec, from_class, from_functions
+from cassandra.cqltypes.codecs.base import Codec, TypeCalls, from_class, from_functions
 from cassandra.cqltypes.codecs.containers import list_of, map_of, set_of, tuple_of, udt, vector_of
 from cassandra.cqltypes.codecs.scalars import (
     ascii_text,
@@ -33,6 +33,7 @@ from cassandra.cqltypes.codecs.scalars import (
 
 __all__ = [
     "Codec",
+    "TypeCalls",
     "ascii_text",
     "blob",
     "boolean",

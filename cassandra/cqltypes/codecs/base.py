@@ -216,6 +216,47 @@ def from_class(
     )
 
 
+class TypeCalls:
+    """The methods of one type class, over its codec (see `cassandra.cqltypes.calls`).
+
+    :param owner: the class.
+    :param codec: codes its values.
+    :param empty_is_value: True if zero bytes are a value of the type.
+    :param empty: what zero bytes are read as if they are not.
+    """
+
+    __slots__ = ("_codec", "_empty", "_empty_is_value", "owner")
+
+    def __init__(self, owner: type, codec: Codec, empty_is_value: bool, empty: object) -> None:
+        self.owner = owner
+        self._codec = codec
+        self._empty_is_value = empty_is_value
+        self._empty = empty
+
+    def serialize(self, /, val: Any, protocol_version: int) -> bytes:
+        """Return the body of `val`, which is not None."""
+        return self._codec.encode(val)
+
+    def deserialize(self, /, byts: bytes, protocol_version: int) -> Any:
+        """Return the value of a body that is neither null nor empty."""
+        # A value that is decoded by itself counts as a page, for `limits.null_cells`.
+        begin_page()
+        return self._codec.decode(byts)
+
+    def to_binary(self, /, val: Any, protocol_version: int) -> bytes:
+        """Return the bytes of `val`, or no bytes for None."""
+        return b"" if val is None else self._codec.encode(val)
+
+    def from_binary(self, /, byts: bytes | None, protocol_version: int) -> Any:
+        """Return the value of a [bytes], by the rules for null and for empty values."""
+        if byts is None:
+            return None
+        if len(byts) == 0 and not self._empty_is_value:
+            return self._empty
+        begin_page()
+        return self._codec.decode(byts)
+
+
 # The length fields of short bodies, made once.
 _SHORT_LENGTHS = tuple(length.to_bytes(4, "big") for length in range(256))
 NULL = b"\xff\xff\xff\xff"
@@ -261,6 +302,7 @@ __all__ = [
     "Codec",
     "Data",
     "Leaf",
+    "TypeCalls",
     "begin_page",
     "from_class",
     "from_functions",

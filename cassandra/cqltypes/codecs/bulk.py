@@ -106,6 +106,11 @@ def elements_of(value: object, name: str) -> Sequence[Any]:
     return coerce.elements(value, name)
 
 
+def members_of(value: object, name: str) -> Sequence[Any]:
+    """Like `elements_of`, for a list or set: a dict stands for its keys."""
+    return list(value) if isinstance(value, dict) else elements_of(value, name)
+
+
 def with_lengths(packed: bytes, width: int) -> bytes:
     """Return [int] n and n times ([int] width, element) of `packed` elements."""
     count = len(packed) // width

@@ -23,6 +23,7 @@ from cassandra.cqltypes.codecs.bulk import (
     check_dimension,
     check_multiple,
     elements_of,
+    members_of,
     native_array,
     numpy_array,
     store,
@@ -134,7 +135,7 @@ class ListCodec(Codec):
         if value is EMPTY:
             return b""
         # A list of our own, so that elements' code may do what it likes to the caller's.
-        items = value.copy() if type(value) is list else [*elements_of(value, self.cql_name)]
+        items = value.copy() if type(value) is list else [*members_of(value, self.cql_name)]
         items = without_missing(items, element.cql_name)
         bodies = None if element.struct_code else element._encode_many(items)
         if bodies is not None:

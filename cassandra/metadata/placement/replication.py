@@ -151,7 +151,9 @@ class ReplicationStrategy:
         items = {"class": self.name, **self._options}
         return (
             "{"
-            + ", ".join(f"{cql_quote(key)}: {cql_quote(value)}" for key, value in items.items())
+            + ", ".join(
+                f"{cql_quote(key)}: {cql_quote(str(value))}" for key, value in items.items()
+            )
             + "}"
         )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence, ValuesView
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from cassandra._impl import column_rows
@@ -107,10 +107,12 @@ def _take_options(made: TableMetadataV3 | MaterializedViewMetadata, source: Tabl
 
 
 def with_views(made: TableMetadataV3, views: Mapping[str, TableSource]) -> TableMetadataV3:
-    """Return a copy of `made` with other views."""
-    other = made.copy()
-    other.views = LazyMapping(views, object_of)
-    return other
+    """Return `made`, which shows other views from now on."""
+    if type(made.views) is LazyMapping and made.views is not NOTHING:
+        made.views.show(views)
+    else:
+        made.views = LazyMapping(views, object_of)
+    return made
 
 
 def view(source: TableSource) -> MaterializedViewMetadata:
@@ -386,31 +388,45 @@ def keyspace(source: KeyspaceSource) -> KeyspaceMetadata:
     made.tables = LazyMapping(source.tables, object_of)
     made.views = LazyMapping(source.views, object_of)
     made.indexes = _indexes(source)
-    made.user_types = {one.name: one for one in _each(made, "type", _user_type, source.types)}
-    functions = _each(made, "function", _function, source.functions)
-    made.functions = {one.signature: one for one in sorted(functions, key=_signature)}
-    aggregates = _each(made, "aggregate", _aggregate, source.aggregates)
-    made.aggregates = {one.signature: one for one in sorted(aggregates, key=_signature)}
+    types = {one.name: one for one in _each(made, "type", _user_type, source.types)}
+    made.user_types = LazyMapping(types, _itself)
+    functions = sorted(_each(made, "function", _function, source.functions), key=_signature)
+    made.functions = LazyMapping({one.signature: one for one in functions}, _itself)
+    aggregates = sorted(_each(made, "aggregate", _aggregate, source.aggregates), key=_signature)
+    made.aggregates = LazyMapping({one.signature: one for one in aggregates}, _itself)
     if source.scylla is not None and not isinstance(made.replication_strategy, LocalStrategy):
         made.tablets = _tablets(source.scylla)
     return made
 
 
-class _Indexes(LazyMapping[Any]):
-    """The indexes of all tables by name; the value behind each is the source of its table."""
+def renewed_keyspace(made: KeyspaceMetadata, source: KeyspaceSource) -> KeyspaceMetadata:
+    """Return `made`, which shows what `source` has from now on, in the same mappings."""
+    fresh = keyspace(source)
+    for slot in KeyspaceMetadata.__slots__:
+        if slot == "__dict__":  # what the program has set
+            continue
+        shown, value = getattr(made, slot), getattr(fresh, slot)
+        if type(shown) is LazyMapping and type(value) is LazyMapping:
+            shown.show(value._names)
+        else:
+            setattr(made, slot, value)
+    return made
 
-    __slots__ = ()
 
-    def __getitem__(self, name: str) -> Any:
-        return self._names[name].object().indexes[name]
-
-    def values(self) -> ValuesView[Any]:
-        return ValuesView(self)
+def _itself(made: Any) -> Any:
+    return made
 
 
-def _indexes(source: KeyspaceSource) -> _Indexes:
-    return _Indexes(
-        {name: table for table in source.tables.values() for name in table.index_names()}, object_of
+def _index_of(place: tuple[TableSource, str]) -> Any:
+    source, name = place
+    return source.object().indexes[name]
+
+
+def _indexes(source: KeyspaceSource) -> LazyMapping[Any]:
+    """Return the indexes of all tables by name."""
+    return LazyMapping(
+        {name: (table, name) for table in source.tables.values() for name in table.index_names()},
+        _index_of,
     )
 
 

@@ -7,14 +7,14 @@ system_schema.scylla_tables.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 from cassandra.metadata.schema.names import maybe_escape_name, protect_value
 from cassandra.metadata.schema.snapshot import RowNames
 
-__all__ = ["TableOptions", "options_as_cql", "scylla_options"]
+__all__ = ["options_as_cql", "scylla_options", "table_options"]
 
 # Columns that are not options: keys, facts that the columns tell already, and own attributes.
 _NO_OPTIONS = frozenset(
@@ -38,90 +38,18 @@ _GONE_IN_4_0 = ("dclocal_read_repair_chance", "read_repair_chance")
 _NOT_OF_VIEWS = frozenset(("default_time_to_live", "cdc"))
 
 
-class TableOptions(MutableMapping[str, Any]):
-    """The options of a table or view by name, over the server's row.
+def table_options(names: RowNames, row: Sequence[Any]) -> dict[str, Any]:
+    """Return the options of a table or view by name, from the server's row.
 
-    Options without a value are left out. Changes stay, for an export for example, and do not affect
-    other tables. It is copied and pickled as a dict.
+    Options without a value are left out. The dict is the caller's own, with the maps in it.
     """
-
-    __slots__ = ("_changed", "_names", "_row")
-
-    def __init__(self, names: RowNames, row: Sequence[Any]) -> None:
-        # Shared by all tables that were read with the same columns; only the row is the table's
-        # own.
-        self._names = _places(names)
-        self._row = row
-        # Made by the first change: most tables are only read.
-        self._changed: dict[str, Any] | None = None
-
-    def __getitem__(self, name: str) -> Any:
-        changed = self._changed
-        if changed is not None and name in changed:
-            value = changed[name]
-            if value is _GONE:
-                raise KeyError(name)
-            return value
-        value = self._row[self._names[name]]
-        if value is None:
-            raise KeyError(name)
-        if type(value) is dict:
-            # Tables with equal maps share them. The caller may change this one, so it gets a copy.
-            value = self[name] = dict(value)
-        return value
-
-    def get(self, name: str, default: object = None) -> Any:
-        if self._changed is None:  # the usual case, without an exception for a missing option
-            at = self._names.get(name)
-            value = self._row[at] if at is not None else None
-            if type(value) is not dict:
-                return default if value is None else value
-        return super().get(name, default)
-
-    def __setitem__(self, name: str, value: object) -> None:
-        if self._changed is None:
-            self._changed = {}
-        self._changed[name] = value
-
-    def __delitem__(self, name: str) -> None:
-        self[name]  # raises KeyError if there is none
-        # Marked, because the server's row below still has the value and is not changed.
-        self[name] = _GONE
-
-    def __contains__(self, name: object) -> bool:
-        changed = self._changed or {}
-        if name in changed:
-            return changed[str(name)] is not _GONE
-        return name in self._names and self._row[self._names[str(name)]] is not None
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._all())
-
-    def __len__(self) -> int:
-        return len(self._all())
-
-    def _all(self) -> dict[str, Any]:
-        """Return all options, with the maps that tables share."""
-        row = self._row
-        found = {name: row[at] for name, at in self._names.items() if row[at] is not None}
-        if self._changed is not None:
-            found.update(self._changed)
-            found = {name: value for name, value in found.items() if value is not _GONE}
-        return found
-
-    def copy(self) -> dict[str, Any]:
-        """Return the same as a dict."""
-        return dict(self)
-
-    def __reduce__(self) -> Any:
-        # `_GONE` is known by identity, which pickling would not keep.
-        return dict, (dict(self),)
-
-    def __repr__(self) -> str:
-        return repr(dict(self))
-
-
-_GONE: Any = object()
+    found = {}
+    for name, at in _places(names).items():
+        value = row[at]
+        if value is not None:
+            # Tables with equal maps share them.
+            found[name] = dict(value) if type(value) is dict else value
+    return found
 
 
 # Each server version has columns of its own, and a program may connect to many clusters.
@@ -138,12 +66,10 @@ def _places(names: RowNames) -> dict[str, int]:
 
 def options_as_cql(options: Mapping[str, Any], is_view: bool = False) -> list[str]:
     """Return ``name = literal`` of each option, by name."""
-    # Not `items()`: that gets each value by its name, which copies every shared map.
-    given = options._all() if type(options) is TableOptions else options
     return [
         f"{maybe_escape_name(name)} = {protect_value(value)}"
         # Sorted, so that the text does not depend on the order of the server's columns.
-        for name, value in sorted(given.items())
+        for name, value in sorted(options.items())
         if not (is_view and name in _NOT_OF_VIEWS)
     ]
 

@@ -5,16 +5,27 @@ once, at the first access. A table whose rows did not change keeps its source, a
 from one snapshot to the next. `cassandra.metadata.schema.build` makes the objects; a program that
 never looks at the schema does not import it.
 
-Once a snapshot is in use, its sources never change, except that they come to hold their object.
+Once a snapshot is in use, its sources never change, except that they come to hold their object. The
+object of a keyspace is handed on from one source of it to the next (`KeyspaceSource.hand_on`):
+programs hold it, and expect it to show later changes.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence, ValuesView
+from collections.abc import (
+    Callable,
+    ItemsView,
+    Iterator,
+    KeysView,
+    Mapping,
+    Sequence,
+    ValuesView,
+)
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypeVar
 
 from cassandra._forks import renew_in_child
 
@@ -34,6 +45,8 @@ __all__ = [
 ]
 
 V = TypeVar("V")
+
+log = logging.getLogger("cassandra.metadata")
 
 # index_name, kind, options
 IndexRow = tuple[Any, ...]
@@ -59,10 +72,15 @@ def _build(function: str, *args: Any) -> Any:
     return getattr(_builders, function)(*args)
 
 
-class LazyMapping(Mapping[str, V], Generic[V]):
-    """A read-only mapping by name whose values are made at the first access.
+def _refused(mapping: object, *arguments: object, **named: object) -> NoReturn:
+    raise TypeError("schema metadata is read-only: it changes with the schema of the cluster")
 
-    It is pickled and copied as a dict.
+
+class LazyMapping(dict[str, V]):
+    """A read-only, live dict by name whose values are made at the first access.
+
+    What it shows is one snapshot of names, which `show` replaces: readers need no lock. Nothing is
+    in the dict itself; it is one for `isinstance`. It is pickled and copied as a plain dict.
     """
 
     __slots__ = ("_make", "_names")
@@ -71,8 +89,18 @@ class LazyMapping(Mapping[str, V], Generic[V]):
         self._names = names
         self._make = make
 
+    def show(self, names: Mapping[str, Any]) -> None:
+        """Show other names from now on."""
+        self._names = names
+
     def __getitem__(self, name: str) -> V:
         return self._make(self._names[name])
+
+    def get(self, name: str, default: Any = None) -> Any:
+        try:
+            return self._make(self._names[name])
+        except KeyError:
+            return default
 
     def __contains__(self, name: object) -> bool:
         return name in self._names
@@ -80,21 +108,52 @@ class LazyMapping(Mapping[str, V], Generic[V]):
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
 
+    def __reversed__(self) -> Iterator[str]:
+        return reversed([*self._names])
+
     def __len__(self) -> int:
         return len(self._names)
 
-    def values(self) -> ValuesView[V]:
+    def keys(self) -> KeysView[str]:  # type: ignore[override]
+        return KeysView(self)
+
+    def values(self) -> ValuesView[V]:  # type: ignore[override]
         return _Values(self)
 
+    def items(self) -> ItemsView[str, V]:  # type: ignore[override]
+        return _Items(self)
+
     def copy(self) -> dict[str, V]:
-        """Return the same as a dict."""
-        return dict(self)
+        """Return the same as a plain dict."""
+        return {name: self._make(source) for name, source in self._names.items()}
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, LazyMapping):
+            return self._names is other._names or self.copy() == other.copy()
+        return self.copy() == other
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = None
+
+    def __or__(self, other: Any) -> dict[str, Any]:  # type: ignore[override]
+        return {**self.copy(), **other}
+
+    def __ror__(self, other: Any) -> dict[str, Any]:  # type: ignore[override]
+        return {**other, **self.copy()}
 
     def __reduce__(self) -> Any:
-        return dict, (dict(self),)
+        return dict, (self.copy(),)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        return self.__reduce__()
 
     def __repr__(self) -> str:
         return f"<{', '.join(self._names) or 'nothing'}>"
+
+    __setitem__ = __delitem__ = __ior__ = _refused
+    clear = pop = popitem = setdefault = update = _refused
 
 
 class _Values(ValuesView[V]):
@@ -106,6 +165,18 @@ class _Values(ValuesView[V]):
 
     def __iter__(self) -> Iterator[V]:
         return map(self._mapping._make, self._mapping._names.values())
+
+
+class _Items(ItemsView[str, V]):
+    """The names with their values, all of one snapshot."""
+
+    __slots__ = ()
+
+    _mapping: LazyMapping[V]
+
+    def __iter__(self) -> Iterator[tuple[str, V]]:
+        make = self._mapping._make
+        return ((name, make(source)) for name, source in self._mapping._names.items())
 
 
 def _none(name: object) -> Any:
@@ -245,10 +316,10 @@ class TableSource(_Source):
             return [name for name in names if isinstance(name, str)]
 
     def with_views(self, views: Mapping[str, TableSource]) -> TableSource:
-        """Return the same table with other views."""
+        """Return the same table with other views; its object, which programs hold, shows them."""
         other = TableSource(self.keyspace, self.name, self.names, self.row, self.virtual)
         other.views = views
-        # A page gives each table's rows once. The first object has them, so this one is made of it.
+        # A page gives each table's rows once: the first object has them.
         other._object = _build("with_views", self.object(), views)
         return other
 
@@ -266,6 +337,7 @@ class KeyspaceSource(_Source):
         "name",
         "row",
         "scylla",
+        "successor",
         "tables",
         "types",
         "views",
@@ -279,12 +351,35 @@ class KeyspaceSource(_Source):
         self.name = name
         self.row = row
         self.virtual = virtual
+        # The same keyspace as it was read later.
+        self.successor: KeyspaceSource | None = None
         self.scylla: Mapping[str, Any] | None = None
         self.tables: Mapping[str, TableSource] = {}
         self.views: Mapping[str, TableSource] = {}
         self.types: Sequence[Mapping[str, Any]] = ()
         self.functions: Sequence[Mapping[str, Any]] = ()
         self.aggregates: Sequence[Mapping[str, Any]] = ()
+
+    def object(self) -> Any:
+        """Return the keyspace's object, which its later sources share."""
+        if self._object is None:
+            with _making:
+                # Whoever found this source just before it was replaced gets the live object too.
+                if self._object is None and self.successor is not None:
+                    return self.successor.object()
+        return super().object()
+
+    def hand_on(self, successor: KeyspaceSource) -> None:
+        """Let `successor` have the object, which shows what `successor` has from now on."""
+        with _making:
+            self.successor = successor
+            if self._object is None or successor._object is not None:
+                return
+            try:
+                successor._object = _build("renewed_keyspace", self._object, successor)
+            except Exception:
+                # The new source makes an object of its own: only those held already stay behind.
+                log.exception("the metadata of keyspace %s cannot be renewed", self.name)
 
     def replaced(self, **parts: Any) -> KeyspaceSource:
         """Return the same keyspace with some of its parts replaced."""
@@ -300,12 +395,11 @@ class Schema:
     Two readings with the same `version` find the same schema; None means that it is not known.
     """
 
-    __slots__ = ("keyspaces", "sources", "version")
+    __slots__ = ("sources", "version")
 
     def __init__(self, sources: Mapping[str, KeyspaceSource], version: object = None) -> None:
         self.sources = sources
         self.version = version
-        self.keyspaces: LazyMapping[Any] = LazyMapping(sources, object_of)
 
     def with_keyspace(self, name: str, source: KeyspaceSource | None) -> Schema:
         """Return the same schema with one keyspace replaced, added, or (None) removed.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import traceback
 import uuid
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from cassandra.metadata.schema.elements import ColumnMetadata, TriggerMetadata
 from cassandra.metadata.schema.extensions import after_table_cql
 from cassandra.metadata.schema.names import maybe_escape_name, protect_names, protect_value
-from cassandra.metadata.schema.options import TableOptions, options_as_cql
+from cassandra.metadata.schema.options import options_as_cql, table_options
 from cassandra.metadata.schema.snapshot import NO_NAMES, RowNames
 
 __all__ = ["MaterializedViewMetadata", "TableMetadata", "TableMetadataV3", "incomplete"]
@@ -87,9 +87,7 @@ class _Columnar:
     clustering_key: list[ColumnMetadata]
     columns: dict[str, ColumnMetadata]
 
-    def _begin(
-        self, keyspace_name: str, name: str, options: MutableMapping[str, Any] | None
-    ) -> None:
+    def _begin(self, keyspace_name: str, name: str, options: dict[str, Any] | None) -> None:
         self.keyspace_name = keyspace_name
         self.name = name
         self._options = options
@@ -111,15 +109,15 @@ class _Columnar:
         return self._names.value(self._row, name)
 
     @property
-    def options(self) -> MutableMapping[str, Any]:
+    def options(self) -> dict[str, Any]:
         """The options by name, as the server gave them; they may be changed before an export."""
         # On first use: a schema may have thousands of tables whose options nobody reads.
         if self._options is None:
-            self._options = TableOptions(self._names, self._row)
+            self._options = table_options(self._names, self._row)
         return self._options
 
     @options.setter
-    def options(self, options: MutableMapping[str, Any]) -> None:
+    def options(self, options: dict[str, Any]) -> None:
         self._options = options
 
     @property
@@ -203,14 +201,6 @@ class TableMetadata(_Columnar):
         self.virtual = virtual
         self.is_compact_storage = False
         self.is_cql_compatible = True
-
-    def copy(self: T) -> T:
-        """Return a copy of the table, with the same columns."""
-        other = type(self).__new__(type(self))
-        # `__slots__` has only the names of its own class, so both are needed.
-        for name in (*_Columnar.__slots__, *TableMetadata.__slots__):
-            setattr(other, name, getattr(self, name))
-        return other
 
     def export_as_string(self) -> str:
         """Return the statements that create the table, its indexes, triggers and views.

@@ -74,21 +74,30 @@ def column_plan(metadata: ResultMetadata, options: ColumnOptions = DEFAULT_OPTIO
     )
 
 
-def array_plan(metadata: ResultMetadata, matrices: bool = True) -> Any:
+def array_plan(metadata: ResultMetadata, matrices: bool = True, typed: bool = True) -> Any:
     """Return the `ColumnPlan` for NumPy.
 
     Numbers are in buffers, and so are vectors of numbers if `matrices` is True. All other values
     are Python objects.
+
+    :param typed: booleans, tinyints, dates, times and timestamps are numbers too.
     """
 
     def layouts() -> list[Layout]:
         found = [(layout_of(column.type), column.type) for column in metadata.columns]
         return [
-            made if _is_numeric(made) or (matrices and _is_matrix(made)) else object_layout(kind)
+            made
+            if (_is_numeric(made) and (typed or made.format in _PLAIN_NUMBERS))
+            or (matrices and _is_matrix(made))
+            else object_layout(kind)
             for made, kind in found
         ]
 
-    return _plan(metadata, ("arrays", matrices), layouts)
+    return _plan(metadata, ("arrays", matrices, typed), layouts)
+
+
+# The formats of smallint, int, bigint, counter, float and double.
+_PLAIN_NUMBERS = frozenset("silfg")
 
 
 def _plan(metadata: ResultMetadata, key: Hashable, layouts: Callable[[], Sequence[Layout]]) -> Any:
@@ -371,19 +380,29 @@ def check_names(names: Sequence[str]) -> None:
 
 
 def page_arrays(
-    metadata: ResultMetadata, body: bytes, offset: int, row_count: int
+    metadata: ResultMetadata, body: bytes, offset: int, row_count: int, typed: bool = False
 ) -> dict[str, Any]:
     """Return the page at `offset` of `body` as arrays by column name.
 
-    If several columns have one name, the last one counts. bigint, counter, int, smallint, tinyint,
-    float, double and boolean become arrays of that width; timestamp becomes datetime64[ms], date
-    datetime64[D] and time timedelta64[ns]. Other types, vectors too, become object arrays.
+    If several columns have one name, the last one counts. bigint, counter, int, smallint, float and
+    double become masked arrays of that width. Other types, vectors too, become object arrays.
 
+    :param typed: tinyint and boolean become arrays of their width too, timestamp datetime64[ms],
+        date datetime64[D] and time timedelta64[ns]. Only arrays with nulls are masked then.
     :raises DecodeError: if a value cannot be decoded. The message names row and column.
     :raises DependencyException: if NumPy is not installed.
     """
     numpy = numpy_module("NumpyProtocolHandler")
-    return arrays_of_page(numpy, array_plan(metadata, matrices=False).read(body, offset, row_count))
+    plan = array_plan(metadata, matrices=False, typed=typed)
+    arrays = arrays_of_page(numpy, plan.read(body, offset, row_count))
+    if typed:
+        return arrays
+    return {
+        name: array
+        if array.dtype == object or isinstance(array, numpy.ma.MaskedArray)
+        else numpy.ma.array(array, mask=numpy.zeros(len(array), "?"))
+        for name, array in arrays.items()
+    }
 
 
 def arrays_of_page(numpy: ModuleType, page: ColumnArray) -> dict[str, Any]:

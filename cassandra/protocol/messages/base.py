@@ -10,6 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, TypeVar
 from uuid import UUID
 
+from cassandra.protocol.opcodes import ERROR
+from cassandra.protocol.primitives import Cursor
+
 if TYPE_CHECKING:
     from cassandra.protocol.features import ProtocolFeatures
 
@@ -67,6 +70,18 @@ class MessageType:
     ) -> None:
         """Write the body of this request to the file-like `f`, in one write."""
         f.write(self.body(protocol_version, protocol_features))
+
+    @classmethod
+    def recv_body(cls, f: BinaryIO, protocol_version: int, *rest: object) -> Any:
+        """Return the message of a response whose body begins at `f`.
+
+        A class of a program, in the `message_types_by_opcode` of its handler, may override it.
+        """
+        decode = getattr(cls, "decode", None)
+        if decode is None:
+            raise TypeError(f"{cls.__name__} is not a response; it has no body to read")
+        cursor = Cursor(f.read())
+        return decode(cursor, protocol_version) if cls.opcode == ERROR else decode(cursor)
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{key}={value!r}" for key, value in sorted(vars(self).items()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
 from cassandra.errors import DriverException, ProtocolError
 from cassandra.protocol import opcodes
@@ -87,6 +88,22 @@ def decode_response(
         ) from error
 
 
+def read_extras(
+    flags: int, body: bytes
+) -> tuple[UUID | None, list[str] | None, dict[str, Any] | None, int]:
+    """Return (trace id, warnings, custom payload) in front of a message, and where it begins."""
+    trace_id = warnings = payload = None
+    cursor = Cursor(body)
+    # Section 4: [<tracing_id>][<warnings>][<custom_payload>]<message>
+    if flags & TRACING_FLAG:
+        trace_id = cursor.uuid()
+    if flags & WARNING_FLAG:
+        warnings = cursor.string_list()
+    if flags & CUSTOM_PAYLOAD_FLAG:
+        payload = cursor.bytes_map()
+    return trace_id, warnings, payload, cursor.pos
+
+
 def _decode(
     opcode: int,
     flags: int,
@@ -96,18 +113,7 @@ def _decode(
     user_types: UserTypes | None,
     cached: ResultMetadata | None,
 ) -> Any:
-    trace_id = warnings = payload = None
-    pos = 0
-    if flags & _EXTRAS:
-        # Section 4: [<tracing_id>][<warnings>][<custom_payload>]<message>
-        cursor = Cursor(body)
-        if flags & TRACING_FLAG:
-            trace_id = cursor.uuid()
-        if flags & WARNING_FLAG:
-            warnings = cursor.string_list()
-        if flags & CUSTOM_PAYLOAD_FLAG:
-            payload = cursor.bytes_map()
-        pos = cursor.pos
+    trace_id, warnings, payload, pos = read_extras(flags, body)
     message: Any
     if opcode == RESULT:
         message = read_result(body, pos, version, features, user_types, cached)

@@ -5,9 +5,21 @@ Requests that a program has changed or subclassed go this way.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from cassandra.protocol.extras import request_extras
 from cassandra.protocol.features import ProtocolFeatures
 from cassandra.protocol.messages.base import MessageType
+
+
+def takes_features(method: Callable[..., Any]) -> bool:
+    """Return True if a handler's method has the parameter `protocol_features`.
+
+    Handlers of programs that were written for other drivers do not have it.
+    """
+    code = getattr(getattr(method, "__func__", method), "__code__", None)
+    return code is not None and "protocol_features" in code.co_varnames[: code.co_argcount]
 
 
 def encode_request(

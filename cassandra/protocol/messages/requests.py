@@ -175,6 +175,10 @@ class ExecuteMessage(_QueryMessage):
     opcode = opcodes.EXECUTE
     name = "EXECUTE"
 
+    # The extensions of the connection that it is encoded for. A program's handler may lack the
+    # parameter for them, and the server wants the fields all the same.
+    agreed_features: ProtocolFeatures | None = None
+
     def __init__(
         self,
         query_id: bytes,
@@ -206,6 +210,8 @@ class ExecuteMessage(_QueryMessage):
     def body(
         self, protocol_version: int, protocol_features: ProtocolFeatures | None = None
     ) -> bytes:
+        if protocol_features is None:
+            protocol_features = self.agreed_features
         metadata_id = block = None
         if protocol_version >= 5 or (
             protocol_features is not None and protocol_features.use_metadata_id

@@ -7,7 +7,7 @@ caller reads them, and are decoded once. An error in them is kept and raised at 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +22,9 @@ from cassandra.protocol.column_specs import (
     read_columns,
 )
 from cassandra.protocol.features import ProtocolFeatures
-from cassandra.protocol.messages.base import MessageType, public, register_class
+from cassandra.protocol.messages.base import public, register_class
 from cassandra.protocol.messages.events import read_schema_change
+from cassandra.protocol.messages.streamed import StreamedResult
 from cassandra.protocol.opcodes import (
     RESULT_KIND_PREPARED,
     RESULT_KIND_ROWS,
@@ -48,7 +49,7 @@ _new = object.__new__
 
 @public
 @register_class
-class ResultMessage(MessageType):
+class ResultMessage(StreamedResult):
     """A RESULT; `kind`, one of the ``RESULT_KIND_`` numbers, says which attributes apply.
 
     * ROWS: metadata (`ResultMetadata`, maybe that of the prepared statement), row_count,
@@ -58,6 +59,9 @@ class ResultMessage(MessageType):
       4), result_metadata, result_metadata_id, is_lwt.
     * SET_KEYSPACE: new_keyspace.
     * SCHEMA_CHANGE: schema_change_event, a dict.
+
+    A subclass that a handler maps to this opcode may override `parsed_rows`, or set it and
+    `column_names`, `column_types` and `column_metadata` while it reads (see `recv_body`).
     """
 
     opcode = opcodes.RESULT
@@ -88,25 +92,49 @@ class ResultMessage(MessageType):
     # wire has its own lock; messages made by hand share this one.
     _guard = Lock()
 
-    def __init__(self, kind: int) -> None:
-        self.kind = kind
+    def __init_subclass__(cls, **named: Any) -> None:
+        super().__init_subclass__(**named)
+        # Rows of a subclass are what its `parsed_rows` are. Set here, so that the stock class need
+        # not look which it is.
+        if cls.decode is ResultMessage.decode:
+            cls.decode = _decode_own  # type: ignore[method-assign]
 
     @property
     def column_names(self) -> list[str] | None:
         """The names of a ROWS result's columns; None for another kind."""
+        if "column_names" in self.__dict__:
+            return self.__dict__["column_names"]  # type: ignore[no-any-return]
         return list(self.metadata.names) if self.kind == RESULT_KIND_ROWS else None
+
+    @column_names.setter
+    def column_names(self, names: list[str] | None) -> None:
+        self.__dict__["column_names"] = names
 
     @property
     def column_types(self) -> list[Any] | None:
         """The `cassandra.cqltypes` classes of a ROWS result's columns; None for another kind."""
+        if "column_types" in self.__dict__:
+            return self.__dict__["column_types"]  # type: ignore[no-any-return]
         return self.metadata.types if self.kind == RESULT_KIND_ROWS else None
+
+    @column_types.setter
+    def column_types(self, types: list[Any] | None) -> None:
+        self.__dict__["column_types"] = types
 
     @property
     def column_metadata(self) -> list[ColumnMetadata] | None:
         """The columns of a ROWS result, or the result's columns of a PREPARED one."""
+        if "column_metadata" in self.__dict__:
+            return self.__dict__["column_metadata"]  # type: ignore[no-any-return]
         if self.kind == RESULT_KIND_PREPARED:
             return list(self.result_metadata.columns)
         return list(self.metadata.columns) if self.kind == RESULT_KIND_ROWS else None
+
+    @column_metadata.setter
+    def column_metadata(self, columns: list[ColumnMetadata] | None) -> None:
+        self.__dict__["column_metadata"] = columns
+        if columns:
+            self.metadata = ResultMetadata([ColumnMetadata(*column[:4]) for column in columns])
 
     @property
     def has_more_pages(self) -> bool:
@@ -118,10 +146,36 @@ class ResultMessage(MessageType):
 
         :raises DecodeError: at each access, if a value cannot be decoded.
         """
+        if "parsed_rows" in self.__dict__:
+            return self.__dict__["parsed_rows"]  # type: ignore[no-any-return]
         if self.kind != RESULT_KIND_ROWS:
             return None
         rows: list[tuple[Any, ...]] = self._decoded("tuples")
         return rows
+
+    @parsed_rows.setter
+    def parsed_rows(self, rows: Any) -> None:
+        self.__dict__["parsed_rows"] = rows
+        self.row_count = len(rows) if isinstance(rows, Sequence) else 0
+
+    @property
+    def has_own_rows(self) -> bool:
+        """True if a program's class has set `parsed_rows`: there are no bytes to read then."""
+        return "parsed_rows" in self.__dict__
+
+    def take_rows(self, body: bytes, count: int) -> None:
+        """See `StreamedResult.take_rows`."""
+        self._body, self._offset, self.row_count, self._guard = body, 0, count, Lock()
+
+    def read_other(
+        self,
+        body: bytes,
+        version: int,
+        features: ProtocolFeatures | None,
+        user_types: UserTypes | None,
+    ) -> None:
+        """See `StreamedResult.read_other`."""
+        _read_kind(self, Cursor(body), version, features, user_types)
 
     @property
     def rows_body(self) -> tuple[bytes, int, int]:
@@ -186,6 +240,18 @@ class ResultMessage(MessageType):
             guard.release()
 
 
+def _decode_own(self: ResultMessage, row_factory: Callable[..., Any]) -> Any:
+    """`ResultMessage.decode` of subclasses: rows are made of what `parsed_rows` has."""
+    if self.kind != RESULT_KIND_ROWS:
+        return []
+    typed = getattr(row_factory, "rows_of", None)
+    if typed is not None:
+        return typed(self.metadata, self.parsed_rows)
+    made = row_factory(self.column_names, self.parsed_rows)
+    # Columns by name instead of rows: they stand in a list, as one row.
+    return [made] if isinstance(made, dict) else made
+
+
 @renew_in_child
 def _renew_lock() -> None:
     ResultMessage._guard = Lock()
@@ -222,18 +288,27 @@ def read_result(
         cursor = Cursor(body, pos + 4)
         message.metadata = read_result_metadata(message, cursor, user_types, cached)
         return _at_rows(message, body, cursor.pos)
-    if kind == RESULT_KIND_VOID:
-        return message
-    cursor = Cursor(body, pos + 4)
+    _read_kind(message, Cursor(body, pos + 4), version, features, user_types)
+    return message
+
+
+def _read_kind(
+    message: ResultMessage,
+    cursor: Cursor,
+    version: int,
+    features: ProtocolFeatures | None,
+    user_types: UserTypes | None,
+) -> None:
+    """Read what follows the kind of a result that is not ROWS."""
+    kind = message.kind
     if kind == RESULT_KIND_PREPARED:
         _read_prepared(message, cursor, version, features, user_types)
     elif kind == RESULT_KIND_SET_KEYSPACE:
         message.new_keyspace = cursor.string()
     elif kind == RESULT_KIND_SCHEMA_CHANGE:
         message.schema_change_event = read_schema_change(cursor)
-    else:
+    elif kind != RESULT_KIND_VOID:
         raise ProtocolError(f"a result of the unknown kind {kind}")
-    return message
 
 
 def rows_result(metadata: ResultMetadata, body: bytes, pos: int) -> ResultMessage:

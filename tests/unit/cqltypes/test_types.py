@@ -330,6 +330,13 @@ def test_fields_without_a_name_for_python_go_by_position() -> None:
     )
 
 
+def test_fields_of_one_name_make_plain_tuples() -> None:
+    made = t.UserType.make_udt_class("ks", "twice", ("a", "a"), (t.Int32Type, t.Int32Type))
+    assert made.tuple_type is None
+    value = made.deserialize(made.serialize((1, 2), 4), 4)
+    assert (type(value), value) == (tuple, (1, 2))
+
+
 def test_names_that_tools_print() -> None:
     assert t.DateRangeType.typename == "daterange"
     assert repr(t.Int32Type) == "<class 'cassandra.cqltypes.Int32Type'>"

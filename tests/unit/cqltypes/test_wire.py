@@ -126,8 +126,8 @@ SCALARS: list[tuple[Any, Any, str]] = [
     ),
     (
         t.DateRangeType,
-        DateRange(DateRangeBound(0, "YEAR"), DateRangeBound(256, "DAY")),
-        "01" + "0000000000000000" + "00" + "0000000000000100" + "02",
+        DateRange(DateRangeBound(0, "YEAR"), DateRangeBound(255, "MILLISECOND")),
+        "01" + "0000000000000000" + "00" + "00000000000000ff" + "06",
     ),
     (
         t.DateRangeType,
@@ -137,7 +137,7 @@ SCALARS: list[tuple[Any, Any, str]] = [
     (
         t.DateRangeType,
         DateRange(OPEN_BOUND, DateRangeBound(0, "MINUTE")),
-        "03" + "0000000000000000" + "04",
+        "03" + "000000000000ea5f" + "04",
     ),
     (t.DateRangeType, DateRange(OPEN_BOUND, OPEN_BOUND), "04"),
     (t.DateRangeType, DateRange(value=OPEN_BOUND), "05"),

@@ -25,7 +25,7 @@ from cassandra.metadata import (
     protect_names,
     protect_value,
 )
-from cassandra.metadata.schema.options import TableOptions, read_scylla_map, scylla_options
+from cassandra.metadata.schema.options import read_scylla_map, scylla_options, table_options
 from cassandra.metadata.schema.snapshot import KeyspaceSource, RowNames
 
 
@@ -215,7 +215,8 @@ def test_options_are_the_tables_own() -> None:
         "additional_write_policy",
     )
     row = ("t", "", shared, None, 0.0, "99p")
-    one, other = TableOptions(RowNames(names), row), TableOptions(RowNames(names), row)
+    one, other = table_options(RowNames(names), row), table_options(RowNames(names), row)
+    assert type(one) is dict
     one["compaction"]["class"] = "y"
     one["new"] = 1
     del one["comment"]

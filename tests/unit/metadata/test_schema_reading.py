@@ -216,7 +216,7 @@ async def test_ddl_is_seen_when_its_result_is_there() -> None:
             await session.execute("CREATE TABLE a.new (id int PRIMARY KEY)")
             after = cluster.metadata.keyspaces["a"]
             assert list(after.tables) == ["new", "t0", "t1"]
-            assert list(before.tables) == ["t0", "t1"]
+            assert after is before
             assert after.tables["t0"] is untouched
             remove_table(node.schema, "a", "t1")
             node.prime(re.compile("DROP"), schema_change("DROPPED", "TABLE", "a", "t1"))

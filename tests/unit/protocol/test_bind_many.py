@@ -130,8 +130,10 @@ def test_a_name_that_comes_twice(twins: Twins) -> None:
     column = columns(twins.codecs, a="int32")[0]
     plan = twins.bind.BindPlan([column, column], None)
     assert plan.bind_many([{"a": 5}], 4).rows() == [plan.bind((5, 5), 4)]
+    strict = twins.bind.BindPlan([column, column], None, True)
+    assert strict.bind_many([{"a": 5}], 4).rows() == [plan.bind((5, 5), 4)]
     with pytest.raises(ValueError, match="row 0: values for 'b'"):
-        plan.bind_many([{"a": 5, "b": 6}], 4)
+        strict.bind_many([{"a": 5, "b": 6}], 4)
 
 
 def test_what_is_missing(twins: Twins) -> None:
@@ -153,11 +155,10 @@ def test_what_is_missing(twins: Twins) -> None:
 @pytest.mark.parametrize(
     ("row", "error", "message"),
     [
-        ((1, 2), TypeError, r'^row 2: column "b" \(text\): 2 \(int\)'),
-        ({"a": "x", "b": "y"}, TypeError, r'^row 2: column "a" \(int\)'),
-        ((1 << 40, "x"), ValueError, r'^row 2: column "a" \(int\): 1099511627776'),
+        ((1, 2), TypeError, r'^row 2: column "b" \(text, \w+\): 2 \(int\)'),
+        ({"a": "x", "b": "y"}, TypeError, r'^row 2: column "a" \(int, \w+\)'),
+        ((1 << 40, "x"), ValueError, r'^row 2: column "a" \(int, \w+\): 1099511627776'),
         ((1, "x", 3), ValueError, "^row 2: Too many values"),
-        ({"a": 1, "c": 2}, ValueError, "^row 2: values for 'c', but the bind markers are a, b"),
         (dataclasses.make_dataclass("Wide", ["a", "b", "c", "d"])(1, "x", 3, 4), ValueError,
          "^row 2: Wide has the fields 'c', 'd', but the bind markers are a, b"),
         ("text", TypeError, "^row 2: values are 'text'"),

@@ -49,7 +49,7 @@ def test_result_metadata_may_be_a_list_of_columns() -> None:
 
 def test_a_message_class_of_ones_own() -> None:
     class Shouting(ResultMessage):
-        @property
+        @property  # type: ignore[misc]
         def parsed_rows(self) -> Any:
             return [tuple(str(item).upper() for item in row) for row in super().parsed_rows or ()]
 
@@ -78,6 +78,10 @@ def test_a_parser_of_ones_own() -> None:
     assert decode(handler, int32(1)).kind == 1
 
 
+class Typed(NumpyProtocolHandler):
+    typed = True
+
+
 KINDS = {
     "bigint": (0x02, (7).to_bytes(8, "big"), "int64", 7),
     "counter": (0x05, (-7).to_bytes(8, "big", signed=True), "int64", -7),
@@ -100,12 +104,37 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_numpy_arrays_as_in_other_drivers(kind: str) -> None:
+    code, data, dtype, expected = KINDS[kind]
+    specs = TABLE + string("c") + short(code)
+    content = int32(2) + value(data) + value(None)
+    message = decode(NumpyProtocolHandler, rows(1, specs=specs, content=content, count=1))
+    (arrays,) = message.decode(tuple_factory)
+    found = arrays["c"]
+    if kind in ("bigint", "counter", "int", "smallint", "double", "float"):
+        assert found.dtype == numpy.dtype(dtype)
+        assert found.tolist() == [expected, None]
+        full = rows(1, specs=specs, content=int32(1) + value(data), count=1)
+        whole = decode(NumpyProtocolHandler, full).parsed_rows["c"]
+        assert isinstance(whole, numpy.ma.MaskedArray)
+        assert whole.mask.tolist() == [False]
+    else:
+        assert type(found) is numpy.ndarray
+        assert found.dtype == object
+        by_rows = decode(ProtocolHandler, rows(1, specs=specs, content=content, count=1))
+        assert [(item,) for item in found] == by_rows.parsed_rows
+
+
+def test_a_factory_gets_the_arrays_and_may_make_anything_of_them() -> None:
+    message = decode(NumpyProtocolHandler, rows(1))
+    assert message.decode(lambda names, arrays: (names, [*arrays])) == (["a", "b"], ["a", "b"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_numpy_arrays(kind: str) -> None:
     code, data, dtype, expected = KINDS[kind]
     specs = TABLE + string("c") + short(code)
-    message = decode(
-        NumpyProtocolHandler, rows(1, specs=specs, content=int32(2) + value(data) * 2, count=1)
-    )
+    message = decode(Typed, rows(1, specs=specs, content=int32(2) + value(data) * 2, count=1))
     (arrays,) = message.decode(tuple_factory)
     assert arrays["c"].dtype == numpy.dtype(dtype)
     assert not isinstance(arrays["c"], numpy.ma.MaskedArray)
@@ -116,9 +145,7 @@ def test_numpy_arrays(kind: str) -> None:
 def test_a_boolean_of_any_byte_but_0_is_true_and_stored_as_1() -> None:
     specs = TABLE + string("c") + short(0x04)
     content = int32(4) + value(b"\x05") + value(b"\x00") + value(b"\xff") + value(None)
-    (arrays,) = decode(
-        NumpyProtocolHandler, rows(1, specs=specs, content=content, count=1)
-    ).parsed_rows
+    arrays = decode(Typed, rows(1, specs=specs, content=content, count=1)).parsed_rows
     assert arrays["c"].view("u1").tolist()[:3] == [1, 0, 1]
     assert arrays["c"].mask.tolist() == [False, False, False, True]
     assert arrays["c"].sum() == 2
@@ -131,14 +158,14 @@ def test_numpy_nulls_are_masked() -> None:
         + (value(None) + value(None))
         + (value(int32(3)) + value(b""))
     )
-    (arrays,) = decode(NumpyProtocolHandler, rows(1, content=content)).parsed_rows
+    arrays = decode(Typed, rows(1, content=content)).parsed_rows
     assert arrays["a"].mask.tolist() == [False, True, False]
     assert arrays["a"].compressed().tolist() == [1, 3]
     assert arrays["b"].tolist() == ["x", None, ""]
 
 
 def test_numpy_of_an_empty_page_and_of_another_result() -> None:
-    (arrays,) = decode(NumpyProtocolHandler, rows(1, content=int32(0))).parsed_rows
+    arrays = decode(Typed, rows(1, content=int32(0))).parsed_rows
     assert [len(array) for array in arrays.values()] == [0, 0]
     assert decode(NumpyProtocolHandler, int32(1)).parsed_rows is None
 
@@ -157,9 +184,7 @@ def test_lists_in_an_object_column() -> None:
         + value(int32(1) + value(int32(4)))
         + value(int32(2) + value(int32(1)) + value(int32(2)))
     )
-    (arrays,) = decode(
-        NumpyProtocolHandler, rows(1, specs=specs, content=body, count=1)
-    ).parsed_rows
+    arrays = decode(Typed, rows(1, specs=specs, content=body, count=1)).parsed_rows
     assert arrays["l"].tolist() == [[4], [1, 2]]
 
 
@@ -171,8 +196,6 @@ def test_vectors_are_lists_as_they_always_were_here() -> None:
         + string("org.apache.cassandra.db.marshal.VectorType(Int32Type, 2)")
     )
     body = int32(1) + value(int32(1) + int32(2))
-    (arrays,) = decode(
-        NumpyProtocolHandler, rows(1, specs=specs, content=body, count=1)
-    ).parsed_rows
+    arrays = decode(Typed, rows(1, specs=specs, content=body, count=1)).parsed_rows
     assert arrays["v"].dtype == object
     assert arrays["v"].tolist() == [[1, 2]]

@@ -262,7 +262,7 @@ def test_objects_whose_init_never_ran(compiled: Twins) -> None:
         bare = kind.__new__(kind)
         for method, arguments in (
             ("values", ()), ("routing_key", ([0],)), ("bind", ((), 4)), ("bind", ((1,), 4)),
-            ("bind_mapping", ({}, 4)), ("tuples", (b"", 0, 0)),
+            ("tuples", (b"", 0, 0)),
             ("tuples", (b"1234", 0, 1)), ("iterate", (b"", 0, 0)), ("feed", (b"123456789",)),
             ("get_buffer", (-1,)), ("buffer_updated", (5,)),
             ("add", (1, 7, 0, b"")), ("take", ()), ("bind_many", ([()], 4)), ("bind_row", ({}, 4)),

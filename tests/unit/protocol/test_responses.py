@@ -61,7 +61,7 @@ def test_rows(version: int) -> None:
     message = result(rows(1), version)
     assert message.kind == 2
     assert message.column_names == ["a", "b"]
-    assert [kind.typename for kind in message.column_types] == ["int", "text"]
+    assert [kind.typename for kind in message.column_types] == ["int", "varchar"]
     assert message.column_metadata[0] == ColumnMetadata("ks", "t", "a", message.column_types[0])
     assert (message.row_count, message.paging_state, message.has_more_pages) == (1, None, False)
     assert message.parsed_rows == [(5, "five")]
@@ -398,16 +398,16 @@ def test_every_type_code() -> None:
         0x0001: "ascii", 0x0002: "bigint", 0x0003: "blob", 0x0004: "boolean", 0x0005: "counter",
         0x0006: "decimal",
         0x0007: "double", 0x0008: "float", 0x0009: "int", 0x000B: "timestamp", 0x000C: "uuid",
-        0x000D: "text",
+        0x000D: "varchar",
         0x000E: "varint", 0x000F: "timeuuid", 0x0010: "inet", 0x0011: "date", 0x0012: "time",
         0x0013: "smallint",
         0x0014: "tinyint", 0x0015: "duration",
     }  # fmt: skip
     composed = {
         short(0x20) + short(9): "list<int>",
-        short(0x22) + short(0x20) + short(13): "set<list<text>>",
-        short(0x21) + short(9) + short(13): "map<int, text>",
-        short(0x31) + short(2) + short(9) + short(13): "tuple<int, text>",
+        short(0x22) + short(0x20) + short(13): "set<list<varchar>>",
+        short(0x21) + short(9) + short(13): "map<int, varchar>",
+        short(0x31) + short(2) + short(9) + short(13): "tuple<int, varchar>",
         short(0) + string("org.apache.cassandra.db.marshal.Int32Type"): "int",
         short(0)
         + string(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pickle
 from collections import OrderedDict
 
+import pytest
+
 from cassandra.protocol.rowclass import row_class
 from cassandra.query.row_factories import (
     dict_factory,
@@ -34,8 +36,34 @@ def test_names_become_attributes() -> None:
         "é",
     ]
     assert row_class(names)._fields == (
-        "plain", "count", "system_ttl_a", "under", "trailing_", "_5", "_6", "_7", "a_b", "é",
+        "plain", "count", "system_ttl_a", "under", "trailing_", "field_5_", "plain_", "field_7_",
+        "a_b", "field_9_",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["a", "a", "a"], ["a", "a_", "a__"]),
+        (["a", "a_", "a"], ["a", "a_", "a__"]),
+        (["count(*)", "count(*)"], ["count", "count_"]),
+        (["a-b", "a_b"], ["a_b", "a_b_"]),
+        (["_x", "x"], ["x", "x_"]),
+        (["class", "class"], ["field_0_", "field_1_"]),
+        (["field_1_", "1"], ["field_1_", "field_1__"]),
+        (["x", "_1", "*", ""], ["x", "field_1_", "field_2_", "field_3_"]),
+        (["[applied]", "cast(a as int)"], ["applied", "cast_a_as_int"]),
+        (["ñandú", "index", "self", "print"], ["field_0_", "index", "self", "print"]),
+    ],
+)
+def test_names_that_other_drivers_give(names: list[str], expected: list[str]) -> None:
+    assert list(row_class(names)._fields) == expected
+    (row,) = named_tuple_factory(names, [range(len(names))])
+    assert row == tuple(range(len(names)))
+
+
+def test_a_name_that_comes_very_often() -> None:
+    assert row_class(["a"] * 2000)._fields[-1] == "a" + "_" * 1999
 
 
 def test_many_classes_do_not_pile_up() -> None:

@@ -98,9 +98,9 @@ def test_mistakes_name_the_statement(twins: Twins) -> None:
         twins.binding.bind(prepared(), (7, 8))
     with pytest.raises(ValueError, match=r"3 values|Too many"):
         twins.binding.bind(prepared(), (7, "seven", 9))
-    with pytest.raises(ValueError, match="the partition key needs one for 'name'"):
+    with pytest.raises(ValueError, match="the partition key needs a value for 'name'"):
         twins.binding.bind(prepared(indexes=[1]), (7,))
-    with pytest.raises(ValueError, match="the partition key needs one for 'id'"):
+    with pytest.raises(ValueError, match="the partition key needs a value for 'id'"):
         twins.binding.bind(prepared(), {"name": "seven"})
     statement = prepared()
     statement.serial_consistency_level = ConsistencyLevel.ONE

@@ -48,6 +48,38 @@ class TestSimpleStatement:
         assert not statement.is_lwt()
         assert repr(statement) == '<SimpleStatement query="SELECT 1", consistency=Not Set>'
 
+    @pytest.mark.parametrize(
+        ("key", "expected"),
+        [
+            ("é", "é".encode()),
+            (b"\0\1", b"\0\1"),
+            (bytearray(b"ab"), b"ab"),
+            (memoryview(b"ab"), b"ab"),
+            (["é"], "é".encode()),
+            (["ab", b"c"], b"\x00\x02ab\x00\x00\x01c\x00"),
+            ((b"ab", bytearray(b"c")), b"\x00\x02ab\x00\x00\x01c\x00"),
+            ([], None),
+        ],
+    )
+    def test_texts_in_a_routing_key_are_encoded(self, key: Any, expected: bytes | None) -> None:
+        statement = SimpleStatement("SELECT 1", routing_key=key, keyspace="ks")
+        assert statement.routing_key == expected
+        batch = BatchStatement().add(SimpleStatement("SELECT 2")).add(statement)
+        assert batch.routing_key == expected
+        assert batch.keyspace == (None if expected is None else "ks")
+        batch = BatchStatement()
+        batch.routing_key = key
+        assert batch.routing_key == expected
+        bound = prepared().bind((1,))
+        bound.routing_key = key
+        assert bound.routing_key == expected
+
+    @pytest.mark.parametrize("key", [5, [5], ["a", None], 1.5])
+    def test_a_routing_key_of_anything_else_is_refused(self, key: Any) -> None:
+        statement = SimpleStatement("SELECT 1", routing_key=key)
+        with pytest.raises(TypeError, match=r"routing_key is .*bytes, text, or a sequence"):
+            _ = statement.routing_key
+
     def test_a_routing_key_of_components_is_joined(self) -> None:
         statement = SimpleStatement("SELECT 1", routing_key=[b"ab", b"c"])
         assert statement.routing_key == b"\x00\x02ab\x00\x00\x01c\x00"
@@ -108,19 +140,23 @@ class TestBoundStatement:
     def test_too_many_and_unknown(self) -> None:
         with pytest.raises(ValueError, match=r"(?s)4.*3.*INSERT INTO people"):
             prepared().bind((1, "x", [], 4))
+        assert prepared().bind({"id": 1, "nobody": 2}) is not None
+        strict = prepared()
+        strict.strict_names = True
         with pytest.raises(ValueError, match=r"(?s)'?nobody'?.*INSERT INTO people"):
-            prepared().bind({"id": 1, "nobody": 2})
+            strict.bind({"id": 1, "nobody": 2})
 
     @pytest.mark.parametrize("values", [None, (), {}, {"name": "ada"}])
     def test_without_a_partition_key_nothing_is_bound(self, values: Any) -> None:
         with pytest.raises(
-            ValueError, match=r"(?s)the partition key needs one for 'id'.*INSERT INTO people"
+            ValueError, match=r"(?s)the partition key needs a value for 'id'.*INSERT INTO people"
         ):
             prepared().bind(values)
 
     def test_a_value_of_the_wrong_type_names_column_type_and_value(self) -> None:
         with pytest.raises(
-            TypeError, match=r"(?s)\"marks\" \(list<int>\).*element 1.*'x'.*INSERT INTO people"
+            TypeError,
+            match=r"(?s)\"marks\" \(list<int>, ListType\(Int32Type\)\).*element 1.*'x'.*INSERT INTO people",
         ):
             prepared().bind((1, "x", [1, "x"]))
 
@@ -188,7 +224,7 @@ class TestBatch:
             batch.add(5)  # type: ignore[arg-type]
         with pytest.raises(ValueError, match="no further parameters"):
             batch.add(prepared().bind((1,)), (2,))
-        with pytest.raises(TypeError, match=r'"id" \(int\)'):
+        with pytest.raises(TypeError, match=r'"id" \(int, Int32Type\)'):
             batch.add(prepared(), ("x",))
         assert len(batch) == 0
         for _ in range(0xFFFF):

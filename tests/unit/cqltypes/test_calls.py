@@ -1,0 +1,277 @@
+"""The public calls of type classes: the fast way, and all that puts a class on the slow one."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Iterator
+from typing import Any
+from unittest import mock
+
+import pytest
+
+import cassandra._impl as implementations
+from cassandra import cqltypes as t
+from cassandra.cqltypes import CassandraTypeType, calls
+from cassandra.sentinels import EMPTY
+from tests.conftest import Twins
+
+FIVE = b"\0\0\0\5"
+NAMES = ("serialize", "deserialize", "to_binary", "from_binary")
+
+
+@pytest.fixture(autouse=True)
+def lane(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Run each test with the codecs of one implementation."""
+    calls.withdraw()
+    t.Int32Type.support_empty_values = False  # all codecs are made anew
+    monkeypatch.setattr(implementations, "codecs", twins.codecs)
+    yield
+    calls.withdraw()
+    t.Int32Type.support_empty_values = False
+    monkeypatch.undo()
+
+
+def is_fast(cls: Any) -> bool:
+    return all(
+        type(getattr(getattr(cls, name), "__self__", None)) is implementations.codecs.TypeCalls
+        and getattr(cls, name).__self__.owner is cls
+        for name in NAMES
+    )
+
+
+def warmed(cls: Any, value: Any) -> bytes:
+    data: bytes = cls.serialize(value, 4)
+    assert cls.deserialize(data, 4) == value
+    return data
+
+
+def test_the_first_call_settles_a_class() -> None:
+    assert not is_fast(t.Int32Type)
+    assert warmed(t.Int32Type, 5) == FIVE
+    assert is_fast(t.Int32Type)
+    assert t.Int32Type.to_binary(5, 4) == t.Int32Type.serialize(val=5, protocol_version=4) == FIVE
+    assert t.Int32Type.to_binary(None, 4) == b""
+    assert t.Int32Type.from_binary(FIVE, 4) == t.Int32Type.deserialize(
+        byts=FIVE, protocol_version=4
+    )
+    assert t.Int32Type.from_binary(None, 4) is None
+    assert t.Int32Type.from_binary(b"", 4) is None
+    assert t.UTF8Type.from_binary(b"", 4) == ""
+    assert t.UTF8Type.from_binary(b"", 4) == ""
+    for wrong in (b"", b"123"):
+        with pytest.raises(ValueError, match="takes 4 bytes"):
+            t.Int32Type.deserialize(wrong, 4)
+    assert t.Int32Type.deserialize(memoryview(FIVE), 4) == 5  # type: ignore[arg-type]
+    assert t.BytesType.serialize(bytearray(b"ab"), 4) == b"ab"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_signatures_stay(name: str) -> None:
+    before = [*inspect.signature(getattr(t.Int32Type, name)).parameters]
+    warmed(t.Int32Type, 5)
+    assert [*inspect.signature(getattr(t.Int32Type, name)).parameters] == before
+    assert getattr(t.Int32Type, name).__doc__
+
+
+def test_classes_below_have_their_own() -> None:
+    assert warmed(t.LongType, 5) == bytes(7) + b"\5"
+    with pytest.raises(OverflowError, match="range of counter"):
+        t.CounterColumnType.serialize(1 << 63, 4)
+    with pytest.raises(OverflowError, match="range of bigint"):
+        t.LongType.serialize(1 << 63, 4)
+    assert is_fast(t.CounterColumnType)
+    assert is_fast(t.LongType)
+    # Another coding altogether, below one that is settled already.
+    t.DateType.serialize(0, 4)
+    assert t.TimeUUIDType.deserialize(bytes(16), 4).int == 0
+    assert not is_fast(t.TimestampType)
+
+
+def test_a_class_made_afterwards() -> None:
+    warmed(t.Int32Type, 5)
+    later: Any = CassandraTypeType("_Later", (t.Int32Type,), {"typename": "later"})
+    assert later.__dict__["serialize"] is calls.stock_methods["serialize"]
+    with pytest.raises(OverflowError, match="range of later"):
+        later.serialize(1 << 31, 4)
+    assert is_fast(later)
+
+
+class Doubled(t.Int32Type):
+    @classmethod
+    def serialize(cls, val: Any, protocol_version: int) -> bytes:
+        return super().serialize(val * 2, protocol_version)
+
+
+class Halved(t.Int32Type):
+    @classmethod
+    def deserialize(cls, byts: bytes, protocol_version: int) -> Any:
+        return super().deserialize(byts, protocol_version) / 2
+
+
+def test_a_programs_own_coding_stays() -> None:
+    for _ in range(2):
+        assert Doubled.to_binary(5, 4) == Doubled.serialize(5, 4) == b"\0\0\0\x0a"
+        assert Doubled.from_binary(FIVE, 4) == 5
+        assert Halved.from_binary(FIVE, 4) == Halved.deserialize(FIVE, 4) == 2.5
+        warmed(t.Int32Type, 5)
+    assert not is_fast(Doubled)
+    assert not is_fast(Halved)
+    made = t.ListType.apply_parameters([Doubled])
+    assert made.deserialize(made.serialize([5], 4), 4) == [10]
+    assert not is_fast(made)
+
+
+def test_the_version_reaches_a_programs_own_coding_inside_others() -> None:
+    class Versioned(t.BytesType):
+        @classmethod
+        def serialize(cls, val: Any, protocol_version: int) -> bytes:
+            return b"%d" % protocol_version
+
+    for kind in (t.ListType, t.SetType):
+        made = kind.apply_parameters([Versioned])
+        assert [made.serialize([b"x"], version)[-1:] for version in (3, 5, 4)] == [b"3", b"5", b"4"]
+
+
+@pytest.mark.parametrize("settled", [False, True])
+def test_a_coding_that_is_replaced_for_the_process(settled: bool) -> None:
+    if settled:
+        for cls in (t.DateType, t.TimestampType):
+            warmed(cls, cls.deserialize(bytes(8), 4))
+    of_timestamps = t.ListType.apply_parameters([t.TimestampType])
+    body = of_timestamps.serialize([0], 4)
+    with mock.patch.object(
+        t.DateType, "deserialize", lambda byts, version: ("read", byts, version)
+    ):
+        read = ("read", bytes(8), 4)
+        assert t.DateType.from_binary(bytes(8), 4) == t.DateType.deserialize(bytes(8), 4) == read
+        assert t.TimestampType.from_binary(bytes(8), 4) == read
+        assert of_timestamps.from_binary(body, 4) == [read]
+        assert t.TimestampType.codec(4).decode(bytes(8)) == read
+        assert t.DateType.serialize(0, 4) == bytes(8)
+        assert not is_fast(t.DateType)
+    for cls in (t.DateType, t.TimestampType):
+        assert cls.from_binary(bytes(8), 4).year == 1970
+        assert is_fast(cls)
+    assert of_timestamps.from_binary(body, 4)[0].year == 1970
+
+
+def test_putting_back_by_hand() -> None:
+    original = t.DateType.deserialize
+    warmed(t.DateType, original(bytes(8), 4))
+    fast = t.DateType.deserialize
+    for kept in (original, fast):
+        t.DateType.deserialize = staticmethod(lambda byts, version: "mine")  # type: ignore[method-assign, assignment]
+        assert t.DateType.from_binary(bytes(8), 4) == "mine"
+        t.DateType.deserialize = kept  # type: ignore[method-assign]
+        assert t.DateType.from_binary(bytes(8), 4).year == 1970
+        assert is_fast(t.DateType)
+    t.DateType.deserialize = staticmethod(lambda byts, version: "mine")  # type: ignore[method-assign, assignment]
+    del t.DateType.deserialize
+    assert t.DateType.deserialize(bytes(8), 4).year == 1970
+    with pytest.raises(AttributeError):
+        del t.DateType.nothing  # type: ignore[attr-defined]
+
+
+def test_a_counter_is_no_bigint_after_its_coding_was_put_back() -> None:
+    with mock.patch.object(t.CounterColumnType, "serialize", return_value=b"mine"):
+        assert t.CounterColumnType.serialize(1, 4) == b"mine"
+        warmed(t.LongType, 1)
+    for _ in range(2):
+        with pytest.raises(OverflowError, match="range of counter"):
+            t.CounterColumnType.serialize(1 << 63, 4)
+
+
+def test_attributes_that_codecs_depend_on() -> None:
+    warmed(t.Int32Type, 5)
+    t.Int32Type.support_empty_values = True
+    assert t.Int32Type.from_binary(b"", 4) is EMPTY
+    assert t.Int32Type.from_binary(b"", 4) is EMPTY
+    t.Int32Type.support_empty_values = False
+    assert t.Int32Type.from_binary(b"", 4) is None
+    made = t.UserType.make_udt_class("ks", "called", ("a",), (t.Int32Type,))
+    body = warmed(made, (5,))
+    made.mapped_class = dict
+    assert made.deserialize(body, 4) == {"a": 5}
+    made.mapped_class = None
+    assert made.deserialize(body, 4) == (5,)
+
+
+@pytest.mark.parametrize("settled", [False, True])
+def test_methods_of_another_type_are_a_programs_choice(settled: bool) -> None:
+    if settled:
+        warmed(t.UTF8Type, "x")
+    taken = {"serialize": t.UTF8Type.serialize, "deserialize": t.UTF8Type.deserialize}
+    texts: Any = CassandraTypeType("_Texts", (t.BytesType,), dict(taken))
+    below: Any = CassandraTypeType("_Below", (texts,), {})
+    later: Any = CassandraTypeType("_Set", (t.BytesType,), {})
+    for name, method in taken.items():
+        setattr(later, name, method)
+    for _ in range(2):
+        for cls in (texts, below, later):
+            assert cls.serialize("x", 4) == cls.to_binary("x", 4) == b"x"
+            assert cls.deserialize(b"x", 4) == cls.from_binary(b"x", 4) == "x"
+            assert cls.codec().encode("x") == b"x"
+        assert t.BytesType.deserialize(b"x", 4) == b"x"
+        t.Int32Type.support_empty_values = False  # all that was settled is withdrawn
+
+
+def test_a_mixin_comes_first() -> None:
+    class Mixin:
+        @classmethod
+        def to_binary(cls, val: Any, protocol_version: int) -> bytes:
+            return b"mixed"
+
+    mixed: Any = CassandraTypeType("_Mixed", (Mixin, t.Int32Type), {})
+    for _ in range(2):
+        assert mixed.to_binary(5, 4) == b"mixed"
+        assert mixed.serialize(5, 4) == FIVE
+        warmed(t.Int32Type, 5)
+
+
+def test_containers() -> None:
+    for kind, value in (
+        (t.ListType.apply_parameters([t.Int32Type]), [1, None, 3]),
+        (t.MapType.apply_parameters([t.UTF8Type, t.Int32Type]), {"a": 1}),
+        (t.TupleType.apply_parameters([t.Int32Type, t.UTF8Type]), (1, "x")),
+        (t.VectorType.apply_parameters([t.FloatType, 2], None), [1.0, 2.0]),
+    ):
+        warmed(kind, value)
+        assert is_fast(kind)
+        warmed(kind, value)
+
+
+def test_threads_that_call_and_change() -> None:
+    failures: list[BaseException] = []
+    stop = threading.Event()
+
+    def call() -> None:
+        try:
+            while not stop.is_set():
+                assert t.Int32Type.serialize(5, 4) == FIVE
+                assert t.CounterColumnType.from_binary(bytes(8), 4) == 0
+                assert t.Int32Type.from_binary(b"", 4) in (None, EMPTY)
+        except BaseException as failure:
+            failures.append(failure)
+
+    threads = [threading.Thread(target=call) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for turn in range(300):
+        t.Int32Type.support_empty_values = turn % 2 == 0
+    stop.set()
+    for thread in threads:
+        thread.join(30)
+    assert failures == []
+
+
+def test_classes_are_not_kept_alive() -> None:
+    import gc
+    import weakref
+
+    made: Any = CassandraTypeType("_Gone", (t.Int32Type,), {})
+    warmed(made, 5)
+    gone = weakref.ref(made)
+    del made
+    gc.collect()
+    assert gone() is None

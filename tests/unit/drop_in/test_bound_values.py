@@ -1,0 +1,270 @@
+"""What programs of other drivers bind: dicts with more keys than markers, and values of odd forms."""
+
+from __future__ import annotations
+
+import asyncio
+import decimal
+from collections import ChainMap, OrderedDict, defaultdict, namedtuple
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra import cqltypes as t
+from cassandra.cluster import Cluster
+from cassandra.query import UNSET_VALUE, BatchStatement, BoundStatement, PreparedStatement
+from cassandra.testing.fake import FakeNode, Opcode
+from tests.conftest import Twins
+
+Column = namedtuple("Column", "keyspace_name table_name name type")
+INT, TEXT = t.Int32Type, t.UTF8Type
+ONE, SEVEN = b"\0\0\0\1", b"\0\0\0\7"
+
+
+def prepared(*kinds: Any, key: bool = True, version: int = 4) -> PreparedStatement:
+    columns: Any = [
+        Column("ks", "t", name, kind) for name, kind in zip("abcdef", kinds, strict=False)
+    ]
+    indexes = [0] if key else []
+    return PreparedStatement(
+        columns,
+        b"id",
+        indexes,
+        "INSERT INTO t",
+        "ks",
+        version,
+        None,
+        None,
+    )
+
+
+def with_plan(
+    statement: PreparedStatement, twins: Twins, strict: bool = False
+) -> PreparedStatement:
+    """Let `statement` bind by the plan of one implementation."""
+    statement.plan = twins.bind.BindPlan(
+        statement.column_metadata, statement.routing_key_indexes, strict
+    )
+    return statement
+
+
+def values(twins: Twins, kind: Any, *given: Any) -> list[Any]:
+    """The bytes of each of `given`, bound for the only column of type `kind`."""
+    column = Column("ks", "t", "a", kind)
+    plan = twins.bind.BindPlan([type_of_lane(twins, column)])
+    return [plan.bind((value,), 4).values()[0] for value in given]
+
+
+def type_of_lane(twins: Twins, column: Any) -> Any:
+    codec = column.type.build_codec(twins.codecs)
+    stand_in = type(column.type.__name__, (), {"codec": staticmethod(lambda: codec)})
+    return column._replace(type=stand_in)
+
+
+class Filled(dict[str, Any]):
+    def __missing__(self, name: str) -> Any:
+        return {"a": 7, "b": "made"}[name]
+
+
+class Computed(dict[str, Any]):
+    def __getitem__(self, name: str) -> Any:
+        return {"a": 7, "b": "computed"}[name]
+
+
+MORE = {"a": 1, "b": "x", "c": 2, 5: "not a name"}
+
+
+@pytest.mark.parametrize(
+    "row", [MORE, OrderedDict(MORE), MappingProxyType(MORE), ChainMap(MORE)], ids=type
+)
+def test_names_without_a_marker_are_ignored(row: Any, twins: Twins) -> None:
+    statement = with_plan(prepared(INT, TEXT), twins)
+    assert twins.binding.bind(statement, row).values == [ONE, b"x"]
+    batch = BatchStatement().add(statement, row).add_many(statement, [row, row])
+    for entry in batch.entries:
+        assert isinstance(entry, BoundStatement)
+        assert entry.values == [ONE, b"x"]
+    assert len(batch.entries) == 3
+
+
+@pytest.mark.parametrize("row", [MORE, MappingProxyType(MORE)], ids=type)
+def test_a_strict_statement_refuses_them(row: Any, twins: Twins) -> None:
+    statement = with_plan(prepared(INT, TEXT), twins, strict=True)
+    for call in (
+        lambda: twins.binding.bind(statement, row),
+        lambda: BatchStatement().add(statement, row),
+        lambda: BatchStatement().add_many(statement, [row]),
+    ):
+        with pytest.raises(ValueError, match="values for 'c', 5, but the bind markers are a, b"):
+            call()
+    assert twins.binding.bind(statement, {"a": 1, "b": "x"}).values == [ONE, b"x"]
+
+
+def test_strictness_is_set_on_the_statement() -> None:
+    statement = prepared(INT, TEXT)
+    assert statement.strict_names is False
+    statement.strict_names = True
+    assert statement.strict_names is True
+    with pytest.raises(ValueError, match="'c'"):
+        statement.bind(MORE)
+    statement.strict_names = False
+    assert statement.bind(MORE).values == [ONE, b"x"]
+
+
+def test_mappings_that_make_what_they_lack(twins: Twins) -> None:
+    made: defaultdict[str, Any] = defaultdict(lambda: 7, b="x")
+    statement = with_plan(prepared(INT, TEXT), twins)
+    for row, expected in [
+        (Filled(b="x"), [SEVEN, b"x"]),
+        (Filled(), [SEVEN, b"made"]),
+        (Computed(), [SEVEN, b"computed"]),
+        (made, [SEVEN, b"x"]),
+    ]:
+        assert twins.binding.bind(statement, row).values == expected
+        (bound,) = BatchStatement().add_many(statement, [row]).entries
+        assert isinstance(bound, BoundStatement)
+        assert bound.values == expected
+    older = with_plan(prepared(INT, TEXT, version=3), twins)
+    assert twins.binding.bind(older, Filled()).values == [SEVEN, b"made"]
+
+
+def test_a_key_that_is_said_to_be_unset_is_refused(twins: Twins) -> None:
+    row: Any
+    statement = with_plan(prepared(INT, TEXT), twins)
+    for row in ({"a": UNSET_VALUE}, MappingProxyType({"a": UNSET_VALUE})):
+        with pytest.raises(ValueError, match="the partition key needs a value for 'a'"):
+            twins.binding.bind(statement, row)
+    older = with_plan(prepared(INT, TEXT, version=3), twins)
+    for row in ({"a": 1, "b": UNSET_VALUE}, MappingProxyType({"a": 1, "b": UNSET_VALUE})):
+        with pytest.raises(KeyError, match="no value for column 'b'"):
+            twins.binding.bind(older, row)
+
+
+def test_a_text_of_one_character_is_the_only_value(twins: Twins) -> None:
+    statement = with_plan(prepared(TEXT), twins)
+    assert twins.binding.bind(statement, "x").values == [b"x"]
+    assert BatchStatement().add(statement, "x").entries[0].values == [b"x"]  # type: ignore[union-attr]
+    assert twins.bind.BindPlan(statement.column_metadata).bind("é", 4).values() == ["é".encode()]
+    for refused in ("xy", "", b"x"):
+        with pytest.raises((TypeError, ValueError), match=r"values are|partition key"):
+            twins.binding.bind(statement, refused)
+    with pytest.raises(TypeError, match="values are 'x'"):
+        twins.bind.BindPlan(prepared(TEXT, TEXT).column_metadata).bind("x", 4)
+
+
+@pytest.mark.parametrize("kind", [t.SetType, t.ListType])
+def test_a_dict_for_a_set_or_list_stands_for_its_keys(kind: Any, twins: Twins) -> None:
+    found = values(
+        twins, kind.apply_parameters([TEXT]), {"x": 1, "y": 2}, OrderedDict(x=1, y=2), ["x", "y"]
+    )
+    assert found[0] == found[1] == found[2]
+    numbers = values(twins, kind.apply_parameters([INT]), {1: "x", 7: "y"}, [1, 7])
+    assert numbers[0] == numbers[1]
+
+
+def test_a_dict_is_still_no_vector_and_no_tuple(twins: Twins) -> None:
+    vector = t.VectorType.apply_parameters([t.FloatType, 2], None)
+    for kind in (vector, t.TupleType.apply_parameters([INT, INT])):
+        with pytest.raises(TypeError, match="dict"):
+            values(twins, kind, {1: 1, 2: 2})
+
+
+def test_decimals_as_tuples(twins: Twins) -> None:
+    number = decimal.Decimal("-1.23")
+    found = values(
+        twins, t.DecimalType, number, number.as_tuple(), (1, (1, 2, 3), -2), [1, [1, 2, 3], -2]
+    )
+    assert len(set(found)) == 1
+    for refused in [(1, 2), (0, ("x",), 1), (0, (1,), "F"), (), (2, (1,), 0)]:
+        with pytest.raises(ValueError, match="decimal"):
+            values(twins, t.DecimalType, refused)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (t.ByteType, 128),
+        (t.ShortType, -(1 << 15) - 1),
+        (INT, 1 << 31),
+        (t.LongType, 1 << 63),
+        (t.CounterColumnType, 1 << 63),
+        (t.SimpleDateType, 1 << 32),
+        (t.ListType.apply_parameters([INT]), [1 << 31]),
+    ],
+)
+@pytest.mark.parametrize("error", [TypeError, ValueError, OverflowError])
+def test_an_integer_out_of_range_is_each_of_three_errors(
+    kind: Any, value: Any, error: type[Exception], twins: Twins
+) -> None:
+    with pytest.raises(error) as caught:
+        values(twins, kind, value)
+    name = kind.cql_parameterized_type()
+    for part in ('column "a"', f"({name}, {kind.__name__})", "(int)"):
+        assert part in str(caught.value)
+
+
+def test_messages_name_column_type_class_and_pythons_type() -> None:
+    with pytest.raises(TypeError) as caught:
+        prepared(INT, t.ListType.apply_parameters([INT])).bind((1, ["x"]))
+    assert str(caught.value).startswith(
+        'column "b" (list<int>, ListType(Int32Type)): element 0 of list<int>: '
+        "'x' (str) is not an integer"
+    )
+
+
+def test_a_bound_statement_shows_its_values() -> None:
+    bound = prepared(INT, TEXT, INT).bind((1, None))
+    assert str(bound) == (
+        '<BoundStatement query="INSERT INTO t", values=[1, None, UNSET_VALUE], consistency=Not Set>'
+    )
+    assert bound.raw_values == [1, None, UNSET_VALUE]
+    assert bound.values == [ONE, None, UNSET_VALUE]
+    assert BoundStatement(prepared(INT)).raw_values == []
+
+
+def test_a_value_that_cannot_be_read_back_is_shown_as_bytes() -> None:
+    class OneWay(t._CassandraType):
+        @classmethod
+        def serialize(cls, val: Any, protocol_version: int) -> bytes:
+            return b"written"
+
+        @classmethod
+        def deserialize(cls, byts: bytes, protocol_version: int) -> Any:
+            raise RuntimeError("never read")
+
+    assert prepared(OneWay).bind(("x",)).raw_values == [b"written"]
+
+
+INSERT = "INSERT INTO t (a, b) VALUES (?, ?)"
+LETTER = "INSERT INTO t (b) VALUES (?)"
+ROW = {"a": 1, "b": "x", "c": 2}
+
+
+def sent(node: FakeNode) -> list[list[Any]]:
+    """The values of each execution that arrived."""
+    return [list(one.values) for one in node.requests if one.opcode == Opcode.EXECUTE]
+
+
+def test_every_face_takes_a_dict_with_more_keys() -> None:
+    async def awaited() -> None:
+        async with aio.Cluster([node.address], port=node.port) as cluster:
+            session = await cluster.connect()
+            await session.execute(await session.prepare(INSERT), ROW)
+
+    with FakeNode() as node:
+        node.prime_prepare(LETTER, [("b", "text")])
+        node.prime_prepare(INSERT, [("a", "int"), ("b", "text")], pk_indexes=[0])
+        with Cluster([node.address], port=node.port) as cluster, cluster.connect() as session:
+            statement = session.prepare(INSERT)
+            session.execute(statement, ROW)
+            session.execute_async(statement, ROW).result()
+            letter = session.prepare(LETTER)
+            session.execute(letter, "x")
+            with pytest.raises(TypeError, match="parameters must be a sequence or a mapping"):
+                session.execute(letter, "xy")
+            statement.strict_names = True
+            with pytest.raises(ValueError, match="values for 'c'"):
+                session.execute(statement, ROW)
+        asyncio.run(awaited())
+        assert sent(node) == [[ONE, b"x"], [ONE, b"x"], [b"x"], [ONE, b"x"]]

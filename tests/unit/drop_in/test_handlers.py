@@ -1,0 +1,375 @@
+"""Protocol handlers of programs, through sessions: classes that read results by themselves, and
+requests that have all that the connection agreed on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+import numpy
+import pytest
+
+from cassandra import aio
+from cassandra import cqltypes as t
+from cassandra.cluster import Cluster, Session
+from cassandra.errors import InvalidRequest, ProtocolError
+from cassandra.protocol import (
+    ErrorMessage,
+    LazyProtocolHandler,
+    NumpyProtocolHandler,
+    ProtocolHandler,
+    ResultMessage,
+    get_registered_classes,
+    read_int,
+    read_string,
+    register_class,
+)
+from cassandra.query import dict_factory, named_tuple_factory, tuple_factory
+from cassandra.testing.fake import FakeNode, Opcode, error, paged, rows
+
+READ = "SELECT a, b FROM t"
+SELECT = "SELECT a, b FROM t WHERE a = ?"
+COLUMNS = [("a", "int"), ("b", "varchar")]
+ROWS = [(1, "one"), (2, None)]
+IDS = "SCYLLA_USE_METADATA_ID"
+
+
+@pytest.fixture(params=[(3, False), (4, False), (4, True), (5, False)], ids=str)
+def node(request: pytest.FixtureRequest) -> Iterator[FakeNode]:
+    version, ids = request.param
+    running = FakeNode(max_version=version)
+    if ids:
+        running.supported[IDS] = [""]
+    with running:
+        running.prime(READ, rows(COLUMNS, ROWS))
+        running.prime_prepare(SELECT, [("a", "int")], result=COLUMNS, pk_indexes=[0])
+        running.prime(SELECT, rows(COLUMNS, ROWS))
+        yield running
+        assert running.malformed == []
+
+
+def read(node: FakeNode, handler: Any, factory: Any = tuple_factory) -> list[Any]:
+    """What a simple and a prepared statement give, through the blocking and the awaited face."""
+
+    async def awaited() -> list[Any]:
+        async with aio.Cluster([node.address], port=node.port) as cluster:
+            session = await cluster.connect()
+            session.client_protocol_handler, session.row_factory = handler, factory
+            prepared = await session.prepare(SELECT)
+            results = [await session.execute(READ), await session.execute(prepared, (1,))]
+            return [result.current_rows for result in results]
+
+    with Cluster([node.address], port=node.port) as cluster, cluster.connect() as session:
+        session.client_protocol_handler, session.row_factory = handler, factory
+        prepared = session.prepare(SELECT)
+        futures = [session.execute_async(prepared, (1,)), session.execute_async(READ)]
+        found = [session.execute(READ).current_rows, session.execute(prepared, (1,)).current_rows]
+        found += [future.result().current_rows for future in futures]
+    return found + asyncio.run(awaited())
+
+
+class Plain(ProtocolHandler):
+    pass
+
+
+class OlderEncoding(ProtocolHandler):
+    """Written for a driver without extensions of the protocol."""
+
+    @classmethod
+    def encode_message(cls, msg, stream_id, version, compressor, beta):  # type: ignore[no-untyped-def, override]
+        return super().encode_message(msg, stream_id, version, compressor, beta)
+
+    @classmethod
+    def decode_message(cls, version, user_types, stream, flags, opcode, body, unpack, metadata):  # type: ignore[no-untyped-def, override]
+        assert isinstance(flags, int)
+        assert opcode == 8
+        return super().decode_message(
+            version, user_types, stream, flags, opcode, body, unpack, metadata
+        )
+
+
+class AnyArguments(ProtocolHandler):
+    @classmethod
+    def encode_message(cls, *arguments: Any, **named: Any) -> bytes:
+        return super().encode_message(*arguments, **named)
+
+    @classmethod
+    def decode_message(cls, *arguments: Any, **named: Any) -> Any:
+        return super().decode_message(*arguments, **named)
+
+
+HANDLERS = [ProtocolHandler, Plain, OlderEncoding, AnyArguments]
+
+
+@pytest.mark.parametrize("handler", HANDLERS)
+def test_rows_through_a_handler(node: FakeNode, handler: Any) -> None:
+    assert read(node, handler) == [ROWS] * 6
+
+
+@pytest.mark.parametrize("handler", [*HANDLERS, LazyProtocolHandler, NumpyProtocolHandler])
+@pytest.mark.parametrize("listening", [False, True])
+def test_execute_has_the_metadata_id_that_was_agreed_on(
+    node: FakeNode, handler: Any, listening: bool
+) -> None:
+    with Cluster([node.address], port=node.port) as cluster, cluster.connect() as session:
+        session.client_protocol_handler = handler
+        session.row_factory = tuple_factory
+        if listening:
+            session.add_request_init_listener(lambda future: None)
+        prepared = session.prepare(SELECT)
+        for _ in range(2):
+            session.execute(prepared, (1,)).current_rows  # noqa: B018 - decodes
+        (sent, _) = [one for one in node.requests if one.opcode == Opcode.EXECUTE]
+        ids = node.max_version >= 5 or IDS in node.supported
+        assert (sent.result_metadata_id == prepared.result_metadata_id) is True
+        assert (sent.result_metadata_id is not None) is ids
+        assert list(sent.values) == [b"\0\0\0\1"]
+
+
+def test_numpy(node: FakeNode) -> None:
+    for page in read(node, NumpyProtocolHandler):
+        (arrays,) = page
+        assert arrays["a"].tolist() == [1, 2]
+        assert arrays["a"].dtype == numpy.dtype("int32")
+        assert arrays["b"].tolist() == ["one", None]
+
+
+def test_lazy(node: FakeNode) -> None:
+    assert [list(page) for page in read(node, LazyProtocolHandler)] == [ROWS] * 6
+    named = read(node, LazyProtocolHandler, named_tuple_factory)
+    assert [[row.a for row in page] for page in named] == [[1, 2]] * 6
+
+
+@pytest.mark.parametrize("handler", [LazyProtocolHandler, NumpyProtocolHandler])
+def test_pages_through_a_handler(handler: Any) -> None:
+    def plain(rows: list[Any]) -> list[Any]:
+        if handler is LazyProtocolHandler:
+            return [row[0] for row in rows]
+        return [number for arrays in rows for number in arrays["a"].tolist()]
+
+    async def awaited(server: FakeNode) -> list[Any]:
+        async with aio.Cluster([server.address], port=server.port) as cluster:
+            session = await cluster.connect()
+            session.client_protocol_handler, session.row_factory = handler, tuple_factory
+            session.default_fetch_size = 2
+            return [row async for row in await session.execute(READ)]
+
+    with FakeNode() as server:
+        server.prime(READ, paged([("a", "int")], [(1,), (2,), (3,)]))
+        with Cluster([server.address], port=server.port) as cluster, cluster.connect() as session:
+            session.client_protocol_handler, session.row_factory = handler, tuple_factory
+            session.default_fetch_size = 2
+            assert plain(list(session.execute(READ))) == [1, 2, 3]
+            assert plain(session.execute(READ).all()) == [1, 2, 3]
+            assert session.execute(READ).has_more_pages
+        assert plain(asyncio.run(awaited(server))) == [1, 2, 3]
+
+
+def handler_of(kind: Any) -> Any:
+    opcodes = {**get_registered_classes(), kind.opcode: kind}
+    return type("Own", (ProtocolHandler,), {"message_types_by_opcode": opcodes})
+
+
+class Raw(ResultMessage):
+    """Values stay bytes."""
+
+    def recv_results_rows(
+        self,
+        f: BinaryIO,
+        protocol_version: int,
+        user_type_map: Any,
+        result_metadata: Any,
+        column_encryption_policy: Any,
+    ) -> None:
+        self.recv_results_metadata(f, user_type_map)
+        columns = self.column_metadata or result_metadata
+        count = read_int(f)
+        self.parsed_rows = [self.recv_row(f, len(columns)) for _ in range(count)]
+        self.column_names = [column[2] for column in columns]
+        self.column_types = [column[3] for column in columns]
+
+
+RAW: list[Any] = [[b"\0\0\0\1", b"one"], [b"\0\0\0\2", None]]
+
+
+def test_a_class_that_reads_rows_by_itself(node: FakeNode) -> None:
+    assert read(node, handler_of(Raw)) == [RAW] * 6
+    expected = [dict(zip("ab", row, strict=True)) for row in RAW]
+    assert read(node, handler_of(Raw), dict_factory) == [expected] * 6
+
+
+class Hexed(t.Int32Type):
+    @classmethod
+    def deserialize(cls, byts: bytes, protocol_version: int) -> Any:
+        return hex(super().deserialize(byts, protocol_version))
+
+
+class Coded(ResultMessage):
+    type_codes = {**ResultMessage.type_codes, 0x09: Hexed}
+
+
+class Typed(ResultMessage):
+    @classmethod
+    def read_type(cls, f: BinaryIO, user_type_map: Any) -> Any:
+        kind = super().read_type(f, user_type_map)
+        return Hexed if kind is t.Int32Type else kind
+
+
+class Bodied(ResultMessage):
+    @classmethod
+    def recv_body(  # type: ignore[override]
+        cls, f: BinaryIO, protocol_version: int, user_type_map: Any, metadata: Any
+    ) -> Any:
+        message = super().recv_body(f, protocol_version, user_type_map, metadata)
+        if message.column_metadata or metadata:
+            message.parsed_rows = [(hex(a), b) for a, b in message.parsed_rows]
+        return message
+
+
+class Featured(ResultMessage):
+    """With the signature of the driver that has extensions."""
+
+    def recv_results_rows(
+        self,
+        f: BinaryIO,
+        version: int,
+        protocol_features: Any,
+        types: Any,
+        metadata: Any,
+        policy: Any,
+    ) -> None:
+        super().recv_results_rows(f, version, protocol_features, types, metadata, policy)
+        self.parsed_rows = [(hex(a), b) for a, b in self.parsed_rows or ()]
+
+
+class Rowed(ResultMessage):
+    @staticmethod
+    def recv_row(f: BinaryIO, colcount: int) -> Any:
+        number, *rest = ResultMessage.recv_row(f, colcount)
+        assert number is not None
+        return [number, *rest]
+
+    def recv_results_metadata(self, f: BinaryIO, user_type_map: Any) -> None:
+        super().recv_results_metadata(f, user_type_map)
+        if self.column_metadata:
+            self.column_metadata = [column._replace(type=Hexed) if column.name == "a" else column
+                                    for column in self.column_metadata]  # fmt: skip
+
+
+HEXED = [("0x1", "one"), ("0x2", None)]
+
+
+@pytest.mark.parametrize("kind", [Typed, Coded, Bodied, Featured])
+def test_what_a_class_may_override(node: FakeNode, kind: Any) -> None:
+    found = read(node, handler_of(kind))
+    # Prepared statements were described before: without columns in the answer, those count.
+    for page in found if kind in (Bodied, Featured) else (found[0], found[3], found[4]):
+        assert page == HEXED
+
+
+def test_metadata_of_ones_own_and_rows_one_by_one(node: FakeNode) -> None:
+    found = read(node, handler_of(Rowed))
+    assert found[0] == found[4] == HEXED
+
+
+def test_other_sessions_do_not_see_the_types_of_a_handler(node: FakeNode) -> None:
+    with Cluster([node.address], port=node.port) as cluster, cluster.connect() as session:
+        prepared = session.prepare(SELECT)
+        session.client_protocol_handler = handler_of(Coded)
+        session.row_factory = tuple_factory
+        session.execute(prepared, (1,))
+        session.client_protocol_handler = ProtocolHandler
+        assert session.execute(prepared, (1,)).all() == ROWS
+
+
+class Shouting(ResultMessage):
+    @property  # type: ignore[misc]
+    def parsed_rows(self) -> Any:
+        return [tuple(str(item).upper() for item in row) for row in super().parsed_rows or ()]
+
+
+def test_parsed_rows_may_be_overridden(node: FakeNode) -> None:
+    assert read(node, handler_of(Shouting)) == [[("1", "ONE"), ("2", "NONE")]] * 6
+
+
+class Foreign:
+    """No message class of the driver's at all."""
+
+    opcode = 8
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+
+    @classmethod
+    def recv_body(cls, f: BinaryIO, *rest: Any) -> Any:
+        return cls(read_int(f))
+
+
+def connected(node: FakeNode) -> tuple[Cluster, Session]:
+    cluster = Cluster([node.address], port=node.port)
+    return cluster, cluster.connect()
+
+
+def test_rows_set_by_hand_have_no_columns_to_read(node: FakeNode) -> None:
+    cluster, session = connected(node)
+    with cluster:
+        session.client_protocol_handler = handler_of(Raw)
+        session.row_factory = tuple_factory
+        result = session.execute(READ)
+        assert result.column_names == ["a", "b"]
+        assert "one" in str(result)
+        with pytest.raises(RuntimeError, match="no columns can be made"):
+            result.to_numpy()
+
+
+class Loud(ErrorMessage):
+    @classmethod
+    def recv_body(cls, f: BinaryIO, protocol_version: int, *rest: Any) -> Any:
+        read_int(f)
+        return InvalidRequest(f"LOUD: {read_string(f)}")
+
+
+def test_errors_of_a_class_of_ones_own(node: FakeNode) -> None:
+    node.prime("BAD", error(0x2200, "quiet"))
+    message = handler_of(Loud).decode_message(
+        4, None, {}, 0, 0, 0, b"\0\0\x22\0" + b"\0\5quiet", None, None
+    )
+    assert str(message) == "LOUD: quiet"
+
+
+def test_the_mapping_of_all_handlers_cannot_be_changed_in_place() -> None:
+    mapping: Any = ProtocolHandler.message_types_by_opcode
+    with pytest.raises(TypeError):
+        mapping[8] = Raw
+    copied = mapping.copy()
+    copied[8] = Raw
+    assert mapping[8] is ResultMessage
+
+
+def test_a_class_that_a_program_registers(node: FakeNode) -> None:
+    try:
+        register_class(Coded)
+        assert read(node, Plain)[0] == HEXED
+    finally:
+        register_class(ResultMessage)
+    assert read(node, Plain)[0] == ROWS
+
+
+def test_a_class_that_is_none_of_ours() -> None:
+    message = handler_of(Foreign).decode_message(4, {}, 7, 0, 8, b"\0\0\0\1", None, None)
+    assert (type(message), message.first, message.stream_id) == (Foreign, 1, 7)
+
+
+def test_other_results_through_a_class_that_reads() -> None:
+    decode = handler_of(Raw).decode_message
+    assert decode(4, {}, 0, 0, 8, b"\0\0\0\1", None, None).kind == 1
+    assert decode(4, {}, 0, 0, 8, b"\0\0\0\3\0\2ks", None, None).new_keyspace == "ks"
+    paged = b"\0\0\0\2" + b"\0\0\0\6" + b"\0\0\0\1" + b"\0\0\0\2pg" + b"\0\0\0\0"
+    assert decode(4, {}, 0, 0, 8, paged, None, [("k", "t", "a", t.Int32Type)]).paging_state == b"pg"
+    spec = b"\0\1k\0\1t\0\1a\0\xff"
+    unknown = b"\0\0\0\2\0\0\0\1\0\0\0\1" + spec + b"\0\0\0\0"
+    for kind in (Coded, Typed):
+        with pytest.raises(ProtocolError, match="unknown code 0x00ff"):
+            handler_of(kind).decode_message(4, {}, 0, 0, 8, unknown, None, None)
