@@ -274,7 +274,7 @@ def _sasl_client() -> Any:
         from puresasl.client import SASLClient  # optional: only these mechanisms need it
     except ImportError as error:
         raise ImportError(
-            "SASL authentication needs the package 'pure-sasl': pip install pure-sasl; "
+            "SASL authentication needs the package 'pure-sasl': pip install turbocql[sasl]; "
             "for a user name and a password use PlainTextAuthProvider"
         ) from error
     return SASLClient

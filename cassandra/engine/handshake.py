@@ -13,9 +13,10 @@ import logging
 import os
 import socket
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from types import MethodType
 from typing import Any
+from weakref import WeakSet
 
 from cassandra.auth import PlainTextAuthenticator, PlainTextAuthProvider, Token
 from cassandra.engine.connection import Connection, FutureResponder
@@ -60,7 +61,8 @@ class Connector:
         self._loop = loop
         self._free = asyncio.Semaphore(settings.max_simultaneous_opens)
         self._executor: ThreadPoolExecutor | None = None
-        self._in_threads = 0
+        # What was handed to the threads and is perhaps not over.
+        self._calls: WeakSet[Future[Any]] = WeakSet()
         # Those with TLS whose transports are not closed yet.
         self._encrypted: set[Connection] = set()
         self._all_gone = asyncio.Event()
@@ -74,8 +76,9 @@ class Connector:
         """Let go of the threads of what may block."""
         if self._executor is not None:
             # Idle threads end at once, and are waited for; one that is blocked is left to end by
-            # itself.
-            self._executor.shutdown(wait=self._in_threads == 0, cancel_futures=True)
+            # itself, also if nobody waits for its outcome any longer.
+            is_idle = all(call.done() for call in self._calls)
+            self._executor.shutdown(wait=is_idle, cancel_futures=True)
             self._executor = None
 
     async def settle(self) -> None:
@@ -222,11 +225,9 @@ class Connector:
             self._executor = ThreadPoolExecutor(
                 max_workers=2, thread_name_prefix="cassandra-blocking"
             )
-        self._in_threads += 1
-        try:
-            return await self._loop.run_in_executor(self._executor, function, *args)
-        finally:
-            self._in_threads -= 1
+        call = self._executor.submit(function, *args)
+        self._calls.add(call)
+        return await asyncio.wrap_future(call, loop=self._loop)
 
 
 class _Handshake:

@@ -126,6 +126,8 @@ class FakeNode:
         }
         self.opened = 0
         self.malformed: list[WireError] = []
+        # The class that AUTHENTICATE names if credentials are wanted.
+        self.authenticator = _AUTHENTICATOR
         self._credentials = (username, password) if username is not None else None
         self._ssl_context = ssl_context
         self._make_state(thread)
@@ -608,7 +610,7 @@ class FakeNode:
         if compression is not None and compression not in self.supported.get("COMPRESSION", ()):
             return error(ErrorCode.PROTOCOL_ERROR, f"Unknown compression algorithm: {compression}")
         if self._credentials is not None:
-            return message(Opcode.AUTHENTICATE, string(_AUTHENTICATOR))
+            return message(Opcode.AUTHENTICATE, string(self.authenticator))
         request.connection.ready = True
         return message(Opcode.READY, b"")
 

@@ -1,0 +1,285 @@
+"""Logins on every face: each mechanism's exchange, providers of all kinds, refusals."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from cassandra.auth import (
+    Authenticator,
+    AuthProvider,
+    BaseDSEAuthenticator,
+    DSEGSSAPIAuthProvider,
+    DSEPlainTextAuthProvider,
+    GSSAPIAuthenticator,
+    PlainTextAuthenticator,
+    PlainTextAuthProvider,
+    SaslAuthProvider,
+    TransitionalModePlainTextAuthProvider,
+)
+from cassandra.cluster import Cluster
+from cassandra.errors import AuthenticationFailed, NoHostAvailable
+from cassandra.testing.fake import FakeCluster, FakeNode, Opcode, message, rows
+from cassandra.testing.fake.primitives import long_bytes
+
+from .conftest import READ, Use
+
+PASSWORD = "org.apache.cassandra.auth.PasswordAuthenticator"
+DSE = "com.datastax.bdp.cassandra.auth.DseAuthenticator"
+
+# Takes a token, gives a challenge; None is for success.
+Exchange = Callable[[bytes | None], bytes | None]
+
+
+@contextmanager
+def server(authenticator: str, exchange: Callable[[], Exchange]) -> Iterator[FakeNode]:
+    """A fake node whose logins go by `exchange`, made anew for each connection."""
+    under_way: dict[Any, Exchange] = {}
+
+    def answer(request: Any) -> Any:
+        step = under_way.setdefault(request.connection, exchange())
+        challenge = step(request.token)
+        if challenge is not None:
+            return message(Opcode.AUTH_CHALLENGE, long_bytes(challenge))
+        request.connection.ready = True
+        return message(Opcode.AUTH_SUCCESS, long_bytes(b"welcome"))
+
+    with FakeNode(username="", password="") as node:
+        node.authenticator = authenticator
+        node.prime(Opcode.AUTH_RESPONSE, answer)
+        node.prime(READ, rows([("v", "int")], [(7,)]))
+        yield node
+
+
+def script(*steps: tuple[bytes | None, bytes | None]) -> Callable[[], Exchange]:
+    """An exchange of these tokens and challenges, in this order."""
+
+    def begin() -> Exchange:
+        left = list(steps)
+
+        def step(token: bytes | None) -> bytes | None:
+            expected, challenge = left.pop(0)
+            assert token == expected
+            return challenge
+
+        return step
+
+    return begin
+
+
+# -- mechanisms ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [PlainTextAuthProvider, DSEPlainTextAuthProvider])
+@pytest.mark.parametrize(
+    ("authenticator", "steps"),
+    [
+        (PASSWORD, [(b"\0ada\0secret", None)]),
+        (DSE, [(b"PLAIN", b"PLAIN-START"), (b"\0ada\0secret", None)]),
+    ],
+    ids=["Cassandra", "DataStax Enterprise"],
+)
+def test_user_name_and_password(use: Use, kind: Any, authenticator: str, steps: Any) -> None:
+    with server(authenticator, script(*steps)) as node:
+        assert use([node.address], port=node.port, auth_provider=kind("ada", "secret")) == 7
+
+
+def test_nobody_in_the_transitional_mode(use: Use) -> None:
+    steps = [(b"PLAIN", b"PLAIN-START"), (b"\0\0", None)]
+    with server(DSE, script(*steps)) as node:
+        provider = TransitionalModePlainTextAuthProvider()
+        assert use([node.address], port=node.port, auth_provider=provider) == 7
+
+
+def test_a_mechanism_of_several_steps(use: Use) -> None:
+    """CRAM-MD5 of RFC 2195, with its example."""
+    challenge = b"<1896.697170952@postoffice.reston.mci.net>"
+    answer = b"tim b913a602c7eda7a495b4e6e7334d3890"
+    provider = SaslAuthProvider(
+        service="imap", mechanism="CRAM-MD5", username="tim", password="tanstaaftanstaaf"
+    )
+    with server(PASSWORD, script((None, challenge), (answer, None))) as node:
+        assert use([node.address], port=node.port, auth_provider=provider) == 7
+
+
+class Kerberos:
+    """A stand-in for the SASL client: Kerberos needs a realm."""
+
+    def __init__(self, host: str, service: str, mechanism: str, **properties: Any) -> None:
+        self.made = (host, service, mechanism, properties)
+
+    def process(self, challenge: bytes | None = None) -> bytes:
+        return f"{self.made[0]} {self.made[1]}: ".encode() + (challenge or b"ticket")
+
+
+@pytest.mark.parametrize("authenticator", [DSE, PASSWORD])
+def test_kerberos(use: Use, authenticator: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("puresasl.client.SASLClient", Kerberos)
+    provider = DSEGSSAPIAuthProvider(service="db", resolve_host_name=False, principal="ada")
+    steps: list[Any] = [
+        (b"127.0.0.1 db: ticket", b"prove it"),
+        (b"127.0.0.1 db: prove it", None),
+    ]
+    if authenticator == DSE:
+        steps.insert(0, (b"GSSAPI", b"GSSAPI-START"))
+    with server(authenticator, script(*steps)) as node:
+        assert use([node.address], port=node.port, auth_provider=provider) == 7
+
+
+def test_details_of_kerberos(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("puresasl.client.SASLClient", Kerberos)
+    monkeypatch.setattr("socket.getnameinfo", lambda place, flags: (f"name of {place[0]}", "0"))
+    made: Any = DSEGSSAPIAuthProvider(qops=["auth-int"], principal="p").new_authenticator("1.2.3.4")
+    assert isinstance(made, GSSAPIAuthenticator)
+    expected = {"qops": [b"auth-int"], "principal": "p"}
+    assert made.sasl.made == ("name of 1.2.3.4", "dse", "GSSAPI", expected)
+    assert isinstance(PlainTextAuthenticator("a", "b"), BaseDSEAuthenticator)
+
+
+# -- providers -------------------------------------------------------------------------------------
+
+
+class Rotating(AuthProvider):
+    """Another password for each connection; how it is found out differs by subclass."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.threads: set[str] = set()
+
+    def next(self) -> PlainTextAuthenticator:
+        self.number += 1
+        self.threads.add(threading.current_thread().name)
+        return PlainTextAuthenticator("ada", f"token {self.number}")
+
+    def new_authenticator(self, host: str) -> Authenticator:
+        return self.next()
+
+
+class Awaited(Rotating):
+    async def new_authenticator(self, host: str) -> Authenticator:  # type: ignore[override]
+        await asyncio.sleep(0)
+        return self.next()
+
+
+class Promised(Rotating):
+    def new_authenticator(self, host: str) -> Any:
+        async def later() -> Authenticator:
+            return self.next()
+
+        return later()
+
+
+@pytest.mark.parametrize("kind", [Rotating, Awaited, Promised])
+def test_tokens_are_asked_for_at_each_connect(use: Use, kind: type[Rotating]) -> None:
+    seen: list[bytes | None] = []
+
+    def exchange() -> Exchange:
+        def step(token: bytes | None) -> bytes | None:
+            seen.append(token)
+            return None
+
+        return step
+
+    provider = kind()
+    with server(PASSWORD, exchange) as node:
+        assert use([node.address], port=node.port, auth_provider=provider) == 7
+    assert seen == [f"\0ada\0token {n}".encode() for n in range(1, len(seen) + 1)]
+    assert len(seen) >= 2
+    if kind is Rotating:  # it may block
+        assert all(name.startswith("cassandra-blocking") for name in provider.threads)
+
+
+def test_coroutines_of_an_authenticator(use: Use) -> None:
+    class Steps(Authenticator):
+        async def initial_response(self) -> bytes:  # type: ignore[override]
+            return b"first"
+
+        async def evaluate_challenge(self, challenge: bytes | None) -> bytes:  # type: ignore[override]
+            return b"answer to " + (challenge or b"")
+
+        async def on_authentication_success(self, token: bytes | None) -> None:  # type: ignore[override]
+            welcomes.append(token)
+
+    class Provider(AuthProvider):
+        def new_authenticator(self, host: str) -> Authenticator:
+            return Steps()
+
+    welcomes: list[bytes | None] = []
+    steps = script((b"first", b"why"), (b"answer to why", None))
+    with server(PASSWORD, steps) as node:
+        assert use([node.address], port=node.port, auth_provider=Provider()) == 7
+    assert set(welcomes) == {b"welcome"}
+
+
+# -- what does not work ----------------------------------------------------------------------------
+
+
+def test_a_refused_login_ends_the_connect(use: Use) -> None:
+    with FakeCluster(3, username="ada", password="right") as nodes:
+        with pytest.raises(NoHostAvailable) as caught:
+            use(
+                nodes.contact_points,
+                port=nodes.port,
+                auth_provider=PlainTextAuthProvider("ada", "wrong"),
+            )
+        assert isinstance(caught.value, AuthenticationFailed)
+        assert sum(node.count(Opcode.AUTH_RESPONSE) for node in nodes.nodes) == 1
+        assert "wrong" not in str(caught.value)
+
+
+@pytest.mark.parametrize("step", ["provider", "first", "challenge"])
+@pytest.mark.parametrize("blocks", [True, False], ids=["blocks", "awaits"])
+def test_a_step_that_hangs(use: Use, step: str, blocks: bool) -> None:
+    over = threading.Event()
+    waited_out: list[bool] = []
+
+    def wait() -> Any:
+        if blocks:
+            waited_out.append(not over.wait(20))
+            return None
+        return asyncio.sleep(20)
+
+    class Slow(Authenticator):
+        def initial_response(self) -> Any:
+            return wait() if step == "first" else b"x"
+
+        def evaluate_challenge(self, challenge: bytes | None) -> Any:
+            return wait()
+
+    class Provider(AuthProvider):
+        def new_authenticator(self, host: str) -> Any:
+            return wait() if step == "provider" else Slow()
+
+    with server(PASSWORD, script((b"x", b"why"))) as node:
+        try:
+            with pytest.raises(NoHostAvailable, match="did not complete the handshake"):
+                use([node.address], port=node.port, auth_provider=Provider(), connect_timeout=0.3)
+        finally:
+            over.set()
+    # Nobody has waited for the thread that blocks.
+    assert True not in waited_out
+
+
+def test_nothing_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "puresasl.client", None)
+    for make in (lambda: SaslAuthProvider(service="x"), DSEGSSAPIAuthProvider):
+        with pytest.raises(ImportError, match=r"pip install turbocql\[sasl\]"):
+            make()
+
+
+def test_a_password_that_changes_while_connected() -> None:
+    with FakeNode(username="ada", password="old") as node:
+        node.prime(READ, rows([("v", "int")], [(7,)]))
+        provider = PlainTextAuthProvider("ada", "old")
+        with Cluster([node.address], port=node.port, auth_provider=provider) as cluster:
+            session = cluster.connect()
+            node.require_password("ada", "new")
+            assert session.execute(READ).one().v == 7
+            # From now on the cluster's connections have the new one.
+            cluster.auth_provider = PlainTextAuthProvider("ada", "new")
+            assert cluster.connect().execute(READ).one().v == 7
