@@ -16,9 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._version import DRIVER_NAME, __version__
 from cassandra.client.pool_sizes import PoolSizes
+from cassandra.client.shard_awareness import ShardAwareness
 from cassandra.engine.endpoint import DefaultEndPoint, DefaultEndPointFactory, EndPoint
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, ExecutionProfile, ProfileManager
 from cassandra.engine.settings import Settings
+from cassandra.engine.shard_ports import (
+    DEFAULT_LOCAL_PORT_HIGH,
+    DEFAULT_LOCAL_PORT_LOW,
+    ShardAwarePortGenerator,
+)
 from cassandra.errors import ConnectionException
 from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.policies.conviction import SimpleConvictionPolicy
@@ -58,11 +64,13 @@ class ConfigMode(enum.Enum):
 
 
 class ShardAwareOptions:
-    """Settings of shard awareness, for programs that pass them.
+    """How connections to the shards of ScyllaDB nodes are made.
 
-    :param opts: another `ShardAwareOptions`, or a mapping of the two settings.
-    :param disable: go without shard awareness.
+    :param opts: another `ShardAwareOptions`, or a mapping of the settings.
+    :param disable: open as many connections as to a node without shards.
     :param disable_shardaware_port: do not use the port that chooses a shard.
+    :param local_ports: the first and the last of the client's own ports that choose a shard.
+    :raises ValueError: if `opts` has another setting, or the ports are out of range.
     """
 
     def __init__(
@@ -70,10 +78,17 @@ class ShardAwareOptions:
         opts: ShardAwareOptions | Mapping[str, Any] | None = None,
         disable: bool | None = None,
         disable_shardaware_port: bool = False,
+        local_ports: tuple[int, int] = (DEFAULT_LOCAL_PORT_LOW, DEFAULT_LOCAL_PORT_HIGH),
     ) -> None:
         source = opts if isinstance(opts, ShardAwareOptions) else None
         settings = opts if isinstance(opts, Mapping) else {}
+        unknown = sorted(set(settings) - {"disable", "disable_shardaware_port", "local_ports"})
+        if unknown:
+            raise ValueError(f"shard_aware_options has no setting {', '.join(unknown)}")
         self.disable = settings.get("disable", getattr(source, "disable", disable))
+        low, high = settings.get("local_ports", getattr(source, "local_ports", local_ports))
+        ShardAwarePortGenerator(low, high)  # which checks them
+        self.local_ports = (int(low), int(high))
         self.disable_shardaware_port = bool(
             settings.get(
                 "disable_shardaware_port",
@@ -91,7 +106,7 @@ class ShardAwareOptions:
 ShardAwareOptions.__module__ = "cassandra.cluster"
 
 
-class ClusterBase(PoolSizes):
+class ClusterBase(PoolSizes, ShardAwareness):
     """Settings of a cluster.
 
     Each is a class attribute, which is its default, and a keyword of the same name.
@@ -509,6 +524,7 @@ class ClusterBase(PoolSizes):
     def _settings(self) -> Settings:
         # The engine holds the sizes, not the cluster, which can be collected if nobody holds it.
         sizes = self._core_connections
+        options = self.shard_aware_options or ShardAwareOptions()
         return Settings(
             connections_per_host=lambda distance: sizes.get(distance, 1),
             endpoints=self.endpoints_resolved,
@@ -541,6 +557,9 @@ class ClusterBase(PoolSizes):
             status_event_refresh_window=self.status_event_refresh_window,
             prepare_on_all_hosts=self.prepare_on_all_hosts,
             reprepare_on_up=self.reprepare_on_up,
+            shard_aware=not options.disable,
+            shard_aware_port=not options.disable_shardaware_port,
+            local_ports=options.local_ports,
         )
 
     def _startup_options(self) -> dict[str, str]:

@@ -39,6 +39,7 @@ from cassandra.policies.balancing import attach_policy
 from cassandra._impl import flight  # isort: skip
 
 if TYPE_CHECKING:
+    from cassandra.engine.shards import ShardTarget
     from cassandra.policies.balancing import LoadBalancingPolicy
 
 __all__ = ["Core"]
@@ -97,6 +98,13 @@ class Core(Observers):
     def protocol_version(self) -> int:
         """The version agreed on with the cluster, or the one to start with."""
         return self.connector.version
+
+    @property
+    def marks_transactions(self) -> bool:
+        """True if the servers mark prepared lightweight transactions, as ScyllaDB does."""
+        connection = self.control.connection
+        features = connection.features if connection is not None else None
+        return features is not None and features.lwt_info is not None
 
     # -- life --------------------------------------------------------------------------------------
 
@@ -190,11 +198,16 @@ class Core(Observers):
 
     # -- connections -------------------------------------------------------------------------------
 
-    async def open_connection(self, endpoint: EndPoint) -> Connection:
-        """Open a connection that is ready for requests, within the connect timeout."""
+    async def open_connection(
+        self, endpoint: EndPoint, target: ShardTarget | None = None
+    ) -> Connection:
+        """Open a connection that is ready for requests, within the connect timeout.
+
+        :param target: the shard of a ScyllaDB node that it is to have.
+        """
         if self.closed:
             raise ConnectionShutdown("the cluster is shut down", endpoint)
-        return await self.connector.open(endpoint)
+        return await self.connector.open(endpoint, target)
 
     async def _probe(self, host: Host) -> None:
         connection = await self.open_connection(host.endpoint)

@@ -15,12 +15,13 @@ import ssl
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import MethodType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cassandra.auth import PlainTextAuthenticator, PlainTextAuthProvider, Token
 from cassandra.engine.connection import Connection, FutureResponder
 from cassandra.engine.endpoint import EndPoint, is_ip_address
 from cassandra.engine.settings import Settings
+from cassandra.engine.shard_ports import ShardAwarePortGenerator, connected, connected_to_shard
 from cassandra.errors import (
     AuthenticationFailed,
     ConnectionException,
@@ -44,6 +45,9 @@ from cassandra.protocol.connection import (
 )
 from cassandra.versions import ProtocolVersion
 
+if TYPE_CHECKING:
+    from cassandra.engine.shards import ShardTarget
+
 log = logging.getLogger("cassandra.connection")
 
 # Known to need no thread; a subclass may do anything.
@@ -59,6 +63,7 @@ class Connector:
         self._free = asyncio.Semaphore(settings.max_simultaneous_opens)
         self._executor: ThreadPoolExecutor | None = None
         self._in_threads = 0
+        self._local_ports = ShardAwarePortGenerator(*settings.local_ports)
         self.version = settings.protocol_version or ProtocolVersion.MAX_SUPPORTED
 
     def close(self) -> None:
@@ -69,8 +74,10 @@ class Connector:
             self._executor.shutdown(wait=self._in_threads == 0, cancel_futures=True)
             self._executor = None
 
-    async def open(self, endpoint: EndPoint) -> Connection:
+    async def open(self, endpoint: EndPoint, target: ShardTarget | None = None) -> Connection:
         """A connection that is ready for requests.
+
+        :param target: the shard of a ScyllaDB node that it is to have, and the port that gives it.
 
         Raises, within the connect timeout: OperationTimedOut, AuthenticationFailed,
         ProtocolVersionUnsupported, ConnectionException for whatever else the network or the server
@@ -81,7 +88,7 @@ class Connector:
             while True:
                 version = self.version
                 try:
-                    return await self._open_in_time(endpoint, version)
+                    return await self._open_in_time(endpoint, version, target)
                 except ProtocolVersionUnsupported as error:
                     self._downgrade(version, error)
 
@@ -98,11 +105,13 @@ class Connector:
             )
             self.version = lower
 
-    async def _open_in_time(self, endpoint: EndPoint, version: int) -> Connection:
+    async def _open_in_time(
+        self, endpoint: EndPoint, version: int, target: ShardTarget | None
+    ) -> Connection:
         timeout = self._settings.connect_timeout
         connection = Connection(endpoint, version, self._loop, self._settings.sockopts)
         try:
-            await asyncio.wait_for(self._open(endpoint, connection), timeout)
+            await asyncio.wait_for(self._open(endpoint, connection, target), timeout)
         except asyncio.TimeoutError:
             error: Exception = OperationTimedOut(_why_late(endpoint, connection), endpoint, timeout)
             connection.close(error)
@@ -123,15 +132,21 @@ class Connector:
             raise
         return connection
 
-    async def _open(self, endpoint: EndPoint, connection: Connection) -> None:
-        await self._connect(endpoint, connection)
+    async def _open(
+        self, endpoint: EndPoint, connection: Connection, target: ShardTarget | None
+    ) -> None:
+        await self._connect(endpoint, connection, target)
         await _Handshake(self, self._settings, endpoint, connection).run()
 
-    async def _connect(self, endpoint: EndPoint, connection: Connection) -> None:
+    async def _connect(
+        self, endpoint: EndPoint, connection: Connection, target: ShardTarget | None
+    ) -> None:
         """Connect the transport; a name's addresses are tried one after the other, each for its
         share of the time that is left.
         """
         address, port = endpoint.resolve()
+        if target is not None:
+            port = target.port
         context = self._settings.ssl_context
         server_hostname = None
         if context is not None:
@@ -144,7 +159,7 @@ class Connector:
         deadline = self._loop.time() + self._settings.connect_timeout
         addresses = await self._addresses(endpoint, address, port)
         for later in range(len(addresses) - 1, -1, -1):
-            connecting = self._connect_to_address(connection, addresses[~later], port, tls)
+            connecting = self._connect_to_address(connection, addresses[~later], port, tls, target)
             try:
                 # One that does not answer at all must not take the time of the others.
                 await asyncio.wait_for(
@@ -157,21 +172,31 @@ class Connector:
                 log.debug("%s of %s cannot be connected to: %r", addresses[~later], endpoint, error)
 
     async def _connect_to_address(
-        self, connection: Connection, address: str, port: int, tls: dict[str, Any]
+        self,
+        connection: Connection,
+        address: str,
+        port: int,
+        tls: dict[str, Any],
+        target: ShardTarget | None,
     ) -> None:
-        if tls["ssl"] is None:
+        if tls["ssl"] is None and target is None:
             await self._loop.create_connection(lambda: connection, address, port)
             return
         # In two steps: a peer that accepts, and then says nothing to a TLS client, is another fault
         # than one that does not.
-        sock = socket.socket(
-            socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM
+        sock = (
+            await connected(self._loop, address, port)
+            if target is None
+            else await connected_to_shard(
+                self._loop, address, port, self._local_ports.generate(target.shard, target.shards)
+            )
         )
+        connection.is_reached = True
         try:
-            sock.setblocking(False)
-            await self._loop.sock_connect(sock, (address, port))
-            connection.is_reached = True
-            await self._loop.create_connection(lambda: connection, sock=sock, **tls)
+            if tls["ssl"] is None:
+                await self._loop.create_connection(lambda: connection, sock=sock)
+            else:
+                await self._loop.create_connection(lambda: connection, sock=sock, **tls)
         except BaseException:
             sock.close()
             raise
@@ -217,6 +242,7 @@ class _Handshake:
             startup_options=settings.startup_options,
             cql_version=settings.cql_version,
             allow_beta=settings.allow_beta_protocol_version,
+            tablets_routing_v2=True,
             use_metadata_id=True,
         )
 

@@ -14,6 +14,7 @@ from cassandra.engine.mishaps import mishap
 from cassandra.errors import ConnectionShutdown
 
 if TYPE_CHECKING:
+    from cassandra.engine.shard_table import ShardTable
     from cassandra.metadata.host import Host
 
 log = logging.getLogger("cassandra.pool")
@@ -66,6 +67,7 @@ class HostPool:
         "connections",
         "distance",
         "host",
+        "shards",
         "size",
     )
 
@@ -83,6 +85,8 @@ class HostPool:
         self.distance = distance
         self.size = size
         self.connections: list[Connection] = []
+        # By shard, if the host is a ScyllaDB node and shards count (see `engine.shards`).
+        self.shards: ShardTable | None = None
         self.closed = False
         self._open = open_connection
         self._on_failure = on_failure

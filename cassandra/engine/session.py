@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cassandra.engine.connection import METADATA_IDS, Connection
@@ -15,6 +16,7 @@ from cassandra.engine.schema.agreement import (
     SchemaAgreementScope,
     wait_for_one_version,
 )
+from cassandra.engine.shards import ShardPool, ShardTarget, shard_aware_port
 from cassandra.errors import (
     ConnectionException,
     ConnectionShutdown,
@@ -136,15 +138,7 @@ class EngineSession:
 
     async def _open_pool(self, host: Host) -> None:
         distance = self.distance(host)
-        pool = HostPool(
-            host,
-            distance,
-            self.core.settings.connections_per_host(distance),
-            self._open_connection,
-            self._on_failure,
-            self.core.spawn,
-            self.core.settings.reconnection_policy.new_schedule,
-        )
+        pool = self._new_pool(host, distance)
         try:
             await pool.fill()
         except Exception as error:
@@ -163,6 +157,25 @@ class EngineSession:
         self.pools_by_id[id(host)] = pool
         self._resize(pool)  # the settings may have changed while it was opened
         self.core.hosts.on_answer(host)
+
+    def _new_pool(self, host: Host, distance: int) -> HostPool:
+        settings = self.core.settings
+        made = (
+            host,
+            distance,
+            settings.connections_per_host(distance),
+            self._open_connection,
+            self._on_failure,
+            self.core.spawn,
+            settings.reconnection_policy.new_schedule,
+        )
+        if not settings.shard_aware:
+            return HostPool(*made)
+        return ShardPool(
+            *made,
+            tablets=self.core.metadata.tablets,
+            port_of=partial(shard_aware_port, settings, host.endpoint),
+        )
 
     def resize_pools(self) -> None:
         """Have all pools follow the settings."""
@@ -199,8 +212,8 @@ class EngineSession:
             elif wanted and host.is_up is not False and host not in self._opening:
                 self._spawn(self.add_pool(host))
 
-    async def _open_connection(self, host: Host) -> Connection:
-        connection = await self.core.open_connection(host.endpoint)
+    async def _open_connection(self, host: Host, target: ShardTarget | None = None) -> Connection:
+        connection = await self.core.open_connection(host.endpoint, target)
         # Also if the host was not down: only the control connection may have met the outage.
         self.core.control.on_host_up()
         # The keyspace may be changed while this connection is opened: it is taken from the moment

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cassandra.engine.endpoint import EndPoint
+    from cassandra.protocol.features import ShardingInfo
 
 __all__ = ["Host"]
 
@@ -40,6 +41,7 @@ class Host:
         "listen_port",
         "release_version",
         "schema_version",
+        "sharding_info",
         "tokens",
     )
 
@@ -72,6 +74,8 @@ class Host:
         self.release_version: str | None = None
         self.schema_version: uuid.UUID | None = None
         self.tokens: tuple[str, ...] = ()
+        # How a ScyllaDB node spreads tokens over its shards; None for other nodes.
+        self.sharding_info: ShardingInfo | None = None
         self.dse_version: str | None = None
         self.dse_workload: str | None = None
         self.dse_workloads: frozenset[str] | None = None

@@ -586,11 +586,13 @@ class FakeNode:
             primed.perform(request)
             return
         if not request.connection.ready and request.opcode not in _BEFORE_READY:
-            name = Opcode(request.opcode).name
-            text = f"Unexpected message {name}, expecting STARTUP or OPTIONS"
+            said = Opcode(request.opcode).name
+            text = f"Unexpected message {said}, expecting STARTUP or OPTIONS"
             request.connection.send(request.stream, *self._protocol_error(text))
             return
-        answer: Answer = getattr(self, _DEFAULTS[request.opcode])(request)
+        # By name, so that nodes of another kind answer in their own way.
+        name = f"_on_{Opcode(request.opcode).name.lower()}"
+        answer: Answer = getattr(self, name)(request)
         answer.perform(request)
         if request.opcode == Opcode.STARTUP and not request.connection.started:
             request.connection.start(request)
@@ -697,17 +699,5 @@ class FakeNode:
         )
         return f"<FakeNode {self.endpoint}: {state}>"
 
-
-# By name, so that nodes of another kind answer in their own way.
-_DEFAULTS = {
-    Opcode.OPTIONS: "_on_options",
-    Opcode.STARTUP: "_on_startup",
-    Opcode.AUTH_RESPONSE: "_on_auth_response",
-    Opcode.REGISTER: "_on_register",
-    Opcode.QUERY: "_on_query",
-    Opcode.PREPARE: "_on_prepare",
-    Opcode.EXECUTE: "_on_execute",
-    Opcode.BATCH: "_on_batch",
-}
 
 FakeNode.__module__ = "cassandra.testing"

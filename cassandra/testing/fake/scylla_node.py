@@ -69,10 +69,20 @@ class ScyllaNode(FakeNode):
 
     def _stop_listening(self) -> None:
         super()._stop_listening()
+        self._stop_shard_listener()
+
+    def _stop_shard_listener(self) -> None:
         if self._shard_listener is not None:
             self.loop.remove_reader(self._shard_listener)
             self._shard_listener.close()
             self._shard_listener = None
+
+    def close_shard_aware_port(self) -> None:
+        """Refuse connections to the shard-aware port, which SUPPORTED still tells of.
+
+        It is so until the node is started again.
+        """
+        self._running().call(self._stop_shard_listener)
 
     def connection_opened(self, connection: ServerConnection) -> None:
         connection.shard = self._shard_for(connection)

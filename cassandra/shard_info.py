@@ -1,0 +1,9 @@
+"""How a ScyllaDB node spreads tokens over its shards; `Host.sharding_info` has it."""
+
+from __future__ import annotations
+
+from cassandra.protocol.features import ShardingInfo
+
+__all__ = ["ShardingInfo"]
+
+_ShardingInfo = ShardingInfo
