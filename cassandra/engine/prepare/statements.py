@@ -16,6 +16,7 @@ from cassandra.engine.request_bodies import PrepareBody
 from cassandra.engine.waiting import outcome_of
 from cassandra.errors import DriverException
 from cassandra.protocol.opcodes import PREPARE, RESULT_KIND_PREPARED
+from cassandra.query.conditional import is_conditional
 from cassandra.query.prepared import PreparedStatement
 from cassandra.query.recently_used import RecentlyUsed
 
@@ -112,6 +113,7 @@ class Preparer:
     def _made(
         self, session: EngineSession, query: str, keyspace: str | None, response: Any
     ) -> PreparedStatement:
+        is_marked = self._core.marks_transactions
         prepared = PreparedStatement(
             response.bind_metadata,
             response.query_id,
@@ -121,6 +123,7 @@ class Preparer:
             self._core.protocol_version,
             response.result_metadata,
             response.result_metadata_id,
+            response.is_lwt or (not is_marked and is_conditional(query)),
         )
         if response.custom_payload:
             prepared.custom_payload = response.custom_payload
