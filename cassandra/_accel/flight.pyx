@@ -24,6 +24,7 @@ from threading import Lock as _Lock
 from time import monotonic as _monotonic_clock
 
 from cassandra.engine.mishaps import mishap as _mishap
+from cassandra.engine.serial_reads import in_order as _in_order_of
 from cassandra.errors import ConnectionException
 from cassandra.policies.speculation import NoSpeculativeExecutionPolicy as _NoSpeculativeExecutionPolicy
 from cassandra.protocol.extras import check_payload as _check_payload
@@ -51,6 +52,7 @@ cdef object _monotonic = _monotonic_clock
 cdef object _ResultMessage = _ResultMessage_class
 cdef object _new_result = object.__new__
 cdef object _new_lock = _Lock
+cdef object _in_order = _in_order_of
 cdef object _void_result = _VOID_RESULT
 cdef object _ConnectionException = ConnectionException
 
@@ -375,7 +377,14 @@ cdef class RequestBase:
             if self.target_host is not None:
                 self._plan = iter((self.target_host,))
             else:
-                self._plan = iter(self.policy.make_query_plan(session.keyspace, self.statement))
+                if isinstance(self.request_body, ExecuteBodyBase):
+                    consistency = (<ExecuteBodyBase> self.request_body).consistency
+                else:
+                    consistency = getattr(self.request_body, "consistency", None)
+                statement = self.statement
+                if consistency == 8 or consistency == 9:  # SERIAL and LOCAL_SERIAL
+                    statement = _in_order(statement, consistency)
+                self._plan = iter(self.policy.make_query_plan(session.keyspace, statement))
             self._try_next_host()
             if self.speculative_policy is not None and self.statement.is_idempotent:
                 self.start_speculation()

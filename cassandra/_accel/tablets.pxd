@@ -24,7 +24,8 @@ cdef class Chunk:
     cdef uint16_t* shards
 
     cdef Py_ssize_t _find(self, int64_t token) noexcept nogil
-    cdef void _take(self, Py_ssize_t at, Chunk other, Py_ssize_t place) noexcept
+    cdef Py_ssize_t _first_after(self, int64_t token) noexcept
+    cdef void _take(self, Py_ssize_t at, Chunk other, Py_ssize_t place, Py_ssize_t count) noexcept
     cdef void _put(self, Py_ssize_t at, const Told* told) noexcept
     cdef tuple _numbers(self, Py_ssize_t at)
 

@@ -9,7 +9,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_Check, PyBytes_FromStringA
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcmp
+from libc.string cimport memcmp, memcpy
 
 from cassandra._accel.bind cimport ValuesBlock
 from cassandra._accel.ring cimport NOBODY, token_at
@@ -72,15 +72,39 @@ cdef class Chunk:
                 count = half
         return low if low < self.size and self.firsts[low] < token else -1
 
-    cdef void _take(self, Py_ssize_t at, Chunk other, Py_ssize_t place) noexcept:
-        """Copy a tablet of `other`, which is not wider."""
+    cdef Py_ssize_t _first_after(self, int64_t token) noexcept:
+        """The place of the first tablet that ends after `token`."""
+        cdef Py_ssize_t low = 0
+        cdef Py_ssize_t count = self.size
+        cdef Py_ssize_t half
+        while count > 0:
+            half = count >> 1
+            if self.lasts[low + half] <= token:
+                low += half + 1
+                count -= half + 1
+            else:
+                count = half
+        return low
+
+    cdef void _take(self, Py_ssize_t at, Chunk other, Py_ssize_t place, Py_ssize_t count) noexcept:
+        """Copy `count` tablets of `other`, which is not wider."""
         cdef Py_ssize_t i
-        self.firsts[at] = other.firsts[place]
-        self.lasts[at] = other.lasts[place]
-        self.versions[at] = other.versions[place]
-        for i in range(self.width):
-            self.hosts[at * self.width + i] = other.hosts[place * other.width + i] if i < other.width else NOBODY
-            self.shards[at * self.width + i] = other.shards[place * other.width + i] if i < other.width else 0
+        cdef Py_ssize_t row
+        memcpy(self.firsts + at, other.firsts + place, count * sizeof(int64_t))
+        memcpy(self.lasts + at, other.lasts + place, count * sizeof(int64_t))
+        memcpy(self.versions + at, other.versions + place, count * sizeof(uint64_t))
+        if self.width == other.width:
+            memcpy(self.hosts + at * self.width, other.hosts + place * self.width, count * self.width * sizeof(uint16_t))
+            memcpy(self.shards + at * self.width, other.shards + place * self.width, count * self.width * sizeof(uint16_t))
+            return
+        for row in range(count):
+            for i in range(self.width):
+                self.hosts[(at + row) * self.width + i] = (
+                    other.hosts[(place + row) * other.width + i] if i < other.width else NOBODY
+                )
+                self.shards[(at + row) * self.width + i] = (
+                    other.shards[(place + row) * other.width + i] if i < other.width else 0
+                )
 
     cdef void _put(self, Py_ssize_t at, const Told* told) noexcept:
         cdef Py_ssize_t i
@@ -143,6 +167,7 @@ cdef class Table:
         cdef Py_ssize_t width = told.width
         cdef Py_ssize_t at = 0
         cdef Py_ssize_t i
+        cdef Py_ssize_t place
         cdef bint put = False
         cdef Chunk chunk
         cdef Chunk joined
@@ -161,15 +186,17 @@ cdef class Table:
         joined = Chunk(size, width)
         for i in range(start, end):
             chunk = <Chunk> <object> PyTuple_GET_ITEM(self.chunks, i)
-            for place in range(chunk.size):
-                if chunk.firsts[<Py_ssize_t> place] < told.last and told.first < chunk.lasts[<Py_ssize_t> place]:
-                    continue
-                if not put and chunk.firsts[<Py_ssize_t> place] >= told.last:
-                    joined._put(at, told)
-                    put = True
-                    at += 1
-                joined._take(at, chunk, place)
+            place = chunk._first_after(told.first)
+            joined._take(at, chunk, 0, place)
+            at += place
+            while place < chunk.size and chunk.firsts[place] < told.last:
+                place += 1  # it overlaps
+            if not put and (place < chunk.size or i == end - 1):
+                joined._put(at, told)
+                put = True
                 at += 1
+            joined._take(at, chunk, place, chunk.size - place)
+            at += chunk.size - place
         if not put:
             joined._put(at, told)
             at += 1
@@ -189,7 +216,7 @@ cdef class Table:
             size = 0
             for at in range(chunk.size):
                 if gone.isdisjoint(chunk._numbers(at)):
-                    kept._take(size, chunk, at)
+                    kept._take(size, chunk, at, 1)
                     size += 1
             kept.size = size
             if size == chunk.size:
@@ -200,19 +227,19 @@ cdef class Table:
 
 
 cdef tuple _split(Chunk joined):
-    """The same in chunks that are not over-full, each of the very size that it needs."""
+    """The same in chunks that are not over-full."""
     cdef Py_ssize_t parts = (joined.size + FULL - 1) // FULL
     cdef Py_ssize_t part
     cdef Py_ssize_t start = 0
     cdef Py_ssize_t end
-    cdef Py_ssize_t at
     cdef Chunk made
     cdef list found = []
+    if parts == 1:
+        return (joined,)
     for part in range(parts):
         end = joined.size * (part + 1) // parts
         made = Chunk(end - start, joined.width)
-        for at in range(start, end):
-            made._take(at - start, joined, at)
+        made._take(0, joined, start, end - start)
         found.append(made)
         start = end
     return tuple(found)
@@ -460,7 +487,7 @@ cdef class TabletMap:
         known = <Table?> self._tables[keyspace][table]
         chunk = <Chunk?> known.chunks[PyTuple_GET_SIZE(known.chunks) - 1]
         kept = Chunk(1, chunk.width)
-        kept._take(0, chunk, chunk.size - 1)
+        kept._take(0, chunk, chunk.size - 1, 1)
         self._tables[keyspace][table] = Table((kept,))
         self.count = 1
         return 0

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from cassandra._impl import bodies, tablets
 from cassandra.engine.mishaps import mishap
 from cassandra.engine.resolving import bound_request, request_for, resolve
+from cassandra.engine.serial_reads import in_order
 from cassandra.engine.shard_table import ShardTable, first_with_room
 from cassandra.engine.timer_wheel import TimerWheel
 from cassandra.errors import ConnectionException
@@ -491,7 +492,9 @@ class RequestBase:
             if self.target_host is not None:
                 self._plan = iter((self.target_host,))
             else:
-                self._plan = iter(self.policy.make_query_plan(session.keyspace, self.statement))
+                consistency = getattr(self.request_body, "consistency", None)
+                statement = in_order(self.statement, consistency)
+                self._plan = iter(self.policy.make_query_plan(session.keyspace, statement))
             self.try_next_host()
             if self.speculative_policy is not None and self.statement.is_idempotent:
                 self.start_speculation()

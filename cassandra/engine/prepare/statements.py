@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._impl import bodies
+from cassandra.engine.prepare.key_places import key_places
 from cassandra.engine.request import Request
 from cassandra.engine.request_bodies import PrepareBody
 from cassandra.engine.waiting import outcome_of
@@ -117,7 +118,7 @@ class Preparer:
         prepared = PreparedStatement(
             response.bind_metadata,
             response.query_id,
-            response.pk_indexes,
+            response.pk_indexes or key_places(self._core.metadata, response.bind_metadata),
             query,
             keyspace or session.keyspace,
             self._core.protocol_version,
