@@ -36,7 +36,7 @@ from cassandra.query.settings import FETCH_SIZE_UNSET as _FETCH_SIZE_UNSET, NOT_
 __all__ = [
     "METADATA_IDS", "TABLET_VERSIONS", "WRITE_HIGH_WATER", "Attempt", "ExecuteBodyBase", "RequestBase", "ShardTable", "StreamTable",
     "TimerWheel",
-    "bound_request", "first_with_room", "request_for", "resolve",
+    "bound_request", "first_with_room", "in_flight_of", "request_for", "resolve",
 ]
 
 log = logging.getLogger("cassandra.connection")
@@ -266,6 +266,14 @@ cdef class ExecuteBodyBase:
 def first_with_room(connections):
     """The one of `connections` with the fewest streams in use that has room; None where there is none."""
     return _first_with_room(connections)
+
+
+def in_flight_of(connections):
+    """Return the number of streams in use on all of `connections`."""
+    cdef Py_ssize_t found = 0
+    for connection in <list?> connections:
+        found += (<StreamTable?> connection.streams).in_flight
+    return found
 
 
 cdef object _first_with_room(list connections):
@@ -511,14 +519,15 @@ cdef class RequestBase:
             return slot_value(statement, _TABLE, "table")
         return getattr(statement, "table", None)
 
-    cdef bytes _with_version(self, bytes body):
-        """An EXECUTE with the byte of the tablet's version (see the Python twin)."""
+    def version_block(self):
+        """Return the byte that shows the server which version of the tablet is known (see the Python twin)."""
+        return self._version_block()
+
+    cdef int _version_block(self) except -1:
         cdef TabletMap tablets = <TabletMap?> self.session.core.metadata.tablets
-        cdef unsigned char block
         if self._place == NOT_LOOKED_UP:
             self._locate(tablets)
-        block = <unsigned char> tablets._next_block(self._chunk, self._at)
-        return body + (<char*> &block)[:1]
+        return tablets._next_block(self._chunk, self._at)
 
     def learn(self, payload):
         """Take what a server told of the tablet of this request's partition."""
@@ -550,12 +559,21 @@ cdef class RequestBase:
     cdef int _send(self, Attempt attempt, connection) except -1:
         cdef StreamTable streams
         cdef Py_ssize_t stream
+        cdef unsigned char block
         try:
+            if (
+                not isinstance(self.request_body, ExecuteBodyBase)
+                and connection.wire_format & C_TABLET_VERSIONS
+                and getattr(self.request_body, "opcode", None) == 10
+            ):
+                # A message encodes itself, and the byte is an attribute of it.
+                self.request_body.message.tablet_version_block = self._version_block()
             opcode, flags, body = self.request_body.render(connection)
             if isinstance(self.request_body, ExecuteBodyBase):
                 attempt.columns = exact_pair((<ExecuteBodyBase> self.request_body).result, "the result of a request_body")[0]
                 if (<ExecuteBodyBase> self.request_body)._wire_format & C_TABLET_VERSIONS:
-                    body = self._with_version(exact_bytes(body, "a body"))
+                    block = <unsigned char> self._version_block()
+                    body = exact_bytes(body, "a body") + (<char*> &block)[:1]
             else:
                 attempt.columns = self.request_body.cached_metadata()
             streams = <StreamTable?> connection.streams

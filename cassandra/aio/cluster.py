@@ -69,7 +69,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         session = Session(self, engine)
         for klass, fields in self.user_type_fields.items():
             session.encode_user_type(klass, fields)
-        if keyspace is not None:
+        if keyspace is not None and not engine.begins_with(keyspace):
             try:
                 await session.set_keyspace(keyspace)
             except BaseException:

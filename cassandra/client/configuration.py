@@ -16,15 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._version import DRIVER_NAME, __version__
 from cassandra.client.pool_sizes import PoolSizes
-from cassandra.client.shard_awareness import ShardAwareness
+from cassandra.client.shard_awareness import ShardAwareness, ShardAwareOptions
 from cassandra.engine.endpoint import DefaultEndPoint, DefaultEndPointFactory, EndPoint
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, ExecutionProfile, ProfileManager
+from cassandra.engine.query_fallback import ControlConnectionQueryFallback, fallback_of
 from cassandra.engine.settings import Settings
-from cassandra.engine.shard_ports import (
-    DEFAULT_LOCAL_PORT_HIGH,
-    DEFAULT_LOCAL_PORT_LOW,
-    ShardAwarePortGenerator,
-)
 from cassandra.errors import ConnectionException
 from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.policies.conviction import SimpleConvictionPolicy
@@ -61,49 +57,6 @@ class ConfigMode(enum.Enum):
     UNCOMMITTED = 0
     LEGACY = 1
     PROFILES = 2
-
-
-class ShardAwareOptions:
-    """How connections to the shards of ScyllaDB nodes are made.
-
-    :param opts: another `ShardAwareOptions`, or a mapping of the settings.
-    :param disable: open as many connections as to a node without shards.
-    :param disable_shardaware_port: do not use the port that chooses a shard.
-    :param local_ports: the first and the last of the client's own ports that choose a shard.
-    :raises ValueError: if `opts` has another setting, or the ports are out of range.
-    """
-
-    def __init__(
-        self,
-        opts: ShardAwareOptions | Mapping[str, Any] | None = None,
-        disable: bool | None = None,
-        disable_shardaware_port: bool = False,
-        local_ports: tuple[int, int] = (DEFAULT_LOCAL_PORT_LOW, DEFAULT_LOCAL_PORT_HIGH),
-    ) -> None:
-        source = opts if isinstance(opts, ShardAwareOptions) else None
-        settings = opts if isinstance(opts, Mapping) else {}
-        unknown = sorted(set(settings) - {"disable", "disable_shardaware_port", "local_ports"})
-        if unknown:
-            raise ValueError(f"shard_aware_options has no setting {', '.join(unknown)}")
-        self.disable = settings.get("disable", getattr(source, "disable", disable))
-        low, high = settings.get("local_ports", getattr(source, "local_ports", local_ports))
-        ShardAwarePortGenerator(low, high)  # which checks them
-        self.local_ports = (int(low), int(high))
-        self.disable_shardaware_port = bool(
-            settings.get(
-                "disable_shardaware_port",
-                getattr(source, "disable_shardaware_port", disable_shardaware_port),
-            )
-        )
-
-    def __repr__(self) -> str:
-        return (
-            f"ShardAwareOptions(disable={self.disable!r}, "
-            f"disable_shardaware_port={self.disable_shardaware_port!r})"
-        )
-
-
-ShardAwareOptions.__module__ = "cassandra.cluster"
 
 
 class ClusterBase(PoolSizes, ShardAwareness):
@@ -239,10 +192,10 @@ class ClusterBase(PoolSizes, ShardAwareness):
     An operator then sees in ``system.clients`` which connections belong together.
     """
 
-    allow_control_connection_query_fallback: object = None
-    """Accepted for programs that set it.
+    allow_control_connection_query_fallback: ControlConnectionQueryFallback | bool | None = None
+    """What becomes of requests if no pool can take them: a `ControlConnectionQueryFallback`.
 
-    It is not needed: the first pool goes to the same address as the control connection.
+    True means ``Fallback``, None and False mean ``Disabled``.
     """
 
     shard_aware_options: ShardAwareOptions | None = None
@@ -342,6 +295,7 @@ class ClusterBase(PoolSizes, ShardAwareness):
                     f"{name} is not supported: pass contact_points, ssl_context and auth_provider, "
                     "with SniEndPoint contact points for a proxy that routes by server name"
                 )
+        fallback_of(self.allow_control_connection_query_fallback)  # which checks it
         if self.shard_aware_options is not None:
             self.shard_aware_options = ShardAwareOptions(self.shard_aware_options)
         if (
@@ -557,6 +511,7 @@ class ClusterBase(PoolSizes, ShardAwareness):
             status_event_refresh_window=self.status_event_refresh_window,
             prepare_on_all_hosts=self.prepare_on_all_hosts,
             reprepare_on_up=self.reprepare_on_up,
+            query_fallback=fallback_of(self.allow_control_connection_query_fallback),
             shard_aware=not options.disable,
             shard_aware_port=not options.disable_shardaware_port,
             local_ports=options.local_ports,

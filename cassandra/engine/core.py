@@ -27,6 +27,7 @@ from cassandra.engine.listeners import Listeners
 from cassandra.engine.mishaps import let_out
 from cassandra.engine.observers import Observers
 from cassandra.engine.prepare.statements import Preparer
+from cassandra.engine.query_fallback import QueryFallback
 from cassandra.engine.schema.agreement import wait_for_agreement
 from cassandra.engine.schema.reading import SchemaRefresher
 from cassandra.engine.session import EngineSession
@@ -88,6 +89,7 @@ class Core(Observers):
             metadata, settings, self.sessions, self.listeners, self._background, self._probe
         )
         self.control = ControlConnection(self)
+        self.query_fallback = QueryFallback(self, settings.query_fallback)
         self.schema = SchemaRefresher(self)
         self.preparer = Preparer(self)
         # Set afterwards: the host watch is made before the parts that it notifies.
@@ -227,12 +229,7 @@ class Core(Observers):
     def in_flight(self, host: Host) -> int:
         """Return the number of requests to `host` that are not answered yet, of all sessions."""
         pools = (session.pools.get(host) for session in self.sessions)
-        return sum(
-            connection.in_flight
-            for pool in pools
-            if pool is not None
-            for connection in pool.connections
-        )
+        return sum(flight.in_flight_of(pool.connections) for pool in pools if pool is not None)
 
     # -- policies ----------------------------------------------------------------------------------
 

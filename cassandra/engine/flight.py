@@ -22,7 +22,7 @@ from cassandra._impl import bodies, tablets
 from cassandra.engine.mishaps import mishap
 from cassandra.engine.resolving import bound_request, request_for, resolve
 from cassandra.engine.serial_reads import in_order
-from cassandra.engine.shard_table import ShardTable, first_with_room
+from cassandra.engine.shard_table import ShardTable, first_with_room, in_flight_of
 from cassandra.engine.timer_wheel import TimerWheel
 from cassandra.errors import ConnectionException
 from cassandra.protocol.messages.results import VOID_BODY, VOID_RESULT, rows_result
@@ -53,6 +53,7 @@ __all__ = [
     "TimerWheel",
     "bound_request",
     "first_with_room",
+    "in_flight_of",
     "request_for",
     "resolve",
 ]
@@ -568,7 +569,10 @@ class RequestBase:
                     if self._tablet is None
                     else shards.tablets.shard_on(host, *self._tablet, self._token)
                 )
-            connection: Connection | None = shards.pick(shard) if shard is not None else None
+            # A node that came back with fewer shards may have been told of with more.
+            connection: Connection | None = (
+                shards.pick(shard) if shard is not None and shard < shards.count else None
+            )
             if connection is not None:
                 return connection
         found: Connection | None = first_with_room(pool.connections)
@@ -588,14 +592,14 @@ class RequestBase:
         keyspace = getattr(statement, "keyspace", None) or self.session.keyspace
         return keyspace, getattr(statement, "table", None)
 
-    def _with_version(self, body: bytes) -> bytes:
-        """Return an EXECUTE with the byte that shows the server which version of the tablet is
-        known (docs/dev/protocol-extensions.md of ScyllaDB, "Tablets routing v2").
+    def version_block(self) -> int:
+        """Return the byte that shows the server which version of the tablet is known
+        (docs/dev/protocol-extensions.md of ScyllaDB, "Tablets routing v2").
         """
         known = self.session.core.metadata.tablets
         if not self._is_located:
             self._locate(known)
-        return body + bytes((known.next_block(*self._keyspace_and_table(), self._token),))
+        return known.next_block(*self._keyspace_and_table(), self._token)
 
     def learn(self, payload: bytes) -> None:
         """Take what a server told of the tablet of this request's partition."""
@@ -612,12 +616,19 @@ class RequestBase:
     def send(self, attempt: Attempt, connection: Connection) -> None:
         """Put `attempt` on a stream of `connection`."""
         try:
-            opcode, flags, body = self.request_body.render(connection)
-            attempt.columns = self.request_body.cached_metadata()
-            if connection.wire_format & TABLET_VERSIONS and isinstance(
-                self.request_body, ExecuteBodyBase
-            ):
-                body = self._with_version(body)
+            request_body = self.request_body
+            shows_version = (
+                connection.wire_format & TABLET_VERSIONS
+                and getattr(request_body, "opcode", None) == EXECUTE
+            )
+            renders_itself = isinstance(request_body, ExecuteBodyBase)
+            if shows_version and not renders_itself:
+                # A message encodes itself, and the byte is an attribute of it.
+                request_body.message.tablet_version_block = self.version_block()  # type: ignore[union-attr]
+            opcode, flags, body = request_body.render(connection)
+            attempt.columns = request_body.cached_metadata()
+            if shows_version and renders_itself:
+                body += bytes((self.version_block(),))
             streams = connection.streams
             stream = streams.send(attempt, opcode, flags, body) if not streams.closed else -1
             if stream < 0:

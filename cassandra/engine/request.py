@@ -67,7 +67,18 @@ _DECISIONS = {
 
 # Steps that the compiled base class takes without looking their names up.
 _IN_ONE_PASS = frozenset(
-    {"choose", "end", "fail", "finish", "learn", "on_answer", "send", "send_to", "try_next_host"}
+    {
+        "choose",
+        "end",
+        "fail",
+        "finish",
+        "learn",
+        "on_answer",
+        "send",
+        "send_to",
+        "try_next_host",
+        "version_block",
+    }
 )
 
 
@@ -143,7 +154,9 @@ class Request(RequestBase):
         if busy is not None and busy.is_worth_waiting_for:
             self._waits += 1
             busy.wait_for_room(self)
-        elif not self._is_under_way():
+        elif not self._is_under_way() and not self.session.core.query_fallback.take(
+            self.session, self
+        ):
             self.fail(self._plan_exhausted())
 
     def _is_under_way(self) -> bool:

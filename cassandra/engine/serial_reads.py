@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 __all__ = ["AtLevel", "in_order"]
 
@@ -22,9 +22,11 @@ class AtLevel:
         self._statement = statement
         self.consistency_level = consistency_level
 
-    @property
-    def __class__(self) -> Any:  # type: ignore[misc]  # policies may ask with isinstance
-        return type(self._statement)
+    if not TYPE_CHECKING:
+
+        @property
+        def __class__(self):  # policies of programs may ask with isinstance
+            return type(self._statement)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._statement, name)

@@ -99,6 +99,8 @@ class EngineSession:
         # Hosts of unknown state, too: to open a pool is how their state becomes known.
         hosts = [host for host in self.core.metadata.all_hosts() if host.is_up is not False]
         tasks = {self.core.spawn(self.add_pool(host)) for host in hosts if self._wanted(host)}
+        if not self.core.query_fallback.opens_pools:
+            return
         if not tasks:
             raise NoHostAvailable("no host is up and not ignored by the load balancing policy", {})
         self._background.update(tasks)
@@ -111,14 +113,24 @@ class EngineSession:
             await asyncio.wait(pending, timeout=None if wait_for_all else SLOW_POOLS_WAIT)
         if self.closed:
             raise self.closed_error()
-        if not self.pools:
+        if not self.pools and not self.core.query_fallback.is_allowed:
             failed = {str(host): error for host, error in self._pool_errors.items()}
             error = NoHostAvailable("Unable to connect to any servers", failed)
             error.__cause__ = next(iter(self._pool_errors.values()), None)
             raise error
 
+    def begins_with(self, keyspace: str) -> bool:
+        """Take the keyspace that `connect` names, without USE; return False if USE can be executed.
+
+        The control connection, which serves if there is no pool, refuses it.
+        """
+        if self.pools or not self.core.query_fallback.is_allowed:
+            return False
+        self.keyspace = keyspace
+        return True
+
     def _wanted(self, host: Host) -> bool:
-        return self.distance(host) != HostDistance.IGNORED
+        return self.core.query_fallback.opens_pools and self.distance(host) != HostDistance.IGNORED
 
     async def add_pool(self, host: Host) -> None:
         """Open the pool of `host`; a failure is noted, and reported to the engine."""
@@ -220,7 +232,7 @@ class EngineSession:
         # before it is used.
         while self.keyspace is not None and connection.keyspace != self.keyspace:
             try:
-                await self._use(connection, self.keyspace)
+                await self.use(connection, self.keyspace)
             except BaseException:
                 connection.close()
                 raise
@@ -342,7 +354,7 @@ class EngineSession:
             if connection.keyspace != keyspace
         ]
         results = await asyncio.gather(
-            *(self._use(other, keyspace) for other in others), return_exceptions=True
+            *(self.use(other, keyspace) for other in others), return_exceptions=True
         )
         for other, result in zip(others, results, strict=True):
             if isinstance(result, Exception):
@@ -353,7 +365,8 @@ class EngineSession:
                 )
         request.finish(response)
 
-    async def _use(self, connection: Connection, keyspace: str) -> None:
+    async def use(self, connection: Connection, keyspace: str) -> None:
+        """Have `connection` use `keyspace`."""
         # Quoted, because a bare name would be folded to lower case. The answer is SET_KEYSPACE, or
         # an error.
         await self.core.asker.query(connection, f"USE {escape_name(keyspace)}")
@@ -482,4 +495,5 @@ class EngineSession:
         # A copy: a retry that fails takes itself out of the set.
         for delayed in list(self.delayed):
             delayed.fail(error)
+        self.core.query_fallback.release(self)
         self.core.forget_session(self)

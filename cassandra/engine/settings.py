@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra.engine.endpoint import EndPoint
+from cassandra.engine.query_fallback import ControlConnectionQueryFallback
 from cassandra.engine.shard_ports import DEFAULT_LOCAL_PORT_HIGH, DEFAULT_LOCAL_PORT_LOW
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class Settings:
     max_simultaneous_opens: int = 32
     prepare_on_all_hosts: bool = True
     reprepare_on_up: bool = True
+    query_fallback: ControlConnectionQueryFallback = ControlConnectionQueryFallback.Disabled
     shard_aware: bool = True
     shard_aware_port: bool = True
     local_ports: tuple[int, int] = (DEFAULT_LOCAL_PORT_LOW, DEFAULT_LOCAL_PORT_HIGH)

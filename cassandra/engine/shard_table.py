@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from cassandra.metadata.placement.tablets import TabletMap
 
-__all__ = ["ShardTable", "first_with_room"]
+__all__ = ["ShardTable", "first_with_room", "in_flight_of"]
 
 _MOST_SHARDS = 0xFFFF
 _MASK = (1 << 64) - 1
@@ -24,6 +24,12 @@ def first_with_room(connections: list[Any]) -> Any:
         if streams.has_room and (best is None or streams.in_flight < best.streams.in_flight):
             best = connection
     return best
+
+
+def in_flight_of(connections: list[Any]) -> int:
+    """Return the number of streams in use on all of `connections`."""
+    found: int = sum([connection.streams.in_flight for connection in connections])
+    return found
 
 
 class ShardTable:

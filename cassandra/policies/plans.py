@@ -186,7 +186,7 @@ class Planner:
     def _plan_tablet(
         self, keyspace: str | None, working_keyspace: str | None, query: Statement
     ) -> Iterator[Host] | None:
-        """Return the plan of a statement for a table with tablets, which the ring does not place."""
+        """Return the plan of a statement for a table that the ring does not place."""
         key, tablets = query.routing_key, self._metadata.tablets
         if key is None:
             return None

@@ -1,4 +1,4 @@
-"""ScyllaDB's tablets, as the servers have told of them: the Python twin of `cassandra._accel.tablets`.
+"""ScyllaDB's tablets, as servers have told of them: the Python twin of `cassandra._accel.tablets`.
 
 A tablet is a range of a table's tokens with replicas of its own, each a host and a shard. A node
 tells of a tablet when a request shows that the client does not know its place

@@ -398,8 +398,7 @@ class FakeNode:
 
     def text_of(self, query_id: bytes) -> str | None:
         """Return the text that was prepared under `query_id`, or None."""
-        prepared = self._prepared.get(query_id)
-        return None if prepared is None else prepared.query
+        return self._prepared[query_id].query if query_id in self._prepared else None
 
     # -- switches ----------------------------------------------------------------------------------
 
@@ -586,13 +585,12 @@ class FakeNode:
             primed.perform(request)
             return
         if not request.connection.ready and request.opcode not in _BEFORE_READY:
-            said = Opcode(request.opcode).name
-            text = f"Unexpected message {said}, expecting STARTUP or OPTIONS"
+            name = Opcode(request.opcode).name
+            text = f"Unexpected message {name}, expecting STARTUP or OPTIONS"
             request.connection.send(request.stream, *self._protocol_error(text))
             return
         # By name, so that nodes of another kind answer in their own way.
-        name = f"_on_{Opcode(request.opcode).name.lower()}"
-        answer: Answer = getattr(self, name)(request)
+        answer: Answer = getattr(self, f"_on_{Opcode(request.opcode).name.lower()}")(request)
         answer.perform(request)
         if request.opcode == Opcode.STARTUP and not request.connection.started:
             request.connection.start(request)
@@ -659,11 +657,9 @@ class FakeNode:
         return Message(Opcode.RESULT, prepared.body)
 
     def _make_prepared(self, text: str) -> Prepared:
-        # Markers inside quotes are text.
-        markers = _QUOTED.sub("", text).count("?")
-        return Prepared(
-            text, [(f"k{place + 1}" if place else "k", "int") for place in range(markers)]
-        )
+        markers = _QUOTED.sub("", text).count("?")  # those inside quotes are text
+        names = [f"k{place + 1}" if place else "k" for place in range(markers)]
+        return Prepared(text, [(name, "int") for name in names])
 
     def statement_of(self, request: Request) -> Prepared | None:
         """Return the prepared statement that an EXECUTE names, or None if it is not known."""

@@ -1,4 +1,4 @@
-"""Where a fake ScyllaDB cluster keeps partitions: vnodes or tablets, and the shards of each node."""
+"""Where a fake ScyllaDB cluster keeps partitions: vnodes or tablets, and the nodes' shards."""
 
 from __future__ import annotations
 

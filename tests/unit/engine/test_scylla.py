@@ -213,7 +213,7 @@ def test_only_the_newest_version_is_agreed_on(nodes: FakeCluster) -> None:
         nodes.scylla.tablets_version = version
         with connected(nodes) as cluster:
             cluster.connect()
-            options = nodes[0].connections[-1].options
+            options = next(one.options for one in nodes[0].connections if one.started)
             assert ("TABLETS_ROUTING_V1" in options) is (version == 1)
             assert ("TABLETS_ROUTING_V2_EXPERIMENTAL_V2" in options) is (version == 2)
 
@@ -356,7 +356,7 @@ def test_queries_of_metadata_have_a_timeout_of_their_own(nodes: FakeCluster) -> 
 
 
 def test_our_name_and_version(nodes: FakeCluster, session: Session) -> None:
-    options = nodes[0].connections[0].options
+    options = next(one.options for one in nodes[0].connections if one.started)
     assert options["DRIVER_NAME"]
     assert options["DRIVER_VERSION"]
 
