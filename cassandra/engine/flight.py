@@ -624,7 +624,8 @@ class RequestBase:
             renders_itself = isinstance(request_body, ExecuteBodyBase)
             if shows_version and not renders_itself:
                 # A message encodes itself, and the byte is an attribute of it.
-                request_body.message.tablet_version_block = self.version_block()  # type: ignore[union-attr]
+                message: Any = getattr(request_body, "message")  # noqa: B009
+                message.tablet_version_block = self.version_block()
             opcode, flags, body = request_body.render(connection)
             attempt.columns = request_body.cached_metadata()
             if shows_version and renders_itself:

@@ -189,8 +189,3 @@ class Scylla:
         """Count from zero."""
         for node in self.nodes:
             node.arrivals = Arrivals()
-
-
-for _class in (Arrivals, Scylla):
-    _class.__module__ = "cassandra.testing"
-del _class

@@ -253,6 +253,3 @@ def rate_limited(
         return error_body(ErrorCode.RATE_LIMITED, text, fields, request)
 
     return Message(Opcode.ERROR, encode)
-
-
-ScyllaNode.__module__ = "cassandra.testing"
