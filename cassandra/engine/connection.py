@@ -390,10 +390,11 @@ class Connection(asyncio.BufferedProtocol):
             streams.armed.cancel()
             streams.armed = None
         if self._transport is not None:
-            if error is None:
+            if error is None and self._transport.get_extra_info("ssl_object") is None:
                 self._transport.close()
             else:
-                # A peer that does not read would hold up a close that first sends what waits.
+                # A peer that does not read would hold up a close that first sends what waits. One
+                # of TLS has to answer, and the loop of a cluster that is shut down does not wait.
                 self._transport.abort()
         responders = streams.take_all()
         if responders:
