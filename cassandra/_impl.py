@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from cassandra import clock
     from cassandra.cqltypes import codecs
     from cassandra.engine import flight
-    from cassandra.metadata.placement import ring
+    from cassandra.metadata.placement import ring, tablets
     from cassandra.metadata.schema import column_rows
     from cassandra.policies import plans
     from cassandra.protocol import bind, bodies, frame, rows
@@ -48,6 +48,7 @@ __all__ = [
     "plans",
     "ring",
     "rows",
+    "tablets",
     "twin",
 ]
 
@@ -62,6 +63,7 @@ TWINS: dict[str, str] = {
     "column_rows": "cassandra.metadata.schema.column_rows",
     "frame": "cassandra.protocol.frame",
     "ring": "cassandra.metadata.placement.ring",
+    "tablets": "cassandra.metadata.placement.tablets",
     "plans": "cassandra.policies.plans",
     "rows": "cassandra.protocol.rows",
     "flight": "cassandra.engine.flight",

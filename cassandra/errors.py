@@ -239,7 +239,11 @@ class CDCWriteFailure(RequestExecutionException):
     """The change-data-capture space is full."""
 
 
-class RateLimitReached(RequestExecutionException):
+class ConfigurationException(RequestValidationException):
+    """The server cannot do this as it is configured."""
+
+
+class RateLimitReached(ConfigurationException):
     """ScyllaDB: the partition's rate limit is exhausted. `op_type` is one of `OperationType`."""
 
     op_type: Any = None
@@ -254,10 +258,6 @@ class RateLimitReached(RequestExecutionException):
             f"[request_error_rate_limit_reached OpType={getattr(op_type, 'name', op_type)} "
             f"RejectedByCoordinator={rejected_by_coordinator}]"
         )
-
-
-class ConfigurationException(RequestValidationException):
-    """The server cannot do this as it is configured."""
 
 
 class AlreadyExists(ConfigurationException):

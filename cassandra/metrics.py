@@ -236,9 +236,32 @@ class Metrics:
             for pool in list(session.pools.values())
         )
 
+    @property
+    def tablet_hits(self) -> int:
+        """How many requests found the tablet of their partition (ScyllaDB)."""
+        return self._of_tablets("hits")
+
+    @property
+    def tablet_misses(self) -> int:
+        """How many requests to tables with tablets did not know theirs (yet)."""
+        return self._of_tablets("misses")
+
+    def _of_tablets(self, name: str) -> int:
+        try:
+            return int(getattr(self._cluster.metadata.tablets, name))
+        except ReferenceError:
+            return 0
+
     def get_stats(self) -> dict[str, Any]:
         """Return all numbers as one dict, with a dict for "request_timer"."""
-        names = [*_ALL_COUNTERS, "known_hosts", "connected_to", "open_connections"]
+        names = [
+            *_ALL_COUNTERS,
+            "known_hosts",
+            "connected_to",
+            "open_connections",
+            "tablet_hits",
+            "tablet_misses",
+        ]
         return {
             **{name: getattr(self, name) for name in names},
             "request_timer": dict(self.request_timer),

@@ -9,12 +9,13 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.long cimport PyLong_FromVoidPtr
 from cpython.list cimport PyList_GET_SIZE
 from cpython.tuple cimport PyTuple_GET_SIZE
-from libc.stdint cimport uint64_t
+from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcmp, memset
 
 from cassandra._accel.bodies cimport execute_of
 from cassandra._accel.checks cimport exact_bytes, exact_pair
 from cassandra._accel.slots cimport slot_in, slot_value
+from cassandra._accel.tablets cimport Chunk, TabletMap, payload_end, token_in
 from cassandra._accel.wbuf cimport get_be32
 
 import asyncio
@@ -23,6 +24,7 @@ from threading import Lock as _Lock
 from time import monotonic as _monotonic_clock
 
 from cassandra.engine.mishaps import mishap as _mishap
+from cassandra.engine.serial_reads import in_order as _in_order_of
 from cassandra.errors import ConnectionException
 from cassandra.policies.speculation import NoSpeculativeExecutionPolicy as _NoSpeculativeExecutionPolicy
 from cassandra.protocol.extras import check_payload as _check_payload
@@ -32,14 +34,16 @@ from cassandra.query.prepared import PreparedStatement as _PreparedStatement_cla
 from cassandra.query.settings import FETCH_SIZE_UNSET as _FETCH_SIZE_UNSET, NOT_SET as _NOT_SET, CallOptions as _CallOptions_class
 
 __all__ = [
-    "METADATA_IDS", "WRITE_HIGH_WATER", "Attempt", "ExecuteBodyBase", "RequestBase", "StreamTable", "TimerWheel",
-    "bound_request", "first_with_room", "request_for", "resolve",
+    "METADATA_IDS", "TABLET_VERSIONS", "WRITE_HIGH_WATER", "Attempt", "ExecuteBodyBase", "RequestBase", "ShardTable", "StreamTable",
+    "TimerWheel",
+    "bound_request", "first_with_room", "in_flight_of", "request_for", "resolve",
 ]
 
 log = logging.getLogger("cassandra.connection")
 
 WRITE_HIGH_WATER = 1 << 20
 METADATA_IDS = 0x100
+TABLET_VERSIONS = 0x200
 
 cdef object _fetch_size_unset = _FETCH_SIZE_UNSET
 cdef object _not_set = _NOT_SET
@@ -48,6 +52,7 @@ cdef object _monotonic = _monotonic_clock
 cdef object _ResultMessage = _ResultMessage_class
 cdef object _new_result = object.__new__
 cdef object _new_lock = _Lock
+cdef object _in_order = _in_order_of
 cdef object _void_result = _VOID_RESULT
 cdef object _ConnectionException = ConnectionException
 
@@ -60,6 +65,8 @@ cdef Py_ssize_t _FETCH_SIZE = slot_in(_BoundStatement, "fetch_size")
 cdef Py_ssize_t _SERIAL = slot_in(_BoundStatement, "_serial_consistency_level")
 cdef Py_ssize_t _RETRY = slot_in(_BoundStatement, "retry_policy")
 cdef Py_ssize_t _VECTOR_TYPE = slot_in(_BoundStatement, "vector_type")
+cdef Py_ssize_t _KEYSPACE = slot_in(_BoundStatement, "keyspace")
+cdef Py_ssize_t _TABLE = slot_in(_BoundStatement, "table")
 cdef type _PreparedStatement = _PreparedStatement_class
 cdef Py_ssize_t _RESULT = slot_in(_PreparedStatement, "result_metadata_and_id")
 cdef Py_ssize_t _QUERY_ID = slot_in(_PreparedStatement, "query_id")
@@ -72,6 +79,7 @@ cdef Py_ssize_t _PAGING_STATE = slot_in(_CallOptions, "paging_state")
 cdef Py_ssize_t _HOST = slot_in(_CallOptions, "host")
 
 cdef object _EXECUTE_OPCODE = 10
+cdef TabletMap _NO_TABLETS = TabletMap()
 
 cdef enum:
     C_HIGH_WATER = 1 << 20
@@ -79,7 +87,15 @@ cdef enum:
     C_WORDS = 512
     OP_RESULT = 8
     C_METADATA_IDS = 0x100
+    C_TABLET_VERSIONS = 0x200
+    PAYLOAD_ALONE = 0x04
     FINE_TICKS_OF_COARSE = 10
+
+cdef enum:  # RequestBase._place
+    NOT_LOOKED_UP
+    NOWHERE
+    ON_RING
+    IN_TABLET
 
 cdef double FINE = 0.01
 cdef double COARSE_FROM = 1.0
@@ -212,7 +228,7 @@ cdef class ExecuteBodyBase:
         self.result = exact_pair(_setting(prepared, plain, _RESULT, "result_metadata_and_id"), "result_metadata_and_id")
         self._query_id = _setting(prepared, plain, _QUERY_ID, "query_id")
         self.skip_metadata = False
-        if wire_format >= C_METADATA_IDS:
+        if wire_format & C_METADATA_IDS:
             # Leaving the metadata out is safe only where its id travels: the server then sends the new columns when they have changed.
             metadata_id = self.result[1] or b""
             self.skip_metadata = bool(self.result[1]) and bool(self.result[0])
@@ -252,6 +268,14 @@ def first_with_room(connections):
     return _first_with_room(connections)
 
 
+def in_flight_of(connections):
+    """Return the number of streams in use on all of `connections`."""
+    cdef Py_ssize_t found = 0
+    for connection in <list?> connections:
+        found += (<StreamTable?> connection.streams).in_flight
+    return found
+
+
 cdef object _first_with_room(list connections):
     cdef StreamTable streams
     cdef Py_ssize_t least = C_MAX_STREAMS + 1
@@ -262,6 +286,9 @@ cdef object _first_with_room(list connections):
             best = connection
             least = streams.in_flight
     return best
+
+
+include "flight_shards.pxi"
 
 
 cdef class RequestBase:
@@ -290,6 +317,10 @@ cdef class RequestBase:
     cdef public object _retry_handle
     cdef public object _timer_slot
     cdef public Py_ssize_t _waits
+    cdef int _place                      # what is known of the partition's place
+    cdef int64_t _token
+    cdef Chunk _chunk                    # with its tablet
+    cdef Py_ssize_t _at
 
     def __init__(self, session, statement, request_body, on_done):
         self.session = session
@@ -354,7 +385,14 @@ cdef class RequestBase:
             if self.target_host is not None:
                 self._plan = iter((self.target_host,))
             else:
-                self._plan = iter(self.policy.make_query_plan(session.keyspace, self.statement))
+                if isinstance(self.request_body, ExecuteBodyBase):
+                    consistency = (<ExecuteBodyBase> self.request_body).consistency
+                else:
+                    consistency = getattr(self.request_body, "consistency", None)
+                statement = self.statement
+                if consistency == 8 or consistency == 9:  # SERIAL and LOCAL_SERIAL
+                    statement = _in_order(statement, consistency)
+                self._plan = iter(self.policy.make_query_plan(session.keyspace, statement))
             self._try_next_host()
             if self.speculative_policy is not None and self.statement.is_idempotent:
                 self.start_speculation()
@@ -416,13 +454,84 @@ cdef class RequestBase:
             if pool is None:
                 pool = self.session.pools.get(host)
             if pool is not None:
-                connection = _first_with_room(pool.connections)
+                shards = pool.shards
+                if shards is None:
+                    connection = _first_with_room(pool.connections)
+                else:
+                    connection = self._choose(<ShardTable?> shards, host, pool.connections)
                 if connection is not None:
                     self._send_to(host, connection)
                     return 0
             self.on_no_connection(host, pool)
         self.on_plan_exhausted()
         return 0
+
+    def choose(self, host, pool):
+        """Return the connection of `pool` for this request, of its partition's shard if there is room; None if all are full."""
+        shards = pool.shards
+        if shards is None:
+            return _first_with_room(pool.connections)
+        return self._choose(<ShardTable?> shards, host, pool.connections)
+
+    cdef object _choose(self, ShardTable shards, host, connections):
+        cdef Py_ssize_t shard = -1
+        if self._place == NOT_LOOKED_UP:
+            self._locate(shards.tablets)
+        if self._place == ON_RING:
+            shard = shards._shard_of(self._token)
+        elif self._place == IN_TABLET:
+            shard = shards.tablets._shard_on(self._chunk, self._at, host)
+        if shard >= 0:
+            connection = shards._pick(shard)
+            if connection is not None:
+                return connection
+        return _first_with_room(connections)
+
+    cdef int _locate(self, TabletMap tablets) except -1:
+        """Find out once which token the partition has, and which tablet."""
+        if not token_in(self.statement, &self._token):
+            self._place = NOWHERE
+            return 0
+        keyspace = self._keyspace()
+        if not tablets._has_keyspace(keyspace):
+            self._place = ON_RING
+            return 0
+        self._chunk = tablets._row(keyspace, self._table(), self._token, &self._at)
+        if self._chunk is None:
+            self._place = NOWHERE
+            tablets.misses += 1
+        else:
+            self._place = IN_TABLET
+            tablets.hits += 1
+        return 0
+
+    cdef object _keyspace(self):
+        statement = self.statement
+        if type(statement) is _BoundStatement:
+            keyspace = slot_value(statement, _KEYSPACE, "keyspace")
+        else:
+            keyspace = getattr(statement, "keyspace", None)
+        return keyspace or self.session.keyspace
+
+    cdef object _table(self):
+        statement = self.statement
+        if type(statement) is _BoundStatement:
+            return slot_value(statement, _TABLE, "table")
+        return getattr(statement, "table", None)
+
+    def version_block(self):
+        """Return the byte that shows the server which version of the tablet is known (see the Python twin)."""
+        return self._version_block()
+
+    cdef int _version_block(self) except -1:
+        cdef TabletMap tablets = <TabletMap?> self.session.core.metadata.tablets
+        if self._place == NOT_LOOKED_UP:
+            self._locate(tablets)
+        return tablets._next_block(self._chunk, self._at)
+
+    def learn(self, payload):
+        """Take what a server told of the tablet of this request's partition."""
+        (<TabletMap?> self.session.core.metadata.tablets)._learn(self._keyspace(), self._table(), exact_bytes(payload, "a payload"))
 
     def send_to(self, host, connection):
         """Send one attempt; also called when a busy host has room again."""
@@ -450,10 +559,21 @@ cdef class RequestBase:
     cdef int _send(self, Attempt attempt, connection) except -1:
         cdef StreamTable streams
         cdef Py_ssize_t stream
+        cdef unsigned char block
         try:
+            if (
+                not isinstance(self.request_body, ExecuteBodyBase)
+                and connection.wire_format & C_TABLET_VERSIONS
+                and getattr(self.request_body, "opcode", None) == 10
+            ):
+                # A message encodes itself, and the byte is an attribute of it.
+                self.request_body.message.tablet_version_block = self._version_block()
             opcode, flags, body = self.request_body.render(connection)
             if isinstance(self.request_body, ExecuteBodyBase):
                 attempt.columns = exact_pair((<ExecuteBodyBase> self.request_body).result, "the result of a request_body")[0]
+                if (<ExecuteBodyBase> self.request_body)._wire_format & C_TABLET_VERSIONS:
+                    block = <unsigned char> self._version_block()
+                    body = exact_bytes(body, "a body") + (<char*> &block)[:1]
             else:
                 attempt.columns = self.request_body.cached_metadata()
             streams = <StreamTable?> connection.streams
@@ -475,6 +595,7 @@ cdef class RequestBase:
         cdef double now
         cdef int code = opcode
         cdef int bits = flags
+        cdef Py_ssize_t end
         if self.done:
             return
         now = _monotonic()
@@ -482,6 +603,13 @@ cdef class RequestBase:
         observe = self.session.core.on_latency
         if observe is not None and code == OP_RESULT:
             observe(answered.host, answered.latency)
+        if code == OP_RESULT and bits == PAYLOAD_ALONE and not self.request_body.decodes:
+            end = payload_end(exact_bytes(body, "a body"))
+            if end:
+                # A tablet's place, and nothing else: the rest is the usual answer.
+                self.learn(body[26:end])
+                body = body[end:]
+                flags = bits = 0
         if code == OP_RESULT and bits == 0 and not self.request_body.decodes:
             if _is_void(exact_bytes(body, "a body")):
                 self.response = _void_result

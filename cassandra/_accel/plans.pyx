@@ -9,13 +9,14 @@ cimport cython
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
-from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from cassandra._accel.bind cimport ValuesBlock
 from cassandra._accel.ring cimport NOBODY, ReplicaMap, token_at
 from cassandra._accel.slots cimport slot_in, slot_value
+from cassandra._accel.tablets cimport Chunk, TabletMap, token_in
 
 from cassandra.metadata.host import Host as _HostClass
 from cassandra.query.bound import BoundStatement as _BoundStatementClass
@@ -32,6 +33,7 @@ cdef Py_ssize_t _IS_UP = slot_in(_Host, "is_up")
 cdef Py_ssize_t _BLOCK = slot_in(_BoundStatement, "block")
 cdef Py_ssize_t _CONSISTENCY = slot_in(_BoundStatement, "consistency_level")
 cdef Py_ssize_t _KEYSPACE = slot_in(_BoundStatement, "keyspace")
+cdef Py_ssize_t _TABLE = slot_in(_BoundStatement, "table")
 cdef Py_ssize_t _PREPARED = slot_in(_BoundStatement, "prepared_statement")
 cdef Py_ssize_t _ROUTING_KEY = slot_in(_BoundStatement, "_routing_key")
 cdef Py_ssize_t _INDEXES = slot_in(_PreparedStatement, "routing_key_indexes")
@@ -80,6 +82,21 @@ cdef class Router:
         cdef ReplicaPlan found = self._plan(self._map._place_of(key), &nearest, shuffle, None)
         return found._all(), nearest
 
+    def plan_numbers(self, numbers, shuffle, child, working_keyspace, query, in_flight=None):
+        """Return the plan of the hosts with these numbers (see `plan`)."""
+        cdef Py_ssize_t nearest = 0
+        cdef ReplicaPlan made
+        cdef uint16_t row[FEW]
+        cdef Py_ssize_t count = 0
+        for number in tuple(numbers)[:FEW]:
+            if not 0 <= number < PyTuple_GET_SIZE(self._map._hosts):
+                raise IndexError(f"there is no host {number}")
+            row[count] = number
+            count += 1
+        made = self._plan_row(row, count, &nearest, shuffle, in_flight)
+        made._then(child, working_keyspace, query)
+        return made
+
     def plan(self, key, shuffle, child, working_keyspace, query, in_flight=None):
         """Return `replica_plan` of the replicas that `route` returns.
 
@@ -93,14 +110,17 @@ cdef class Router:
 
     cdef ReplicaPlan _plan(self, Py_ssize_t position, Py_ssize_t* nearest, bint shuffle, in_flight):
         """The replicas at `position`, with nothing behind them."""
-        cdef const uint16_t* row = self._map._row(position)
+        return self._plan_row(self._map._row(position), self._map._width, nearest, shuffle, in_flight)
+
+    cdef ReplicaPlan _plan_row(self, const uint16_t* row, Py_ssize_t width, Py_ssize_t* nearest, bint shuffle, in_flight):
+        """The replicas of a row of numbers, with nothing behind them."""
         cdef ReplicaPlan made
         if row == NULL:
             return _plan_over(self._map._hosts, 0)
         if PyBytes_GET_SIZE(self._tiers) < PyTuple_GET_SIZE(self._map._hosts):  # the map was filled anew
             raise ValueError(f"{len(self._map._hosts)} hosts have {len(self._tiers)} tiers")
-        made = _plan_over(self._map._hosts, self._map._width)
-        made._count = self._arrange(row, self._map._width, made._order, nearest, shuffle)
+        made = _plan_over(self._map._hosts, width)
+        made._count = self._arrange(row, width, made._order, nearest, shuffle)
         if in_flight is not None and nearest[0] > 1:
             made._prefer(in_flight)
         return made
@@ -166,6 +186,8 @@ cdef class Planner:
     :param child: the policy whose plan comes after the replicas.
     :param shuffle: see `Router.plan`, as for `in_flight`. Both have no effect on a statement for
         which all clients should try hosts in the same order.
+    :param router_over: makes a router of the tuple of hosts that tablets name. None leaves tablets
+        out.
     """
 
     cdef object _metadata
@@ -175,10 +197,16 @@ cdef class Planner:
     cdef object _child
     cdef bint _shuffle
     cdef object _in_flight
+    cdef object _router_over
+    cdef TabletMap _tablets
+    cdef Router _tablet_router  # over the hosts that tablets name
     cdef object _keyspace  # of the last plan, and its router: most programs use one
     cdef Router _router
 
-    def __init__(self, metadata, routers, child, shuffle=True, in_flight=None):
+    def __init__(self, metadata, routers, child, shuffle=True, in_flight=None, router_over=None):
+        tablets = getattr(metadata, "tablets", None)
+        self._tablets = <TabletMap> tablets if router_over is not None and type(tablets) is TabletMap else None
+        self._router_over = router_over
         self._metadata = metadata
         self._version_at = slot_in(type(metadata), "placement_version")
         self._version = metadata.placement_version
@@ -202,6 +230,10 @@ cdef class Planner:
         cdef Router router
         if slot_value(self._metadata, self._version_at, "placement_version") is not self._version:
             return None
+        if self._tablets is not None and self._tablets._is_used():
+            keyspace = _keyspace_of(query) or working_keyspace
+            if self._tablets._has_keyspace(keyspace):
+                return self._plan_tablet(keyspace, working_keyspace, query)
         if type(query) is _BoundStatement:
             router = self._router_of(slot_value(query, _KEYSPACE, "keyspace"), working_keyspace)
             if router is None:
@@ -223,6 +255,34 @@ cdef class Planner:
         made._then(self._child, working_keyspace, query)
         return made
 
+    cdef ReplicaPlan _plan_tablet(self, keyspace, working_keyspace, query):
+        """The plan of a statement for a table with tablets, which the ring does not place."""
+        cdef ReplicaPlan made
+        cdef Chunk chunk
+        cdef int64_t token = 0
+        cdef Py_ssize_t at = 0
+        cdef Py_ssize_t nearest = 0
+        cdef bint keeps_order
+        if not token_in(query, &token):
+            return None
+        chunk = self._tablets._row(keyspace, _table_of(query), token, &at)
+        if chunk is None:
+            # Any host is as good as another: its answer will tell.
+            made = _plan_over((), 0)
+        else:
+            keeps_order = keyspace in self._tablets._leaders or _is_serial(query.consistency_level) or query.is_lwt()
+            # After the row: a host that it names is among these.
+            if self._tablet_router is None or self._tablet_router._map._hosts is not self._tablets.hosts:
+                self._tablet_router = <Router?> self._router_over(self._tablets.hosts)
+            if PyTuple_GET_SIZE(self._tablet_router._map._hosts) < _highest(chunk, at) + 1:
+                return None
+            made = self._tablet_router._plan_row(
+                chunk.hosts + at * chunk.width, chunk.width, &nearest, self._shuffle and not keeps_order,
+                None if keeps_order else self._in_flight,
+            )
+        made._then(self._child, working_keyspace, query)
+        return made
+
     cdef Router _router_of(self, keyspace, working_keyspace):
         if keyspace is None or keyspace == "":
             keyspace = working_keyspace
@@ -230,6 +290,24 @@ cdef class Planner:
             self._router = self._routers.get(keyspace)
             self._keyspace = keyspace
         return self._router
+
+
+cdef inline object _keyspace_of(query):
+    return slot_value(query, _KEYSPACE, "keyspace") if type(query) is _BoundStatement else query.keyspace
+
+
+cdef inline object _table_of(query):
+    return slot_value(query, _TABLE, "table") if type(query) is _BoundStatement else getattr(query, "table", None)
+
+
+cdef inline Py_ssize_t _highest(Chunk chunk, Py_ssize_t at) noexcept:
+    """The greatest number of a host in a row."""
+    cdef Py_ssize_t i
+    cdef Py_ssize_t highest = -1
+    for i in range(at * chunk.width, (at + 1) * chunk.width):
+        if chunk.hosts[i] != NOBODY and chunk.hosts[i] > highest:
+            highest = chunk.hosts[i]
+    return highest
 
 
 cdef inline bint _is_serial(level) except -1:

@@ -68,7 +68,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
             raise ConnectionShutdown("the cluster was shut down while it was connecting")
         session = Session(self, engine)
         self._encode_user_types(session)
-        if keyspace is not None:
+        if keyspace is not None and not engine.begins_with(keyspace):
             try:
                 await session.set_keyspace(keyspace)
             except BaseException:

@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     import ssl
 
     from cassandra.auth import AuthProvider
-    from cassandra.client.configuration import ShardAwareOptions
+    from cassandra.client.shard_awareness import ShardAwareOptions
     from cassandra.engine.endpoint import EndPoint, EndPointFactory
     from cassandra.engine.profile import ExecutionProfile
+    from cassandra.engine.query_fallback import ControlConnectionQueryFallback
     from cassandra.metadata.host import Host
     from cassandra.policies.balancing import LoadBalancingPolicy
     from cassandra.policies.conviction import ConvictionPolicy
@@ -47,7 +48,7 @@ class LaterSettings(TypedDict, total=False):
     """Settings that are keywords only."""
 
     # In the order of the alphabet; those of `ClusterSettings` are in the documented order.
-    allow_control_connection_query_fallback: object
+    allow_control_connection_query_fallback: ControlConnectionQueryFallback | bool | None
     application_info: ApplicationInfo | None
     application_name: str | None
     application_version: str | None

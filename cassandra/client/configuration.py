@@ -19,11 +19,13 @@ from cassandra.client.contact_points import checked_contact_points, endpoint_of
 from cassandra.client.identity import Identity
 from cassandra.client.pool_sizes import PoolSizes
 from cassandra.client.setting_checks import TIMES, check_seconds
+from cassandra.client.shard_awareness import ShardAwareness, ShardAwareOptions
 from cassandra.client.tls_settings import tls_client
 from cassandra.client.user_types import UserTypes
 from cassandra.engine.connection import Connection
 from cassandra.engine.endpoint import DefaultEndPointFactory, EndPoint
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, ExecutionProfile, ProfileManager
+from cassandra.engine.query_fallback import ControlConnectionQueryFallback, fallback_of
 from cassandra.engine.settings import Settings
 from cassandra.errors import ConnectionException
 from cassandra.metadata.cluster_metadata import Metadata
@@ -66,41 +68,7 @@ class ConfigMode(enum.Enum):
     PROFILES = 2
 
 
-class ShardAwareOptions:
-    """Settings of shard awareness, for programs that pass them.
-
-    :param opts: another `ShardAwareOptions`, or a mapping of the two settings.
-    :param disable: go without shard awareness.
-    :param disable_shardaware_port: do not use the port that chooses a shard.
-    """
-
-    def __init__(
-        self,
-        opts: ShardAwareOptions | Mapping[str, Any] | None = None,
-        disable: bool | None = None,
-        disable_shardaware_port: bool = False,
-    ) -> None:
-        source = opts if isinstance(opts, ShardAwareOptions) else None
-        settings = opts if isinstance(opts, Mapping) else {}
-        self.disable = settings.get("disable", getattr(source, "disable", disable))
-        self.disable_shardaware_port = bool(
-            settings.get(
-                "disable_shardaware_port",
-                getattr(source, "disable_shardaware_port", disable_shardaware_port),
-            )
-        )
-
-    def __repr__(self) -> str:
-        return (
-            f"ShardAwareOptions(disable={self.disable!r}, "
-            f"disable_shardaware_port={self.disable_shardaware_port!r})"
-        )
-
-
-ShardAwareOptions.__module__ = "cassandra.cluster"
-
-
-class ClusterBase(PoolSizes, Identity):
+class ClusterBase(PoolSizes, Identity, ShardAwareness):
     """Settings of a cluster.
 
     Each is a class attribute, which is its default, and a keyword of the same name.
@@ -247,10 +215,10 @@ class ClusterBase(PoolSizes, Identity):
     An operator then sees in ``system.clients`` which connections belong together.
     """
 
-    allow_control_connection_query_fallback: object = None
-    """Accepted for programs that set it.
+    allow_control_connection_query_fallback: ControlConnectionQueryFallback | bool | None = None
+    """What becomes of requests if no pool can take them: a `ControlConnectionQueryFallback`.
 
-    It is not needed: the first pool goes to the same address as the control connection.
+    True means ``Fallback``, None and False mean ``Disabled``.
     """
 
     shard_aware_options: ShardAwareOptions | None = None
@@ -408,6 +376,7 @@ class ClusterBase(PoolSizes, Identity):
             raise NotImplementedError(
                 "scylla_cloud is not supported: pass contact_points, ssl_context and auth_provider"
             )
+        fallback_of(self.allow_control_connection_query_fallback)  # which checks it
         if self.shard_aware_options is not None:
             self.shard_aware_options = ShardAwareOptions(self.shard_aware_options)
         if (
@@ -587,6 +556,7 @@ class ClusterBase(PoolSizes, Identity):
     def _settings(self) -> Settings:
         # The engine holds the sizes, not the cluster, which can be collected if nobody holds it.
         sizes = self._core_connections
+        options = self.shard_aware_options or ShardAwareOptions()
         return Settings(
             connections_per_host=lambda distance: sizes.get(distance, 1),
             connection_class=self.connection_class or Connection,
@@ -623,6 +593,10 @@ class ClusterBase(PoolSizes, Identity):
             status_event_refresh_window=self.status_event_refresh_window,
             prepare_on_all_hosts=self.prepare_on_all_hosts,
             reprepare_on_up=self.reprepare_on_up,
+            query_fallback=fallback_of(self.allow_control_connection_query_fallback),
+            shard_aware=not options.disable,
+            shard_aware_port=not options.disable_shardaware_port,
+            local_ports=options.local_ports,
         )
 
     def _startup_options(self) -> dict[str, str]:

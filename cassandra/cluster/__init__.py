@@ -9,7 +9,6 @@ from cassandra._foreign import refuse_foreign_files
 refuse_foreign_files(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from cassandra._lazy import lazy_names
-from cassandra.client.configuration import ShardAwareOptions
 from cassandra.client.pool_sizes import (
     DEFAULT_MAX_CONNECTIONS_PER_LOCAL_HOST,
     DEFAULT_MAX_CONNECTIONS_PER_REMOTE_HOST,
@@ -18,6 +17,7 @@ from cassandra.client.pool_sizes import (
     DEFAULT_MIN_CONNECTIONS_PER_REMOTE_HOST,
     DEFAULT_MIN_REQUESTS,
 )
+from cassandra.client.shard_awareness import ShardAwareOptions
 from cassandra.cluster.cluster import Cluster
 from cassandra.cluster.response_future import ResponseFuture
 from cassandra.cluster.result_set import ResultSet
@@ -28,6 +28,7 @@ from cassandra.engine.profile import (
     ProfileManager,
     default_lbp_factory,
 )
+from cassandra.engine.query_fallback import ControlConnectionQueryFallback
 from cassandra.engine.schema.agreement import SchemaAgreementScope
 from cassandra.errors import (
     MultipleRowsFound,
@@ -45,6 +46,7 @@ __all__ = [
     "DEFAULT_MIN_REQUESTS",
     "EXEC_PROFILE_DEFAULT",
     "Cluster",
+    "ControlConnectionQueryFallback",
     "ExecutionProfile",
     "MultipleRowsFound",
     "NoHostAvailable",

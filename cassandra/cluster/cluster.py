@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from cassandra.auth import AuthProvider
     from cassandra.client.cluster_settings import ContactPoints, LaterSettings, SocketOption
-    from cassandra.client.configuration import ShardAwareOptions
+    from cassandra.client.shard_awareness import ShardAwareOptions
     from cassandra.engine.endpoint import EndPoint, EndPointFactory
     from cassandra.engine.profile import ExecutionProfile
     from cassandra.metadata.host import Host
@@ -194,7 +194,7 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
                 if first_time:
                     self._stop()
                 raise
-        if keyspace is not None:
+        if keyspace is not None and not session._engine.begins_with(keyspace):
             try:
                 session.set_keyspace(keyspace)
             except BaseException:

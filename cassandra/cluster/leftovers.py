@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import enum
 import functools
 from collections.abc import Callable
 from random import random
 from typing import Any, NoReturn
 
+from cassandra.engine.query_fallback import ControlConnectionQueryFallback
 from cassandra.marshal import int64_pack
 
 __all__ = [
@@ -23,17 +23,6 @@ __all__ = [
 # The event loops to choose from, and why some cannot be used: there is one, and it can.
 conn_fns: tuple[Callable[[], Any], ...] = ()
 excs: list[BaseException] = []
-
-
-class ControlConnectionQueryFallback(enum.Enum):
-    """When requests may go over the control connection.
-
-    Disabled: never. Fallback: if no pool has a connection. SkipPoolCreation: always.
-    """
-
-    Disabled = "Disabled"
-    Fallback = "Fallback"
-    SkipPoolCreation = "SkipPoolCreation"
 
 
 def run_in_executor(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -54,6 +43,3 @@ def refresh_schema_and_set_result(
         "refresh_schema_and_set_result() is not supported: the engine reads the schema after a "
         "change, and Cluster.refresh_schema_metadata() reads it at once"
     )
-
-
-ControlConnectionQueryFallback.__module__ = "cassandra.cluster"

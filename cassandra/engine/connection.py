@@ -44,17 +44,19 @@ HANDSHAKE_MAX_BODY = 256 << 10  # bytes
 COMPLAINT_INTERVAL = 60.0  # seconds between log lines about events that cannot be read
 
 METADATA_IDS = _flight.METADATA_IDS
+TABLET_VERSIONS = _flight.TABLET_VERSIONS
 
 
 def wire_format_of(version: int, features: ProtocolFeatures | None) -> int:
     """What decides how a request is rendered: the version, and the extensions that change a
     request's form.
     """
-    return (
-        version | METADATA_IDS
-        if version >= 5 or getattr(features, "use_metadata_id", False)
-        else version
-    )
+    extensions = 0
+    if version >= 5 or getattr(features, "use_metadata_id", False):
+        extensions |= METADATA_IDS
+    if getattr(features, "tablets_routing_v2", False):
+        extensions |= TABLET_VERSIONS
+    return version | extensions
 
 
 def read_answer(

@@ -28,6 +28,7 @@ from cassandra.engine.listeners import Listeners
 from cassandra.engine.mishaps import let_out
 from cassandra.engine.observers import Observers
 from cassandra.engine.prepare.statements import Preparer
+from cassandra.engine.query_fallback import QueryFallback
 from cassandra.engine.schema.agreement import wait_for_agreement
 from cassandra.engine.schema.reading import SchemaRefresher
 from cassandra.engine.session import EngineSession
@@ -40,6 +41,7 @@ from cassandra.policies.balancing import attach_policy
 from cassandra._impl import flight  # isort: skip
 
 if TYPE_CHECKING:
+    from cassandra.engine.shards import ShardTarget
     from cassandra.policies.balancing import LoadBalancingPolicy
 
 __all__ = ["Core"]
@@ -90,6 +92,7 @@ class Core(Observers):
             metadata, settings, self.sessions, self.listeners, self._background, self._probe
         )
         self.control = ControlConnection(self)
+        self.query_fallback = QueryFallback(self, settings.query_fallback)
         self.schema = SchemaRefresher(self)
         self.preparer = Preparer(self)
         # Set afterwards: the host watch is made before the parts that it notifies.
@@ -100,6 +103,13 @@ class Core(Observers):
     def protocol_version(self) -> int:
         """The version agreed on with the cluster, or the one to start with."""
         return self.connector.version
+
+    @property
+    def marks_transactions(self) -> bool:
+        """True if the servers mark prepared lightweight transactions, as ScyllaDB does."""
+        connection = self.control.connection
+        features = connection.features if connection is not None else None
+        return features is not None and features.lwt_info is not None
 
     # -- life --------------------------------------------------------------------------------------
 
@@ -194,11 +204,16 @@ class Core(Observers):
 
     # -- connections -------------------------------------------------------------------------------
 
-    async def open_connection(self, endpoint: EndPoint) -> Connection:
-        """Open a connection that is ready for requests, within the connect timeout."""
+    async def open_connection(
+        self, endpoint: EndPoint, target: ShardTarget | None = None
+    ) -> Connection:
+        """Open a connection that is ready for requests, within the connect timeout.
+
+        :param target: the shard of a ScyllaDB node that it is to have.
+        """
         if self.closed:
             raise ConnectionShutdown("the cluster is shut down", endpoint)
-        return await open_by_factory(self.connector.open, self.settings, endpoint)
+        return await open_by_factory(self.connector.open, self.settings, endpoint, target)
 
     async def _probe(self, host: Host) -> None:
         connection = await self.open_connection(host.endpoint)
@@ -218,12 +233,7 @@ class Core(Observers):
     def in_flight(self, host: Host) -> int:
         """Return the number of requests to `host` that are not answered yet, of all sessions."""
         pools = (session.pools.get(host) for session in self.sessions)
-        return sum(
-            connection.in_flight
-            for pool in pools
-            if pool is not None
-            for connection in pool.connections
-        )
+        return sum(flight.in_flight_of(pool.connections) for pool in pools if pool is not None)
 
     # -- policies ----------------------------------------------------------------------------------
 

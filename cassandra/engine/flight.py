@@ -18,17 +18,17 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from cassandra._impl import bodies
+from cassandra._impl import bodies, tablets
 from cassandra.engine.mishaps import mishap
+from cassandra.engine.resolving import bound_request, request_for, resolve
+from cassandra.engine.serial_reads import in_order
+from cassandra.engine.shard_table import ShardTable, first_with_room, in_flight_of
 from cassandra.engine.timer_wheel import TimerWheel
 from cassandra.errors import ConnectionException
-from cassandra.policies.speculation import NoSpeculativeExecutionPolicy
-from cassandra.protocol.extras import check_payload
 from cassandra.protocol.messages.results import VOID_BODY, VOID_RESULT, rows_result
 from cassandra.protocol.opcodes import EXECUTE, RESULT
 from cassandra.protocol.params import QueryParams
 from cassandra.protocol.streams import MAX_STREAMS, StreamIds
-from cassandra.query.settings import FETCH_SIZE_UNSET, NOT_SET, CallOptions
 
 if TYPE_CHECKING:
     from cassandra.engine.connection import Connection, Responder
@@ -36,20 +36,24 @@ if TYPE_CHECKING:
     from cassandra.engine.request_bodies import AnyBody
     from cassandra.engine.session import EngineSession
     from cassandra.metadata.host import Host
+    from cassandra.metadata.placement.tablets import TabletMap
     from cassandra.protocol.column_specs import ResultMetadata
     from cassandra.protocol.frame import FrameWriter
     from cassandra.query.prepared import PreparedStatement
 
 __all__ = [
     "METADATA_IDS",
+    "TABLET_VERSIONS",
     "WRITE_HIGH_WATER",
     "Attempt",
     "ExecuteBodyBase",
     "RequestBase",
+    "ShardTable",
     "StreamTable",
     "TimerWheel",
     "bound_request",
     "first_with_room",
+    "in_flight_of",
     "request_for",
     "resolve",
 ]
@@ -62,6 +66,11 @@ WRITE_HIGH_WATER = 1 << 20
 # In a wire format: requests name result metadata by its id, as in version 5, on an older version
 # (ScyllaDB's extension).
 METADATA_IDS = 0x100
+# In a wire format: EXECUTE ends with a byte of the tablet's version (another extension of
+# ScyllaDB's).
+TABLET_VERSIONS = 0x200
+
+_PAYLOAD_ALONE = 0x04  # flags of an answer (native_protocol_v5.spec, section 2.4.1.2)
 
 _monotonic = time.monotonic
 
@@ -318,7 +327,7 @@ class ExecuteBodyBase(QueryParams):
         metadata, metadata_id = self.result
         self.skip_metadata = False
         travels = None
-        if wire_format >= METADATA_IDS:
+        if wire_format & METADATA_IDS:
             # Leaving the metadata out is safe only if its id travels: the server then sends the
             # new columns when they have changed.
             travels = metadata_id or b""
@@ -351,16 +360,6 @@ class ExecuteBodyBase(QueryParams):
         raise NotImplementedError
 
 
-def first_with_room(connections: list[Any]) -> Any:
-    """Return the connection with room that has the fewest streams in use; None if all are full."""
-    best = None
-    for connection in connections:
-        streams = connection.streams
-        if streams.has_room and (best is None or streams.in_flight < best.streams.in_flight):
-            best = connection
-    return best
-
-
 class RequestBase:
     """One execution of one statement, or of one of its pages, as long as nothing goes wrong.
 
@@ -372,11 +371,14 @@ class RequestBase:
 
     __slots__ = (
         "_busy",
+        "_is_located",
         "_plan",
         "_retry_handle",
         "_speculation",
         "_speculation_handle",
+        "_tablet",
         "_timer_slot",
+        "_token",
         "_waits",
         "attempts",
         "done",
@@ -428,6 +430,9 @@ class RequestBase:
         # preparing again, delayed retries, waiting for room: of what comes back without an attempt
         # under way
         self._waits = 0
+        self._is_located = False
+        self._token: int | None = None
+        self._tablet: tuple[str, str] | None = None  # keyspace and table, if it has tablets
 
     def again(self, request_class: type[RequestBase], on_done: Callable[[Any], None]) -> Any:
         """Make a request that asks for the same once more, for another page say."""
@@ -488,7 +493,9 @@ class RequestBase:
             if self.target_host is not None:
                 self._plan = iter((self.target_host,))
             else:
-                self._plan = iter(self.policy.make_query_plan(session.keyspace, self.statement))
+                consistency = getattr(self.request_body, "consistency", None)
+                statement = in_order(self.statement, consistency)
+                self._plan = iter(self.policy.make_query_plan(session.keyspace, statement))
             self.try_next_host()
             if self.speculative_policy is not None and self.statement.is_idempotent:
                 self.start_speculation()
@@ -540,12 +547,63 @@ class RequestBase:
         for host in self._plan:
             pool = session.pools_by_id.get(id(host)) or session.pools.get(host)
             if pool is not None:
-                connection = first_with_room(pool.connections)
+                connection = self.choose(host, pool)
                 if connection is not None:
                     self.send_to(host, connection)
                     return
             self.on_no_connection(host, pool)
         self.on_plan_exhausted()
+
+    def choose(self, host: Host, pool: HostPool) -> Connection | None:
+        """Return the connection of `pool` for this request, of its partition's shard if there is
+        room; None if all are full.
+        """
+        shards = pool.shards
+        if shards is not None:
+            if not self._is_located:
+                self._locate(shards.tablets)
+            shard = None
+            if self._token is not None:
+                shard = (
+                    shards.shard_of(self._token)
+                    if self._tablet is None
+                    else shards.tablets.shard_on(host, *self._tablet, self._token)
+                )
+            # A node that came back with fewer shards may have been told of with more.
+            connection: Connection | None = (
+                shards.pick(shard) if shard is not None and shard < shards.count else None
+            )
+            if connection is not None:
+                return connection
+        found: Connection | None = first_with_room(pool.connections)
+        return found
+
+    def _locate(self, known: TabletMap) -> None:
+        """Find out once which token the partition has, and if it is in a tablet."""
+        self._is_located = True
+        self._token = token = tablets.token_of_statement(self.statement)
+        keyspace, table = self._keyspace_and_table()
+        if token is not None and keyspace is not None and known.has_keyspace(keyspace):
+            self._tablet = keyspace, table or ""
+            known.tally(keyspace, table, token)
+
+    def _keyspace_and_table(self) -> tuple[str | None, str | None]:
+        statement = self.statement
+        keyspace = getattr(statement, "keyspace", None) or self.session.keyspace
+        return keyspace, getattr(statement, "table", None)
+
+    def version_block(self) -> int:
+        """Return the byte that shows the server which version of the tablet is known
+        (docs/dev/protocol-extensions.md of ScyllaDB, "Tablets routing v2").
+        """
+        known = self.session.core.metadata.tablets
+        if not self._is_located:
+            self._locate(known)
+        return known.next_block(*self._keyspace_and_table(), self._token)
+
+    def learn(self, payload: bytes) -> None:
+        """Take what a server told of the tablet of this request's partition."""
+        self.session.core.metadata.tablets.learn(*self._keyspace_and_table(), payload)
 
     def send_to(self, host: Host, connection: Connection) -> None:
         """Send one attempt; also called when a busy host has room again."""
@@ -558,8 +616,20 @@ class RequestBase:
     def send(self, attempt: Attempt, connection: Connection) -> None:
         """Put `attempt` on a stream of `connection`."""
         try:
-            opcode, flags, body = self.request_body.render(connection)
-            attempt.columns = self.request_body.cached_metadata()
+            request_body = self.request_body
+            shows_version = (
+                connection.wire_format & TABLET_VERSIONS
+                and getattr(request_body, "opcode", None) == EXECUTE
+            )
+            renders_itself = isinstance(request_body, ExecuteBodyBase)
+            if shows_version and not renders_itself:
+                # A message encodes itself, and the byte is an attribute of it.
+                message: Any = getattr(request_body, "message")  # noqa: B009
+                message.tablet_version_block = self.version_block()
+            opcode, flags, body = request_body.render(connection)
+            attempt.columns = request_body.cached_metadata()
+            if shows_version and renders_itself:
+                body += bytes((self.version_block(),))
             streams = connection.streams
             stream = streams.send(attempt, opcode, flags, body) if not streams.closed else -1
             if stream < 0:
@@ -582,6 +652,13 @@ class RequestBase:
         observe = self.session.core.on_latency
         if observe is not None and opcode == RESULT:
             observe(attempt.host, attempt.latency)
+        if opcode == RESULT and flags == _PAYLOAD_ALONE and not self.request_body.decodes:
+            told = tablets.split_payload(body)
+            if told is not None:
+                # A tablet's place, and nothing else: the rest is the usual answer.
+                payload, body = told
+                self.learn(payload)
+                flags = 0
         if opcode == RESULT and not flags and not self.request_body.decodes:
             if body == VOID_BODY:
                 self.finish(VOID_RESULT)
@@ -603,88 +680,6 @@ class RequestBase:
         if not pos or len(body) < pos + 4 or body[pos] & 0x80:
             return None
         return rows_result(metadata.with_vectors(self.vectors), body, pos)
-
-
-def resolve(body: Any, session: Any, statement: Any, options: CallOptions) -> None:
-    """Give a request body the parameters that call, statement, profile and session say.
-
-    Here and in `request_for` is decided which of these four counts, and nowhere else.
-
-    :param body: an `ExecuteBodyBase`, or another request body.
-    :param session: the face's session, not the engine's.
-    """
-    profile = options.profile
-    level = statement.consistency_level
-    body.consistency = profile.consistency_level if level is None else level
-    serial_level = statement.serial_consistency_level
-    body.serial_consistency = (
-        profile.serial_consistency_level if serial_level is None else serial_level
-    )
-    fetch_size = statement.fetch_size
-    body.page_size = session.default_fetch_size if fetch_size is FETCH_SIZE_UNSET else fetch_size
-    body.paging_state = options.paging_state
-    # Drawn once for the request, never for each attempt: a retry is the same write.
-    generator = session.timestamp_generator
-    body.timestamp = generator() if generator is not None and session.use_client_timestamp else None
-    body.tracing = options.trace
-    payload = options.custom_payload or statement.custom_payload
-    if payload is not None:
-        check_payload(payload)
-    body.custom_payload = payload
-
-
-def request_for(
-    request_class: type[RequestBase],
-    body: Any,
-    session: Any,
-    engine: EngineSession,
-    statement: Any,
-    target: object,
-    options: CallOptions,
-    on_done: Callable[[Any], None],
-) -> Any:
-    """Make the request that sends `body`, with the policies and the timeout that count for it.
-
-    :param session: the face's session.
-    :param engine: the engine's session.
-    :param statement: what is sent.
-    :param target: the statement as policies see it.
-    """
-    profile = options.profile
-    request = request_class(engine, target, body, on_done)
-    request.policy = profile.load_balancing_policy
-    request.retry_policy = statement.retry_policy or profile.retry_policy
-    speculation = profile.speculative_execution_policy
-    if type(speculation) is not NoSpeculativeExecutionPolicy:
-        request.speculative_policy = speculation
-    timeout = options.timeout
-    request.timeout = profile.request_timeout if timeout is NOT_SET else timeout
-    request.target_host = options.host
-    request.vectors = statement.vector_type or session.default_vector_type
-    return request
-
-
-def bound_request(
-    request_class: type[RequestBase],
-    body_class: type[ExecuteBodyBase],
-    session: Any,
-    engine: EngineSession,
-    statement: Any,
-    target: object,
-    options: CallOptions,
-    on_done: Callable[[Any], None],
-) -> Any:
-    """Make the request for a bound statement, rendered in the calling thread.
-
-    The usual way through `resolve` and `request_for`, in one call.
-
-    :param body_class: must not have an ``__init__`` of its own, nor must `request_class`: the
-        compiled twin does not call it.
-    """
-    body = body_class(statement.prepared_statement, statement.block)
-    resolve(body, session, statement, options)
-    body.prerender(engine.core.wire_format)
-    return request_for(request_class, body, session, engine, statement, target, options, on_done)
 
 
 def _over(request: RequestBase) -> None:

@@ -15,13 +15,14 @@ import socket
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import MethodType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from cassandra.auth import PlainTextAuthenticator, PlainTextAuthProvider, Token
 from cassandra.engine.connection import Connection, FutureResponder
 from cassandra.engine.endpoint import EndPoint, is_ip_address
 from cassandra.engine.settings import Settings
+from cassandra.engine.shard_ports import ShardAwarePortGenerator, connected, connected_to_shard
 from cassandra.errors import (
     AuthenticationFailed,
     ConnectionException,
@@ -45,6 +46,9 @@ from cassandra.protocol.connection import (
 )
 from cassandra.versions import ProtocolVersion
 
+if TYPE_CHECKING:
+    from cassandra.engine.shards import ShardTarget
+
 log = logging.getLogger("cassandra.connection")
 
 GOODBYE_TIMEOUT = 0.5  # seconds
@@ -66,6 +70,7 @@ class Connector:
         # Those with TLS whose transports are not closed yet.
         self._encrypted: set[Connection] = set()
         self._all_gone = asyncio.Event()
+        self._local_ports = ShardAwarePortGenerator(*settings.local_ports)
         self.version = (
             settings.protocol_version
             or settings.first_protocol_version
@@ -100,8 +105,10 @@ class Connector:
         if not self._encrypted:
             self._all_gone.set()
 
-    async def open(self, endpoint: EndPoint) -> Connection:
+    async def open(self, endpoint: EndPoint, target: ShardTarget | None = None) -> Connection:
         """A connection that is ready for requests.
+
+        :param target: the shard of a ScyllaDB node that it is to have, and the port that gives it.
 
         Raises, within the connect timeout: OperationTimedOut, AuthenticationFailed,
         ProtocolVersionUnsupported, ConnectionException for whatever else the network or the server
@@ -112,7 +119,7 @@ class Connector:
             while True:
                 version = self.version
                 try:
-                    return await self._open_in_time(endpoint, version)
+                    return await self._open_in_time(endpoint, version, target)
                 except ProtocolVersionUnsupported as error:
                     self._downgrade(version, error)
 
@@ -129,11 +136,13 @@ class Connector:
             )
             self.version = lower
 
-    async def _open_in_time(self, endpoint: EndPoint, version: int) -> Connection:
+    async def _open_in_time(
+        self, endpoint: EndPoint, version: int, target: ShardTarget | None
+    ) -> Connection:
         timeout = self._settings.connect_timeout
         connection = Connection(endpoint, version, self._loop, self._settings.sockopts)
         try:
-            await asyncio.wait_for(self._open(endpoint, connection), timeout)
+            await asyncio.wait_for(self._open(endpoint, connection, target), timeout)
         except asyncio.TimeoutError:
             error: Exception = OperationTimedOut(_why_late(endpoint, connection), endpoint, timeout)
             connection.close(error)
@@ -154,15 +163,21 @@ class Connector:
             raise
         return connection
 
-    async def _open(self, endpoint: EndPoint, connection: Connection) -> None:
-        await self._connect(endpoint, connection)
+    async def _open(
+        self, endpoint: EndPoint, connection: Connection, target: ShardTarget | None
+    ) -> None:
+        await self._connect(endpoint, connection, target)
         await _Handshake(self, self._settings, endpoint, connection).run()
 
-    async def _connect(self, endpoint: EndPoint, connection: Connection) -> None:
+    async def _connect(
+        self, endpoint: EndPoint, connection: Connection, target: ShardTarget | None
+    ) -> None:
         """Connect the transport; a name's addresses are tried one after the other, each for its
         share of the time that is left.
         """
         address, port = endpoint.resolve()
+        if target is not None:
+            port = target.port
         client = self._settings.tls
         tls: dict[str, Any] = {}
         if client is not None:
@@ -176,7 +191,7 @@ class Connector:
         deadline = self._loop.time() + self._settings.connect_timeout
         addresses = await self._addresses(endpoint, address, port)
         for later in range(len(addresses) - 1, -1, -1):
-            connecting = self._connect_to_address(connection, addresses[~later], port, tls)
+            connecting = self._connect_to_address(connection, addresses[~later], port, tls, target)
             try:
                 # One that does not answer at all must not take the time of the others.
                 await asyncio.wait_for(
@@ -189,20 +204,27 @@ class Connector:
                 log.debug("%s of %s cannot be connected to: %r", addresses[~later], endpoint, error)
 
     async def _connect_to_address(
-        self, connection: Connection, address: str, port: int, tls: dict[str, Any]
+        self,
+        connection: Connection,
+        address: str,
+        port: int,
+        tls: dict[str, Any],
+        target: ShardTarget | None,
     ) -> None:
-        if not tls:
+        if not tls and target is None:
             await self._loop.create_connection(lambda: connection, address, port)
             return
         # In two steps: a peer that accepts, and then says nothing to a TLS client, is another fault
         # than one that does not.
-        sock = socket.socket(
-            socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM
+        sock = (
+            await connected(self._loop, address, port)
+            if target is None
+            else await connected_to_shard(
+                self._loop, address, port, self._local_ports.generate(target.shard, target.shards)
+            )
         )
+        connection.is_reached = True
         try:
-            sock.setblocking(False)
-            await self._loop.sock_connect(sock, (address, port))
-            connection.is_reached = True
             await self._loop.create_connection(lambda: connection, sock=sock, **tls)
         except BaseException:
             sock.close()
@@ -247,6 +269,7 @@ class _Handshake:
             startup_options=settings.startup_options,
             cql_version=settings.cql_version,
             allow_beta=settings.allow_beta_protocol_version,
+            tablets_routing_v2=True,
             use_metadata_id=True,
         )
 

@@ -15,6 +15,7 @@ from cassandra.engine.mishaps import mishap
 from cassandra.errors import ConnectionShutdown
 
 if TYPE_CHECKING:
+    from cassandra.engine.shard_table import ShardTable
     from cassandra.metadata.host import Host
 
 log = logging.getLogger("cassandra.pool")
@@ -67,6 +68,7 @@ class HostPool(KnownPool):
         "connections",
         "distance",
         "host",
+        "shards",
         "size",
     )
 
@@ -84,6 +86,8 @@ class HostPool(KnownPool):
         self.distance = distance
         self.size = size
         self.connections: list[Connection] = []
+        # By shard, if the host is a ScyllaDB node and shards count (see `engine.shards`).
+        self.shards: ShardTable | None = None
         self.closed = False
         self._open = open_connection
         self._on_failure = on_failure

@@ -10,7 +10,7 @@ any more are left behind as orphans of their connections.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +54,9 @@ else:
 
 log = logging.getLogger("cassandra.cluster")
 
+_CUSTOM_PAYLOAD = 0x04  # native_protocol_v5.spec, section 2.4.1.2
+_TABLET_PAYLOADS = ("tablets-routing-v1", "tablets-routing-v2")
+
 _DECISIONS = {
     RetryPolicy.RETRY: "retry",
     RetryPolicy.RETHROW: "rethrow",
@@ -63,7 +66,20 @@ _DECISIONS = {
 
 
 # Steps that the compiled base class takes without looking their names up.
-_IN_ONE_PASS = frozenset({"end", "fail", "finish", "on_answer", "send", "send_to", "try_next_host"})
+_IN_ONE_PASS = frozenset(
+    {
+        "choose",
+        "end",
+        "fail",
+        "finish",
+        "learn",
+        "on_answer",
+        "send",
+        "send_to",
+        "try_next_host",
+        "version_block",
+    }
+)
 
 
 class Request(RequestBase):
@@ -138,7 +154,9 @@ class Request(RequestBase):
         if busy is not None and busy.is_worth_waiting_for:
             self._waits += 1
             busy.wait_for_room(self)
-        elif not self._is_under_way():
+        elif not self._is_under_way() and not self.session.core.query_fallback.take(
+            self.session, self
+        ):
             self.fail(self._plan_exhausted())
 
     def _is_under_way(self) -> bool:
@@ -210,6 +228,8 @@ class Request(RequestBase):
         if isinstance(response, ErrorMessage):
             self._on_error(attempt, connection, response)
             return
+        if flags & _CUSTOM_PAYLOAD:
+            self._learn_from(response)
         kind = getattr(response, "kind", None)
         if kind == RESULT_KIND_SET_KEYSPACE:
             self.session.take_keyspace(response.new_keyspace, connection, self, response)
@@ -217,6 +237,14 @@ class Request(RequestBase):
             self.session.on_schema_change(response.schema_change_event, connection, self, response)
         else:
             self.finish(response)
+
+    def _learn_from(self, response: Any) -> None:
+        """Take what a server told of a tablet beside warnings, a tracing id, or other payloads."""
+        told: Mapping[str, bytes | None] | None = getattr(response, "custom_payload", None)
+        for name in _TABLET_PAYLOADS:
+            payload = told.get(name) if told is not None else None
+            if payload is not None:
+                self.learn(payload)
 
     def _on_error(self, attempt: Attempt, connection: Connection, message: ErrorMessage) -> None:
         error = message.to_exception()
@@ -306,7 +334,7 @@ class Request(RequestBase):
 
     def _send_again(self, host: Host | None) -> None:
         pool = self.session.pools.get(host) if host is not None else None
-        connection = pool.pick() if pool is not None else None
+        connection = self.choose(host, pool) if host is not None and pool is not None else None
         if host is not None and connection is not None:
             self.send_to(host, connection)
         else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cassandra.engine.connection import METADATA_IDS, Connection
@@ -15,6 +16,7 @@ from cassandra.engine.schema.agreement import (
     SchemaAgreementScope,
     wait_for_one_version,
 )
+from cassandra.engine.shards import ShardPool, ShardTarget, shard_aware_port
 from cassandra.errors import (
     ConnectionException,
     ConnectionShutdown,
@@ -98,6 +100,8 @@ class EngineSession:
         # Hosts of unknown state, too: to open a pool is how their state becomes known.
         hosts = [host for host in self.core.metadata.all_hosts() if host.is_up is not False]
         tasks = {self.core.spawn(self.add_pool(host)) for host in hosts if self._wanted(host)}
+        if not self.core.query_fallback.opens_pools:
+            return
         if not tasks:
             raise NoHostAvailable("no host is up and not ignored by the load balancing policy", {})
         self._background.update(tasks)
@@ -110,14 +114,24 @@ class EngineSession:
             await asyncio.wait(pending, timeout=None if wait_for_all else SLOW_POOLS_WAIT)
         if self.closed:
             raise self.closed_error()
-        if not self.pools:
+        if not self.pools and not self.core.query_fallback.is_allowed:
             failed = {str(host): error for host, error in self._pool_errors.items()}
             error = NoHostAvailable("Unable to connect to any servers", failed)
             error.__cause__ = next(iter(self._pool_errors.values()), None)
             raise error
 
+    def begins_with(self, keyspace: str) -> bool:
+        """Take the keyspace that `connect` names, without USE; return False if USE can be executed.
+
+        The control connection, which serves if there is no pool, refuses it.
+        """
+        if self.pools or not self.core.query_fallback.is_allowed:
+            return False
+        self.keyspace = keyspace
+        return True
+
     def _wanted(self, host: Host) -> bool:
-        return self.distance(host) != HostDistance.IGNORED
+        return self.core.query_fallback.opens_pools and self.distance(host) != HostDistance.IGNORED
 
     async def add_pool(self, host: Host) -> None:
         """Open the pool of `host`; a failure is noted, and reported to the engine."""
@@ -137,15 +151,7 @@ class EngineSession:
 
     async def _open_pool(self, host: Host) -> None:
         distance = self.distance(host)
-        pool = HostPool(
-            host,
-            distance,
-            self.core.settings.connections_per_host(distance),
-            self._open_connection,
-            self._on_failure,
-            self.core.spawn,
-            self.core.settings.reconnection_policy.new_schedule,
-        )
+        pool = self._new_pool(host, distance)
         try:
             await pool.fill()
         except Exception as error:
@@ -164,6 +170,25 @@ class EngineSession:
         self.pools_by_id[id(host)] = pool
         self._resize(pool)  # the settings may have changed while it was opened
         self.core.hosts.on_answer(host)
+
+    def _new_pool(self, host: Host, distance: int) -> HostPool:
+        settings = self.core.settings
+        made = (
+            host,
+            distance,
+            settings.connections_per_host(distance),
+            self._open_connection,
+            self._on_failure,
+            self.core.spawn,
+            settings.reconnection_policy.new_schedule,
+        )
+        if not settings.shard_aware:
+            return HostPool(*made)
+        return ShardPool(
+            *made,
+            tablets=self.core.metadata.tablets,
+            port_of=partial(shard_aware_port, settings, host.endpoint),
+        )
 
     def resize_pools(self) -> None:
         """Have all pools follow the settings."""
@@ -200,15 +225,15 @@ class EngineSession:
             elif wanted and host.is_up is not False and host not in self._opening:
                 self._spawn(self.add_pool(host))
 
-    async def _open_connection(self, host: Host) -> Connection:
-        connection = await self.core.open_connection(host.endpoint)
+    async def _open_connection(self, host: Host, target: ShardTarget | None = None) -> Connection:
+        connection = await self.core.open_connection(host.endpoint, target)
         # Also if the host was not down: only the control connection may have met the outage.
         self.core.control.on_host_up()
         # The keyspace may be changed while this connection is opened: it is taken from the moment
         # before it is used.
         while self.keyspace is not None and connection.keyspace != self.keyspace:
             try:
-                await self._use(connection, self.keyspace)
+                await self.use(connection, self.keyspace)
             except BaseException:
                 connection.close()
                 raise
@@ -329,7 +354,7 @@ class EngineSession:
             if connection.keyspace != keyspace
         ]
         results = await asyncio.gather(
-            *(self._use(other, keyspace) for other in others), return_exceptions=True
+            *(self.use(other, keyspace) for other in others), return_exceptions=True
         )
         for other, result in zip(others, results, strict=True):
             if isinstance(result, Exception):
@@ -340,7 +365,8 @@ class EngineSession:
                 )
         request.finish(response)
 
-    async def _use(self, connection: Connection, keyspace: str) -> None:
+    async def use(self, connection: Connection, keyspace: str) -> None:
+        """Have `connection` use `keyspace`."""
         # Quoted, because a bare name would be folded to lower case. The answer is SET_KEYSPACE, or
         # an error.
         await self.core.asker.query(connection, f"USE {escape_name(keyspace)}")
@@ -469,4 +495,5 @@ class EngineSession:
         # A copy: a retry that fails takes itself out of the set.
         for delayed in list(self.delayed):
             delayed.fail(error)
+        self.core.query_fallback.release(self)
         self.core.forget_session(self)

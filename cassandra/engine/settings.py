@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra.engine.endpoint import EndPoint
+from cassandra.engine.query_fallback import ControlConnectionQueryFallback
+from cassandra.engine.shard_ports import DEFAULT_LOCAL_PORT_HIGH, DEFAULT_LOCAL_PORT_LOW
 
 if TYPE_CHECKING:
     import datetime
@@ -52,6 +54,10 @@ class Settings:
     max_simultaneous_opens: int = 32
     prepare_on_all_hosts: bool = True
     reprepare_on_up: bool = True
+    query_fallback: ControlConnectionQueryFallback = ControlConnectionQueryFallback.Disabled
+    shard_aware: bool = True
+    shard_aware_port: bool = True
+    local_ports: tuple[int, int] = (DEFAULT_LOCAL_PORT_LOW, DEFAULT_LOCAL_PORT_HIGH)
 
     def __init__(self, **settings: Any) -> None:
         for name, value in settings.items():

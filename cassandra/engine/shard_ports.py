@@ -7,15 +7,23 @@ ScyllaDB, "Intranode sharding").
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import random
-from collections.abc import Iterator
+import socket
+from collections.abc import Iterable, Iterator
 
 __all__ = [
     "DEFAULT_LOCAL_PORT_HIGH",
     "DEFAULT_LOCAL_PORT_LOW",
     "DefaultShardAwarePortGenerator",
     "ShardAwarePortGenerator",
+    "connected",
+    "connected_to_shard",
 ]
+
+# Somebody has the port, or the system keeps it for an end that was connected to the same address.
+_TAKEN = (errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES)
 
 # The ports that RFC 6335 leaves to clients.
 DEFAULT_LOCAL_PORT_LOW = 49152
@@ -51,5 +59,41 @@ class ShardAwarePortGenerator:
 DefaultShardAwarePortGenerator = ShardAwarePortGenerator(
     DEFAULT_LOCAL_PORT_LOW, DEFAULT_LOCAL_PORT_HIGH
 )
+
+
+async def connected(
+    loop: asyncio.AbstractEventLoop, address: str, port: int, local_port: int | None = None
+) -> socket.socket:
+    """Return a socket that is connected to an IP address, from `local_port` if it is given."""
+    is_v6 = ":" in address
+    sock = socket.socket(socket.AF_INET6 if is_v6 else socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        sock.setblocking(False)
+        if local_port is not None:
+            # The same local port serves for several nodes: only the pairs of both ends must differ.
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            sock.bind(("::" if is_v6 else "0.0.0.0", local_port))
+        await loop.sock_connect(sock, (address, port))
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+async def connected_to_shard(
+    loop: asyncio.AbstractEventLoop, address: str, port: int, local_ports: Iterable[int]
+) -> socket.socket:
+    """Return a socket that is connected from one of `local_ports`, the first that is free.
+
+    :raises OSError: if the address cannot be connected to, or no port is free.
+    """
+    for local_port in local_ports:
+        try:
+            return await connected(loop, address, port, local_port)
+        except OSError as error:
+            if error.errno not in _TAKEN:
+                raise
+    raise OSError(errno.EADDRINUSE, "no local port of the range is free for the shard")
+
 
 ShardAwarePortGenerator.__module__ = "cassandra.connection"

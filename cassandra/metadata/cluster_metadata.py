@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from cassandra._impl import tablets
 from cassandra.metadata.host import Host
 from cassandra.metadata.placement.replication import ReplicationStrategy
 from cassandra.metadata.placement.routing import RingMembers, Routing, TokenMap
@@ -15,6 +16,7 @@ from cassandra.metadata.schema.snapshot import NO_SCHEMA, LazyMapping, Schema, o
 
 if TYPE_CHECKING:
     from cassandra.engine.endpoint import EndPoint
+    from cassandra.metadata.placement.tablets import TabletMap
 
 __all__ = ["Metadata"]
 
@@ -45,6 +47,8 @@ class Metadata:
         # Of the hosts that own tokens; replaced when one of them changes.
         self.members: RingMembers | None = None
         self._table_replicas: TableReplicas | None = None
+        # What ScyllaDB's nodes have told of tablets.
+        self.tablets: TabletMap = tablets.TabletMap()
         self._routing: Routing | None = None
         self._token_map: tuple[RingMembers, TokenMap] | None = None
         self.schema: Schema = NO_SCHEMA
@@ -97,6 +101,7 @@ class Metadata:
     def replace_hosts(self, hosts: list[Host]) -> None:
         """Take a new snapshot (the engine calls it)."""
         self._hosts = MappingProxyType({host.endpoint: host for host in hosts})
+        self.tablets.take_hosts(hosts)
         token_class = token_class_of(self.partitioner) if self.token_metadata_enabled else None
         members = RingMembers(hosts, token_class) if token_class is not None else None
         known = self.members
@@ -134,6 +139,14 @@ class Metadata:
         if replication != self._replication:
             self._replication = MappingProxyType(dict(replication))
             self.replication_version += 1
+            self.placement_version += 1
+
+    def replace_tablet_keyspaces(self, names: Iterable[str], leaders: Iterable[str]) -> None:
+        """Take the names of the keyspaces with tablets (the engine calls it).
+
+        :param leaders: those in which the first replica of a tablet is its leader.
+        """
+        if self.tablets.use_keyspaces(names, leaders):
             self.placement_version += 1
 
     @property

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cassandra.metadata.endpoint import DefaultEndPoint, EndPoint
+
+if TYPE_CHECKING:
+    from cassandra.protocol.features import ShardingInfo
 
 __all__ = ["Host"]
 
@@ -39,6 +42,7 @@ class Host:
         "listen_port",
         "release_version",
         "schema_version",
+        "sharding_info",
         "tokens",
     )
 
@@ -72,6 +76,8 @@ class Host:
         self.release_version: str | None = None
         self.schema_version: uuid.UUID | None = None
         self.tokens: tuple[str, ...] = ()
+        # How a ScyllaDB node spreads tokens over its shards; None for other nodes.
+        self.sharding_info: ShardingInfo | None = None
         self.dse_version: str | None = None
         self.dse_workload: str | None = None
         self.dse_workloads: frozenset[str] | None = None

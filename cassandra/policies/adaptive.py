@@ -128,7 +128,12 @@ class AdaptivePolicy(TokenAwarePolicy):
             # The planner knows nothing of demotions: each plan looks at them in `_plan_slowly`.
             return None
         return plans.Planner(
-            self._metadata, self._routers, self._child_policy, True, self._in_flight
+            self._metadata,
+            self._routers,
+            self._child_policy,
+            True,
+            self._in_flight,
+            self._router_over,
         )
 
     def _plan_slowly(self, working_keyspace: str | None, query: Statement | None) -> Iterator[Host]:
@@ -139,6 +144,9 @@ class AdaptivePolicy(TokenAwarePolicy):
         keyspace = query.keyspace or working_keyspace
         router = self._router_of(keyspace)
         fixed = keeps_order(query)
+        if self._has_tablets(keyspace):
+            router = None
+            fixed = fixed or self._metadata.tablets.has_leaders(keyspace)
         if router is not None and not self._demoted:
             return router.plan(
                 key, not fixed, child, working_keyspace, query, None if fixed else self._in_flight

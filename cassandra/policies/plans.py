@@ -8,7 +8,9 @@ plans of statements for as long as the cluster does not change.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from cassandra.metadata.placement.ring import token_of
 
 if TYPE_CHECKING:
     from cassandra.metadata.cluster_metadata import Metadata
@@ -50,7 +52,9 @@ class Router:
         :param shuffle: True puts each tier in a random order, False keeps the ring's order.
         :returns: the replicas, and how many of them are in the nearest tier that has any.
         """
-        row = self._map.row(self._map.position_of(key))
+        return self._route_row(self._map.row(self._map.position_of(key)), shuffle)
+
+    def _route_row(self, row: Sequence[int], shuffle: bool) -> tuple[tuple[Host, ...], int]:
         tiers, hosts = self._tiers, self._map.hosts()
         order: list[int] = []
         nearest = 0
@@ -77,7 +81,20 @@ class Router:
         :param in_flight: returns the number of requests in flight to a host. If it is given, the
             less loaded of the first two hosts at the shortest distance comes first.
         """
-        replicas, nearest = self.route(key, shuffle)
+        row = self._map.row(self._map.position_of(key))
+        return self.plan_numbers(row, shuffle, child, working_keyspace, query, in_flight)
+
+    def plan_numbers(
+        self,
+        numbers: Sequence[int],
+        shuffle: bool,
+        child: LoadBalancingPolicy,
+        working_keyspace: str | None,
+        query: Statement,
+        in_flight: Callable[[Host], int] | None = None,
+    ) -> Iterator[Host]:
+        """Return the plan of the hosts with these numbers (see `plan`)."""
+        replicas, nearest = self._route_row(numbers, shuffle)
         if in_flight is not None and nearest > 1:
             first, second = replicas[0], replicas[1]
             # A host whose state is not known yet (None) may be up: it is tried.
@@ -110,9 +127,20 @@ class Planner:
     :param child: the policy whose plan comes after the replicas.
     :param shuffle: see `Router.plan`, as for `in_flight`. Both have no effect on a statement for
         which all clients should try hosts in the same order.
+    :param router_over: makes a router of the tuple of hosts that tablets name. None leaves tablets
+        out.
     """
 
-    __slots__ = ("_child", "_in_flight", "_metadata", "_routers", "_shuffle", "_version")
+    __slots__ = (
+        "_child",
+        "_in_flight",
+        "_metadata",
+        "_router_over",
+        "_routers",
+        "_shuffle",
+        "_tablet_router",
+        "_version",
+    )
 
     def __init__(
         self,
@@ -121,7 +149,10 @@ class Planner:
         child: LoadBalancingPolicy,
         shuffle: bool = True,
         in_flight: Callable[[Host], int] | None = None,
+        router_over: Callable[[tuple[Any, ...]], Router] | None = None,
     ) -> None:
+        self._router_over = router_over
+        self._tablet_router: tuple[Any, Router] | None = None
         self._metadata = metadata
         self._version = metadata.placement_version
         self._routers = routers
@@ -137,7 +168,10 @@ class Planner:
         # The ring or a replication changed since: these routers would give yesterday's replicas.
         if self._metadata.placement_version != self._version:
             return None
-        router = self._routers.get(query.keyspace or working_keyspace)
+        keyspace = query.keyspace or working_keyspace
+        if self._router_over is not None and self._metadata.tablets.has_keyspace(keyspace):
+            return self._plan_tablet(keyspace, working_keyspace, query)
+        router = self._routers.get(keyspace)
         if router is None:
             return None
         key = query.routing_key
@@ -147,6 +181,33 @@ class Planner:
             return router.plan(key, False, self._child, working_keyspace, query)
         return router.plan(
             key, self._shuffle, self._child, working_keyspace, query, self._in_flight
+        )
+
+    def _plan_tablet(
+        self, keyspace: str | None, working_keyspace: str | None, query: Statement
+    ) -> Iterator[Host] | None:
+        """Return the plan of a statement for a table that the ring does not place."""
+        key, tablets = query.routing_key, self._metadata.tablets
+        if key is None:
+            return None
+        numbers = tablets.numbers(keyspace, getattr(query, "table", None), token_of(key))
+        if numbers is None:
+            # Any host is as good as another: its answer will tell.
+            return replica_plan((), self._child, working_keyspace, query)
+        keeps_order = (
+            tablets.has_leaders(keyspace) or query.consistency_level in _SERIAL or query.is_lwt()
+        )
+        known = self._tablet_router
+        if known is None or known[0] is not tablets.hosts:
+            assert self._router_over is not None
+            known = self._tablet_router = (tablets.hosts, self._router_over(tablets.hosts))
+        return known[1].plan_numbers(
+            numbers,
+            self._shuffle and not keeps_order,
+            self._child,
+            working_keyspace,
+            query,
+            None if keeps_order else self._in_flight,
         )
 
 

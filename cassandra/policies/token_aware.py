@@ -12,7 +12,7 @@ import random
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from cassandra._impl import plans
+from cassandra._impl import plans, ring
 from cassandra.consistency import ConsistencyLevel
 from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.policies.balancing import (
@@ -25,6 +25,7 @@ from cassandra.policies.balancing import (
 
 if TYPE_CHECKING:
     from cassandra.metadata.host import Host
+    from cassandra.metadata.placement.ring import ReplicaMap
     from cassandra.policies.plans import Planner, Router
     from cassandra.query.statement import Statement
 
@@ -94,10 +95,16 @@ class TokenAwarePolicy(WrapperPolicy):
         keyspace = query.keyspace or working_keyspace
         router = self._router_of(keyspace)
         shuffle = self.shuffle_replicas and not keeps_order(query)
-        if router is not None:
+        if router is not None and not self._has_tablets(keyspace):
             return router.plan(key, shuffle, self._child_policy, working_keyspace, query)
         replicas, _ = self._ranked_by_asking(keyspace, key, query)
         return plans.replica_plan(replicas, self._child_policy, working_keyspace, query)
+
+    def _has_tablets(self, keyspace: str | None) -> bool:
+        """Return True if the ring does not place the partitions of `keyspace`."""
+        return isinstance(self._metadata, Metadata) and self._metadata.tablets.has_keyspace(
+            keyspace
+        )
 
     def _router_of(self, keyspace: str | None) -> Router | None:
         """Return the router for `keyspace`.
@@ -124,9 +131,7 @@ class TokenAwarePolicy(WrapperPolicy):
         replica_map = routing.map_of(keyspace)
         if replica_map is None:
             return None
-        distance = self._child_policy.distance
-        tiers = [_TIERS.get(distance(host), _LEFT_OUT) for host in replica_map.hosts()]
-        router: Router = plans.Router(replica_map, tiers, self._random.getrandbits(64))
+        router = self._router_over_map(replica_map)
         routers[keyspace] = router
         planner = self._make_planner()
         version = routing.placement_version
@@ -140,9 +145,28 @@ class TokenAwarePolicy(WrapperPolicy):
             self._forget_routers()
         return router
 
+    def _router_over_map(self, replica_map: ReplicaMap) -> Router:
+        distance = self._child_policy.distance
+        # Tablets may name a host that is not known (yet).
+        tiers = [
+            _TIERS.get(distance(host), _LEFT_OUT) if host is not None else _LEFT_OUT
+            for host in replica_map.hosts()
+        ]
+        made: Router = plans.Router(replica_map, tiers, self._random.getrandbits(64))
+        return made
+
+    def _router_over(self, hosts: tuple[Any, ...]) -> Router:
+        """Return a router of hosts without a ring, for tablets."""
+        return self._router_over_map(ring.ReplicaMap(ring.TokenRing([]), hosts, []))
+
     def _make_planner(self) -> Planner | None:
         return plans.Planner(
-            self._metadata, self._routers, self._child_policy, self._shuffle_replicas
+            self._metadata,
+            self._routers,
+            self._child_policy,
+            self._shuffle_replicas,
+            None,
+            self._router_over,
         )
 
     def _ranked_by_asking(
@@ -152,7 +176,8 @@ class TokenAwarePolicy(WrapperPolicy):
         if not keyspace or self._metadata is None:
             return (), 0
         replicas = self._found(keyspace, key, query)
-        if self.shuffle_replicas and not keeps_order(query):
+        has_leaders = self._has_tablets(keyspace) and self._metadata.tablets.has_leaders(keyspace)
+        if self.shuffle_replicas and not has_leaders and not keeps_order(query):
             self._random.shuffle(replicas)
         tiers: list[list[Host]] = [[], [], []]
         for host in replicas:
@@ -169,6 +194,8 @@ class TokenAwarePolicy(WrapperPolicy):
             found = of_table(keyspace, table, key)
             if found is not None:
                 return list(found)
+        if self._has_tablets(keyspace):
+            return list(self._metadata.tablets.replicas(keyspace, table, key) or ())
         return list(self._metadata.get_replicas(keyspace, key))
 
     def on_up(self, host: Host) -> None:

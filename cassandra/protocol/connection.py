@@ -266,6 +266,8 @@ class ProtocolConnection:
         # These two change the form of EXECUTE: agreed on with a server, and not written, they make
         # every one of them malformed.
         self.features.tablets_routing_v2 &= self._tablets_routing_v2
+        # Only the newest version that is read: the second includes the first.
+        self.features.tablets_routing_v1 &= not self.features.tablets_routing_v2
         self.features.use_metadata_id &= self._use_metadata_id
         options = dict(self._startup_options)
         self.features.add_startup_options(options)

@@ -37,6 +37,15 @@ class ShardingInfo(NamedTuple):
     shard_aware_port: int | None
     shard_aware_port_ssl: int | None
 
+    def shard_id_from_token(self, token: Any) -> int:
+        """Return the shard of a token, a number or an object with a `value`.
+
+        The algorithm is ScyllaDB's "biased-token-round-robin".
+        """
+        number = int(getattr(token, "value", token))
+        biased = (number + (1 << 63) << self.sharding_ignore_msb) & (1 << 64) - 1
+        return biased * self.shards_count >> 64
+
 
 class LwtInfo(NamedTuple):
     """`meta_bit_mask` marks the metadata flags of a prepared lightweight transaction."""

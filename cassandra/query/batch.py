@@ -9,6 +9,7 @@ from cassandra._impl import bind
 from cassandra.consistency import ConsistencyLevel
 from cassandra.encoder import Encoder
 from cassandra.query.bound import BoundStatement, name_statement
+from cassandra.query.conditional import is_conditional
 from cassandra.query.markers import Parameters as MarkerKind
 from cassandra.query.markers import parameters_of
 from cassandra.query.named_rows import NamedRow
@@ -502,12 +503,7 @@ class BatchStatement(Statement):
             self.custom_payload = {**(self.custom_payload or {}), **statement.custom_payload}
 
     def is_lwt(self) -> bool:
-        return any(
-            entry.prepared.is_lwt()
-            if isinstance(entry, BoundRows)
-            else isinstance(entry, BoundStatement) and entry.is_lwt()
-            for entry in self._entries
-        )
+        return any(map(_is_lwt, self._entries))
 
     def __len__(self) -> int:
         return self._count
@@ -526,6 +522,17 @@ class BatchStatement(Statement):
         )
 
     __repr__ = __str__
+
+
+def _is_lwt(entry: Entry) -> bool:
+    if isinstance(entry, BoundRows):
+        return entry.prepared.is_lwt()
+    if isinstance(entry, BoundStatement):
+        return entry.is_lwt()
+    # The statement of an id is found only when the batch is executed.
+    if isinstance(entry, NamedRow):
+        return False
+    return is_conditional(entry if isinstance(entry, str) else entry.text)
 
 
 for _class in (BatchType, BatchStatement):

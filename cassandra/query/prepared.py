@@ -124,7 +124,10 @@ class PreparedStatement(StatementSettings):
     bind = binding.bind  # from the pair of twin modules: most requests begin with it
 
     def is_lwt(self) -> bool:
-        """Return True if the server marked this as a lightweight transaction (ScyllaDB)."""
+        """Return True if this is a lightweight transaction.
+
+        ScyllaDB says so; of other servers' statements the text decides.
+        """
         return self._is_lwt
 
     def __str__(self) -> str:

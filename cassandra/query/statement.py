@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cassandra._impl import bind
 from cassandra.consistency import ConsistencyLevel
 from cassandra.encoder import Encoder
+from cassandra.query.conditional import is_conditional
 from cassandra.query.settings import FETCH_SIZE_UNSET, StatementSettings
 
 if TYPE_CHECKING:
@@ -132,7 +133,10 @@ class Statement(StatementSettings):
         self._serial_consistency_level = None
 
     def is_lwt(self) -> bool:
-        """Return True if the server marked this as a lightweight transaction (ScyllaDB)."""
+        """Return True if this is a lightweight transaction.
+
+        ScyllaDB marks prepared ones; others are known by ``IF`` in their text.
+        """
         return False
 
 
@@ -151,7 +155,7 @@ class SimpleStatement(Statement):
     The client writes the parameters, ``%s`` or ``%(name)s``, into the text.
     """
 
-    __slots__ = ("_query_string",)
+    __slots__ = ("_is_lwt", "_query_string")
 
     def __init__(
         self,
@@ -180,11 +184,19 @@ class SimpleStatement(Statement):
                 f"a query is a str, not {type(query_string).__name__}: {query_string!r}"
             )
         self._query_string = query_string
+        self._is_lwt: bool | None = None
 
     @property
     def query_string(self) -> str:
         """The text as it was given."""
         return self._query_string
+
+    def is_lwt(self) -> bool:
+        # Looked for once: a program may execute the statement many times.
+        found = self._is_lwt
+        if found is None:
+            found = self._is_lwt = is_conditional(self.query_string)
+        return found
 
     def __str__(self) -> str:
         level = ConsistencyLevel.value_to_name.get(

@@ -167,7 +167,7 @@ def requests() -> None:
             wire_format=4, version=4, streams=streams, endpoint="e", peer_version=4
         )
         core = SimpleNamespace(on_latency=None, user_types={})
-        pool = SimpleNamespace(connections=[connection])
+        pool = SimpleNamespace(connections=[connection], shards=None)
         return SimpleNamespace(
             pools_by_id={}, pools={"host": pool}, core=core, connection=connection, timers=None
         )

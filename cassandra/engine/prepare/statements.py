@@ -11,11 +11,13 @@ from collections.abc import Awaitable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._impl import bodies
+from cassandra.engine.prepare.key_places import key_places
 from cassandra.engine.request import Request
 from cassandra.engine.request_bodies import PrepareBody
 from cassandra.engine.waiting import outcome_of
 from cassandra.errors import DriverException
 from cassandra.protocol.opcodes import PREPARE, RESULT_KIND_PREPARED
+from cassandra.query.conditional import is_conditional
 from cassandra.query.prepared import PreparedStatement
 from cassandra.query.recently_used import RecentlyUsed
 
@@ -112,15 +114,17 @@ class Preparer:
     def _made(
         self, session: EngineSession, query: str, keyspace: str | None, response: Any
     ) -> PreparedStatement:
+        is_marked = self._core.marks_transactions
         prepared = PreparedStatement(
             response.bind_metadata,
             response.query_id,
-            response.pk_indexes,
+            response.pk_indexes or key_places(self._core.metadata, response.bind_metadata),
             query,
             keyspace or session.keyspace,
             self._core.protocol_version,
             response.result_metadata,
             response.result_metadata_id,
+            response.is_lwt or (not is_marked and is_conditional(query)),
         )
         if response.custom_payload:
             prepared.custom_payload = response.custom_payload

@@ -78,6 +78,7 @@ _OF_SCYLLADB = {
     "scylla_keyspaces": Part("system_schema.scylla_keyspaces"),
     "scylla_aggregates": Part("system_schema.scylla_aggregates", "aggregate_name"),
 }
+_OF_PLACEMENT = ("keyspaces", "scylla_keyspaces")
 _OPTIONAL = {*_OF_CASSANDRA, *_VIRTUAL, *_OF_SCYLLADB, "dropped_columns"}
 
 # What is read for a target of a kind that is less than a keyspace.
@@ -142,6 +143,7 @@ class SchemaRefresher:
         """The server says that something has changed."""
         window = self._core.settings.schema_event_refresh_window
         target = Target.of_event(event)
+        self._forget_tablets(target)
         if window < 0 or self._closed or not self._concerns(target):
             return
         self._pending.add(target)
@@ -165,10 +167,19 @@ class SchemaRefresher:
     async def after_ddl(self, event: Mapping[str, Any], connection: Connection) -> None:
         """A session has changed the schema, through `connection`: read what it has changed."""
         target = Target.of_event(event)
+        self._forget_tablets(target)
         if not self._concerns(target):
             return
         self._pending.discard(target)  # the event of the same change came first
         await self._refresh_quietly([target], connection)
+
+    def _forget_tablets(self, target: Target) -> None:
+        """What was told of a table ends when it is changed: it may be another one of its name."""
+        tablets = self._core.metadata.tablets
+        if target.kind == "TABLE":
+            tablets.drop(target.keyspace, target.name)
+        elif target.kind in ("KEYSPACE", "REPLICATION"):
+            tablets.drop(target.keyspace)
 
     def _concerns(self, target: Target) -> bool:
         """Return True if the change concerns metadata that is read.
@@ -310,7 +321,7 @@ class SchemaRefresher:
 
         :param whole: read all else of the keyspaces too, unless they are filtered away.
         """
-        parts = {**_KEYSPACES}
+        parts = self._replication_parts(connection)
         wanted = self._core.settings.schema_metadata_keyspaces
         if whole and (wanted is None or wanted):
             parts |= {**_PARTS, **self._parts_of_server(connection)}
@@ -319,7 +330,7 @@ class SchemaRefresher:
         among = (
             None if wanted is None else f"keyspace_name IN ({', '.join(map(cql_quote, wanted))})"
         )
-        conditions = {name: among for name in parts if name != "keyspaces"}
+        conditions = {name: among for name in parts if name not in _OF_PLACEMENT}
         grouping = await self._query(connection, parts, conditions)
         self._take_replication(grouping, whole=True)
         if whole:
@@ -336,7 +347,7 @@ class SchemaRefresher:
         wanted = self._core.settings.schema_metadata_keyspaces
         held = (self._reads_schema or target.forced) and (wanted is None or name in wanted)
         known = metadata.schema.sources.get(name)
-        parts = {**_KEYSPACES}
+        parts = self._replication_parts(connection)
         if held and (target.kind != "REPLICATION" or known is None):
             parts |= {**_PARTS, **self._parts_of_server(connection)}
             if (
@@ -345,8 +356,6 @@ class SchemaRefresher:
                 else target.forced and not _is_scylladb(connection)
             ):
                 parts |= _VIRTUAL
-        elif held and _is_scylladb(connection):
-            parts["scylla_keyspaces"] = _OF_SCYLLADB["scylla_keyspaces"]
         condition = f"keyspace_name = {cql_quote(name)}"
         grouping = await self._query(connection, parts, dict.fromkeys(parts, condition))
         self._take_replication(grouping, whole=False, name=name)
@@ -407,9 +416,23 @@ class SchemaRefresher:
                 **{k: v for k, v in self._core.metadata.replication.items() if k != name},
                 **read,
             }
-        self._core.metadata.replace_replication({k: v for k, v in read.items() if v is not None})
+        metadata = self._core.metadata
+        metadata.replace_replication({k: v for k, v in read.items() if v is not None})
+        with_tablets, leaders = grouping.tablet_keyspaces()
+        if not whole:
+            others = metadata.replication.keys() - {name}
+            with_tablets |= set(filter(metadata.tablets.has_keyspace, others))
+            leaders |= set(filter(metadata.tablets.has_leaders, others))
+        metadata.replace_tablet_keyspaces(with_tablets, leaders)
 
     # -- asking ------------------------------------------------------------------------------------
+
+    def _replication_parts(self, connection: Connection) -> dict[str, Part]:
+        """What tells where the partitions of keyspaces are."""
+        parts = {**_KEYSPACES}
+        if _is_scylladb(connection):
+            parts["scylla_keyspaces"] = _OF_SCYLLADB["scylla_keyspaces"]
+        return parts
 
     def _parts_of_server(self, connection: Connection) -> dict[str, Part]:
         return _OF_SCYLLADB if _is_scylladb(connection) else _OF_CASSANDRA

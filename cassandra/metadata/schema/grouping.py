@@ -126,6 +126,18 @@ class Grouping:
             )
         return found
 
+    def tablet_keyspaces(self) -> tuple[set[str], set[str]]:
+        """Return the names of ScyllaDB's keyspaces with tablets, and of those whose tablets have
+        leaders.
+        """
+        rows = self._scylla_keyspaces.values()
+        found = {row["keyspace_name"] for row in rows if row.get("initial_tablets") is not None}
+        # The third consistency is "eventual", that of all keyspaces before there was a choice.
+        leaders = {
+            row["keyspace_name"] for row in rows if row.get("consistency") in ("global", "local")
+        }
+        return found, leaders & found
+
     def table_sources(self) -> Iterable[TableSource]:
         """Return the sources of all tables and views that were read."""
         self._complete_tables()

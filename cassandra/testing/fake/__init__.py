@@ -38,12 +38,15 @@ from cassandra.testing.fake.node import FakeNode
 from cassandra.testing.fake.primitives import NOT_SET, Opcode, WireError
 from cassandra.testing.fake.refusals import ErrorCode
 from cassandra.testing.fake.requests import BatchStatement, Request
+from cassandra.testing.fake.scylla import Arrivals, Scylla
+from cassandra.testing.fake.scylla_node import ScyllaNode, rate_limited
 from cassandra.testing.fake.values import Encoded, Udt
 
 __all__ = [
     "NOT_SET",
     "Answer",
     "Answerable",
+    "Arrivals",
     "BatchStatement",
     "Encoded",
     "ErrorCode",
@@ -55,6 +58,8 @@ __all__ = [
     "Opcode",
     "Prepared",
     "Request",
+    "Scylla",
+    "ScyllaNode",
     "Udt",
     "WireError",
     "close",
@@ -70,6 +75,7 @@ __all__ = [
     "on_stream",
     "out_of_order",
     "paged",
+    "rate_limited",
     "raw",
     "reset",
     "rows",

@@ -120,11 +120,14 @@ class Message(Answer):
     def envelope(self, request: Request) -> tuple[int, int, bytes]:
         body = self._encode(request)
         tracing_id = self._tracing_id
+        payload = self._payload
+        if request.routing_payload is not None and self._opcode == Opcode.RESULT:
+            payload = {**payload, **request.routing_payload}
         if (
             tracing_id is None
             and not request.flags & _TRACING
             and not self._warnings
-            and not self._payload
+            and not payload
         ):
             return self._opcode, 0, body
         # 4: [<tracing_id>][<warnings>][<custom_payload>]<message>
@@ -135,9 +138,9 @@ class Message(Answer):
         if self._warnings:
             flags |= _WARNING
             parts.append(string_list(self._warnings))
-        if self._payload:
+        if payload:
             flags |= _CUSTOM_PAYLOAD
-            parts.append(bytes_map(self._payload))
+            parts.append(bytes_map(payload))
         return self._opcode, flags, b"".join([*parts, body])
 
 
@@ -314,14 +317,14 @@ class Prepared:
     """A prepared statement: its text, its bind columns, and the columns of its result."""
 
     __slots__ = (
-        "_keyspace",
-        "_table",
         "columns",
+        "keyspace",
         "metadata_id",
         "pk_indexes",
         "query",
         "query_id",
         "result",
+        "table",
     )
 
     def __init__(
@@ -341,8 +344,8 @@ class Prepared:
         self.pk_indexes = pk_indexes
         self.query_id = query_id if query_id is not None else hashlib.md5(query.encode()).digest()
         self.metadata_id = metadata_id if metadata_id is not None else metadata_id_of(result)
-        self._keyspace = keyspace
-        self._table = table
+        self.keyspace = keyspace
+        self.table = table
 
     def body(self, request: Request) -> bytes:
         """Return the result of PREPARE (section 4.2.5.4)."""
@@ -350,8 +353,9 @@ class Prepared:
         parts = [b"\0\0\0\x04", short_bytes(self.query_id)]
         if request.connection.has_metadata_ids:
             parts.append(short_bytes(self.metadata_id))
-        table = _table(self._keyspace, self._table)
+        table = _table(self.keyspace, self.table)
         flags = _GLOBAL_TABLE if self.columns else 0
+        flags |= request.connection.node.prepared_flags(self, request.connection)
         parts += (flags.to_bytes(4, "big"), len(self.columns).to_bytes(4, "big"))
         if version >= 4:
             parts.append(len(self.pk_indexes).to_bytes(4, "big"))

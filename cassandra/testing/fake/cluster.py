@@ -15,6 +15,8 @@ from cassandra.testing.fake.looping import NodeThread
 from cassandra.testing.fake.node import FakeNode
 from cassandra.testing.fake.requests import Request
 from cassandra.testing.fake.script import Match, Prime
+from cassandra.testing.fake.scylla import Scylla
+from cassandra.testing.fake.scylla_node import ScyllaNode
 
 __all__ = ["FakeCluster"]
 
@@ -29,10 +31,17 @@ class FakeCluster:
 
     :param nodes: how many, or how many in each data centre of a mapping.
     :param racks: how many racks each data centre has. Nodes are dealt to them in turn.
+    :param scylla: makes them nodes of ScyllaDB; a number stands for ``Scylla(shards=number)``.
     :param settings: keywords for each `FakeNode`.
     """
 
-    def __init__(self, nodes: int | Mapping[str, int] = 3, racks: int = 1, **settings: Any) -> None:
+    def __init__(
+        self,
+        nodes: int | Mapping[str, int] = 3,
+        racks: int = 1,
+        scylla: Scylla | int | None = None,
+        **settings: Any,
+    ) -> None:
         datacenters = {"datacenter1": nodes} if isinstance(nodes, int) else dict(nodes)
         self._places = [
             (datacenter, f"rack{number % racks + 1}")
@@ -40,6 +49,7 @@ class FakeCluster:
             for number in range(count)
         ]
         self._racks = racks
+        self._scylla = Scylla(scylla) if isinstance(scylla, int) else scylla
         self._settings = settings
         self._thread: NodeThread | None = None
         self._prefix = ""
@@ -78,6 +88,8 @@ class FakeCluster:
                 for node in self.nodes:
                     node.stop()
                 self.nodes = []
+                if self._scylla is not None:
+                    self._scylla.nodes.clear()
             else:
                 return
         raise OSError(
@@ -86,16 +98,20 @@ class FakeCluster:
 
     def _start_new(self, datacenter: str, rack: str, token: int) -> FakeNode:
         self._numbered += 1
-        node = FakeNode(
-            f"{self._prefix}{self._numbered}",
-            self.port,
-            datacenter=datacenter,
-            rack=rack,
-            tokens=(str(token),),
+        settings = {
+            "datacenter": datacenter,
+            "rack": rack,
+            "tokens": (str(token),),
             # Predictable ids, so that a test that fails prints the same ones each time.
-            host_id=uuid.UUID(int=self._numbered),
-            thread=self._thread,
+            "host_id": uuid.UUID(int=self._numbered),
+            "thread": self._thread,
             **self._settings,
+        }
+        address = f"{self._prefix}{self._numbered}"
+        node = (
+            FakeNode(address, self.port, **settings)
+            if self._scylla is None
+            else ScyllaNode(address, self.port, scylla=self._scylla, **settings)
         )
         node.start()
         self.port = node.port
@@ -136,6 +152,16 @@ class FakeCluster:
     def contact_points(self) -> list[str]:
         """The addresses of the nodes."""
         return [node.address for node in self.nodes]
+
+    @property
+    def scylla(self) -> Scylla:
+        """What the nodes have in common as a ScyllaDB cluster.
+
+        :raises TypeError: if they are nodes of Cassandra.
+        """
+        if self._scylla is None:
+            raise TypeError("this cluster was made without scylla=")
+        return self._scylla
 
     def __getitem__(self, place: int) -> FakeNode:
         return self.nodes[place]
@@ -202,6 +228,8 @@ class FakeCluster:
         """Have a node leave for good: it stops, and the others send REMOVED_NODE."""
         node.stop()
         self.nodes = [other for other in self.nodes if other is not node]
+        if isinstance(node, ScyllaNode):
+            self.scylla.nodes.remove(node)
         self._introduce()
         self.tell("TOPOLOGY_CHANGE", "REMOVED_NODE", node)
 

@@ -42,6 +42,7 @@ _REQUEST_OPCODES = frozenset(
 
 # ScyllaDB's docs/dev/protocol-extensions.md: offered in SUPPORTED, agreed on in STARTUP.
 METADATA_IDS = "SCYLLA_USE_METADATA_ID"
+TABLET_VERSIONS = "TABLETS_ROUTING_V2_EXPERIMENTAL_V2"
 
 
 class ServerConnection(asyncio.Protocol):
@@ -62,6 +63,8 @@ class ServerConnection(asyncio.Protocol):
         self.options: Mapping[str, str] = {}
         self.keyspace: str | None = None
         self.peer: tuple[str, int] | None = None
+        self.local_port = 0
+        self.shard = 0
         self._transport: asyncio.Transport | None = None
         self._segments: SegmentReader | None = None
         self._framed = False
@@ -79,6 +82,7 @@ class ServerConnection(asyncio.Protocol):
         # Small answers must not wait for the client's acknowledgement.
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.peer = transport.get_extra_info("peername")
+        self.local_port = sock.getsockname()[1] if self.peer else 0
         self.node.connection_opened(self)
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -206,6 +210,11 @@ class ServerConnection(asyncio.Protocol):
         They do in version 5, and by ScyllaDB's extension.
         """
         return self.version >= 5 or METADATA_IDS in self.options
+
+    @property
+    def has_tablet_versions(self) -> bool:
+        """True if EXECUTE ends with a byte of the tablet's version, by ScyllaDB's extension."""
+        return TABLET_VERSIONS in self.options
 
     # -- sending -----------------------------------------------------------------------------------
 

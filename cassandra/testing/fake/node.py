@@ -21,6 +21,7 @@ from typing import Any
 
 from cassandra.testing.fake import system_tables
 from cassandra.testing.fake.answers import (
+    Answer,
     Answerable,
     Message,
     Prepared,
@@ -219,11 +220,11 @@ class FakeNode:
     async def __aexit__(self, *args: object) -> None:
         self.stop()
 
-    def _bound_socket(self) -> socket.socket:
+    def _bound_socket(self, port: int) -> socket.socket:
         sock = socket.socket(socket.AF_INET6 if ":" in self.address else socket.AF_INET)
         try:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            sock.bind((self.address, self.port))
+            sock.bind((self.address, port))
         except BaseException:
             sock.close()
             raise
@@ -235,18 +236,20 @@ class FakeNode:
         Connections are refused then, and no other process can take the port.
         """
         # Port 0 becomes a number here, which stays the node's for its whole life.
-        self._reservation = self._bound_socket()
+        self._reservation = self._bound_socket(self.port)
         self.port = self._reservation.getsockname()[1]
 
     def _listen(self) -> None:
         if self._listener is not None:
             return
-        listener = self._bound_socket()
+        # Both sockets share the port by SO_REUSEADDR; only this one accepts.
+        self._listener = self._bound_socket(self.port)
+        self._accept_on(self._listener)
+
+    def _accept_on(self, listener: socket.socket) -> None:
         listener.setblocking(False)
         listener.listen(1024)
-        # Both sockets share the port by SO_REUSEADDR; only this one accepts.
-        self._listener = listener
-        self.loop.add_reader(listener, self._accept)
+        self.loop.add_reader(listener, self._accept, listener)
 
     def _stop_listening(self) -> None:
         if self._listener is not None:
@@ -254,12 +257,9 @@ class FakeNode:
             self._listener.close()
             self._listener = None
 
-    def _accept(self) -> None:
-        listener = self._listener
+    def _accept(self, listener: socket.socket) -> None:
         # A bound, so that a storm of connections does not keep the loop from the open ones.
         for _ in range(64):
-            if listener is None:
-                return
             try:
                 sock, _peer = listener.accept()
             except (BlockingIOError, ConnectionAbortedError):
@@ -400,8 +400,7 @@ class FakeNode:
 
     def text_of(self, query_id: bytes) -> str | None:
         """Return the text that was prepared under `query_id`, or None."""
-        prepared = self._prepared.get(query_id)
-        return None if prepared is None else prepared.query
+        return self._prepared[query_id].query if query_id in self._prepared else None
 
     # -- switches ----------------------------------------------------------------------------------
 
@@ -592,7 +591,9 @@ class FakeNode:
             text = f"Unexpected message {name}, expecting STARTUP or OPTIONS"
             request.connection.send(request.stream, *self._protocol_error(text))
             return
-        _DEFAULTS[request.opcode](self, request).perform(request)
+        # By name, so that nodes of another kind answer in their own way.
+        answer: Answer = getattr(self, f"_on_{Opcode(request.opcode).name.lower()}")(request)
+        answer.perform(request)
         if request.opcode == Opcode.STARTUP and not request.connection.started:
             request.connection.start(request)
 
@@ -653,15 +654,24 @@ class FakeNode:
         text = request.query or ""
         prepared = self._statements.get(text)
         if prepared is None:
-            # Markers inside quotes are text.
-            markers = _QUOTED.sub("", text).count("?")
-            prepared = Prepared(
-                text, [(f"k{place + 1}" if place else "k", "int") for place in range(markers)]
-            )
+            prepared = self._make_prepared(text)
         self._prepared[prepared.query_id] = prepared
         return Message(Opcode.RESULT, prepared.body)
 
-    def _on_execute(self, request: Request) -> Message:
+    def _make_prepared(self, text: str) -> Prepared:
+        markers = _QUOTED.sub("", text).count("?")  # those inside quotes are text
+        names = [f"k{place + 1}" if place else "k" for place in range(markers)]
+        return Prepared(text, [(name, "int") for name in names])
+
+    def statement_of(self, request: Request) -> Prepared | None:
+        """Return the prepared statement that an EXECUTE names, or None if it is not known."""
+        return self._prepared.get(request.query_id or b"")
+
+    def prepared_flags(self, prepared: Prepared, connection: ServerConnection) -> int:
+        """Return further flags of the metadata in the answer to PREPARE: ScyllaDB has some."""
+        return 0
+
+    def _on_execute(self, request: Request) -> Answer:
         if request.query is None:
             return self._unprepared(request.query_id or b"")
         return self._on_query(request)
@@ -687,16 +697,5 @@ class FakeNode:
         )
         return f"<FakeNode {self.endpoint}: {state}>"
 
-
-_DEFAULTS: dict[int, Callable[[FakeNode, Request], Message]] = {
-    Opcode.OPTIONS: FakeNode._on_options,
-    Opcode.STARTUP: FakeNode._on_startup,
-    Opcode.AUTH_RESPONSE: FakeNode._on_auth_response,
-    Opcode.REGISTER: FakeNode._on_register,
-    Opcode.QUERY: FakeNode._on_query,
-    Opcode.PREPARE: FakeNode._on_prepare,
-    Opcode.EXECUTE: FakeNode._on_execute,
-    Opcode.BATCH: FakeNode._on_batch,
-}
 
 FakeNode.__module__ = "cassandra.testing"

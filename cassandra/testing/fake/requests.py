@@ -62,6 +62,9 @@ class Request:
     token: bytes | None = None
     batch_type: int | None = None
     statements: Sequence[BatchStatement] = ()
+    tablet_version_block: int | None = None
+    # Of the node: what the answer tells the client of ScyllaDB's tablets.
+    routing_payload: Mapping[str, bytes | None] | None = None
 
     def __init__(
         self,
@@ -156,6 +159,8 @@ def _execute(request: Request, reader: BodyReader) -> None:
     # Primes match texts, so an EXECUTE gets the text of the statement that it names.
     request.query = request.connection.node.text_of(query_id)
     _parameters(request, reader)
+    if request.connection.has_tablet_versions:
+        request.tablet_version_block = reader.byte()
 
 
 def _parameters(request: Request, reader: BodyReader) -> None:

@@ -22,7 +22,7 @@ __all__ = ["SCHEMA_TABLES", "SCHEMA_TABLES_OF_5_0", "answer_to"]
 # As much of CQL as drivers use to read system tables.
 _SELECT = re.compile(
     r"^\s*select\s+(?P<columns>.+?)\s+from\s+(?P<table>system\w*\.\w+)"
-    r"\s*(?:where\s+(?P<where>.+?))?\s*;?\s*$",
+    r"\s*(?:where\s+(?P<where>.+?))?\s*(?:using\s+timeout\s+\w+)?\s*;?\s*$",
     re.IGNORECASE | re.DOTALL,
 )
 _AND = re.compile(r"\s+and\s+", re.IGNORECASE)
@@ -86,6 +86,10 @@ _COLUMN = [
 ]  # fmt: skip
 _FUNCTION = [("argument_types", "list<text>"), ("argument_names", "list<text>"), ("body", "text")]
 SCHEMA_TABLES: dict[str, list[tuple[str, str]]] = {
+    "system_schema.scylla_keyspaces": [
+        _NAME, ("consistency", "text"), ("initial_tablets", "int"), ("storage_options", _TEXTS),
+        ("storage_type", "text"),
+    ],
     "system_schema.keyspaces": [_NAME, ("durable_writes", "boolean"), ("replication", _TEXTS)],
     "system_schema.tables": [_NAME, _TABLE, *_OPTIONS, ("flags", "set<text>")],
     "system_schema.columns": _COLUMN,

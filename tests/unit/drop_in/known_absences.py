@@ -17,13 +17,6 @@ KNOWN_ABSENCES = (
     "cassandra.policies.ColumnEncryptionPolicy",
     "cassandra.protocol.ColDesc",
     "cassandra.query.ColDesc",
-    "cassandra.shard_info",
-    "cassandra.connection.ShardingInfo",
-    "cassandra.tablets",
-    "cassandra.cluster.Tablet",
-    "cassandra.cluster.choose_tablet_version_block",
-    "cassandra.cluster.random_tablet_version_block",
-    "cassandra.metadata.Tablets",
 )
 
 

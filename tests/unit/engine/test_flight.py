@@ -365,7 +365,7 @@ class Life:
         self.hosts = [Host(f"h{number}") for number in range(hosts)]
         self.connections = [Connection(twins) for _ in self.hosts]
         for host, connection in zip(self.hosts, self.connections, strict=True):
-            pool = SimpleNamespace(connections=[connection])
+            pool = SimpleNamespace(connections=[connection], shards=None)
             self.session.pools[host] = self.session.pools_by_id[id(host)] = pool
         self.done: list[Any] = []
         self.plans = 0

@@ -1,0 +1,62 @@
+# The connections of a pool by shard. Included by flight.pyx.
+
+cdef class ShardTable:
+    """The open connections of a pool by shard (see the Python twin)."""
+
+    cdef readonly Py_ssize_t count
+    cdef readonly Py_ssize_t ignore_msb
+    cdef readonly TabletMap tablets
+    cdef list _by_shard
+
+    def __cinit__(self, *arguments, **named):
+        self._by_shard = []
+        self.tablets = _NO_TABLETS
+
+    def __init__(self, count, ignore_msb, tablets):
+        if not 0 < count <= 0xFFFF:
+            raise ValueError(f"a node has 1 to {0xFFFF} shards, not {count}")
+        if not 0 <= ignore_msb < 64:
+            raise ValueError(f"0 to 63 bits of a token may be ignored, not {ignore_msb}")
+        self.tablets = <TabletMap?> tablets
+        self.count = count
+        self.ignore_msb = ignore_msb
+        self._by_shard = [[] for _ in range(count)]
+
+    cdef inline Py_ssize_t _shard_of(self, int64_t token) noexcept:
+        """The upper 64 bits of the biased token times the count, by halves."""
+        cdef uint64_t biased = (<uint64_t> token ^ <uint64_t> 0x8000000000000000) << self.ignore_msb
+        cdef uint64_t low = (biased & 0xFFFFFFFF) * <uint64_t> self.count
+        cdef uint64_t high = (biased >> 32) * <uint64_t> self.count
+        return <Py_ssize_t> ((high + (low >> 32)) >> 32)
+
+    def shard_of(self, token):
+        """Return the shard that the ring gives to a token."""
+        return self._shard_of(token)
+
+    def add(self, shard, connection):
+        """Take a connection to `shard`."""
+        (<list> self._by_shard[self._checked(shard)]).append(connection)
+
+    def remove(self, connection):
+        """Forget a connection, if it is known."""
+        for own in self._by_shard:
+            if connection in own:
+                own.remove(connection)
+
+    def counts(self):
+        """Return how many connections each shard has."""
+        return [len(own) for own in self._by_shard]
+
+    def pick(self, shard):
+        """Return the least busy connection to `shard` that has room, or None."""
+        return _first_with_room(<list> self._by_shard[self._checked(shard)])
+
+    cdef object _pick(self, Py_ssize_t shard):
+        if not 0 <= shard < PyList_GET_SIZE(self._by_shard):
+            return None
+        return _first_with_room(<list> self._by_shard[shard])
+
+    cdef Py_ssize_t _checked(self, Py_ssize_t shard) except -1:
+        if not 0 <= shard < self.count:
+            raise IndexError(f"there is no shard {shard}: the node has {self.count}")
+        return shard

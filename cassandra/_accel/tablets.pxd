@@ -1,0 +1,75 @@
+# What the other compiled modules see of tablets.
+
+from libc.stdint cimport int64_t, uint16_t, uint64_t
+
+cdef enum:
+    MOST_REPLICAS = 64
+
+cdef struct Told:
+    int64_t first
+    int64_t last
+    uint64_t version
+    Py_ssize_t width
+    uint16_t hosts[MOST_REPLICAS]
+    uint16_t shards[MOST_REPLICAS]
+
+
+cdef class Chunk:
+    cdef Py_ssize_t size
+    cdef Py_ssize_t width            # of a row of replicas
+    cdef int64_t* firsts
+    cdef int64_t* lasts
+    cdef uint64_t* versions
+    cdef uint16_t* hosts             # NOBODY ends a row that is shorter
+    cdef uint16_t* shards
+
+    cdef Py_ssize_t _find(self, int64_t token) noexcept nogil
+    cdef Py_ssize_t _first_after(self, int64_t token) noexcept
+    cdef void _take(self, Py_ssize_t at, Chunk other, Py_ssize_t place, Py_ssize_t count) noexcept
+    cdef void _put(self, Py_ssize_t at, const Told* told) noexcept
+    cdef tuple _numbers(self, Py_ssize_t at)
+
+
+cdef class Table:
+    cdef tuple chunks
+    cdef int64_t* lasts              # of each chunk
+    cdef Py_ssize_t count
+
+    cdef Py_ssize_t _place(self, int64_t token) noexcept
+    cdef Chunk _chunk_of(self, int64_t token)
+    cdef Table _having(self, const Told* told)
+    cdef Table _without(self, set gone)
+
+
+cdef class TabletMap:
+    cdef readonly Py_ssize_t limit
+    cdef readonly Py_ssize_t count
+    cdef public long long hits
+    cdef public long long misses
+    cdef readonly tuple hosts
+    cdef list _host_ids
+    cdef dict _numbers
+    cdef dict _known
+    cdef int _turn
+    cdef dict _tables
+    cdef frozenset _with_tablets
+    cdef frozenset _leaders
+
+    cdef Chunk _row(self, keyspace, table, int64_t token, Py_ssize_t* at)
+    cdef bint _is_used(self) except -1
+    cdef bint _has_keyspace(self, keyspace) except -1
+    cdef Py_ssize_t _shard_on(self, Chunk chunk, Py_ssize_t at, host) except -2
+    cdef int _next_block(self, Chunk chunk, Py_ssize_t at) noexcept
+    cdef bint _learn(self, keyspace, table, bytes payload) except -1
+    cdef bint _parse(self, bytes payload, Told* told) except -1
+    cdef object _number_of(self, bytes host_id)
+    cdef int _make_room(self, keyspace, table) except -1
+    cdef int _forget(self, set gone) except -1
+    cdef int _remove(self, keyspace, table) except -1
+
+
+# 1 and the token of a statement's partition key; 0 if the key is not known.
+cdef int token_in(statement, int64_t* token) except -1
+
+# Where the payload of an answer that tells of a tablet alone ends; 0 if there is anything else.
+cdef Py_ssize_t payload_end(bytes body) noexcept

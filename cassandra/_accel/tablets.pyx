@@ -1,0 +1,606 @@
+# cython: language_level=3, boundscheck=True, nonecheck=True, wraparound=False, initializedcheck=False, cdivision=True, binding=True
+"""ScyllaDB's tablets, as the servers have told of them: the compiled twin of `cassandra.metadata.placement.tablets`.
+
+A table's tablets lie in chunks of up to 256, side by side as numbers: about 40 bytes each with three replicas. Chunks and the list
+of them are never changed. A new tablet makes one or two new chunks and a new list.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_Check, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcmp, memcpy
+
+from cassandra._accel.bind cimport ValuesBlock
+from cassandra._accel.ring cimport NOBODY, token_at
+from cassandra._accel.slots cimport slot_in, slot_value
+from cassandra._accel.wbuf cimport get_be32, get_be64
+
+import uuid as _uuid
+
+from cassandra.query.bound import BoundStatement as _BoundStatementClass
+from cassandra.query.prepared import PreparedStatement as _PreparedStatementClass
+
+__all__ = ["TabletMap", "split_payload", "token_of_statement", "version_block"]
+
+cdef enum:
+    FULL = 256           # tablets in a chunk
+    MOST_HOSTS = 0xFFFF
+
+cdef object _UUID = _uuid.UUID
+cdef type _BoundStatement = _BoundStatementClass
+cdef type _PreparedStatement = _PreparedStatementClass
+cdef Py_ssize_t _BLOCK = slot_in(_BoundStatement, "block")
+cdef Py_ssize_t _PREPARED = slot_in(_BoundStatement, "prepared_statement")
+cdef Py_ssize_t _ROUTING_KEY = slot_in(_BoundStatement, "_routing_key")
+cdef Py_ssize_t _INDEXES = slot_in(_PreparedStatement, "routing_key_indexes")
+
+
+cdef class Chunk:
+    """Some tablets of a table, in the order of their tokens."""
+
+    def __cinit__(self, Py_ssize_t size, Py_ssize_t width):
+        cdef Py_ssize_t places = max(size * width, 1)
+        self.firsts = <int64_t*> malloc(max(size, 1) * sizeof(int64_t))
+        self.lasts = <int64_t*> malloc(max(size, 1) * sizeof(int64_t))
+        self.versions = <uint64_t*> malloc(max(size, 1) * sizeof(uint64_t))
+        self.hosts = <uint16_t*> malloc(places * sizeof(uint16_t))
+        self.shards = <uint16_t*> malloc(places * sizeof(uint16_t))
+        if self.firsts == NULL or self.lasts == NULL or self.versions == NULL or self.hosts == NULL or self.shards == NULL:
+            raise MemoryError
+        self.size = size
+        self.width = width
+
+    def __dealloc__(self):
+        free(self.firsts)
+        free(self.lasts)
+        free(self.versions)
+        free(self.hosts)
+        free(self.shards)
+
+    cdef Py_ssize_t _find(self, int64_t token) noexcept nogil:
+        """The place of the tablet with `token`; -1 if there is none."""
+        cdef Py_ssize_t low = 0
+        cdef Py_ssize_t count = self.size
+        cdef Py_ssize_t half
+        while count > 0:
+            half = count >> 1
+            if self.lasts[low + half] < token:
+                low += half + 1
+                count -= half + 1
+            else:
+                count = half
+        return low if low < self.size and self.firsts[low] < token else -1
+
+    cdef Py_ssize_t _first_after(self, int64_t token) noexcept:
+        """The place of the first tablet that ends after `token`."""
+        cdef Py_ssize_t low = 0
+        cdef Py_ssize_t count = self.size
+        cdef Py_ssize_t half
+        while count > 0:
+            half = count >> 1
+            if self.lasts[low + half] <= token:
+                low += half + 1
+                count -= half + 1
+            else:
+                count = half
+        return low
+
+    cdef void _take(self, Py_ssize_t at, Chunk other, Py_ssize_t place, Py_ssize_t count) noexcept:
+        """Copy `count` tablets of `other`, which is not wider."""
+        cdef Py_ssize_t i
+        cdef Py_ssize_t row
+        memcpy(self.firsts + at, other.firsts + place, count * sizeof(int64_t))
+        memcpy(self.lasts + at, other.lasts + place, count * sizeof(int64_t))
+        memcpy(self.versions + at, other.versions + place, count * sizeof(uint64_t))
+        if self.width == other.width:
+            memcpy(self.hosts + at * self.width, other.hosts + place * self.width, count * self.width * sizeof(uint16_t))
+            memcpy(self.shards + at * self.width, other.shards + place * self.width, count * self.width * sizeof(uint16_t))
+            return
+        for row in range(count):
+            for i in range(self.width):
+                self.hosts[(at + row) * self.width + i] = (
+                    other.hosts[(place + row) * other.width + i] if i < other.width else NOBODY
+                )
+                self.shards[(at + row) * self.width + i] = (
+                    other.shards[(place + row) * other.width + i] if i < other.width else 0
+                )
+
+    cdef void _put(self, Py_ssize_t at, const Told* told) noexcept:
+        cdef Py_ssize_t i
+        self.firsts[at] = told.first
+        self.lasts[at] = told.last
+        self.versions[at] = told.version
+        for i in range(self.width):
+            self.hosts[at * self.width + i] = told.hosts[i] if i < told.width else NOBODY
+            self.shards[at * self.width + i] = told.shards[i] if i < told.width else 0
+
+    cdef tuple _numbers(self, Py_ssize_t at):
+        cdef Py_ssize_t i
+        return tuple([self.hosts[at * self.width + i] for i in range(self.width) if self.hosts[at * self.width + i] != NOBODY])
+
+
+cdef class Table:
+    """The tablets of one table."""
+
+    def __cinit__(self, tuple chunks):
+        cdef Py_ssize_t at
+        cdef Chunk chunk
+        self.chunks = chunks
+        self.lasts = <int64_t*> malloc(max(PyTuple_GET_SIZE(chunks), 1) * sizeof(int64_t))
+        if self.lasts == NULL:
+            raise MemoryError
+        for at in range(PyTuple_GET_SIZE(chunks)):
+            chunk = <Chunk?> chunks[at]
+            self.lasts[at] = chunk.lasts[chunk.size - 1]
+            self.count += chunk.size
+
+    def __dealloc__(self):
+        free(self.lasts)
+
+    cdef Py_ssize_t _place(self, int64_t token) noexcept:
+        """The first chunk whose last token is not less than `token`."""
+        cdef Py_ssize_t low = 0
+        cdef Py_ssize_t count = PyTuple_GET_SIZE(self.chunks)
+        cdef Py_ssize_t half
+        while count > 0:
+            half = count >> 1
+            if self.lasts[low + half] < token:
+                low += half + 1
+                count -= half + 1
+            else:
+                count = half
+        return low
+
+    cdef Chunk _chunk_of(self, int64_t token):
+        cdef Py_ssize_t at = self._place(token)
+        if at == PyTuple_GET_SIZE(self.chunks):
+            return None
+        return <Chunk> <object> PyTuple_GET_ITEM(self.chunks, at)
+
+    cdef Table _having(self, const Told* told):
+        """The same with a tablet in the place of all that overlap it."""
+        cdef Py_ssize_t start = self._place(told.first)
+        cdef Py_ssize_t end = start
+        cdef Py_ssize_t count = PyTuple_GET_SIZE(self.chunks)
+        cdef Py_ssize_t size = 1
+        cdef Py_ssize_t width = told.width
+        cdef Py_ssize_t at = 0
+        cdef Py_ssize_t i
+        cdef Py_ssize_t place
+        cdef bint put = False
+        cdef Chunk chunk
+        cdef Chunk joined
+        # The chunk before has room, or `told` comes behind all of them: it goes there.
+        if start == count and start > 0:
+            start -= 1
+        while end < count:
+            chunk = <Chunk> <object> PyTuple_GET_ITEM(self.chunks, end)
+            if end > start and chunk.firsts[0] >= told.last:
+                break
+            end += 1
+        for i in range(start, end):
+            chunk = <Chunk> <object> PyTuple_GET_ITEM(self.chunks, i)
+            size += chunk.size
+            width = max(width, chunk.width)
+        joined = Chunk(size, width)
+        for i in range(start, end):
+            chunk = <Chunk> <object> PyTuple_GET_ITEM(self.chunks, i)
+            place = chunk._first_after(told.first)
+            joined._take(at, chunk, 0, place)
+            at += place
+            while place < chunk.size and chunk.firsts[place] < told.last:
+                place += 1  # it overlaps
+            if not put and (place < chunk.size or i == end - 1):
+                joined._put(at, told)
+                put = True
+                at += 1
+            joined._take(at, chunk, place, chunk.size - place)
+            at += chunk.size - place
+        if not put:
+            joined._put(at, told)
+            at += 1
+        joined.size = at
+        return Table(self.chunks[:start] + _split(joined) + self.chunks[end:])
+
+    cdef Table _without(self, set gone):
+        """The same without the tablets that have a replica on one of the hosts `gone`; None if none is left."""
+        cdef Chunk chunk
+        cdef Chunk kept
+        cdef Py_ssize_t at
+        cdef Py_ssize_t size
+        cdef list chunks = []
+        for one in self.chunks:
+            chunk = <Chunk?> one
+            kept = Chunk(chunk.size, chunk.width)
+            size = 0
+            for at in range(chunk.size):
+                if gone.isdisjoint(chunk._numbers(at)):
+                    kept._take(size, chunk, at, 1)
+                    size += 1
+            kept.size = size
+            if size == chunk.size:
+                chunks.append(chunk)
+            elif size:
+                chunks.extend(_split(kept))
+        return Table(tuple(chunks)) if chunks else None
+
+
+cdef tuple _split(Chunk joined):
+    """The same in chunks that are not over-full."""
+    cdef Py_ssize_t parts = (joined.size + FULL - 1) // FULL
+    cdef Py_ssize_t part
+    cdef Py_ssize_t start = 0
+    cdef Py_ssize_t end
+    cdef Chunk made
+    cdef list found = []
+    if parts == 1:
+        return (joined,)
+    for part in range(parts):
+        end = joined.size * (part + 1) // parts
+        made = Chunk(end - start, joined.width)
+        made._take(0, joined, start, end - start)
+        found.append(made)
+        start = end
+    return tuple(found)
+
+
+cdef class TabletMap:
+    """The tablets that are known, by keyspace and table (see the Python twin)."""
+
+    def __cinit__(self, *arguments, **named):
+        self.hosts = ()
+        self._host_ids = []
+        self._numbers = {}
+        self._known = {}
+        self._tables = {}
+        self._with_tablets = frozenset()
+        self._leaders = frozenset()
+
+    def __init__(self, limit=1_000_000):
+        if limit < 1:
+            raise ValueError(f"a map of tablets has room for one at least, not for {limit}")
+        self.limit = limit
+
+    # -- what is known ------------------------------------------------------------------------------------------------
+
+    def use_keyspaces(self, with_tablets, leaders):
+        """Take the names of the keyspaces whose tables have tablets; return True if they are new.
+
+        :param leaders: those of them in which the first replica of a tablet is its leader.
+        """
+        known = self._with_tablets, self._leaders
+        self._with_tablets, self._leaders = frozenset(with_tablets), frozenset(leaders)
+        return known != (self._with_tablets, self._leaders)
+
+    def has_keyspace(self, keyspace):
+        """Return True if the ring does not place the partitions of a keyspace."""
+        return self._has_keyspace(keyspace)
+
+    cdef bint _is_used(self) except -1:
+        return len(self._with_tablets) > 0 or len(self._tables) > 0
+
+    cdef bint _has_keyspace(self, keyspace) except -1:
+        return keyspace in self._with_tablets or keyspace in self._tables
+
+    def has_leaders(self, keyspace):
+        """Return True if the first replica of a tablet of this keyspace is its leader."""
+        return keyspace in self._leaders
+
+    def find(self, keyspace, table, token):
+        """Return (first token, last token, replicas, version) of a token's tablet, or None.
+
+        The first token is not part of the range. Replicas are pairs of host id and shard.
+        """
+        cdef Py_ssize_t at = 0
+        cdef Py_ssize_t i
+        cdef Chunk chunk = self._row(keyspace, table, token, &at)
+        if chunk is None:
+            return None
+        replicas = tuple([
+            (self._host_ids[chunk.hosts[at * chunk.width + i]], chunk.shards[at * chunk.width + i])
+            for i in range(chunk.width) if chunk.hosts[at * chunk.width + i] != NOBODY
+        ])
+        return chunk.firsts[at], chunk.lasts[at], replicas, chunk.versions[at]
+
+    cdef Chunk _row(self, keyspace, table, int64_t token, Py_ssize_t* at):
+        """The chunk with the tablet of `token`, and its place there; None if it is not known."""
+        cdef Chunk chunk
+        if keyspace is None or table is None:
+            return None
+        tables = self._tables.get(keyspace)
+        if tables is None:
+            return None
+        known = (<dict?> tables).get(table)
+        if known is None:
+            return None
+        chunk = (<Table?> known)._chunk_of(token)
+        if chunk is None:
+            return None
+        at[0] = chunk._find(token)
+        return chunk if at[0] >= 0 else None
+
+    def numbers(self, keyspace, table, token):
+        """Return the numbers in `hosts` of a token's replicas, in the server's order, or None."""
+        cdef Py_ssize_t at = 0
+        cdef Chunk chunk = self._row(keyspace, table, token, &at)
+        return chunk._numbers(at) if chunk is not None else None
+
+    def replicas(self, keyspace, table, key):
+        """Return the hosts with a replica of a serialized partition key, or None.
+
+        Hosts that are not known are left out.
+        """
+        cdef bytes own = key if PyBytes_Check(key) else bytes(key)
+        cdef Py_ssize_t at = 0
+        cdef Chunk chunk = self._row(
+            keyspace, table, token_at(<const uint8_t*> PyBytes_AS_STRING(own), PyBytes_GET_SIZE(own)), &at
+        )
+        if chunk is None:
+            return None
+        found = [self.hosts[number] for number in chunk._numbers(at)]
+        return tuple([host for host in found if host is not None])
+
+    def shard_on(self, host, keyspace, table, token):
+        """Return the shard of `host` that has a token's replica, or None if none is known."""
+        cdef Py_ssize_t at = 0
+        cdef Py_ssize_t shard
+        cdef Chunk chunk = self._row(keyspace, table, token, &at)
+        if chunk is None:
+            return None
+        shard = self._shard_on(chunk, at, host)
+        return shard if shard >= 0 else None
+
+    cdef Py_ssize_t _shard_on(self, Chunk chunk, Py_ssize_t at, host) except -2:
+        cdef Py_ssize_t i
+        cdef Py_ssize_t number
+        for i in range(at * chunk.width, (at + 1) * chunk.width):
+            number = chunk.hosts[i]
+            if number == NOBODY or number >= PyTuple_GET_SIZE(self.hosts):
+                break
+            if <object> PyTuple_GET_ITEM(self.hosts, number) is host:
+                return chunk.shards[i]
+        return -1
+
+    def version_of(self, keyspace, table, token):
+        """Return the version of a token's tablet, or None if it is not known."""
+        cdef Py_ssize_t at = 0
+        cdef Chunk chunk = self._row(keyspace, table, token, &at)
+        return chunk.versions[at] if chunk is not None else None
+
+    def next_block(self, keyspace, table, token):
+        """Return the byte at the end of an EXECUTE that shows the server what the client knows.
+
+        Each call shows another part of the version: in the end the server sees all of it.
+        """
+        cdef Py_ssize_t at = 0
+        cdef Chunk chunk = self._row(keyspace, table, token, &at) if token is not None else None
+        return self._next_block(chunk, at)
+
+    cdef int _next_block(self, Chunk chunk, Py_ssize_t at) noexcept:
+        self._turn = (self._turn + 1) & 15
+        return self._turn << 4 | (<int> (chunk.versions[at] >> (4 * self._turn)) & 0xF if chunk is not None else 0)
+
+    def tally(self, keyspace, table, token):
+        """Count a request: a hit, or a miss, if its table has tablets."""
+        cdef Py_ssize_t at = 0
+        if self._has_keyspace(keyspace):
+            if self._row(keyspace, table, token, &at) is not None:
+                self.hits += 1
+            else:
+                self.misses += 1
+
+    def tables(self):
+        """Return (keyspace, table, number of tablets) of all tables that are known."""
+        return [
+            (keyspace, name, (<Table?> table).count)
+            for keyspace, tables in list(self._tables.items())
+            for name, table in list(tables.items())
+        ]
+
+    # -- what the servers tell ----------------------------------------------------------------------------------------
+
+    def learn(self, keyspace, table, payload):
+        """Take what a server told of a tablet; return False if it cannot be used.
+
+        :param payload: the value of ``tablets-routing-v1`` or ``tablets-routing-v2``.
+        """
+        if payload is None:
+            return False
+        return self._learn(keyspace, table, payload if PyBytes_Check(payload) else bytes(payload))
+
+    cdef bint _learn(self, keyspace, table, bytes payload) except -1:
+        cdef Told told
+        cdef Table known
+        cdef Table made
+        if not keyspace or not table or not self._parse(payload, &told):
+            return False
+        tables = self._tables.get(keyspace)
+        if tables is None:
+            tables = self._tables[keyspace] = {}
+        known = (<dict?> tables).get(table)
+        made = (known if known is not None else Table(()))._having(&told)
+        self.count += made.count - (known.count if known is not None else 0)
+        tables[table] = made
+        if self.count > self.limit:
+            self._make_room(keyspace, table)
+        return True
+
+    cdef bint _parse(self, bytes payload, Told* told) except -1:
+        """Read a tuple of first token, last token, list of (host id, shard), and maybe a version."""
+        cdef const uint8_t* p = <const uint8_t*> PyBytes_AS_STRING(payload)
+        cdef Py_ssize_t size = PyBytes_GET_SIZE(payload)
+        cdef Py_ssize_t listed
+        cdef Py_ssize_t i
+        cdef const uint8_t* pair
+        cdef int32_t shard
+        if size < 32 or <int32_t> get_be32(p) != 8 or <int32_t> get_be32(p + 12) != 8:
+            return False
+        told.first = <int64_t> get_be64(p + 4)
+        told.last = <int64_t> get_be64(p + 16)
+        listed = <int32_t> get_be32(p + 24)
+        if listed < 4 or listed > size - 28 or told.first >= told.last:
+            return False
+        told.width = <int32_t> get_be32(p + 28)
+        # Each pair has 32 bytes: its length, and two values with theirs.
+        if told.width < 0 or told.width > MOST_REPLICAS or listed != 4 + 32 * told.width:
+            return False
+        told.version = 0
+        if size == 28 + listed + 12 and <int32_t> get_be32(p + 28 + listed) == 8:
+            told.version = get_be64(p + 28 + listed + 4)
+        elif size != 28 + listed:
+            return False
+        for i in range(told.width):
+            pair = p + 32 + 32 * i
+            shard = <int32_t> get_be32(pair + 28)
+            if <int32_t> get_be32(pair) != 28 or <int32_t> get_be32(pair + 4) != 16 or <int32_t> get_be32(pair + 24) != 4:
+                return False
+            if shard < 0 or shard >= 0xFFFF:
+                return False
+            told.shards[i] = <uint16_t> shard
+        # In a pass of its own: a payload that is malformed must not leave an id behind.
+        for i in range(told.width):
+            number = self._number_of(PyBytes_FromStringAndSize(<const char*> p + 32 + 32 * i + 8, 16))
+            if number is None:
+                return False
+            told.hosts[i] = number
+        return True
+
+    cdef object _number_of(self, bytes host_id):
+        # By the bytes: making a UUID of them takes longer than all the rest.
+        number = self._numbers.get(host_id)
+        if number is None and len(self._host_ids) < MOST_HOSTS:
+            number = self._numbers[host_id] = len(self._host_ids)
+            self._host_ids.append(_UUID(bytes=host_id))
+            self.hosts = self.hosts + (self._known.get(host_id),)
+        return number
+
+    cdef int _make_room(self, keyspace, table) except -1:
+        cdef Table known
+        cdef Chunk chunk
+        cdef Chunk kept
+        for other in list(self._tables):
+            for name in list(self._tables[other]):
+                if (other, name) != (keyspace, table):
+                    self.drop(other, name)
+                    return 0
+        known = <Table?> self._tables[keyspace][table]
+        chunk = <Chunk?> known.chunks[PyTuple_GET_SIZE(known.chunks) - 1]
+        kept = Chunk(1, chunk.width)
+        kept._take(0, chunk, chunk.size - 1, 1)
+        self._tables[keyspace][table] = Table((kept,))
+        self.count = 1
+        return 0
+
+    # -- what ends ----------------------------------------------------------------------------------------------------
+
+    def take_hosts(self, hosts):
+        """Take the hosts of the cluster; tablets with a replica on another host are forgotten.
+
+        A node that replaces another has an id of its own, so what was told of the old one ends.
+        """
+        by_id = {host.host_id: host for host in hosts}
+        self._known = {host_id.bytes: host for host_id, host in by_id.items() if host_id is not None}
+        gone = {number for number, own in enumerate(self._host_ids) if own not in by_id}
+        new = tuple([by_id.get(own) for own in self._host_ids])
+        # A refresh mostly finds the same nodes: plans need not be made anew then.
+        if len(new) != len(self.hosts) or any(
+            [one is not other for one, other in zip(new, self.hosts, strict=True)]
+        ):
+            self.hosts = new
+        if gone:
+            self._forget(gone)
+
+    cdef int _forget(self, set gone) except -1:
+        cdef Table table
+        cdef Table kept
+        for keyspace, tables in list(self._tables.items()):
+            for name, known in list(tables.items()):
+                table = <Table?> known
+                kept = table._without(gone)
+                if kept is None:
+                    self.count -= table.count
+                    self._remove(keyspace, name)
+                elif kept.count < table.count:
+                    self.count -= table.count - kept.count
+                    tables[name] = kept
+        return 0
+
+    def drop(self, keyspace, table=None):
+        """Forget the tablets of a table, or of all tables of a keyspace."""
+        for name, known in list(self._tables.get(keyspace, {}).items()):
+            if table is None or table == name:
+                self.count -= (<Table?> known).count
+                self._remove(keyspace, name)
+
+    cdef int _remove(self, keyspace, table) except -1:
+        tables = self._tables[keyspace]
+        del tables[table]
+        if not tables:
+            del self._tables[keyspace]
+        return 0
+
+    def clear(self):
+        """Forget all tablets."""
+        self._tables = {}
+        self.count = 0
+
+
+cdef int token_in(statement, int64_t* token) except -1:
+    cdef ValuesBlock block
+    cdef Py_ssize_t size = 0
+    cdef Py_ssize_t pos
+    if type(statement) is _BoundStatement and slot_value(statement, _ROUTING_KEY, "_routing_key") is None:
+        prepared = slot_value(statement, _PREPARED, "prepared_statement")
+        if type(prepared) is _PreparedStatement:
+            indexes = slot_value(prepared, _INDEXES, "routing_key_indexes")
+        else:
+            indexes = prepared.routing_key_indexes
+        if not indexes:
+            return 0
+        values = slot_value(statement, _BLOCK, "block")
+        if len(indexes) == 1 and type(values) is ValuesBlock:
+            block = <ValuesBlock> values
+            pos = block._find(indexes[0], &size)
+            if size >= 0:
+                token[0] = token_at(<const uint8_t*> PyBytes_AS_STRING(block.data) + pos, size)
+                return 1
+    key = getattr(statement, "routing_key", None)
+    if not PyBytes_Check(key):
+        return 0
+    token[0] = token_at(<const uint8_t*> PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key))
+    return 1
+
+
+def token_of_statement(statement):
+    """Return the token of a statement's partition key, or None if it is not known."""
+    cdef int64_t token = 0
+    return token if token_in(statement, &token) else None
+
+
+def version_block(version, index):
+    """Return the byte that shows a server a part of the version that the client knows.
+
+    :param version: the tablet's version, or None if the tablet is not known.
+    :param index: which four bits of it: 0 to 15, from the least significant ones.
+    """
+    return index << 4 | (version >> 4 * index & 0xF if version is not None else 0)
+
+
+cdef Py_ssize_t payload_end(bytes body) noexcept:
+    cdef const char* p = PyBytes_AS_STRING(body)
+    cdef Py_ssize_t size = PyBytes_GET_SIZE(body)
+    cdef Py_ssize_t value
+    if size < 26 or memcmp(p, b"\0\1\0\x12tablets-routing-v", 21) != 0 or (p[21] != c"1" and p[21] != c"2"):
+        return 0
+    value = <int32_t> get_be32(<const uint8_t*> p + 22)
+    return 26 + value if 0 <= value <= size - 26 else 0
+
+
+def split_payload(body):
+    """Split the body of an answer that begins with a custom payload of one tablet alone.
+
+    :returns: the payload's value and the rest of the body; None if there is anything else.
+    """
+    cdef Py_ssize_t end = payload_end(<bytes?> body)
+    return (body[26:end], body[end:]) if end else None

@@ -1,0 +1,101 @@
+"""Which setting counts for a request: the call's, the statement's, the profile's or the session's.
+
+A part of the twin module `cassandra.engine.flight`, which hands it on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from cassandra.policies.speculation import NoSpeculativeExecutionPolicy
+from cassandra.protocol.extras import check_payload
+from cassandra.query.settings import FETCH_SIZE_UNSET, NOT_SET, CallOptions
+
+if TYPE_CHECKING:
+    from cassandra.engine.flight import ExecuteBodyBase, RequestBase
+    from cassandra.engine.session import EngineSession
+
+__all__ = ["bound_request", "request_for", "resolve"]
+
+
+def resolve(body: Any, session: Any, statement: Any, options: CallOptions) -> None:
+    """Give a request body the parameters that call, statement, profile and session say.
+
+    Here and in `request_for` is decided which of these four counts, and nowhere else.
+
+    :param body: an `ExecuteBodyBase`, or another request body.
+    :param session: the face's session, not the engine's.
+    """
+    profile = options.profile
+    level = statement.consistency_level
+    body.consistency = profile.consistency_level if level is None else level
+    serial_level = statement.serial_consistency_level
+    body.serial_consistency = (
+        profile.serial_consistency_level if serial_level is None else serial_level
+    )
+    fetch_size = statement.fetch_size
+    body.page_size = session.default_fetch_size if fetch_size is FETCH_SIZE_UNSET else fetch_size
+    body.paging_state = options.paging_state
+    # Drawn once for the request, never for each attempt: a retry is the same write.
+    generator = session.timestamp_generator
+    body.timestamp = generator() if generator is not None and session.use_client_timestamp else None
+    body.tracing = options.trace
+    payload = options.custom_payload or statement.custom_payload
+    if payload is not None:
+        check_payload(payload)
+    body.custom_payload = payload
+
+
+def request_for(
+    request_class: type[RequestBase],
+    body: Any,
+    session: Any,
+    engine: EngineSession,
+    statement: Any,
+    target: object,
+    options: CallOptions,
+    on_done: Callable[[Any], None],
+) -> Any:
+    """Make the request that sends `body`, with the policies and the timeout that count for it.
+
+    :param session: the face's session.
+    :param engine: the engine's session.
+    :param statement: what is sent.
+    :param target: the statement as policies see it.
+    """
+    profile = options.profile
+    request = request_class(engine, target, body, on_done)
+    request.policy = profile.load_balancing_policy
+    request.retry_policy = statement.retry_policy or profile.retry_policy
+    speculation = profile.speculative_execution_policy
+    if type(speculation) is not NoSpeculativeExecutionPolicy:
+        request.speculative_policy = speculation
+    timeout = options.timeout
+    request.timeout = profile.request_timeout if timeout is NOT_SET else timeout
+    request.target_host = options.host
+    request.vectors = statement.vector_type or session.default_vector_type
+    return request
+
+
+def bound_request(
+    request_class: type[RequestBase],
+    body_class: type[ExecuteBodyBase],
+    session: Any,
+    engine: EngineSession,
+    statement: Any,
+    target: object,
+    options: CallOptions,
+    on_done: Callable[[Any], None],
+) -> Any:
+    """Make the request for a bound statement, rendered in the calling thread.
+
+    The usual way through `resolve` and `request_for`, in one call.
+
+    :param body_class: must not have an ``__init__`` of its own, nor must `request_class`: the
+        compiled twin does not call it.
+    """
+    body = body_class(statement.prepared_statement, statement.block)
+    resolve(body, session, statement, options)
+    body.prerender(engine.core.wire_format)
+    return request_for(request_class, body, session, engine, statement, target, options, on_done)

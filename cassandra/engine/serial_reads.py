@@ -1,0 +1,47 @@
+"""Serial reads whose level stands in the execution profile, as load balancing policies see them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+__all__ = ["AtLevel", "in_order"]
+
+_SERIAL = (8, 9)  # SERIAL and LOCAL_SERIAL (native_protocol_v5.spec, section 3, [consistency])
+
+
+class AtLevel:
+    """A statement at the consistency level that counts for it.
+
+    Policies ask the statement for its level, and the profile's is not known there. For all else it
+    stands for the statement itself.
+    """
+
+    __slots__ = ("_statement", "consistency_level")
+
+    def __init__(self, statement: Any, consistency_level: int) -> None:
+        self._statement = statement
+        self.consistency_level = consistency_level
+
+    if not TYPE_CHECKING:
+
+        @property
+        def __class__(self):  # policies of programs may ask with isinstance
+            return type(self._statement)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._statement, name)
+
+
+def in_order(statement: Any, consistency: int | None) -> Any:
+    """Return what a policy is to see of a statement that is executed at `consistency`.
+
+    All clients should try the replicas of a serial read in one order.
+    """
+    if (
+        consistency in _SERIAL
+        and getattr(statement, "routing_key", None) is not None
+        and getattr(statement, "consistency_level", consistency) is None
+    ):
+        assert consistency is not None
+        return AtLevel(statement, consistency)
+    return statement

@@ -1,0 +1,81 @@
+"""The connections of a pool to a ScyllaDB node, by the node's shards.
+
+A part of the twin module `cassandra.engine.flight`, which hands it on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cassandra.metadata.placement.tablets import TabletMap
+
+__all__ = ["ShardTable", "first_with_room", "in_flight_of"]
+
+_MOST_SHARDS = 0xFFFF
+_MASK = (1 << 64) - 1
+
+
+def first_with_room(connections: list[Any]) -> Any:
+    """Return the connection with room that has the fewest streams in use; None if all are full."""
+    best = None
+    for connection in connections:
+        streams = connection.streams
+        if streams.has_room and (best is None or streams.in_flight < best.streams.in_flight):
+            best = connection
+    return best
+
+
+def in_flight_of(connections: list[Any]) -> int:
+    """Return the number of streams in use on all of `connections`."""
+    found: int = sum([connection.streams.in_flight for connection in connections])
+    return found
+
+
+class ShardTable:
+    """The open connections of a pool by shard.
+
+    :param count: how many shards the node has.
+    :param ignore_msb: how many upper bits of a token do not count
+        (docs/dev/protocol-extensions.md of ScyllaDB, "Intranode sharding").
+    :param tablets: what is known of tablets, which have shards of their own.
+    """
+
+    __slots__ = ("_by_shard", "count", "ignore_msb", "tablets")
+
+    def __init__(self, count: int, ignore_msb: int, tablets: TabletMap) -> None:
+        if not 0 < count <= _MOST_SHARDS:
+            raise ValueError(f"a node has 1 to {_MOST_SHARDS} shards, not {count}")
+        if not 0 <= ignore_msb < 64:
+            raise ValueError(f"0 to 63 bits of a token may be ignored, not {ignore_msb}")
+        self.count = count
+        self.ignore_msb = ignore_msb
+        self.tablets = tablets
+        self._by_shard: list[list[Any]] = [[] for _ in range(count)]
+
+    def shard_of(self, token: int) -> int:
+        """Return the shard that the ring gives to a token."""
+        return ((token + (1 << 63) << self.ignore_msb) & _MASK) * self.count >> 64
+
+    def add(self, shard: int, connection: Any) -> None:
+        """Take a connection to `shard`."""
+        self._by_shard[self._checked(shard)].append(connection)
+
+    def remove(self, connection: Any) -> None:
+        """Forget a connection, if it is known."""
+        for own in self._by_shard:
+            if connection in own:
+                own.remove(connection)
+
+    def counts(self) -> list[int]:
+        """Return how many connections each shard has."""
+        return [len(own) for own in self._by_shard]
+
+    def pick(self, shard: int) -> Any:
+        """Return the least busy connection to `shard` that has room, or None."""
+        return first_with_room(self._by_shard[self._checked(shard)])
+
+    def _checked(self, shard: int) -> int:
+        if not 0 <= shard < self.count:
+            raise IndexError(f"there is no shard {shard}: the node has {self.count}")
+        return shard

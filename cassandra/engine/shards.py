@@ -1,0 +1,317 @@
+"""The pool of a ScyllaDB node: connections to each of its shards.
+
+The first connection tells how many shards the node has, and serves while the others are opened.
+These go to the shard-aware port, on which the client's own port decides the shard. If a NAT or a
+proxy changes that port, or the port cannot be reached, they go to the ordinary port, and what lands
+on a shard that lacks a connection is kept. Others are kept meanwhile, so that the node does not
+give their shards again, and closed in the end. A bound keeps that from becoming a storm: at most
+twice as many connections as shards are opened for one filling; shards that are still without one
+are served by the other connections.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cassandra._impl import flight
+from cassandra.engine.endpoint import DefaultEndPoint
+from cassandra.engine.pool import HostPool
+from cassandra.errors import ConnectionShutdown
+
+if TYPE_CHECKING:
+    from cassandra.engine.connection import Connection
+    from cassandra.engine.endpoint import EndPoint
+    from cassandra.engine.settings import Settings
+    from cassandra.metadata.host import Host
+    from cassandra.metadata.placement.tablets import TabletMap
+    from cassandra.protocol.features import ShardingInfo
+
+__all__ = ["ShardPool", "ShardTarget", "shard_aware_port", "usable_sharding"]
+
+log = logging.getLogger("cassandra.pool")
+
+ALGORITHM = "biased-token-round-robin"
+RETRY_INTERVAL = 60.0  # seconds until shards that were not reached are tried again
+
+
+class ShardTarget(NamedTuple):
+    """The shard that a new connection is to have, and the port that gives it."""
+
+    shard: int
+    shards: int
+    port: int
+
+
+def usable_sharding(connection: Connection) -> ShardingInfo | None:
+    """Return how the node of `connection` shards tokens, or None if that cannot be used."""
+    features = connection.features
+    info: ShardingInfo | None = features.sharding_info if features is not None else None
+    if (
+        info is None
+        or info.sharding_algorithm != ALGORITHM
+        or not info.partitioner.endswith("Murmur3Partitioner")
+        or not 0 <= info.sharding_ignore_msb < 64
+        or not 0 < info.shards_count <= 0xFFFF
+    ):
+        return None
+    return info
+
+
+def shard_aware_port(settings: Settings, endpoint: EndPoint, info: ShardingInfo) -> int | None:
+    """Return the port of `endpoint` that chooses shards, or None if it is not to be used."""
+    # A proxy that routes by name, and a socket of the file system, know nothing of such a port.
+    if not settings.shard_aware_port or type(endpoint) is not DefaultEndPoint:
+        return None
+    return info.shard_aware_port if settings.tls is None else info.shard_aware_port_ssl
+
+
+class ShardPool(HostPool):
+    """A pool that has `size` connections to each shard, if the host has shards.
+
+    :param size: to a host without shards, or to each shard.
+    :param port_of: returns the port that chooses the shard, or None if it is not to be used.
+    """
+
+    __slots__ = (
+        "_excess",
+        "_filling_shards",
+        "_open_shard",
+        "_opens_left",
+        "_per_shard",
+        "_port_of",
+        "_port_works",
+        "_slow_try",
+        "_tablets",
+    )
+
+    def __init__(
+        self,
+        host: Host,
+        distance: int,
+        size: int,
+        open_connection: Callable[..., Awaitable[Connection]],
+        on_failure: Callable[[HostPool, Exception], None],
+        spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
+        new_schedule: Callable[[], Iterable[float]],
+        *,
+        tablets: TabletMap,
+        port_of: Callable[[ShardingInfo], int | None],
+    ) -> None:
+        super().__init__(host, distance, size, open_connection, on_failure, spawn, new_schedule)
+        self._open_shard = open_connection
+        self._per_shard = size
+        self._tablets = tablets
+        self._port_of = port_of
+        self._port_works: bool | None = None  # None: it was not tried yet
+        self._excess: list[Connection] = []
+        self._filling_shards: asyncio.Task[None] | None = None
+        self._opens_left = 0
+        self._slow_try: asyncio.TimerHandle | None = None
+
+    # -- filling -----------------------------------------------------------------------------------
+
+    async def _fill(self) -> None:
+        if not self.connections and not self.closed:
+            # Alone: only an open connection tells if there are shards.
+            await self._open_one()
+        if self.shards is None:
+            await super()._fill()
+        elif not self.closed and self._missing():
+            self._spawn_filling()
+
+    def _spawn_filling(self) -> None:
+        """Let the other shards follow, while what is open serves."""
+        if self._filling_shards is None or self._filling_shards.done():
+            self._filling_shards = self._spawn(self._fill_shards())
+
+    async def _fill_shards(self) -> None:
+        shards = self.shards
+        assert shards is not None
+        # One connection, the control connection, is not the pool's own.
+        self._opens_left = 2 * shards.count * self._per_shard - len(self.connections) - 1
+        try:
+            await self._open_by_port()
+            while self._missing() and self._opens_left > 0 and not self.closed:
+                wanted = min(len(self._missing()), self._opens_left)
+                if not await self._open_all([None] * wanted):
+                    # It refuses connections: it is tried by the reconnection policy's schedule.
+                    self._fill_later()
+                    return
+        finally:
+            self._close_excess()
+        if not self._missing():
+            self._delays = None
+        elif not self.closed and self._slow_try is None:
+            log.debug("%r has no connection to the shards %s", self, sorted(set(self._missing())))
+            self._slow_try = asyncio.get_running_loop().call_later(RETRY_INTERVAL, self._try_slowly)
+
+    def _try_slowly(self) -> None:
+        self._slow_try = None
+        if not self.closed and self.connections and self.shards is not None:
+            self._spawn_filling()
+
+    async def _open_by_port(self) -> None:
+        """Open what is missing through the shard-aware port, if there is one that does as it
+        should.
+        """
+        info = self.host.sharding_info
+        port = self._port_of(info) if info is not None else None
+        if port is None or self._port_works is False:
+            return
+        # One alone at first: behind a NAT, the others would be wasted.
+        if self._port_works is None:
+            await self._open_all(self._targets(port)[:1])
+        if self._port_works:
+            await self._open_all(self._targets(port)[: self._opens_left])
+
+    def _targets(self, port: int) -> list[ShardTarget]:
+        count = self.shards.count if self.shards is not None else 0
+        return [ShardTarget(shard, count, port) for shard in self._missing()]
+
+    async def _open_all(self, targets: Iterable[ShardTarget | None]) -> int:
+        """Open connections at the same time; return how many were opened."""
+        wanted = list(targets)
+        self._opens_left -= len(wanted)
+        results = await asyncio.gather(
+            *(self._open_one(target) for target in wanted), return_exceptions=True
+        )
+        errors = [result for result in results if isinstance(result, BaseException)]
+        if errors:
+            self._opens_left += len(errors)  # the bound is for connections that are opened
+            log.debug("%r: %d connections were not opened: %s", self, len(errors), errors[0])
+        return len(wanted) - len(errors)
+
+    async def _open_one(self, target: ShardTarget | None = None) -> None:
+        if target is None:
+            self._adopt(await self._open(self.host))
+            return
+        connection = await self._open_shard(self.host, target)
+        features = connection.features
+        self._port_works = features is not None and features.shard_id == target.shard
+        self._adopt(connection)
+
+    def _missing(self) -> list[int]:
+        """The shards that lack connections, each as often as it lacks one."""
+        if self.shards is None:
+            return []
+        return [
+            shard
+            for shard, count in enumerate(self.shards.counts())
+            for _ in range(self._per_shard - count)
+        ]
+
+    def _adopt(self, connection: Connection) -> None:
+        info = None if connection.closed or self.closed else usable_sharding(connection)
+        if info is None:
+            if self.shards is not None and not self.connections:
+                self._forget_shards()
+            super()._adopt(connection)
+            return
+        self._take_sharding(info)
+        assert self.shards is not None
+        assert connection.features is not None
+        shard = connection.features.shard_id
+        if shard >= self.shards.count:
+            connection.close()
+            raise ConnectionShutdown(f"{self.host} has no shard {shard}", self.host)
+        if self.shards.counts()[shard] < self._per_shard:
+            super()._adopt(connection)
+            if not connection.closed:
+                self.shards.add(shard, connection)
+                self._on_room(connection)
+        else:
+            # Open until the filling is over: the node would give this shard again.
+            self._excess.append(connection)
+            if self._filling_shards is None or self._filling_shards.done():
+                self._close_excess()
+
+    def _take_sharding(self, info: ShardingInfo) -> None:
+        self.host.sharding_info = info
+        known = self.shards
+        if (
+            known is not None
+            and known.count == info.shards_count
+            and known.ignore_msb == info.sharding_ignore_msb
+        ):
+            return
+        # The node came back as another one: what is open belongs to its former life.
+        for connection in list(self.connections) if known is not None else ():
+            self.connections.remove(connection)
+            self._closing.append(connection)
+            if connection.in_flight == connection.orphans:
+                connection.close()
+        self._port_works = None
+        self.shards = flight.ShardTable(info.shards_count, info.sharding_ignore_msb, self._tablets)
+        self.size = info.shards_count * self._per_shard
+
+    def _forget_shards(self) -> None:
+        """The host has no shards any more."""
+        self.shards = None
+        self.size = self._per_shard
+        self.host.sharding_info = None
+
+    def _close_excess(self) -> None:
+        excess, self._excess = self._excess, []
+        for connection in excess:
+            connection.close()
+
+    # -- the rest ----------------------------------------------------------------------------------
+
+    def resize(self, size: int) -> None:
+        shards = self.shards
+        if shards is None:
+            self._per_shard = size
+            super().resize(size)
+            return
+        if self.closed or size == self._per_shard:
+            return
+        self._per_shard = size
+        self.size = shards.count * size
+        for shard, count in enumerate(shards.counts()):
+            for _ in range(count - size):
+                connection = shards.pick(shard)
+                if connection is not None:
+                    self._retire(connection)
+        self.refill()
+
+    def _retire(self, connection: Connection) -> None:
+        self._leave(connection)
+        self.connections.remove(connection)
+        self._closing.append(connection)
+        if connection.in_flight == connection.orphans:
+            connection.close()
+
+    def _leave(self, connection: Connection) -> None:
+        if self.shards is not None:
+            self.shards.remove(connection)
+
+    def _replace(self, connection: Connection) -> None:
+        self._leave(connection)
+        super()._replace(connection)
+
+    def _on_connection_closed(self, connection: Connection, error: Exception | None) -> None:
+        self._leave(connection)
+        super()._on_connection_closed(connection, error)
+
+    def close(self, error: Exception | None = None) -> None:
+        if self._filling_shards is not None:
+            self._filling_shards.cancel()
+        if self._slow_try is not None:
+            self._slow_try.cancel()
+        super().close(error)
+        self._close_excess()
+
+    def state(self) -> dict[str, Any]:
+        found = super().state()
+        if self.shards is not None:
+            found["shards_count"] = self.shards.count
+            found["connected_shards"] = self.connected_shards
+        return found
+
+    @property
+    def connected_shards(self) -> int:
+        """How many shards have a connection."""
+        return sum(map(bool, self.shards.counts())) if self.shards is not None else 0

@@ -1,0 +1,142 @@
+"""Where a fake ScyllaDB cluster keeps partitions: vnodes or tablets, and the nodes' shards."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from cassandra.testing.fake.tokens import shard_of
+
+__all__ = ["Member", "Placement", "Replica", "Tablet", "routing_payload"]
+
+_LEAST, _RING = -(1 << 63), 1 << 64
+
+
+class Member(NamedTuple):
+    """A node, as far as it decides the places of partitions."""
+
+    host_id: uuid.UUID
+    shards: int
+    ignore_msb: int
+    tokens: Sequence[int]
+
+
+class Replica(NamedTuple):
+    """A shard of a node."""
+
+    host_id: uuid.UUID
+    shard: int
+
+
+class Tablet(NamedTuple):
+    """A range of tokens, without `first` and with `last`. `version` changes with the replicas."""
+
+    first: int
+    last: int
+    replicas: tuple[Replica, ...]
+    version: int
+
+
+class Placement:
+    """The keyspaces and tables of a cluster, and the replicas of their partitions.
+
+    :param members: returns the nodes as they are now.
+    :param seed: of the random choices, for tests that repeat.
+    """
+
+    def __init__(self, members: Callable[[], Sequence[Member]], seed: int = 1) -> None:
+        self._members = members
+        self._random = random.Random(seed)
+        self._factors: dict[str, int] = {}
+        self._with_leaders: set[str] = set()
+        # Replaced as a whole at each change: the nodes' thread reads it at any time.
+        self._tablets: dict[tuple[str, str], tuple[Tablet, ...]] = {}
+
+    def add_keyspace(self, name: str, replication_factor: int, with_leaders: bool = False) -> None:
+        """Add a keyspace; its tables have as many replicas of each partition."""
+        self._factors[name] = replication_factor
+        if with_leaders:
+            self._with_leaders.add(name)
+
+    def split(self, keyspace: str, table: str, count: int) -> None:
+        """Give a table `count` tablets of equal size at random places."""
+        ends = [_LEAST + (place + 1) * _RING // count - 1 for place in range(count)]
+        starts = [_LEAST, *ends[:-1]]
+        self._tablets[keyspace, table] = tuple(
+            Tablet(first, last, self._some(keyspace), self._random.getrandbits(63))
+            for first, last in zip(starts, ends, strict=True)
+        )
+
+    def _some(self, keyspace: str) -> tuple[Replica, ...]:
+        members = list(self._members())
+        chosen = self._random.sample(members, min(self._factors[keyspace], len(members)))
+        replicas = [Replica(one.host_id, self._random.randrange(one.shards)) for one in chosen]
+        # Strongly consistent tables have their leader first, the others are in a fixed order.
+        if keyspace not in self._with_leaders:
+            replicas.sort(key=lambda replica: replica.host_id.bytes)
+        return tuple(replicas)
+
+    def move(self, keyspace: str, table: str, count: int = 1) -> None:
+        """Move `count` tablets, chosen at random, to other nodes and shards."""
+        tablets = list(self._tablets[keyspace, table])
+        for place in self._random.sample(range(len(tablets)), count):
+            tablets[place] = tablets[place]._replace(
+                replicas=self._some(keyspace), version=self._random.getrandbits(63)
+            )
+        self._tablets[keyspace, table] = tuple(tablets)
+
+    def tablet_of(self, keyspace: str, table: str, token: int) -> Tablet | None:
+        """Return the tablet of a token; None if the table has no tablets."""
+        tablets = self._tablets.get((keyspace, table))
+        if not tablets:
+            return None
+        return tablets[bisect_left(tablets, token, key=lambda tablet: tablet.last)]
+
+    def replicas_of(self, keyspace: str, table: str, token: int) -> tuple[Replica, ...] | None:
+        """Return the replicas of a token, or None if the keyspace was never added."""
+        if keyspace not in self._factors:
+            return None
+        tablet = self.tablet_of(keyspace, table, token)
+        return tablet.replicas if tablet is not None else self._on_ring(keyspace, token)
+
+    def _on_ring(self, keyspace: str, token: int) -> tuple[Replica, ...]:
+        """Return the next distinct nodes along the ring, as SimpleStrategy places them."""
+        ring = sorted(
+            (own, place) for place, one in enumerate(self._members()) for own in one.tokens
+        )
+        start = bisect_left(ring, (token, -1))
+        members = self._members()
+        met: dict[int, Replica] = {}
+        for step in range(len(ring)):
+            place = ring[(start + step) % len(ring)][1]
+            one = members[place]
+            met.setdefault(place, Replica(one.host_id, shard_of(token, one.shards, one.ignore_msb)))
+            if len(met) == self._factors[keyspace]:
+                break
+        return tuple(met.values())
+
+
+def _value(data: bytes) -> bytes:
+    return len(data).to_bytes(4, "big") + data
+
+
+def routing_payload(tablet: Tablet, version: int) -> dict[str, bytes | None]:
+    """Return the custom payload that tells a client of `tablet`.
+
+    The form is that of docs/dev/protocol-extensions.md, "Tablets routing v1" and "v2".
+    """
+    replicas = b"".join(
+        _value(_value(host_id.bytes) + _value(shard.to_bytes(4, "big")))
+        for host_id, shard in tablet.replicas
+    )
+    data = (
+        _value(tablet.first.to_bytes(8, "big", signed=True))
+        + _value(tablet.last.to_bytes(8, "big", signed=True))
+        + _value(len(tablet.replicas).to_bytes(4, "big") + replicas)
+    )
+    if version == 2:
+        data += _value(tablet.version.to_bytes(8, "big"))
+    return {f"tablets-routing-v{version}": data}

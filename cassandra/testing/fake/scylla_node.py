@@ -1,0 +1,255 @@
+"""`ScyllaNode`: a fake node with shards, as ScyllaDB's nodes have them."""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Sequence
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from cassandra.testing.fake.answers import Answer, Message, Prepared, message, rows
+from cassandra.testing.fake.node import FakeNode
+from cassandra.testing.fake.placement import Replica, Tablet, routing_payload
+from cassandra.testing.fake.primitives import Opcode, string_multimap
+from cassandra.testing.fake.refusals import ErrorCode, error_body
+from cassandra.testing.fake.scylla import Arrivals, Scylla, Table
+from cassandra.testing.fake.tokens import token_of
+
+if TYPE_CHECKING:
+    from cassandra.testing.fake.connection import ServerConnection
+    from cassandra.testing.fake.requests import Request
+
+__all__ = ["ScyllaNode", "rate_limited"]
+
+_V1, _V2 = "TABLETS_ROUTING_V1", "TABLETS_ROUTING_V2_EXPERIMENTAL_V2"
+_LWT, _RATE_LIMIT = "SCYLLA_LWT_ADD_METADATA_MARK", "SCYLLA_RATE_LIMIT_ERROR"
+_TABLE_NAME = re.compile(r'\b(?:from|into|update)\s+"?(\w+)"?\."?(\w+)"?', re.IGNORECASE)
+_INSERT = re.compile(r"\binto\s+\S+?\s*\(([^)]*)\)\s*values\s*\(([^)]*)\)", re.IGNORECASE)
+_COMPARED = re.compile(r"(\w+)\s*=\s*\?")
+_SELECTED = re.compile(r"^\s*select\s+(.+?)\s+from\b", re.IGNORECASE | re.DOTALL)
+_CONDITION = re.compile(r"\bif\b", re.IGNORECASE)
+
+
+class ScyllaNode(FakeNode):
+    """A node of a `Scylla` cluster.
+
+    It counts in `arrivals` what came in at which shard, and if that was the right one. A
+    connection's shard is `ServerConnection.shard`.
+
+    :param scylla: the cluster's settings and state.
+    :param settings: keywords of `FakeNode`.
+    """
+
+    def __init__(self, address: str, port: int, *, scylla: Scylla, **settings: Any) -> None:
+        settings.setdefault("max_version", 4)
+        super().__init__(address, port, **settings)
+        self.scylla = scylla
+        self.shards = scylla.shards_of(len(scylla.nodes))
+        self.shard_aware_port = 0
+        self.arrivals = Arrivals()
+        self.schema = scylla.schema
+        self.release_version = "3.0.8"
+        self.supported = {"CQL_VERSION": ["3.3.1"], "COMPRESSION": self.supported["COMPRESSION"]}
+        self._next_shard = 0
+        self._nat = Random(len(scylla.nodes))
+        self._shard_listener: socket.socket | None = None
+        scylla.nodes.append(self)
+
+    # -- connections -------------------------------------------------------------------------------
+
+    def _listen(self) -> None:
+        super()._listen()
+        if not self.scylla.shard_aware_port or self._shard_listener is not None:
+            return
+        listener = self._bound_socket(self.shard_aware_port)
+        self.shard_aware_port = listener.getsockname()[1]
+        self._shard_listener = listener
+        self._accept_on(listener)
+
+    def _stop_listening(self) -> None:
+        super()._stop_listening()
+        self._stop_shard_listener()
+
+    def _stop_shard_listener(self) -> None:
+        if self._shard_listener is not None:
+            self.loop.remove_reader(self._shard_listener)
+            self._shard_listener.close()
+            self._shard_listener = None
+
+    def close_shard_aware_port(self) -> None:
+        """Refuse connections to the shard-aware port, which SUPPORTED still tells of.
+
+        It is so until the node is started again.
+        """
+        self._running().call(self._stop_shard_listener)
+
+    def connection_opened(self, connection: ServerConnection) -> None:
+        connection.shard = self._shard_for(connection)
+        super().connection_opened(connection)
+
+    def _shard_for(self, connection: ServerConnection) -> int:
+        if connection.local_port == self.shard_aware_port and connection.peer is not None:
+            port = connection.peer[1]
+            if self.scylla.rewrites_ports:
+                port = self._nat.randrange(1 << 15, 1 << 16)
+            return port % self.shards
+        # In turn, as a real node spreads the connections to its ordinary port.
+        self._next_shard += 1
+        return (self._next_shard - 1) % self.shards
+
+    def connections_by_shard(self) -> dict[int, int]:
+        """Return how many connections are open to each shard that has one."""
+        found: dict[int, int] = {}
+        for connection in self.connections:
+            found[connection.shard] = found.get(connection.shard, 0) + 1
+        return found
+
+    # -- the handshake -----------------------------------------------------------------------------
+
+    def _on_options(self, request: Request) -> Message:
+        scylla = self.scylla
+        supported = {
+            **self.supported,
+            "SCYLLA_SHARD": [str(request.connection.shard)],
+            "SCYLLA_NR_SHARDS": [str(self.shards)],
+            "SCYLLA_PARTITIONER": ["org.apache.cassandra.dht.Murmur3Partitioner"],
+            "SCYLLA_SHARDING_ALGORITHM": ["biased-token-round-robin"],
+            "SCYLLA_SHARDING_IGNORE_MSB": [str(scylla.ignore_msb)],
+            "SCYLLA_HOST_ID": [str(self.host_id)],
+            _LWT: [f"LWT_OPTIMIZATION_META_BIT_MASK={scylla.lwt_mask}"],
+            _RATE_LIMIT: [f"ERROR_CODE={scylla.rate_limit_code}"],
+            _V1: [""],
+        }
+        if scylla.tablets_version == 2:
+            supported[_V2] = [""]
+        if scylla.metadata_ids:
+            supported["SCYLLA_USE_METADATA_ID"] = [""]
+        if self.shard_aware_port:
+            kind = "SCYLLA_SHARD_AWARE_PORT" + ("_SSL" if self._ssl_context else "")
+            supported[kind] = [str(self.shard_aware_port)]
+        return message(Opcode.SUPPORTED, string_multimap(supported))
+
+    # -- statements --------------------------------------------------------------------------------
+
+    def prepared_flags(self, prepared: Prepared, connection: ServerConnection) -> int:
+        if _LWT in connection.options and _is_lwt(prepared.query):
+            return self.scylla.lwt_mask
+        return 0
+
+    def _make_prepared(self, text: str) -> Prepared:
+        """Describe a statement by the tables of the cluster, if it names one of them."""
+        named = _TABLE_NAME.search(text)
+        table = self.scylla.tables.get((named[1], named[2])) if named is not None else None
+        if named is None or table is None:
+            return super()._make_prepared(text)
+        names = _markers(text)
+        return Prepared(
+            text,
+            [(name, table.columns.get(name, "int")) for name in names],
+            _result_columns(text, table),
+            [names.index(name) for name in table.key] if set(table.key) <= set(names) else (),
+            keyspace=named[1],
+            table=named[2],
+        )
+
+    def _on_execute(self, request: Request) -> Answer:
+        prepared = self.statement_of(request)
+        if prepared is not None and prepared.result:
+            return rows(prepared.result, keyspace=prepared.keyspace, table=prepared.table)
+        return super()._on_execute(request)
+
+    def _answer(self, request: Request) -> None:
+        if request.opcode == Opcode.EXECUTE:
+            self._count(request)
+        super()._answer(request)
+
+    def _count(self, request: Request) -> None:
+        """Take note of where an EXECUTE arrived, and tell the client if it is to know better."""
+        prepared = self.statement_of(request)
+        if prepared is None or not prepared.pk_indexes:
+            return
+        key = _key(request.values, prepared.pk_indexes)
+        if key is None:
+            return
+        shard = request.connection.shard
+        token = token_of(key)
+        placement = self.scylla.placement
+        replicas = placement.replicas_of(prepared.keyspace, prepared.table, token)
+        if replicas is None:
+            return
+        arrivals = self.arrivals
+        arrivals.by_shard[shard] += 1
+        is_right = Replica(self.host_id, shard) in replicas
+        if is_right:
+            arrivals.right += 1
+        elif any(replica.host_id == self.host_id for replica in replicas):
+            arrivals.wrong_shard += 1
+        else:
+            arrivals.wrong_node += 1
+        tablet = placement.tablet_of(prepared.keyspace, prepared.table, token)
+        version = self._version_to_tell(request, tablet, is_right)
+        if tablet is not None and version:
+            arrivals.payloads += 1
+            request.routing_payload = routing_payload(tablet, version)
+
+    def _version_to_tell(self, request: Request, tablet: Tablet | None, is_right: bool) -> int:
+        """Return the version of the payload that the answer has, or 0 for none."""
+        if tablet is None:
+            return 0
+        if request.connection.has_tablet_versions:
+            block = request.tablet_version_block or 0
+            return 2 if tablet.version >> (block >> 4) * 4 & 0xF != block & 0xF else 0
+        return 1 if _V1 in request.connection.options and not is_right else 0
+
+
+def _is_lwt(text: str) -> bool:
+    return _CONDITION.search(text) is not None
+
+
+def _markers(text: str) -> list[str]:
+    """Return the columns that the bind markers of a statement are for."""
+    inserted = _INSERT.search(text)
+    if inserted is None:
+        return [match[1] for match in _COMPARED.finditer(text)]
+    pairs = zip(inserted[1].split(","), inserted[2].split(","), strict=True)
+    return [name.strip() for name, value in pairs if value.strip() == "?"]
+
+
+def _result_columns(text: str, table: Table) -> list[tuple[str, str]]:
+    selected = _SELECTED.match(text)
+    if selected is None:
+        return []
+    names = [name.strip() for name in selected[1].split(",")]
+    wanted = list(table.columns) if names == ["*"] else names
+    return [(name, table.columns.get(name, "int")) for name in wanted]
+
+
+def _key(values: Sequence[Any], indexes: Sequence[int]) -> bytes | None:
+    """Return the serialized partition key, or None if a part of it is missing."""
+    parts = [values[index] for index in indexes if index < len(values)]
+    if len(parts) < len(indexes) or not all(isinstance(part, bytes) for part in parts):
+        return None
+    if len(parts) == 1:
+        only: bytes = parts[0]
+        return only
+    return b"".join(len(part).to_bytes(2, "big") + part + b"\0" for part in parts)
+
+
+def rate_limited(
+    text: str = "primed", *, op_type: int = 0, rejected_by_coordinator: bool = False
+) -> Message:
+    """Return the refusal of a request over its partition's rate limit.
+
+    A client that did not agree on that error gets a Config_error, as the specification says.
+
+    :param op_type: 0 for a read, 1 for a write.
+    """
+    fields = {"op_type": op_type, "rejected_by_coordinator": rejected_by_coordinator}
+
+    def encode(request: Request) -> bytes:
+        if _RATE_LIMIT not in request.connection.options:
+            return error_body(ErrorCode.CONFIG_ERROR, text, {}, request)
+        return error_body(ErrorCode.RATE_LIMITED, text, fields, request)
+
+    return Message(Opcode.ERROR, encode)

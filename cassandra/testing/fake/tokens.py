@@ -1,0 +1,63 @@
+"""Tokens and shards as a server computes them; nothing here is shared with the driver.
+
+The token is the signed first half of MurmurHash3's 128 bits in Cassandra's variant, which takes the
+bytes of the tail as signed. The shard follows ScyllaDB's docs/dev/protocol-extensions.md,
+"Intranode sharding".
+"""
+
+from __future__ import annotations
+
+__all__ = ["shard_of", "token_of"]
+
+_MASK = (1 << 64) - 1
+_C1, _C2 = 0x87C37B91114253D5, 0x4CF5AD432745937F
+
+
+def _rotated(value: int, by: int) -> int:
+    return (value << by | value >> (64 - by)) & _MASK
+
+
+def _mixed(value: int) -> int:
+    value ^= value >> 33
+    value = value * 0xFF51AFD7ED558CCD & _MASK
+    value ^= value >> 33
+    value = value * 0xC4CEB9FE1A85EC53 & _MASK
+    return value ^ value >> 33
+
+
+def _signed_tail(data: bytes) -> int:
+    """Return the bytes as a little-endian number, each of them sign-extended to 64 bits."""
+    number = 0
+    for place, byte in enumerate(data):
+        number ^= ((byte - 256 if byte > 127 else byte) << 8 * place) & _MASK
+    return number
+
+
+def token_of(key: bytes) -> int:
+    """Return the token of a serialized partition key."""
+    first = second = 0
+    whole = len(key) // 16 * 16
+    for at in range(0, whole, 16):
+        low = int.from_bytes(key[at : at + 8], "little")
+        high = int.from_bytes(key[at + 8 : at + 16], "little")
+        first ^= _rotated(low * _C1 & _MASK, 31) * _C2 & _MASK
+        first = (_rotated(first, 27) + second) * 5 + 0x52DCE729 & _MASK
+        second ^= _rotated(high * _C2 & _MASK, 33) * _C1 & _MASK
+        second = (_rotated(second, 31) + first) * 5 + 0x38495AB5 & _MASK
+    second ^= _rotated(_signed_tail(key[whole + 8 :]) * _C2 & _MASK, 33) * _C1 & _MASK
+    first ^= _rotated(_signed_tail(key[whole : whole + 8]) * _C1 & _MASK, 31) * _C2 & _MASK
+    first ^= len(key)
+    second ^= len(key)
+    first = first + second & _MASK
+    second = second + first & _MASK
+    first, second = _mixed(first), _mixed(second)
+    first = first + second & _MASK
+    token = first - (1 << 64) if first >> 63 else first
+    # The smallest number is no key's token.
+    return (1 << 63) - 1 if token == -(1 << 63) else token
+
+
+def shard_of(token: int, shards: int, ignore_msb: int) -> int:
+    """Return the shard of a node that owns `token`."""
+    biased = (token + (1 << 63) << ignore_msb) & _MASK
+    return biased * shards >> 64

@@ -1,0 +1,152 @@
+"""Requests over the control connection, if no pool can take them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cassandra import InvalidRequest, aio
+from cassandra.cluster import Cluster, ControlConnectionQueryFallback, NoHostAvailable
+from cassandra.engine.query_fallback import fallback_of
+from cassandra.policies import RoundRobinPolicy
+from cassandra.testing.fake import FakeNode, error, rows
+from cassandra.testing.fake.refusals import ErrorCode
+
+Member = ControlConnectionQueryFallback
+
+
+@pytest.fixture
+def node() -> Iterator[FakeNode]:
+    with FakeNode() as running:
+        running.prime("SELECT 1", rows([("v", "int")], [[1]]))
+        yield running
+
+
+class Nowhere(RoundRobinPolicy):
+    """Every plan is empty, as if all pools were closed."""
+
+    def make_query_plan(self, working_keyspace: Any = None, query: Any = None) -> Any:
+        return iter(())
+
+
+def made(node: FakeNode, mode: Any, **settings: Any) -> Cluster:
+    settings.setdefault("load_balancing_policy", Nowhere())
+    return Cluster(
+        [node.address],
+        port=node.port,
+        allow_control_connection_query_fallback=mode,
+        **settings,
+    )
+
+
+@pytest.mark.parametrize(
+    ("setting", "expected"),
+    [(None, Member.Disabled), (False, Member.Disabled), (True, Member.Fallback)]
+    + [(member, member) for member in Member]
+    + [(member.value, member) for member in Member],
+)
+def test_settings(setting: Any, expected: Member) -> None:
+    assert fallback_of(setting) is expected
+
+
+def test_other_settings_are_refused() -> None:
+    with pytest.raises(ValueError, match="SkipPoolCreation, but is 'yes'"):
+        Cluster(allow_control_connection_query_fallback="yes")  # type: ignore[arg-type]
+
+
+def test_disabled(node: FakeNode) -> None:
+    with made(node, Member.Disabled) as cluster, pytest.raises(NoHostAvailable):
+        cluster.connect().execute("SELECT 1")
+
+
+def test_fallback_serves_what_no_pool_can_take(node: FakeNode) -> None:
+    with made(node, Member.Fallback) as cluster:
+        session = cluster.connect()
+        result = session.execute("SELECT 1")
+        assert result.one() == (1,)
+        prepared = session.prepare("SELECT 1 FROM t WHERE k = ?")
+        session.execute(prepared, (1,))
+        assert all(request.connection.event_types for request in node.queries())
+
+
+def test_fallback_prefers_pools(node: FakeNode) -> None:
+    with made(node, Member.Fallback, load_balancing_policy=RoundRobinPolicy()) as cluster:
+        cluster.connect().execute("SELECT 1")
+        assert not node.queries("SELECT 1")[0].connection.event_types
+
+
+def test_no_pools_at_all(node: FakeNode) -> None:
+    policy = RoundRobinPolicy()
+    with made(node, Member.SkipPoolCreation, load_balancing_policy=policy) as cluster:
+        session = cluster.connect("ks")
+        for _ in range(3):
+            assert session.execute("SELECT 1").one() == (1,)
+        assert node.opened == 1
+        assert [request.query for request in node.queries()].count('USE "ks"') == 1
+
+
+def test_startup_goes_on_without_a_pool(node: FakeNode) -> None:
+    with made(node, Member.Fallback, load_balancing_policy=RoundRobinPolicy()) as cluster:
+        cluster.connect().shutdown()
+        # The control connection is open; nobody gets in after it.
+        node.refuse_connections()
+        session = cluster.connect("ks")
+        assert not session._engine.pools
+        assert session.execute("SELECT 1").one() == (1,)
+        assert node.queries("SELECT 1")[-1].connection.keyspace == "ks"
+
+
+async def test_in_asyncio(node: FakeNode) -> None:
+    cluster = aio.Cluster(
+        [node.address],
+        port=node.port,
+        allow_control_connection_query_fallback=Member.SkipPoolCreation,
+    )
+    async with cluster:
+        session = await cluster.connect("ks")
+        assert (await session.execute("SELECT 1")).one() == (1,)
+        assert node.opened == 1
+
+
+def test_one_keyspace_for_all_sessions(node: FakeNode) -> None:
+    with made(node, Member.SkipPoolCreation) as cluster:
+        first, same, other = cluster.connect("ks"), cluster.connect("ks"), cluster.connect("else")
+        first.execute("SELECT 1")
+        same.execute("SELECT 1")
+        with pytest.raises(InvalidRequest, match=r"'ks'.*'else'"):
+            other.execute("SELECT 1")
+        first.shutdown()
+        same.shutdown()
+        other.execute("SELECT 1")
+        assert node.queries("SELECT 1")[-1].connection.keyspace == "else"
+        other.shutdown()
+        with pytest.raises(InvalidRequest, match="no way back"):
+            cluster.connect().execute("SELECT 1")
+
+
+def test_use_is_refused(node: FakeNode) -> None:
+    with made(node, Member.SkipPoolCreation) as cluster:
+        session = cluster.connect()
+        with pytest.raises(InvalidRequest, match="USE"):
+            session.execute("USE ks")
+        with pytest.raises(InvalidRequest, match="USE"):
+            session.set_keyspace("ks")
+
+
+def test_a_named_host_is_meant(node: FakeNode) -> None:
+    with made(node, Member.SkipPoolCreation) as cluster:
+        session = cluster.connect()
+        (host,) = cluster.metadata.all_hosts()
+        with pytest.raises(NoHostAvailable):
+            session.execute("SELECT 1", host=host)
+
+
+def test_retries_end(node: FakeNode) -> None:
+    node.prime("SELECT 2", error(ErrorCode.OVERLOADED))
+    with made(node, Member.SkipPoolCreation) as cluster:
+        session = cluster.connect()
+        with pytest.raises(Exception, match=r"[Oo]verloaded"):
+            session.execute("SELECT 2")
+        assert len(node.queries("SELECT 2")) == 1

@@ -1,0 +1,393 @@
+"""ScyllaDB's extensions through the engine: transactions, changes of tablets, limits, ids, sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import os
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cassandra import ConfigurationException, ConsistencyLevel, OperationType, RateLimitReached
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
+from cassandra.connection import UnixSocketEndPoint
+from cassandra.engine.prepare.key_places import key_places
+from cassandra.policies import AdaptivePolicy, RoundRobinPolicy, TokenAwarePolicy
+from cassandra.query import BatchStatement, SimpleStatement
+from cassandra.query.conditional import is_conditional
+from cassandra.testing.fake import (
+    FakeCluster,
+    Opcode,
+    Scylla,
+    rate_limited,
+    rows,
+    schema_change,
+)
+from cassandra.testing.fake.tokens import token_of
+
+SELECT = "SELECT v FROM {}.t WHERE k = ?"
+INSERT = "INSERT INTO {}.t (k, v) VALUES (?, 'x')"
+
+
+@pytest.fixture
+def nodes() -> Iterator[FakeCluster]:
+    with FakeCluster(3, scylla=Scylla([7, 5, 8])) as running:
+        scylla = running.scylla
+        scylla.keyspace("vn", replication_factor=3)
+        scylla.table("vn", "t")
+        scylla.keyspace("tb", replication_factor=3, tablets=True)
+        scylla.table("tb", "t", tablets=8)
+        yield running
+
+
+def connected(nodes: FakeCluster, **settings: Any) -> Cluster:
+    return Cluster(nodes.contact_points, port=nodes.port, **settings)
+
+
+@pytest.fixture
+def session(nodes: FakeCluster) -> Iterator[Session]:
+    with connected(nodes) as cluster:
+        yield cluster.connect(wait_for_all_pools=True)
+
+
+def places(nodes: FakeCluster, text: str) -> Counter[int]:
+    """How often each node got a statement."""
+    return Counter(place for place, node in enumerate(nodes.nodes) for _ in node.queries(text))
+
+
+def until(true: Any) -> None:
+    for _ in range(2000):
+        if true():
+            return
+        threading.Event().wait(0.005)
+    raise AssertionError("it did not come to that")
+
+
+# -- lightweight transactions ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("keyspace", ["vn", "tb"])
+@pytest.mark.parametrize("policy", [TokenAwarePolicy, AdaptivePolicy])
+def test_transactions_go_to_one_replica(nodes: FakeCluster, keyspace: str, policy: Any) -> None:
+    text = INSERT.format(keyspace) + " IF NOT EXISTS"
+    with connected(nodes, load_balancing_policy=policy(RoundRobinPolicy())) as cluster:
+        session = cluster.connect(wait_for_all_pools=True)
+        prepared = session.prepare(text)
+        plain = session.prepare(INSERT.format(keyspace))
+        assert prepared.is_lwt()
+        assert prepared.bind((1,)).is_lwt()
+        assert not plain.is_lwt()
+        session.execute(plain, (1,))  # with tablets, the place is learnt
+        for node in nodes.nodes:
+            node.forget_requests()
+        for _ in range(60):
+            session.execute(prepared, (1,))
+            session.execute(plain, (1,))
+        assert list(places(nodes, text).values()) == [60]
+        assert len(places(nodes, INSERT.format(keyspace))) == 3
+
+
+def test_serial_reads_go_to_one_replica(nodes: FakeCluster) -> None:
+    text = SELECT.format("vn")
+    profiles = {
+        EXEC_PROFILE_DEFAULT: ExecutionProfile(TokenAwarePolicy(RoundRobinPolicy())),
+        "serial": ExecutionProfile(
+            TokenAwarePolicy(RoundRobinPolicy()),
+            consistency_level=ConsistencyLevel.LOCAL_SERIAL,
+        ),
+    }
+    with connected(nodes, execution_profiles=profiles) as cluster:
+        session = cluster.connect(wait_for_all_pools=True)
+        prepared = session.prepare(text)
+        for _ in range(60):
+            session.execute(prepared, (1,), execution_profile="serial")
+        (first,) = places(nodes, text)
+        statement = prepared.bind((1,))
+        statement.consistency_level = ConsistencyLevel.SERIAL
+        for _ in range(60):
+            session.execute(statement)
+        assert places(nodes, text) == {first: 120}
+        for _ in range(60):
+            session.execute(prepared, (1,))
+        assert len(places(nodes, text)) == 3
+
+
+@pytest.mark.parametrize("version", [3, 4])
+def test_on_cassandra_the_text_decides(version: int) -> None:
+    text = "UPDATE ks.t SET v = ? WHERE k = ? IF v = 'if'"
+    with (
+        FakeCluster(1) as plain,
+        Cluster(plain.contact_points, port=plain.port, protocol_version=version) as cluster,
+    ):
+        session = cluster.connect()
+        assert session.prepare(text).is_lwt()
+        assert not session.prepare("SELECT v FROM ks.t WHERE k = ?").is_lwt()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("INSERT INTO t (k) VALUES (1) IF NOT EXISTS", True),
+        ("insert into t (k) values (1) if not exists using ttl 5", True),
+        ("UPDATE t SET v = 1 WHERE k = 1 IF v = 2", True),
+        ("DELETE FROM t WHERE k = 1\nIF\nEXISTS", True),
+        ("BEGIN BATCH UPDATE t SET v = 1 WHERE k = 1 IF v = 2 APPLY BATCH", True),
+        ("/* if */ UPDATE t SET v = 1 WHERE k = 1 IF v = 2", True),
+        ("INSERT INTO t (k) VALUES ('what if')", False),
+        ("INSERT INTO t (k) VALUES ('it''s if')", False),
+        ("INSERT INTO t (k, \"if\") VALUES (1, 2)", False),
+        ("INSERT INTO t (k) VALUES ($$if$$)", False),
+        ("INSERT INTO t (k) VALUES (1) -- if not exists", False),
+        ("UPDATE gif SET iff = 1 WHERE k = 1", False),
+        ("CREATE TABLE IF NOT EXISTS t (k int PRIMARY KEY)", False),
+        ("SELECT * FROM t", False),
+    ],
+)  # fmt: skip
+def test_transactions_by_their_texts(text: str, expected: bool) -> None:
+    assert is_conditional(text) is expected
+    assert SimpleStatement(text).is_lwt() is expected
+    batch = BatchStatement()
+    batch.add(SimpleStatement("SELECT 1"))
+    assert not batch.is_lwt()
+    batch.add(SimpleStatement(text))
+    assert batch.is_lwt() is expected
+    many = BatchStatement()
+    many.add(text)
+    assert many.is_lwt() is expected
+
+
+def test_rows_of_a_prepared_transaction_make_the_batch_one(session: Session) -> None:
+    prepared = session.prepare(INSERT.format("vn") + " IF NOT EXISTS")
+    batch = BatchStatement()
+    batch.add_many(prepared, [(1,), (2,)])
+    assert batch.is_lwt()
+
+
+# -- version 3 -------------------------------------------------------------------------------------
+
+
+def test_version_3_has_routing_keys_from_the_schema(nodes: FakeCluster) -> None:
+    with connected(nodes, protocol_version=3) as cluster:
+        session = cluster.connect(wait_for_all_pools=True)
+        until(lambda: sum(s["connected"] for s in cluster.shard_aware_stats().values()) == 20)
+        prepared = session.prepare(SELECT.format("vn"))
+        assert prepared.routing_key_indexes == [0]
+        for key in range(200):
+            session.execute(prepared, (key,))
+        arrivals = nodes.scylla.arrivals
+        assert (arrivals.right, arrivals.counted) == (200, 200)
+
+
+def test_places_of_the_key_in_the_schema() -> None:
+    def markers(*names: str) -> Any:
+        return [SimpleNamespace(keyspace_name="ks", table_name="t", name=name) for name in names]
+
+    key = [SimpleNamespace(name="a"), SimpleNamespace(name="b")]
+    table = SimpleNamespace(partition_key=key)
+    metadata: Any = SimpleNamespace(keyspaces={"ks": SimpleNamespace(tables={"t": table})})
+    assert key_places(metadata, markers("b", "v", "a", "a")) == [2, 0]
+    assert key_places(metadata, markers("a")) is None
+    assert key_places(metadata, markers()) is None
+    assert key_places(SimpleNamespace(keyspaces={}), markers("a", "b")) is None  # type: ignore[arg-type]
+    empty: Any = SimpleNamespace(keyspaces={"ks": SimpleNamespace(tables={})})
+    assert key_places(empty, markers("a", "b")) is None
+
+
+# -- tablets ---------------------------------------------------------------------------------------
+
+
+def learnt(session: Session, keyspace: str = "tb", keys: int = 200) -> Any:
+    prepared = session.prepare(SELECT.format(keyspace))
+    for key in range(keys):
+        session.execute(prepared, (key,))
+    return session.cluster.metadata.tablets
+
+
+def test_only_the_newest_version_is_agreed_on(nodes: FakeCluster) -> None:
+    for version in (1, 2):
+        nodes.scylla.tablets_version = version
+        with connected(nodes) as cluster:
+            cluster.connect()
+            options = next(one.options for one in nodes[0].connections if one.started)
+            assert ("TABLETS_ROUTING_V1" in options) is (version == 1)
+            assert ("TABLETS_ROUTING_V2_EXPERIMENTAL_V2" in options) is (version == 2)
+
+
+def test_metrics_count_hits_and_misses(nodes: FakeCluster) -> None:
+    with connected(nodes, metrics_enabled=True) as cluster:
+        session = cluster.connect(wait_for_all_pools=True)
+        learnt(session, "vn")
+        assert cluster.metrics is not None
+        stats = cluster.metrics.get_stats()
+        assert (stats["tablet_hits"], stats["tablet_misses"]) == (0, 0)
+        learnt(session)
+        stats = cluster.metrics.get_stats()
+        assert stats["tablet_hits"] + stats["tablet_misses"] == 200
+        assert 8 <= stats["tablet_misses"] < 20
+
+
+@pytest.mark.parametrize(
+    "event", [("UPDATED", "TABLE", "tb", "t"), ("DROPPED", "TABLE", "tb", "t"), ("DROPPED", "KEYSPACE", "tb")]
+)  # fmt: skip
+def test_tablets_end_with_a_change_of_their_table(
+    nodes: FakeCluster, session: Session, event: tuple[str, ...]
+) -> None:
+    tablets = learnt(session)
+    assert tablets.count == 8
+    for node in nodes.nodes:
+        node.send_event("SCHEMA_CHANGE", *event)
+    until(lambda: tablets.count == 0)
+
+
+def test_tablets_end_with_a_host(nodes: FakeCluster, session: Session) -> None:
+    tablets = learnt(session)
+    victim = nodes[2]
+    nodes.remove_node(victim)
+    until(lambda: tablets.count == 0)  # each has a replica on each of the three nodes
+
+
+def test_ddl_of_ones_own_ends_tablets(nodes: FakeCluster, session: Session) -> None:
+    nodes.prime("ALTER TABLE tb.t", schema_change("UPDATED", "TABLE", "tb", "t"))
+    tablets = learnt(session)
+    session.execute("ALTER TABLE tb.t")
+    assert tablets.count == 0
+
+
+def test_the_leader_comes_first(nodes: FakeCluster) -> None:
+    nodes.scylla.tablets_version = 2
+    nodes.scylla.keyspace("sc", replication_factor=3, tablets=True, with_leaders=True)
+    nodes.scylla.table("sc", "t", tablets=4)
+    with connected(nodes) as cluster:
+        session = cluster.connect(wait_for_all_pools=True)
+        prepared = session.prepare(SELECT.format("sc"))
+        for key in range(100):
+            session.execute(prepared, (key,))
+        requests = nodes.requests[-1].number
+        for key in range(100):
+            session.execute(prepared, (key,))
+        for request in nodes.queries(SELECT.format("sc")):
+            if request.number > requests:
+                bound = request.values[0]
+                assert isinstance(bound, bytes)
+                tablet = nodes.scylla.placement.tablet_of("sc", "t", token_of(bound))
+                assert tablet is not None
+                assert request.connection.node.host_id == tablet.replicas[0].host_id
+
+
+def test_payloads_beside_others_are_read_too(nodes: FakeCluster, session: Session) -> None:
+    """With a warning or another payload, the answer leaves the fast path, and tells all the same."""
+    text = SELECT.format("tb")
+    answer = rows([("v", "text")], [["x"]]).having(["careful"], custom_payload={"own": b"1"})
+    nodes.prime(text, answer)
+    prepared = session.prepare(text)
+    tablets = session.cluster.metadata.tablets
+    results = [session.execute(prepared, (key,)) for key in range(100)]
+    assert tablets.count == 8
+    for result in results:
+        future = result.response_future
+        assert future.warnings == ["careful"]
+        assert future.custom_payload is not None
+        assert future.custom_payload["own"] == b"1"
+
+
+def test_pages_and_several_sessions_share_what_is_known(
+    nodes: FakeCluster, session: Session
+) -> None:
+    learnt(session)
+    nodes.scylla.forget_arrivals()
+    other = session.cluster.connect(wait_for_all_pools=True)
+    until(lambda: sum(s["connected"] for s in session.cluster.shard_aware_stats().values()) == 20)
+    learnt(other)
+    assert nodes.scylla.arrivals.payloads == 0
+
+
+def test_without_the_schema_tablets_are_used(nodes: FakeCluster) -> None:
+    with connected(nodes, schema_metadata_enabled=False, token_metadata_enabled=False) as cluster:
+        session = cluster.connect(wait_for_all_pools=True)
+        until(lambda: sum(s["connected"] for s in cluster.shard_aware_stats().values()) == 20)
+        learnt(session)
+        nodes.scylla.forget_arrivals()
+        learnt(session)
+        assert nodes.scylla.arrivals.right == 200
+
+
+# -- the rest --------------------------------------------------------------------------------------
+
+
+def test_rate_limits_reach_the_program(nodes: FakeCluster, session: Session) -> None:
+    text = INSERT.format("vn")
+    nodes.prime(text, rate_limited(op_type=1, rejected_by_coordinator=True))
+    prepared = session.prepare(text)
+    with pytest.raises(RateLimitReached) as caught:
+        session.execute(prepared, (1,))
+    assert isinstance(caught.value, ConfigurationException)
+    assert caught.value.op_type == OperationType.Write
+    assert caught.value.rejected_by_coordinator is True
+    assert len(nodes.queries(text)) == 1  # nobody asks a retry policy
+
+
+def test_metadata_ids_of_version_4(nodes: FakeCluster, session: Session) -> None:
+    text = SELECT.format("vn")
+    prepared = session.prepare(text)
+    assert prepared.result_metadata_id
+    session.execute(prepared, (1,))
+    assert nodes.queries(text)[-1].skip_metadata
+    before = prepared.result_metadata_id
+    nodes.prime(text, rows([("v", "text"), ("w", "int")], [["a", 1]]))
+    assert session.execute(prepared, (1,)).one() == ("a", 1)
+    assert prepared.result_metadata_id != before
+    session.execute(prepared, (1,))
+    assert nodes.queries(text)[-1].result_metadata_id == prepared.result_metadata_id
+
+
+def test_queries_of_metadata_have_a_timeout_of_their_own(nodes: FakeCluster) -> None:
+    timeout = datetime.timedelta(milliseconds=1500)
+    with connected(nodes, metadata_request_timeout=timeout) as cluster:
+        cluster.connect()
+        asked = [r.query or "" for r in nodes.requests if r.opcode == Opcode.QUERY]
+        of_schema = [text for text in asked if "system_schema" in text]
+        assert of_schema
+        assert all(text.endswith("USING TIMEOUT 1500ms") for text in of_schema)
+
+
+def test_our_name_and_version(nodes: FakeCluster, session: Session) -> None:
+    options = next(one.options for one in nodes[0].connections if one.started)
+    assert options["DRIVER_NAME"]
+    assert options["DRIVER_VERSION"]
+
+
+def test_the_maintenance_socket(nodes: FakeCluster, tmp_path: Any) -> None:
+    path = os.path.join(tmp_path, "cql.m")
+    node = nodes[0]
+
+    async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there, back = await asyncio.open_connection(node.address, node.port)
+
+        async def pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+            while data := await source.read(65536):
+                sink.write(data)
+            sink.close()
+
+        await asyncio.gather(pump(reader, back), pump(there, writer), return_exceptions=True)
+
+    server = asyncio.run_coroutine_threadsafe(asyncio.start_unix_server(relay, path), node.loop)
+    closing = server.result(5)
+    try:
+        policy = TokenAwarePolicy(RoundRobinPolicy())
+        with Cluster([UnixSocketEndPoint(path)], load_balancing_policy=policy) as cluster:
+            session = cluster.connect(wait_for_all_pools=True)
+            hosts = {host.address for host in cluster.metadata.all_hosts()}
+            assert path in hosts
+            host = next(host for host in cluster.metadata.all_hosts() if host.address == path)
+            prepared = session.prepare(SELECT.format("vn"))
+            session.execute(prepared, (1,), host=host)
+            assert node.queries(SELECT.format("vn"))
+            # There is no shard-aware port in the file system: shards come as the node gives them.
+            assert host.sharding_info is not None
+    finally:
+        node.loop.call_soon_threadsafe(closing.close)

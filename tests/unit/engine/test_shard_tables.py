@@ -1,0 +1,193 @@
+"""The choice of a connection by shard, and the bytes about tablets, on both implementations."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cassandra.murmur3 import murmur3
+from cassandra.query import SimpleStatement
+from cassandra.testing.fake.placement import Replica, Tablet, routing_payload
+from cassandra.testing.fake.tokens import shard_of
+
+MIN, MAX = -(1 << 63), (1 << 63) - 1
+
+
+class Connection:
+    """A connection whose streams are real ones of the implementation."""
+
+    def __init__(self, twins: Any, wire_format: int = 4) -> None:
+        writer = twins.frame.FrameWriter(4)
+        self.streams = twins.flight.StreamTable(writer, lambda call: call, lambda: None)
+        self.wire_format = wire_format
+        self.version = self.peer_version = 4
+        self.endpoint = "e"
+
+
+def table(twins: Any, count: int = 4, ignore_msb: int = 0) -> Any:
+    return twins.flight.ShardTable(count, ignore_msb, twins.tablets.TabletMap())
+
+
+def test_shards_of_tokens(twins: Any) -> None:
+    chooser = random.Random(5)
+    for _ in range(500):
+        count, ignore_msb = chooser.randrange(1, 300), chooser.randrange(64)
+        token = chooser.choice((MIN + 1, MAX, -1, 0, 1, chooser.randrange(MIN, MAX)))
+        assert table(twins, count, ignore_msb).shard_of(token) == shard_of(token, count, ignore_msb)
+
+
+@pytest.mark.parametrize(("count", "ignore_msb"), [(0, 0), (-1, 0), (1 << 16, 0), (1, 64), (1, -1)])
+def test_impossible_tables_are_refused(twins: Any, count: int, ignore_msb: int) -> None:
+    with pytest.raises(ValueError, match="to 6"):
+        table(twins, count, ignore_msb)
+
+
+def test_connections_come_and_go(twins: Any) -> None:
+    shards = table(twins)
+    one, other = Connection(twins), Connection(twins)
+    shards.add(1, one)
+    shards.add(1, other)
+    assert shards.counts() == [0, 2, 0, 0]
+    one.streams.send(object(), 7, 0, b"")
+    assert shards.pick(1) is other
+    assert shards.pick(0) is None
+    shards.remove(other)
+    shards.remove(other)
+    assert shards.pick(1) is one
+    for wrong in (-1, 4):
+        with pytest.raises(IndexError):
+            shards.pick(wrong)
+        with pytest.raises(IndexError):
+            shards.add(wrong, one)
+
+
+def session_of(twins: Any) -> Any:
+    tablets = twins.tablets.TabletMap()
+    metadata = SimpleNamespace(tablets=tablets)
+    core = SimpleNamespace(metadata=metadata, on_latency=None, user_types={})
+    return SimpleNamespace(core=core, keyspace="ks", closed=False)
+
+
+def statement_of(key: bytes | None, table: str = "t") -> SimpleStatement:
+    statement = SimpleStatement("SELECT", routing_key=key, keyspace="ks")
+    statement.table = table
+    return statement
+
+
+def told(host: Any, shard: int, version: int = 0) -> bytes:
+    replica = Replica(host.host_id, shard)
+    values = routing_payload(Tablet(MIN, MAX, (replica,), version), 2).values()
+    (value,) = values
+    assert value is not None
+    return value
+
+
+HOST = SimpleNamespace(host_id=uuid.UUID(int=9))
+
+
+def test_the_shard_of_the_ring_of_the_tablet_or_any(twins: Any) -> None:
+    session = session_of(twins)
+    tablets = session.core.metadata.tablets
+    tablets.take_hosts([HOST])
+    shards = twins.flight.ShardTable(4, 0, tablets)
+    connections = [Connection(twins) for _ in range(4)]
+    for shard, connection in enumerate(connections):
+        shards.add(shard, connection)
+    pool = SimpleNamespace(shards=shards, connections=connections)
+
+    def chosen(key: bytes | None, host: Any = HOST, table: str = "t") -> int:
+        request = twins.flight.RequestBase(session, statement_of(key, table), None, print)
+        return connections.index(request.choose(host, pool))
+
+    own = shard_of(murmur3(b"key"), 4, 0)
+    assert chosen(b"key") == own
+    # The least busy one, if nothing is known.
+    for connection in connections[:2]:
+        connection.streams.send(object(), 7, 0, b"")
+    assert chosen(None) == 2
+    tablets.learn("ks", "t", told(HOST, 1))
+    assert chosen(b"key") == 1
+    assert (tablets.hits, tablets.misses) == (1, 0)
+    # Another table of the keyspace, or a host without a replica: any shard may do it.
+    assert chosen(b"key", table="unknown") == 2
+    assert tablets.misses == 1
+    assert chosen(b"key", host=SimpleNamespace(host_id=None)) == 2
+    # A shard without room does not hold the request up.
+    connections[1].streams.paused = True
+    assert chosen(b"key") == 2
+    pool.shards = None
+    assert chosen(b"key") == 2
+
+
+def test_a_shard_that_the_node_does_not_have(twins: Any) -> None:
+    """A tablet told of it before the node came back with fewer shards."""
+    session = session_of(twins)
+    tablets = session.core.metadata.tablets
+    tablets.take_hosts([HOST])
+    tablets.learn("ks", "t", told(HOST, 7))
+    shards = twins.flight.ShardTable(2, 0, tablets)
+    connection = Connection(twins)
+    shards.add(0, connection)
+    pool = SimpleNamespace(shards=shards, connections=[connection])
+    request = twins.flight.RequestBase(session, statement_of(b"key"), None, print)
+    assert request.choose(HOST, pool) is connection
+
+
+def test_the_version_is_shown_in_turn(twins: Any) -> None:
+    session = session_of(twins)
+    tablets = session.core.metadata.tablets
+    version = 0xFEDC_BA98_7654_3210
+    tablets.learn("ks", "t", told(HOST, 0, version))
+    request = twins.flight.RequestBase(session, statement_of(b"key"), None, print)
+    blocks = {request.version_block() for _ in range(16)}
+    assert blocks == {index << 4 | index for index in range(16)}
+    unknown = twins.flight.RequestBase(session, statement_of(None), None, print)
+    assert {unknown.version_block() & 0xF for _ in range(16)} == {0}
+
+
+def test_a_message_shows_the_version_as_an_attribute(twins: Any) -> None:
+    """A listener or a handler may change messages, which encode themselves."""
+    session = session_of(twins)
+    message = SimpleNamespace(tablet_version_block=None)
+    rendered = []
+
+    class Body:
+        opcode = 10
+        decodes = False
+
+        def __init__(self) -> None:
+            self.message = message
+
+        def render(self, connection: Any) -> tuple[int, int, bytes]:
+            rendered.append(message.tablet_version_block)
+            return 10, 0, b"body"
+
+        def cached_metadata(self) -> Any:
+            return None
+
+    for wire_format in (4, 4 | twins.flight.TABLET_VERSIONS):
+        request = twins.flight.RequestBase(session, statement_of(b"key"), Body(), print)
+        request.send_to(HOST, Connection(twins, wire_format))
+    assert rendered[0] is None
+    assert isinstance(rendered[1], int)
+
+
+@pytest.mark.parametrize("flags", [0, 4])
+def test_an_answer_that_tells_of_a_tablet_is_the_usual_one(twins: Any, flags: int) -> None:
+    session = session_of(twins)
+    tablets = session.core.metadata.tablets
+    body: Any = SimpleNamespace(decodes=False)
+    done: list[Any] = []
+    request = twins.flight.RequestBase(session, statement_of(b"key"), body, done.append)
+    connection = Connection(twins)
+    attempt = twins.flight.Attempt(request, HOST, connection, 0.0)
+    payload = told(HOST, 3)
+    void = b"\0\0\0\1"
+    head = b"\0\1\0\x12tablets-routing-v2" + len(payload).to_bytes(4, "big") + payload
+    request.on_answer(attempt, connection, 8, flags, head + void if flags else void)
+    assert done == [request]
+    assert tablets.count == (1 if flags else 0)

@@ -1,0 +1,453 @@
+"""Requests reach the shards of ScyllaDB nodes: ports, NAT, nodes that change, all three faces."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import ssl
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.cluster import Cluster, ShardAwareOptions
+from cassandra.concurrent import execute_concurrent_with_args
+from cassandra.engine import shard_ports
+from cassandra.policies import AdaptivePolicy, RoundRobinPolicy, TokenAwarePolicy
+from cassandra.protocol.features import ShardingInfo
+from cassandra.testing.fake import FakeCluster, Scylla, ScyllaNode
+from cassandra.testing.tls import TlsMaterial
+
+SELECT = "SELECT v FROM {}.t WHERE k = ?"
+
+
+def scylla(**settings: Any) -> FakeCluster:
+    settings.setdefault("shards", [7, 5, 8])
+    return FakeCluster(3, scylla=Scylla(**settings))
+
+
+def described(nodes: FakeCluster, tablets: int = 32) -> FakeCluster:
+    nodes.scylla.keyspace("vn", replication_factor=2)
+    nodes.scylla.table("vn", "t")
+    nodes.scylla.keyspace("tb", replication_factor=2, tablets=True)
+    nodes.scylla.table("tb", "t", tablets=tablets)
+    return nodes
+
+
+@pytest.fixture
+def nodes() -> Iterator[FakeCluster]:
+    with scylla() as running:
+        yield described(running)
+
+
+def settings_of(nodes: FakeCluster, **settings: Any) -> dict[str, Any]:
+    return {"contact_points": nodes.contact_points, "port": nodes.port, **settings}
+
+
+def all_connected(cluster: Any) -> bool:
+    stats = cluster.shard_aware_stats()
+    return bool(stats) and all(one["shards_count"] == one["connected"] for one in stats.values())
+
+
+def until(nodes: FakeCluster, true: Callable[[], Any]) -> None:
+    """Wait for something that a connection to one of the nodes changes."""
+    deadline = asyncio.new_event_loop()
+    try:
+        end = deadline.time() + 10
+        while not true():
+            assert deadline.time() < end
+            deadline.run_until_complete(asyncio.sleep(0.005))
+    finally:
+        deadline.close()
+
+
+@pytest.fixture
+def cluster(nodes: FakeCluster) -> Iterator[Cluster]:
+    with Cluster(**settings_of(nodes)) as made:
+        made.connect(wait_for_all_pools=True)
+        until(nodes, lambda: all_connected(made))
+        yield made
+
+
+def warm(nodes: FakeCluster, execute: Callable[[int], Any], count: int = 1000) -> None:
+    for key in range(count):
+        execute(key)
+    nodes.scylla.forget_arrivals()
+
+
+def shards_at(node: Any) -> int:
+    """How many shards a node has."""
+    return int(node.shards)
+
+
+def shards_of(node: Any) -> list[int]:
+    """The shard of each connection of the pools."""
+    return sorted(one.shard for one in node.connections if not one.event_types)
+
+
+# -- connections -----------------------------------------------------------------------------------
+
+
+def test_a_connection_to_each_shard_through_its_port(nodes: FakeCluster, cluster: Cluster) -> None:
+    assert cluster.is_shard_aware()
+    assert cluster.shard_aware_stats() == {
+        node.endpoint: {"shards_count": node.shards, "connected": node.shards}
+        for node in nodes.scylla.nodes
+    }
+    for node in nodes.scylla.nodes:
+        own = [one for one in node.connections if not one.event_types]
+        assert sorted(one.shard for one in own) == list(range(node.shards))
+        # All but the first one, which could not know, came through the shard-aware port.
+        by_port = [one for one in own if one.local_port == node.shard_aware_port]
+        assert len(by_port) == node.shards - 1
+        assert all(49152 <= one.peer[1] <= 65535 for one in by_port if one.peer)
+
+
+def test_hosts_tell_of_their_shards(nodes: FakeCluster, cluster: Cluster) -> None:
+    found = {host.host_id: host.sharding_info for host in cluster.metadata.all_hosts()}
+    for node in nodes.scylla.nodes:
+        info = found[node.host_id]
+        assert isinstance(info, ShardingInfo)
+        assert (info.shards_count, info.sharding_ignore_msb) == (node.shards, 12)
+        assert info.shard_aware_port == node.shard_aware_port
+        assert info.shard_id_from_token(-(1 << 63) + (1 << 51)) == node.shards // 2
+
+
+def test_nodes_of_cassandra_have_no_shards() -> None:
+    with FakeCluster(1) as plain, Cluster(**settings_of(plain)) as cluster:
+        assert not cluster.is_shard_aware()
+        cluster.connect()
+        assert not cluster.is_shard_aware()
+        assert cluster.shard_aware_stats() == {}
+        assert plain[0].opened == 2
+
+
+def test_shard_awareness_can_be_disabled(nodes: FakeCluster) -> None:
+    options = {"disable": True}
+    with Cluster(**settings_of(nodes, shard_aware_options=options)) as cluster:
+        session = cluster.connect(wait_for_all_pools=True)
+        assert not cluster.is_shard_aware()
+        prepared = session.prepare(SELECT.format("vn"))
+        session.execute(prepared, (1,))
+        assert sum(len(node.connections) for node in nodes.nodes) == 4
+
+
+def test_the_shard_aware_port_can_be_disabled(nodes: FakeCluster) -> None:
+    options = ShardAwareOptions(disable_shardaware_port=True)
+    with Cluster(**settings_of(nodes, shard_aware_options=options)) as cluster:
+        cluster.connect(wait_for_all_pools=True)
+        until(nodes, lambda: all_connected(cluster))
+        for node in nodes.scylla.nodes:
+            assert all(one.local_port == node.port for one in node.connections)
+
+
+def test_options_are_checked() -> None:
+    with pytest.raises(ValueError, match="disabled"):
+        Cluster(shard_aware_options={"disabled": True})
+    with pytest.raises(ValueError, match="70000"):
+        Cluster(shard_aware_options={"local_ports": (1, 70000)})
+    options = ShardAwareOptions({"local_ports": (50000, 50100)}, disable=True)
+    again = ShardAwareOptions(options)
+    assert (again.disable, again.local_ports) == (True, (50000, 50100))
+
+
+def test_local_ports_are_chosen_from_the_range_and_taken_ones_are_skipped(
+    nodes: FakeCluster,
+) -> None:
+    low, high = 61_000, 61_200
+    taken = []
+    for port in range(low, low + 30):
+        sock = socket.socket()
+        try:
+            sock.bind(("0.0.0.0", port))  # without SO_REUSEADDR: nobody else can have it
+            sock.listen()
+        except OSError:
+            pass
+        taken.append(sock)
+    try:
+        options = {"local_ports": (low, high)}
+        with Cluster(**settings_of(nodes, shard_aware_options=options)) as cluster:
+            cluster.connect(wait_for_all_pools=True)
+            until(nodes, lambda: all_connected(cluster))
+            ports = [
+                one.peer[1]
+                for node in nodes.scylla.nodes
+                for one in node.connections
+                if one.local_port == node.shard_aware_port and one.peer
+            ]
+        assert len(ports) == 17
+        assert all(low + 30 <= port <= high for port in ports)
+    finally:
+        for sock in taken:
+            sock.close()
+
+
+async def test_without_a_free_port_the_error_says_so() -> None:
+    loop = asyncio.get_running_loop()
+    with socket.socket() as listener, socket.socket() as taken:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        taken.bind(("0.0.0.0", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(OSError, match="no local port"):
+            await shard_ports.connected_to_shard(
+                loop, "127.0.0.1", listener.getsockname()[1], [port]
+            )
+
+
+@pytest.mark.skipif(not socket.has_ipv6, reason="there is no IPv6 here")
+async def test_source_ports_of_ipv6() -> None:
+    loop = asyncio.get_running_loop()
+    with socket.socket(socket.AF_INET6) as listener:
+        try:
+            listener.bind(("::1", 0))
+        except OSError:
+            pytest.skip("there is no IPv6 on the loopback")
+        listener.listen()
+        generator = shard_ports.ShardAwarePortGenerator(50_000, 60_000)
+        sock = await shard_ports.connected_to_shard(
+            loop, "::1", listener.getsockname()[1], generator.generate(3, 7)
+        )
+        with sock:
+            assert sock.getsockname()[1] % 7 == 3
+
+
+def test_the_port_of_tls(tmp_path: Any) -> None:
+    material = TlsMaterial.make(str(tmp_path), "required")
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(material.client_certificate, material.client_key)
+    client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    client.check_hostname, client.verify_mode = False, ssl.CERT_NONE
+    with (
+        FakeCluster(1, scylla=Scylla(shards=4), ssl_context=server) as nodes,
+        Cluster(**settings_of(nodes, ssl_context=client)) as cluster,
+    ):
+        cluster.connect()
+        until(nodes, lambda: all_connected(cluster))
+        node = nodes.scylla.nodes[0]
+        ports = [one.local_port for one in node.connections]
+        assert ports.count(node.shard_aware_port) == 3
+
+
+def test_several_connections_to_each_shard(nodes: FakeCluster) -> None:
+    with Cluster(**settings_of(nodes, protocol_version=4)) as cluster:
+        for distance in (0, 1):
+            cluster.set_core_connections_per_host(distance, 2)
+        cluster.connect(wait_for_all_pools=True)
+        for node in nodes.scylla.nodes:
+            node.wait_for(lambda one: shards_of(one) == sorted([*range(shards_at(one))] * 2))
+        for distance in (0, 1):
+            cluster.set_core_connections_per_host(distance, 1)
+        for node in nodes.scylla.nodes:
+            node.wait_for(lambda one: shards_of(one) == [*range(shards_at(one))])
+
+
+def test_a_shard_that_is_lost_is_opened_again(nodes: FakeCluster, cluster: Cluster) -> None:
+    node = nodes.scylla.nodes[0]
+    opened = node.opened
+    victim = next(one for one in node.connections if one.shard == 3 and not one.event_types)
+    node.loop.call_soon_threadsafe(victim.end)
+    until(nodes, lambda: node.opened == opened + 1 and all_connected(cluster))
+    assert node.connections[-1].shard == 3
+
+
+@pytest.mark.parametrize("shards", [3, 12])
+def test_a_node_comes_back_with_another_number_of_shards(
+    nodes: FakeCluster, cluster: Cluster, shards: int
+) -> None:
+    node = nodes.scylla.nodes[0]
+    nodes.stop_node(node)
+    node.shards = shards
+    nodes.start_node(node)
+    expected = {"shards_count": shards, "connected": shards}
+    until(nodes, lambda: cluster.shard_aware_stats().get(node.endpoint) == expected)
+    session = cluster.connect()
+    prepared = session.prepare(SELECT.format("vn"))
+    until(nodes, lambda: all_connected(cluster))
+    nodes.scylla.forget_arrivals()
+    for key in range(300):
+        session.execute(prepared, (key,))
+    assert nodes.scylla.arrivals.right == nodes.scylla.arrivals.counted == 300
+
+
+def test_behind_a_nat_there_is_no_storm() -> None:
+    with scylla(shards=7, rewrites_ports=True) as nodes:
+        described(nodes)
+        with Cluster(**settings_of(nodes)) as cluster:
+            session = cluster.connect(wait_for_all_pools=True)
+            prepared = session.prepare(SELECT.format("vn"))
+            for key in range(2000):
+                session.execute(prepared, (key,))
+            arrivals = nodes.scylla.arrivals
+            assert arrivals.counted == 2000
+            assert arrivals.wrong_node == 0
+            stats = cluster.shard_aware_stats()
+            assert len(stats) == 3
+        # The control connection is one of them.
+        assert all(node.opened <= 14 for node in nodes.nodes)
+
+
+def test_behind_a_nat_the_ordinary_port_fills_what_is_missing() -> None:
+    """It gives shards in turn, so all of them are reached within the bound."""
+    with scylla(shards=4, rewrites_ports=True) as nodes:
+        with Cluster(**settings_of(nodes)) as cluster:
+            cluster.connect(wait_for_all_pools=True)
+            until(nodes, lambda: all_connected(cluster))
+        assert all(node.opened <= 8 for node in nodes.nodes)
+
+
+def test_a_port_that_cannot_be_reached_is_done_without(nodes: FakeCluster) -> None:
+    for node in nodes.scylla.nodes:
+        node.close_shard_aware_port()
+    with Cluster(**settings_of(nodes)) as cluster:
+        cluster.connect(wait_for_all_pools=True)
+        until(nodes, lambda: all_connected(cluster))
+
+
+# -- requests --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("keyspace", ["vn", "tb"])
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize(
+    "policy", [TokenAwarePolicy(RoundRobinPolicy()), AdaptivePolicy(RoundRobinPolicy())],
+    ids=["token aware", "adaptive"],
+)  # fmt: skip
+def test_every_read_reaches_its_shard(
+    nodes: FakeCluster, keyspace: str, version: int, policy: Any
+) -> None:
+    nodes.scylla.tablets_version = version
+    with Cluster(**settings_of(nodes, load_balancing_policy=policy)) as cluster:
+        session = cluster.connect(wait_for_all_pools=True)
+        until(nodes, lambda: all_connected(cluster))
+        prepared = session.prepare(SELECT.format(keyspace))
+        warm(nodes, lambda key: session.execute(prepared, (key,)))
+        for key in range(1000):
+            session.execute(prepared, (key,))
+        arrivals = nodes.scylla.arrivals
+        assert (arrivals.right, arrivals.counted, arrivals.payloads) == (1000, 1000, 0)
+        # Both replicas of each partition are used.
+        assert len(arrivals.by_shard) == 8
+        assert not any(node.malformed for node in nodes.nodes)
+
+
+FACES = ["blocking", "futures", "asyncio"]
+
+
+@pytest.mark.parametrize("face", FACES)
+@pytest.mark.parametrize(("keyspace", "version"), [("vn", 1), ("tb", 1), ("tb", 2)])
+def test_twenty_thousand_reads(nodes: FakeCluster, keyspace: str, version: int, face: str) -> None:
+    """The bar: all of them at a replica and at its shard, once what is to know is known."""
+    count = 20_000
+    nodes.scylla.tablets_version = version
+    text = SELECT.format(keyspace)
+    if face == "asyncio":
+        asyncio.run(_read_in_asyncio(nodes, text, count))
+    else:
+        with Cluster(**settings_of(nodes)) as cluster:
+            session = cluster.connect(wait_for_all_pools=True)
+            until(nodes, lambda: all_connected(cluster))
+            prepared = session.prepare(text)
+            warm(nodes, lambda key: session.execute(prepared, (key,)))
+            keys = [(key,) for key in range(count)]
+            if face == "futures":
+                execute_concurrent_with_args(session, prepared, keys, concurrency=200)
+            else:
+                for key in keys:
+                    session.execute(prepared, key)
+    arrivals = nodes.scylla.arrivals
+    assert (arrivals.right, arrivals.counted) == (count, count)
+
+
+async def _read_in_asyncio(nodes: FakeCluster, text: str, count: int) -> None:
+    async with aio.Cluster(**settings_of(nodes)) as cluster:
+        session = await cluster.connect(wait_for_all_pools=True)
+        await asyncio.to_thread(until, nodes, lambda: all_connected(cluster))
+        prepared = await session.prepare(text)
+        for key in range(1000):
+            await session.execute(prepared, (key,))
+        nodes.scylla.forget_arrivals()
+        for start in range(0, count, 200):
+            await asyncio.gather(
+                *(session.execute(prepared, (key,)) for key in range(start, start + 200))
+            )
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_while_tablets_move(nodes: FakeCluster, version: int) -> None:
+    nodes.scylla.tablets_version = version
+    placement = nodes.scylla.placement
+    with Cluster(**settings_of(nodes)) as cluster:
+        session = cluster.connect(wait_for_all_pools=True)
+        until(nodes, lambda: all_connected(cluster))
+        prepared = session.prepare(SELECT.format("tb"))
+        warm(nodes, lambda key: session.execute(prepared, (key,)))
+        for key in range(10_000):
+            if key % 500 == 0:
+                placement.move("tb", "t")
+            session.execute(prepared, (key,))
+        arrivals = nodes.scylla.arrivals
+        assert arrivals.counted == 10_000
+        assert arrivals.right >= 9_900
+
+
+def test_all_kinds_of_load_at_the_same_time(nodes: FakeCluster, cluster: Cluster) -> None:
+    """A shard without room must not keep a request from the others."""
+    session = cluster.connect()
+    for pool in session._engine.pools.values():
+        for connection in pool.connections:
+            connection.set_stream_limit(2)
+    prepared = session.prepare(SELECT.format("vn"))
+    results = execute_concurrent_with_args(
+        session, prepared, [(key % 3,) for key in range(3000)], concurrency=100
+    )
+    assert all(found.success for found in results)
+
+
+@pytest.mark.parametrize("implementation", ["python", "c"])
+def test_both_implementations_reach_the_shards(implementation: str) -> None:
+    program = """
+import sys
+from cassandra.cluster import Cluster
+from cassandra.testing.fake import FakeCluster, Scylla
+from cassandra import _impl
+assert _impl.implementation == sys.argv[1]
+for version in (1, 2):
+    with FakeCluster(3, scylla=Scylla([7, 5, 8], tablets_version=version)) as nodes:
+        for keyspace, tablets in (("vn", None), ("tb", 16)):
+            nodes.scylla.keyspace(keyspace, replication_factor=2, tablets=tablets is not None)
+            nodes.scylla.table(keyspace, "t", tablets=tablets)
+        with Cluster(nodes.contact_points, port=nodes.port) as cluster:
+            session = cluster.connect(wait_for_all_pools=True)
+            while any(one["connected"] < one["shards_count"]
+                      for one in cluster.shard_aware_stats().values()):
+                pass
+            for keyspace in ("vn", "tb"):
+                prepared = session.prepare(f"SELECT v FROM {keyspace}.t WHERE k = ?")
+                for key in range(500):
+                    session.execute(prepared, (key,))
+                nodes.scylla.forget_arrivals()
+                for key in range(500):
+                    session.execute(prepared, (key,))
+                found = nodes.scylla.arrivals
+                assert (found.right, found.counted) == (500, 500), (keyspace, found)
+"""
+    from cassandra import _impl
+
+    if implementation == "c" and _impl.implementation != "c":
+        pytest.skip("no compiled modules in the pure Python lane")
+    subprocess.run(
+        [sys.executable, "-c", program, implementation],
+        env={**os.environ, "CASS_DRIVER_IMPL": implementation},
+        check=True,
+        timeout=120,
+    )
+
+
+def test_nothing_is_a_scylla_node_by_chance(nodes: FakeCluster) -> None:
+    assert all(isinstance(node, ScyllaNode) for node in nodes.nodes)

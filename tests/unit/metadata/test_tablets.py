@@ -1,0 +1,310 @@
+"""Tablets: what a server tells is kept, cut, found and forgotten; both implementations alike."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cassandra.query import BoundStatement, SimpleStatement
+from cassandra.testing.fake.placement import Replica, Tablet, routing_payload
+
+MIN, MAX = -(1 << 63), (1 << 63) - 1
+IDS = [uuid.UUID(int=number + 1) for number in range(5)]
+
+
+def host(number: int) -> Any:
+    return SimpleNamespace(host_id=IDS[number], name=f"host {number}")
+
+
+HOSTS = [host(number) for number in range(5)]
+
+
+def payload(first: int, last: int, *replicas: tuple[int, int], version: int = 0) -> bytes:
+    told = Tablet(first, last, tuple(Replica(IDS[h], shard) for h, shard in replicas), version)
+    (value,) = routing_payload(told, 2 if version else 1).values()
+    assert value is not None
+    return value
+
+
+def made(twins: Any, **options: Any) -> Any:
+    tablets = twins.tablets.TabletMap(**options)
+    tablets.take_hosts(HOSTS)
+    return tablets
+
+
+def shown(tablets: Any, keyspace: str = "ks", table: str = "t") -> list[tuple[int, int]]:
+    """The ranges of a table, found by walking over its tokens' ends."""
+    found = []
+    for token in range(-20, 120):
+        one = tablets.find(keyspace, table, token)
+        if one is not None and one[:2] not in found:
+            found.append(one[:2])
+    return found
+
+
+def test_what_was_told_is_found(twins: Any) -> None:
+    tablets = made(twins)
+    assert tablets.learn("ks", "t", payload(0, 10, (1, 3), (2, 0), version=0xFEDC_BA98_7654_3210))
+    assert tablets.find("ks", "t", 5) == (
+        0, 10, ((IDS[1], 3), (IDS[2], 0)), 0xFEDC_BA98_7654_3210,
+    )  # fmt: skip
+    # The first token is not part of the range, the last one is.
+    assert tablets.find("ks", "t", 0) is None
+    assert tablets.find("ks", "t", 10) is not None
+    assert tablets.find("ks", "t", 11) is None
+    assert tablets.find("ks", "u", 5) is None
+    assert tablets.find("other", "t", 5) is None
+    assert tablets.count == 1
+    assert tablets.tables() == [("ks", "t", 1)]
+    assert tablets.shard_on(HOSTS[1], "ks", "t", 5) == 3
+    assert tablets.shard_on(HOSTS[0], "ks", "t", 5) is None
+    assert tablets.shard_on(HOSTS[1], "ks", "t", 50) is None
+    assert tablets.version_of("ks", "t", 5) == 0xFEDC_BA98_7654_3210
+    assert tablets.version_of("ks", "t", 50) is None
+    assert [tablets.hosts[number] for number in tablets.numbers("ks", "t", 5)] == HOSTS[1:3]
+    assert tablets.numbers("ks", "t", 50) is None
+    assert tablets.find(None, "t", 5) is tablets.find("ks", None, 5) is None
+
+
+def test_the_whole_ring(twins: Any) -> None:
+    tablets = made(twins)
+    tablets.learn("ks", "t", payload(MIN, MAX, (0, 0)))
+    assert all(tablets.find("ks", "t", token) is not None for token in (MIN + 1, 0, MAX))
+    assert tablets.find("ks", "t", MIN) is None  # no key has this token
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ((10, 20), [(0, 10), (10, 20), (20, 30)]),
+        ((0, 30), [(0, 30)]),
+        ((5, 15), [(5, 15), (20, 30)]),
+        ((9, 11), [(9, 11), (20, 30)]),
+        ((10, 11), [(0, 10), (10, 11), (20, 30)]),
+        ((-5, 0), [(-5, 0), (0, 10), (10, 20), (20, 30)]),
+        ((30, 40), [(0, 10), (10, 20), (20, 30), (30, 40)]),
+        ((29, 40), [(0, 10), (10, 20), (29, 40)]),
+        ((-5, 40), [(-5, 40)]),
+    ],
+)
+def test_a_new_tablet_takes_the_place_of_what_it_overlaps(
+    twins: Any, told: tuple[int, int], expected: list[tuple[int, int]]
+) -> None:
+    tablets = made(twins)
+    for first in (20, 0, 10):
+        tablets.learn("ks", "t", payload(first, first + 10, (0, 0)))
+    tablets.learn("ks", "t", payload(*told, (1, 1)))
+    assert shown(tablets) == expected
+    assert tablets.count == len(expected)
+
+
+def test_random_tablets_agree_with_a_plain_model(twins: Any) -> None:
+    chooser = random.Random(7)
+    tablets = made(twins)
+    model: list[tuple[int, int, int]] = []
+    for _ in range(3000):
+        first = chooser.randrange(20_000)
+        last = first + chooser.choice((1, 5, 30, 2000) if chooser.random() < 0.02 else (1, 5, 9))
+        shard = chooser.randrange(100)
+        replicas = [(chooser.randrange(5), shard)] * chooser.randrange(1, 4)
+        tablets.learn("ks", "t", payload(first, last, *replicas))
+        model = [one for one in model if one[1] <= first or last <= one[0]]
+        model.append((first, last, shard))
+    assert tablets.count == len(model)
+    for first, last, shard in model:
+        assert tablets.find("ks", "t", last)[:2] == (first, last)
+        assert tablets.find("ks", "t", first + 1)[2][0][1] == shard
+    covered = {token for first, last, _ in model for token in range(first + 1, last + 1)}
+    for token in chooser.sample(range(23_000), 2000):
+        assert (tablets.find("ks", "t", token) is not None) == (token in covered)
+
+
+GOOD = payload(0, 10, (1, 3), (2, 0), version=5)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        b"",
+        GOOD[:-1],
+        GOOD + b"\0",
+        GOOD[:28],
+        payload(10, 10, (0, 0)),
+        payload(11, 10, (0, 0)),
+        GOOD.replace(b"\0\0\0\x10", b"\0\0\0\x0f"),
+        GOOD.replace(b"\0\0\0\x02\0\0\0\x1c", b"\0\0\0\x03\0\0\0\x1c"),
+        GOOD.replace(b"\0\0\0\x02\0\0\0\x1c", b"\xff\xff\xff\xff\0\0\0\x1c"),
+        GOOD.replace(b"\0\0\0\x04\0\0\0\x03", b"\0\0\0\x04\xff\xff\xff\xff"),
+    ],
+)
+def test_malformed_payloads_change_nothing(twins: Any, bad: bytes) -> None:
+    tablets = made(twins)
+    assert not tablets.learn("ks", "t", bad)
+    assert tablets.count == 0
+    assert not tablets.has_keyspace("ks")
+
+
+def test_damaged_payloads_give_the_same_on_both(twins: Any) -> None:
+    from cassandra.metadata.placement import tablets as reference
+
+    chooser = random.Random(3)
+    for _ in range(3000):
+        data = bytearray(GOOD)
+        for _ in range(chooser.randrange(1, 4)):
+            data[chooser.randrange(len(data))] = chooser.choice((0, 1, 4, 8, 16, 28, 127, 255))
+        del data[chooser.randrange(len(data) - 8, len(data) + 8) :]
+        one, other = made(twins), reference.TabletMap()
+        taken = one.learn("ks", "t", bytes(data))
+        assert taken == other.learn("ks", "t", bytes(data))
+        if taken:
+            assert one.find("ks", "t", 10) == other.find("ks", "t", 10)
+
+
+def test_without_a_table_nothing_is_kept(twins: Any) -> None:
+    tablets = made(twins)
+    assert not tablets.learn(None, "t", GOOD)
+    assert not tablets.learn("ks", None, GOOD)
+    assert not tablets.learn("ks", "t", None)
+
+
+def test_a_table_or_a_keyspace_is_dropped(twins: Any) -> None:
+    tablets = made(twins)
+    for keyspace, table in (("a", "t"), ("a", "u"), ("b", "t")):
+        tablets.learn(keyspace, table, GOOD)
+    tablets.drop("a", "t")
+    assert tablets.tables() == [("a", "u", 1), ("b", "t", 1)]
+    tablets.drop("a")
+    tablets.drop("unknown")
+    assert tablets.tables() == [("b", "t", 1)]
+    assert not tablets.has_keyspace("a")
+    tablets.clear()
+    assert (tablets.count, tablets.tables()) == (0, [])
+
+
+def test_a_host_that_is_replaced_takes_its_tablets_along(twins: Any) -> None:
+    tablets = made(twins)
+    for first in range(1000):
+        tablets.learn("ks", "t", payload(first, first + 1, (first % 2, 0), (2, 0)))
+    tablets.learn("ks", "only", payload(0, 1, (1, 0)))
+    new = SimpleNamespace(host_id=IDS[2], name="the same node at another address")
+    tablets.take_hosts([HOSTS[0], new])
+    assert tablets.tables() == [("ks", "t", 500)]
+    assert tablets.count == 500
+    assert tablets.shard_on(new, "ks", "t", 1) == 0
+    assert tablets.shard_on(HOSTS[2], "ks", "t", 1) is None
+    # The same hosts again: whoever has computed something of them need not do it again.
+    hosts = tablets.hosts
+    tablets.take_hosts([HOSTS[0], new])
+    assert tablets.hosts is hosts
+
+
+def test_replicas_are_hosts_that_are_known(twins: Any) -> None:
+    tablets = twins.tablets.TabletMap()
+    tablets.take_hosts(HOSTS[:2])
+    tablets.learn("ks", "t", payload(MIN, MAX, (1, 0), (4, 1), (0, 2)))
+    assert tablets.replicas("ks", "t", b"key") == (HOSTS[1], HOSTS[0])
+    assert tablets.replicas("ks", "u", b"key") is None
+
+
+def test_the_map_is_bounded(twins: Any) -> None:
+    tablets = made(twins, limit=10)
+    tablets.learn("ks", "old", payload(0, 1, (0, 0)))
+    for first in range(10):
+        tablets.learn("ks", "t", payload(first, first + 1, (0, 0)))
+    assert tablets.tables() == [("ks", "t", 10)]
+    tablets.learn("ks", "t", payload(10, 11, (0, 0)))
+    assert tablets.count == 1
+    with pytest.raises(ValueError, match="0"):
+        twins.tablets.TabletMap(limit=0)
+
+
+def test_keyspaces_and_leaders(twins: Any) -> None:
+    tablets = made(twins)
+    tablets.use_keyspaces(["a", "b"], ["b"])
+    assert [tablets.has_keyspace(name) for name in ("a", "b", "c", None)] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert [tablets.has_leaders(name) for name in ("a", "b", "c", None)] == [
+        False,
+        True,
+        False,
+        False,
+    ]
+    tablets.learn("c", "t", GOOD)
+    assert tablets.has_keyspace("c")
+
+
+def test_hits_and_misses(twins: Any) -> None:
+    tablets = made(twins)
+    tablets.tally("ks", "t", 5)
+    assert (tablets.hits, tablets.misses) == (0, 0)
+    tablets.learn("ks", "t", GOOD)
+    for token in (5, 6, 11):
+        tablets.tally("ks", "t", token)
+    assert (tablets.hits, tablets.misses) == (2, 1)
+
+
+def test_version_blocks(twins: Any) -> None:
+    # The example of the specification: block 0xA with the value 3.
+    assert twins.tablets.version_block(0x3 << 40, 0xA) == 0xA3
+    assert [twins.tablets.version_block(0xFEDC_BA98_7654_3210, i) for i in range(16)] == [
+        i << 4 | i for i in range(16)
+    ]
+    assert twins.tablets.version_block(None, 7) == 0x70
+
+
+def test_payloads_are_split_off(twins: Any) -> None:
+    def body(name: bytes, value: bytes) -> bytes:
+        head = b"\0\1" + len(name).to_bytes(2, "big") + name
+        return head + len(value).to_bytes(4, "big") + value + b"rest"
+
+    split = twins.tablets.split_payload
+    assert split(body(b"tablets-routing-v1", b"abc")) == (b"abc", b"rest")
+    assert split(body(b"tablets-routing-v2", b"")) == (b"", b"rest")
+    assert split(body(b"tablets-routing-v3", b"abc")) is None
+    assert split(body(b"tablets-routing", b"abc")) is None
+    assert split(b"\0\2" + body(b"tablets-routing-v1", b"abc")[2:]) is None
+    assert split(b"") is None
+    whole = body(b"tablets-routing-v1", b"abc")
+    assert all(split(whole[:end]) is None for end in range(29))
+
+
+def test_tokens_of_statements(twins: Any) -> None:
+    from cassandra.murmur3 import murmur3
+
+    token_of = twins.tablets.token_of_statement
+    assert token_of(SimpleStatement("SELECT 1")) is None
+    assert token_of(SimpleStatement("SELECT 1", routing_key=b"key")) == murmur3(b"key")
+    assert token_of(None) is None
+    prepared: Any = SimpleNamespace(routing_key_indexes=None)
+    statement = BoundStatement.__new__(BoundStatement)
+    statement._routing_key = None
+    statement.prepared_statement, statement.block = prepared, None
+    assert token_of(statement) is None
+
+
+def test_a_million_tablets_take_less_than_100_megabytes() -> None:
+    import resource
+
+    from cassandra import _impl
+
+    if _impl.implementation != "c":
+        pytest.skip("the Python twin holds objects")
+    tablets = _impl.tablets.TabletMap()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    count = 100_000
+    step = (1 << 64) // count
+    for place in range(count):
+        first = MIN + place * step
+        tablets.learn("ks", "t", payload(first, first + step, (0, 3), (1, 4), (2, 5)))
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+    assert tablets.count == count
+    # A tenth of a million; `benchmarks.shards` measures all of it.
+    assert grown < 10_000_000

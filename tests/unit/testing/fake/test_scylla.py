@@ -1,0 +1,268 @@
+"""The fake node as a node of ScyllaDB: shards, ports, tablets, marks and ids, seen by bare bytes."""
+
+from __future__ import annotations
+
+import socket
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from cassandra.testing import wire
+from cassandra.testing.fake import FakeCluster, FakeNode, Opcode, Scylla, ScyllaNode, rate_limited
+from cassandra.testing.fake.placement import Member, Placement, Replica, Tablet, routing_payload
+from cassandra.testing.fake.primitives import BodyReader
+from cassandra.testing.fake.tokens import shard_of, token_of
+
+from .client import RawClient, envelope, query
+
+V2 = "TABLETS_ROUTING_V2_EXPERIMENTAL_V2"
+
+
+def short(text: str) -> bytes:
+    return len(text).to_bytes(2, "big") + text.encode()
+
+
+def startup(*options: str) -> bytes:
+    pairs = [("CQL_VERSION", "3.0.0"), *((option, "") for option in options)]
+    body = len(pairs).to_bytes(2, "big") + b"".join(short(k) + short(v) for k, v in pairs)
+    return envelope(4, 0x01, body)
+
+
+def supported(client: RawClient) -> dict[str, list[str]]:
+    reader = BodyReader(client.ask(envelope(4, 0x05, b""))[4])
+    return {reader.string(): reader.string_list() for _ in range(reader.short())}
+
+
+def prepare(client: RawClient, text: str) -> tuple[bytes, bytes]:
+    """(id, what follows) of a PREPARED without metadata ids."""
+    body = client.ask(envelope(4, 0x09, len(text).to_bytes(4, "big") + text.encode()))[4]
+    reader = BodyReader(body[4:])
+    return reader.short_bytes(), reader.rest()
+
+
+def execute(query_id: bytes, key: bytes, block: int | None = None) -> bytes:
+    body = len(query_id).to_bytes(2, "big") + query_id + b"\0\1\1\0\1"
+    body += len(key).to_bytes(4, "big") + key
+    return envelope(4, 0x0A, body + (b"" if block is None else bytes([block])))
+
+
+class FromPort(RawClient):
+    """A client with a local port of its own choice."""
+
+    def __init__(self, node: ScyllaNode, shard: int) -> None:
+        for port in range(50_000 + (shard - 50_000) % node.shards, 65_536, node.shards):
+            try:
+                self._socket = socket.create_connection(
+                    (node.address, node.shard_aware_port), 5, source_address=("", port)
+                )
+            except OSError:
+                continue
+            return
+        raise AssertionError("no port is free")
+
+
+def first(cluster: FakeCluster) -> ScyllaNode:
+    node = cluster[0]
+    assert isinstance(node, ScyllaNode)
+    return node
+
+
+@pytest.fixture
+def nodes() -> Iterator[FakeCluster]:
+    with FakeCluster(3, scylla=Scylla(shards=[7, 5, 8])) as running:
+        running.scylla.keyspace("vn")
+        running.scylla.table("vn", "t")
+        running.scylla.keyspace("tb", replication_factor=2, tablets=True)
+        running.scylla.table("tb", "t", tablets=4)
+        yield running
+
+
+@pytest.mark.parametrize(
+    ("key", "token"),
+    # Known values of this variant of the hash.
+    [(b"", 0), (b"123", -7468325962851647638), (b"\x00\xff\x10\xfa\x99" * 10, 5837342703291459765)],
+)
+def test_tokens(key: bytes, token: int) -> None:
+    assert token_of(key) == token
+
+
+def test_shards_of_tokens() -> None:
+    assert [shard_of(token, 4, 0) for token in (-(1 << 63), -1, 0, (1 << 63) - 1)] == [0, 1, 2, 3]
+    # The upper bits that are ignored repeat the shards many times around the ring.
+    assert shard_of(-(1 << 63) + (1 << 51), 4, 12) == 2
+    assert shard_of(-(1 << 63) + (1 << 52), 4, 12) == 0
+
+
+def test_supported_tells_of_shards(nodes: FakeCluster) -> None:
+    for node, shards in zip(nodes.nodes, (7, 5, 8), strict=True):
+        assert isinstance(node, ScyllaNode)
+        with RawClient(node) as one, RawClient(node) as other:
+            options = supported(one)
+            assert options["SCYLLA_NR_SHARDS"] == [str(shards)]
+            assert options["SCYLLA_SHARD_AWARE_PORT"] == [str(node.shard_aware_port)]
+            # The ordinary port gives the shards in turn.
+            assert options["SCYLLA_SHARD"] != supported(other)["SCYLLA_SHARD"]
+
+
+def test_the_source_port_chooses_the_shard(nodes: FakeCluster) -> None:
+    for shard in (0, 3, 6):
+        with FromPort(first(nodes), shard) as client:
+            assert supported(client)["SCYLLA_SHARD"] == [str(shard)]
+    nodes.scylla.rewrites_ports = True
+    met = set()
+    for _ in range(12):
+        with FromPort(first(nodes), 3) as client:
+            met.update(supported(client)["SCYLLA_SHARD"])
+    assert len(met) > 1
+
+
+def test_a_node_comes_back_with_other_shards(nodes: FakeCluster) -> None:
+    node = first(nodes)
+    port = node.shard_aware_port
+    node.stop()
+    node.shards = 3
+    node.start()
+    assert node.shard_aware_port == port
+    with FromPort(node, 2) as client:
+        assert supported(client)["SCYLLA_NR_SHARDS"] == ["3"]
+
+
+def test_arrivals_are_judged(nodes: FakeCluster) -> None:
+    key = b"\0\0\0\1"
+    (owner,) = nodes.scylla.placement.replicas_of("vn", "t", token_of(key)) or ()
+    for node in nodes.nodes:
+        assert isinstance(node, ScyllaNode)
+        for shard in (owner.shard, (owner.shard + 1) % node.shards):
+            if shard < node.shards:
+                with FromPort(node, shard) as client:
+                    client.ask(startup())
+                    query_id, _ = prepare(client, "SELECT v FROM vn.t WHERE k = ?")
+                    assert client.ask(execute(query_id, key))[3] == Opcode.RESULT
+    arrivals = nodes.scylla.arrivals
+    assert (arrivals.right, arrivals.wrong_shard) == (1, 1)
+    assert arrivals.wrong_node == arrivals.counted - 2 > 0
+    nodes.scylla.forget_arrivals()
+    assert nodes.scylla.arrivals.counted == 0
+
+
+def payload_of(client: RawClient, request: bytes) -> dict[str, bytes | None]:
+    _, flags, _, _, body = client.ask(request)
+    return BodyReader(body).bytes_map() if flags & 4 else {}
+
+
+def test_v1_tells_of_a_wrong_arrival_alone(nodes: FakeCluster) -> None:
+    key = b"\0\0\0\1"
+    tablet = nodes.scylla.placement.tablet_of("tb", "t", token_of(key))
+    assert tablet is not None
+    right = tablet.replicas[0]
+    node = next(one for one in nodes.scylla.nodes if one.host_id == right.host_id)
+    wrong = next(s for s in range(node.shards) if Replica(node.host_id, s) not in tablet.replicas)
+    for options, shard, expected in [
+        (["TABLETS_ROUTING_V1"], right.shard, {}),
+        (["TABLETS_ROUTING_V1"], wrong, routing_payload(tablet, 1)),
+        ([], wrong, {}),
+    ]:
+        with FromPort(node, shard) as client:
+            client.ask(startup(*options))
+            query_id, _ = prepare(client, "SELECT v FROM tb.t WHERE k = ?")
+            assert payload_of(client, execute(query_id, key)) == expected
+
+
+def test_v2_tells_whom_knows_another_version(nodes: FakeCluster) -> None:
+    nodes.scylla.tablets_version = 2
+    key = b"\0\0\0\1"
+    tablet = nodes.scylla.placement.tablet_of("tb", "t", token_of(key))
+    assert tablet is not None
+    with RawClient(first(nodes)) as client:
+        assert V2 in supported(client)
+        client.ask(startup(V2))
+        query_id, _ = prepare(client, "SELECT v FROM tb.t WHERE k = ?")
+        for index in range(16):
+            block = tablet.version >> 4 * index & 0xF
+            assert payload_of(client, execute(query_id, key, index << 4 | block)) == {}
+            told = payload_of(client, execute(query_id, key, index << 4 | block ^ 1))
+            assert told == routing_payload(tablet, 2)
+        nodes.scylla.placement.move("tb", "t", 4)
+        moved = nodes.scylla.placement.tablet_of("tb", "t", token_of(key))
+        assert moved is not None
+        assert moved != tablet
+    # Without the byte that was agreed on, the body is malformed.
+    with RawClient(first(nodes)) as client:
+        client.ask(startup(V2))
+        query_id, _ = prepare(client, "SELECT v FROM tb.t WHERE k = ?")
+        assert client.ask(execute(query_id, key))[3] == Opcode.ERROR
+
+
+def test_the_payloads_bytes() -> None:
+    first_id = b"\x11" * 16
+    tablet = Tablet(-2, 5, (Replica(uuid.UUID(bytes=first_id), 3),), 258)
+    long = "00000008"
+    expected = bytes.fromhex(
+        f"{long} fffffffffffffffe {long} 0000000000000005"
+        f"00000024 00000001 0000001c 00000010 {first_id.hex()} 00000004 00000003"
+    )
+    assert routing_payload(tablet, 1) == {"tablets-routing-v1": expected}
+    version = bytes.fromhex(f"{long} 0000000000000102")
+    assert routing_payload(tablet, 2) == {"tablets-routing-v2": expected + version}
+
+
+def test_prepared_marks_transactions_if_that_was_agreed(nodes: FakeCluster) -> None:
+    insert = "INSERT INTO vn.t (k, v) VALUES (?, ?)"
+    marked = []
+    for options in ([], ["SCYLLA_LWT_ADD_METADATA_MARK"]):
+        with RawClient(first(nodes)) as client:
+            client.ask(startup(*options))
+            marked += [
+                bool(prepare(client, text)[1][0] & 0x80)
+                for text in (insert, f"{insert} IF NOT EXISTS")
+            ]
+    assert marked == [False, False, False, True]
+
+
+def test_statements_are_described_by_the_tables(nodes: FakeCluster) -> None:
+    with RawClient(first(nodes)) as client:
+        client.ask(startup())
+        _, rest = prepare(client, "INSERT INTO vn.t (v, k) VALUES (?, ?)")
+    reader = BodyReader(rest)
+    assert (reader.int32(), reader.int32(), reader.int32(), reader.short()) == (1, 2, 1, 1)
+    assert [reader.string() for _ in range(3)] == ["vn", "t", "v"]
+
+
+def test_rate_limits(nodes: FakeCluster) -> None:
+    nodes.prime("SELECT 1", rate_limited(op_type=1, rejected_by_coordinator=True))
+    codes = []
+    for options in ([], ["SCYLLA_RATE_LIMIT_ERROR"]):
+        with RawClient(first(nodes)) as client:
+            client.ask(startup(*options))
+            body = client.ask(query("SELECT 1", 4))[4]
+            codes.append(int.from_bytes(body[:4], "big"))
+    assert codes == [0x2300, 0x4321]
+    assert body.endswith(b"\x01\x01")
+
+
+def test_tables_are_in_the_schema(nodes: FakeCluster) -> None:
+    with RawClient(first(nodes)) as client:
+        client.ask(startup())
+        text = "SELECT * FROM system_schema.scylla_keyspaces USING TIMEOUT 2000ms"
+        rows = wire.decode_rows(client.ask(query(text, 4))[4])
+    assert [row["keyspace_name"] for row in rows] == [b"tb"]
+
+
+def test_the_ring_goes_round() -> None:
+    members = [Member(uuid.UUID(int=place), 2, 0, [place * 100]) for place in range(3)]
+    placement = Placement(lambda: members)
+    placement.add_keyspace("ks", 2)
+    hosts = [
+        [replica.host_id.int for replica in placement.replicas_of("ks", "t", token) or ()]
+        for token in (-5, 0, 1, 100, 199, 201)
+    ]
+    assert hosts == [[0, 1], [0, 1], [1, 2], [1, 2], [2, 0], [0, 1]]
+    assert placement.replicas_of("unknown", "t", 0) is None
+
+
+def test_a_cluster_of_cassandra_has_none() -> None:
+    with FakeCluster(1) as plain:
+        assert type(plain[0]) is FakeNode
+        with pytest.raises(TypeError):
+            plain.scylla  # noqa: B018
