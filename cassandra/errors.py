@@ -423,7 +423,12 @@ WriteType.value_to_name = {value: name for name, value in WriteType.name_to_valu
 
 # The modules that programs import these classes from, if not from `cassandra`.
 _PUBLIC_PATHS = {
-    "cassandra.cluster": ("NoHostAvailable", "QueryExhausted", "UserTypeDoesNotExist"),
+    "cassandra.cluster": (
+        "LoginRefused",
+        "NoHostAvailable",
+        "QueryExhausted",
+        "UserTypeDoesNotExist",
+    ),
     "cassandra.connection": (
         "ConnectionException",
         "ConnectionShutdown",

@@ -31,6 +31,7 @@ from cassandra.engine.profile import (
 from cassandra.engine.query_fallback import ControlConnectionQueryFallback
 from cassandra.engine.schema.agreement import SchemaAgreementScope
 from cassandra.errors import (
+    LoginRefused,
     MultipleRowsFound,
     NoHostAvailable,
     QueryExhausted,
@@ -48,6 +49,7 @@ __all__ = [
     "Cluster",
     "ControlConnectionQueryFallback",
     "ExecutionProfile",
+    "LoginRefused",
     "MultipleRowsFound",
     "NoHostAvailable",
     "ProfileManager",

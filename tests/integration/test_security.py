@@ -1,0 +1,101 @@
+"""TLS, logins and Astra's bundle with real nodes."""
+
+from __future__ import annotations
+
+import runpy
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.auth import PlainTextAuthProvider
+from cassandra.cluster import Cluster
+from cassandra.errors import AuthenticationFailed, NoHostAvailable
+from cassandra.testing import LocalCluster
+from tests.unit.security.astra import Astra
+from tests.unit.security.certificates import Authority
+
+pytestmark = pytest.mark.integration
+
+ROOT = Path(__file__).resolve().parents[2]
+QUERY = "SELECT release_version FROM system.local"
+
+
+@pytest.fixture(scope="module")
+def secured() -> Iterator[LocalCluster]:
+    with LocalCluster(1, "5.0.9", tls="mutual", authentication=True) as local:
+        yield local
+
+
+def test_the_example(secured: LocalCluster, capsys: pytest.CaptureFixture[str]) -> None:
+    example = runpy.run_path(str(ROOT / "examples" / "mutual_tls.py"))
+    example["run"](secured)
+    blocking, awaited, refused = capsys.readouterr().out.splitlines()
+    assert blocking == "blocking: Cassandra 5.0.9"
+    assert awaited == "asyncio: Cassandra 5.0.9"
+    assert "the server wants a client certificate" in refused
+    assert f"{secured.contact_points[0]}:{secured.port}" in refused
+
+
+def test_what_the_real_server_says_of_bad_clients(secured: LocalCluster, tmp_path: Path) -> None:
+    assert secured.tls is not None
+    good = secured.tls.client_context()
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"ssl_context": good}, "no auth_provider is configured"),
+        (
+            {"ssl_context": good, "auth_provider": PlainTextAuthProvider("cassandra", "wrong")},
+            "incorrect",
+        ),
+        ({"ssl_context": Authority(tmp_path).client()}, "not among the trusted"),
+        (
+            {"ssl_context": good, "ssl_options": {"server_hostname": "db"}},
+            "'db' was expected, but its certificate is for",
+        ),
+        ({}, "does it expect TLS"),
+    ]
+    for settings, text in cases:
+        cluster = Cluster(secured.contact_points, port=secured.port, **settings)
+        with cluster, pytest.raises(NoHostAvailable, match=text) as caught:
+            cluster.connect()
+        assert isinstance(caught.value, AuthenticationFailed) == (
+            text in ("incorrect", cases[0][1])
+        )
+
+
+async def test_sessions_are_resumed_by_a_real_server(secured: LocalCluster) -> None:
+    assert secured.tls is not None
+    login = PlainTextAuthProvider(str(secured.username), str(secured.password))
+    async with aio.Cluster(
+        secured.contact_points,
+        port=secured.port,
+        ssl_context=secured.tls.client_context(),
+        auth_provider=login,
+    ) as cluster:
+        await cluster.connect()
+        core = cluster._core
+        assert core is not None
+        for _ in range(3):
+            connection = await core.open_connection(cluster.endpoints_resolved[0])
+            assert connection.tls is not None
+            made = connection.tls._object
+            assert made is not None
+            assert made.session_reused
+            connection.close()
+
+
+def test_a_bundle_in_front_of_real_nodes(three_nodes: LocalCluster, tmp_path: Path) -> None:
+    with Cluster(three_nodes.contact_points, port=three_nodes.port) as cluster:
+        cluster.connect()
+        places = {
+            str(host.host_id): (host.address, three_nodes.port)
+            for host in cluster.metadata.all_hosts()
+        }
+    with Astra(Authority(tmp_path), places) as astra:
+        bundle = astra.bundle(tmp_path / "bundle.zip")
+        with Cluster(cloud={"secure_connect_bundle": bundle}) as cluster:
+            session = cluster.connect(wait_for_all_pools=True)
+            assert len(session.get_pools()) == 3
+            assert {session.execute(QUERY).one().release_version for _ in range(9)} == {"5.0.9"}
+            assert set(astra.sent_on) == set(places)

@@ -1,0 +1,112 @@
+"""Passwords, tokens and bound values show nowhere: logs, reprs, errors, pickles, metrics."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import pickle
+import traceback
+from typing import Any
+
+import pytest
+
+from cassandra.auth import PlainTextAuthProvider
+from cassandra.cluster import Cluster
+from cassandra.query import BatchStatement, SimpleStatement
+from cassandra.testing.fake import (
+    ErrorCode,
+    FakeNode,
+    Opcode,
+    close,
+    error,
+    garbage,
+    silence,
+)
+
+from .conftest import READ, Use, fake
+
+SECRET = "correct-horse-battery"
+NUMBER = 918273645546372819
+INSERT = "INSERT INTO t (k, v) VALUES (?, ?)"
+MARKERS = [("k", "bigint"), ("v", "text")]
+
+FAULTS: dict[str, Any] = {
+    "refused": error(ErrorCode.INVALID, "no"),
+    "closed": close(),
+    "garbage": garbage(),
+    "late": silence(),
+    "unprepared": error(ErrorCode.UNPREPARED, "again", query_id=b"\0" * 16),
+    "overloaded": error(ErrorCode.OVERLOADED, "busy"),
+}
+
+
+def shows(text: str) -> bool:
+    return SECRET in text or str(NUMBER) in text
+
+
+def outcome(call: Any) -> BaseException | None:
+    try:
+        call()
+    except Exception as failure:
+        return failure
+    return None
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_bound_values_show_nowhere(fault: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    with FakeNode() as node:
+        node.prime_prepare(INSERT, MARKERS)
+        with Cluster([node.address], port=node.port, metrics_enabled=True) as cluster:
+            session = cluster.connect()
+            session.default_timeout = 0.3
+            statement = session.prepare(INSERT)
+            for opcode in (Opcode.QUERY, Opcode.EXECUTE, Opcode.BATCH):
+                node.prime(opcode, FAULTS[fault])
+            bound = statement.bind((NUMBER, SECRET))
+            calls = [
+                lambda: session.execute(bound),
+                lambda: session.execute("INSERT INTO t (v) VALUES (%s)", (SECRET,)),
+                lambda: session.execute(
+                    SimpleStatement("INSERT INTO t (k) VALUES (%(k)s)"), {"k": NUMBER}
+                ),
+                lambda: session.execute(
+                    BatchStatement().add("INSERT INTO t (v) VALUES (%s)", (SECRET,))
+                ),
+            ]
+            failures = [failure for call in calls if (failure := outcome(call)) is not None]
+            assert len(failures) == len(calls)
+            for failure in failures:
+                assert not shows("".join(traceback.format_exception(failure)))
+                assert not shows(repr(failure))
+                with contextlib.suppress(TypeError, AttributeError, pickle.PicklingError):
+                    assert SECRET.encode() not in pickle.dumps(failure)
+            assert not shows(repr(session) + repr(cluster) + repr(statement))
+            assert cluster.metrics is not None
+            assert not shows(repr(cluster.metrics.get_stats()))
+    assert not shows(caplog.text)
+
+
+@pytest.mark.parametrize("password", [SECRET, "wrong"])
+def test_passwords_show_nowhere(use: Use, password: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    provider = PlainTextAuthProvider("ada", SECRET)
+    with fake(username="ada", password=password) as node:
+        failure = outcome(lambda: use([node.address], port=node.port, auth_provider=provider))
+        assert (failure is None) == (password == SECRET)
+        if failure is not None:
+            assert not shows("".join(traceback.format_exception(failure)) + repr(failure))
+            assert SECRET.encode() not in pickle.dumps(failure)
+    assert not shows(repr(provider))
+    assert not shows(caplog.text)
+
+
+@pytest.mark.parametrize("name", ['x"; DROP KEYSPACE y', "a b", "Täble", 'a"b'])
+def test_names_of_keyspaces_are_quoted(use: Use, name: str) -> None:
+    with fake() as node, Cluster([node.address], port=node.port) as cluster:
+        session = cluster.connect()
+        outcome(lambda: session.set_keyspace(name))
+        outcome(lambda: cluster.connect(name).execute(READ))
+        quoted = name.replace('"', '""')
+        texts = {request.query for request in node.requests if "USE" in (request.query or "")}
+        assert texts == {f'USE "{quoted}"'}
