@@ -379,19 +379,17 @@ class Connection(KnownConnection, asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         if self.on_lost is not None:
             self.on_lost(self)
-        what = f"connection to {self.endpoint} was closed by the server"
-        if not self._received:
-            what += " before it said anything"
-            if self.tls is None:
-                what += ": does it expect TLS on this port?"
-        error = ConnectionException(what, self.endpoint)
+        what = "was closed by the server"
         if exc is not None:
             # With TLS 1.3, a server refuses the client's certificate after the handshake.
             why = self.tls.reason(exc) if self.tls is not None and not self._received else None
-            error = ConnectionException(
-                f"connection to {self.endpoint} broke: {why or exc}", self.endpoint
-            )
-            error.__cause__ = exc
+            what = f"broke: {why or exc}"
+        elif not self._received:
+            what += " before it said anything"
+        if not self._received and self.tls is None:
+            what += ": does it expect TLS on this port?"
+        error = ConnectionException(f"connection to {self.endpoint} {what}", self.endpoint)
+        error.__cause__ = exc
         self.close(error)
 
     def close(self, error: Exception | None = None) -> None:

@@ -17,8 +17,9 @@ __all__ = ["Host"]
 class Host:
     """A node of the cluster: its end point, place and state.
 
-    Hosts are equal, ordered and hashable by end point; a text is equal to a host of that address. `is_up` is True, False, or None if nothing is known
-    yet; `state` says the same in a word.
+    Hosts are equal, ordered and hashable by end point. A text is equal to
+    a host of that address. `is_up` is True, False, or None if nothing is known yet; `state` says
+    the same in a word.
     """
 
     __slots__ = (

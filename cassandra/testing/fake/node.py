@@ -127,8 +127,7 @@ class FakeNode:
         }
         self.opened = 0
         self.malformed: list[WireError] = []
-        # The class that AUTHENTICATE names if credentials are wanted.
-        self.authenticator = _AUTHENTICATOR
+        self.authenticator = _AUTHENTICATOR  # the class that AUTHENTICATE names
         self._credentials = (username, password) if username is not None else None
         self._ssl_context = ssl_context
         self._make_state(thread)
