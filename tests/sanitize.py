@@ -25,10 +25,21 @@ PARTS = ("cassandra", "tests", "benchmarks", "setup.py", "pyproject.toml", "READ
 TESTS = [
     f"tests/unit/{name}"
     for name in (
-        "cqltypes", "protocol", "test_careless_callers.py", "test_fuzz.py", "test_murmur3.py", "test_twins.py", "engine/test_flight.py",
-        "metadata/test_column_rows.py", "metadata/test_ring.py", "policies/test_plans.py", "query/test_binding.py",
+        "cqltypes",
+        "engine/test_flight.py",
+        "engine/test_shard_tables.py",
+        "metadata/placement/test_ring.py",
+        "metadata/placement/test_tablets.py",
+        "metadata/schema/test_column_rows.py",
+        "policies/test_plans.py",
+        "protocol",
+        "query/test_binding.py",
+        "test_careless_callers.py",
+        "test_fuzz.py",
+        "test_murmur3.py",
+        "test_twins.py",
     )
-]  # fmt: skip
+]
 
 
 def libraries(compiler: str) -> list[str]:

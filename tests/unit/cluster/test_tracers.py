@@ -17,7 +17,7 @@ from cassandra.cqltypes import DateType, TimeUUIDType
 from cassandra.errors import InvalidRequest, NoHostAvailable
 from cassandra.query import BatchStatement, SimpleStatement, dict_factory, named_tuple_factory
 from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error, paged
-from tests.unit.metadata.rows import schema
+from tests.unit.metadata.schema.rows import schema
 
 FOUR = [(1,), (2,), (3,), (4,)]
 

@@ -50,7 +50,7 @@ from cassandra.protocol import LazyParser, ListParser, NumpyParser, cython_proto
 from cassandra.query import tuple_factory
 from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error, rows
 from cassandra.util import SortedSet
-from tests.unit.metadata.rows import schema
+from tests.unit.metadata.schema.rows import schema
 
 # -- who connects ----------------------------------------------------------------------------------
 

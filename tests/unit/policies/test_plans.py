@@ -12,7 +12,7 @@ from cassandra import ConsistencyLevel
 from cassandra.cqltypes import Int32Type, UTF8Type
 from cassandra.query import BoundStatement, PreparedStatement, SimpleStatement
 from tests.conftest import Twins
-from tests.unit.metadata.rings import ring_of
+from tests.unit.metadata.placement.rings import ring_of
 
 
 def test_a_router_puts_nearer_tiers_first_and_leaves_hosts_out(twins: Twins) -> None:

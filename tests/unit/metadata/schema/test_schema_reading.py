@@ -28,8 +28,7 @@ from cassandra.testing.fake import (
     silence,
 )
 from tests.unit.engine.faults import WAIT, connected
-
-from .rows import add_table, column, keyspace, remove_table, schema
+from tests.unit.metadata.schema.rows import add_table, column, keyspace, remove_table, schema
 
 
 async def until(cluster: aio.Cluster, condition: Callable[[], Any]) -> None:

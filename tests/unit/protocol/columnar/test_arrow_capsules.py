@@ -256,7 +256,7 @@ AT_EXIT = """
 import sys
 from tests.conftest import Twins
 from tests.processes import run_python
-from tests.unit.protocol.test_arrow_capsules import Exported, Streamed, column
+from tests.unit.protocol.columnar.test_arrow_capsules import Exported, Streamed, column
 import pyarrow
 twins = Twins("{impl}")
 made = column(twins)

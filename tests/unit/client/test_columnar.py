@@ -459,7 +459,7 @@ async def test_a_hundred_thousand_rows_awaited(node: FakeNode) -> None:
 STREAM = """
 import re
 from cassandra.cluster import ResultSet
-from tests.unit.cluster.test_columnar import FakeFuture
+from tests.unit.client.test_columnar import FakeFuture
 from tests.unit.protocol.pages import message_with
 from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
 from cassandra import cqltypes as t

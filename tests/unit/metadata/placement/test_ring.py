@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cassandra import _impl
 from cassandra.murmur3 import INT64_MAX, INT64_MIN
 from tests.conftest import LANE, Twins
-from tests.unit.metadata.rings import ring_of
+from tests.unit.metadata.placement.rings import ring_of
 
 LANES = ["python", "c"] if LANE == "c" else ["python"]
 

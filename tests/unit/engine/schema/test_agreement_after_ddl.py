@@ -12,8 +12,7 @@ import pytest
 from cassandra.cluster import Cluster
 from cassandra.engine.schema.agreement import LOCAL_VERSION_QUERY, PEER_VERSIONS_QUERY
 from cassandra.testing.fake import FakeCluster, FakeNode, reset, schema_change, silence
-
-from .faults import WAIT, connected, thread
+from tests.unit.engine.faults import WAIT, connected, thread
 
 DDL = "CREATE TABLE ks.t (k int PRIMARY KEY)"
 

@@ -11,7 +11,7 @@ from cassandra.metadata.schema.pages import ColumnPages
 from cassandra.metadata.schema.snapshot import RowNames, TableSource
 from cassandra.metadata.schema.tables import TableMetadataV3
 from tests.conftest import Twins
-from tests.unit.metadata.test_column_rows import page, row
+from tests.unit.metadata.schema.test_column_rows import page, row
 
 NAMES = RowNames(("keyspace_name", "table_name", "comment", "extensions", "flags"))
 ROWS = [

@@ -15,8 +15,7 @@ from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.metadata.schema.snapshot import KeyspaceSource, LazyMapping, Schema
 from cassandra.testing.fake import FakeNode, schema_change
 from tests.unit.engine.faults import connected
-
-from .rows import add_table, column, keyspace, remove_table, schema
+from tests.unit.metadata.schema.rows import add_table, column, keyspace, remove_table, schema
 
 VIEW = {
     "keyspace_name": "a", "view_name": "v", "base_table_name": "t0",

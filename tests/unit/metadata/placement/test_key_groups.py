@@ -8,8 +8,7 @@ from typing import Any, cast
 import pytest
 
 from cassandra.metadata import NO_VALID_REPLICA, group_keys_by_replica
-
-from .test_replication import create, host, metadata_of
+from tests.unit.metadata.placement.test_replication import create, host, metadata_of
 
 
 def session_of(types: list[str]) -> tuple[Any, list[Any]]:
