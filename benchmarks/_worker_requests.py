@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import ssl
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
@@ -59,6 +61,12 @@ class Clock:
         self.figures[case] = {"us": best / requests / units * 1e6, "rate": rate}
 
 
+def security() -> dict[str, Any]:
+    """The settings for TLS, if ``TURBOCQL_BENCH_CA`` names the CA of the server."""
+    certificate = os.environ.get("TURBOCQL_BENCH_CA")
+    return {"ssl_context": ssl.create_default_context(cafile=certificate)} if certificate else {}
+
+
 def vector() -> Any:
     try:
         import numpy
@@ -78,7 +86,7 @@ def blocking(address: str, port: int) -> Figures:
     cluster = Cluster(
         [address], port=port, protocol_version=4, compression=False,
         schema_metadata_enabled=False, token_metadata_enabled=False,
-        execution_profiles={EXEC_PROFILE_DEFAULT: named},
+        execution_profiles={EXEC_PROFILE_DEFAULT: named}, **security(),
     )  # fmt: skip
     session = cluster.connect()
     insert, select, page = (session.prepare(text) for text in (INSERT, SELECT, PAGE))
@@ -181,7 +189,7 @@ async def aio(address: str, port: int) -> Figures:
     async with Cluster(
         [address], port=port, protocol_version=4, compression=False,
         schema_metadata_enabled=False, token_metadata_enabled=False,
-        execution_profiles=profiles,
+        execution_profiles=profiles, **security(),
     ) as cluster:  # fmt: skip
         session = await cluster.connect()
         insert, select, page, insert_vector = await session.prepare_all(

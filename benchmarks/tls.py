@@ -1,0 +1,142 @@
+"""What TLS adds to the cost of a request for the client, beside cassandra-driver.
+
+    python -m benchmarks.tls
+
+A relay in a process of its own speaks TLS in front of `benchmarks.null_server`; only the client's
+own CPU is counted. Figures are those of `benchmarks.requests`, each plain and over TLS, then the
+microseconds of client CPU and of wall time that opening a connection takes: plain, by a full
+handshake, and by a resumed session.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # started by its path
+
+from benchmarks import null_server, peers
+from benchmarks._requirements import need
+from benchmarks.requests import Lane, measure, our_lanes
+
+CASES = ["insert, 100 in flight", "page of 5,000 rows"]
+OPENED = 300
+PEER = "cassandra-driver"
+
+
+async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    try:
+        while data := await reader.read(1 << 18):
+            writer.write(data)
+            await writer.drain()
+    except OSError:
+        pass
+    writer.transport.abort()
+
+
+async def relay(port: int, certificate: str, key: str) -> None:
+    """Accept TLS, and carry it to the null server at `port`; prints its own port."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+
+    async def carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        back, forth = await asyncio.open_connection("127.0.0.1", port)
+        await asyncio.gather(_pipe(reader, forth), _pipe(back, writer))
+
+    server = await asyncio.start_server(carry, "127.0.0.1", 0, ssl=context)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await server.serve_forever()
+
+
+@contextmanager
+def tls_in_front(port: int, certificate: str, key: str) -> Iterator[int]:
+    """A relay in front of the null server at `port`; gives its port."""
+    command = [sys.executable, __file__, "--relay", str(port), certificate, key]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield int(process.stdout.readline())
+        finally:
+            process.terminate()
+
+
+async def opening(port: int, context: ssl.SSLContext | None, resumes: bool) -> tuple[float, float]:
+    """Return microseconds of CPU and of wall time to open a connection."""
+    from cassandra import aio
+    from cassandra.ssl_session_cache import SSLSessionCache
+
+    cache = SSLSessionCache() if resumes else None
+    settings: Any = {"ssl_context": context, "ssl_session_cache": cache, "protocol_version": 4}
+    async with aio.Cluster(["127.0.0.1"], port=port, compression=False, **settings) as cluster:
+        await cluster.connect()
+        core = cluster._core
+        assert core is not None
+        cpu = wall = 0.0
+        for _ in range(OPENED):
+            began, used = time.perf_counter(), time.thread_time()
+            connection = await core.open_connection(cluster.endpoints_resolved[0])
+            wall += time.perf_counter() - began
+            cpu += time.thread_time() - used
+            connection.close()
+            await asyncio.sleep(0.001)
+    return cpu / OPENED * 1e6, wall / OPENED * 1e6
+
+
+def compare(lanes: list[Lane], rounds: int, plain: int, secure: int, certificate: str) -> None:
+    best: dict[tuple[str, str, str], float] = {}
+    for _ in range(rounds):
+        for lane in lanes:
+            protected = lane._replace(settings={**lane.settings, "TURBOCQL_BENCH_CA": certificate})
+            for how, one, port in (("plain", lane, plain), ("TLS", protected, secure)):
+                for case, found in measure(one, "127.0.0.1", port, CASES).items():
+                    place = (case, lane.name, how)
+                    best[place] = min(best.get(place, found["us"]), found["us"])
+    print("us of client CPU".ljust(48) + "plain".rjust(10) + "TLS".rjust(10))
+    for case, name, how in best:
+        if how == "plain":
+            figures = (best[case, name, "plain"], best.get((case, name, "TLS"), float("nan")))
+            shown = "".join(f"{figure:.2f}".rjust(10) for figure in figures)
+            print(f"{case} ({name})".ljust(48) + shown)
+
+
+def main() -> None:
+    if sys.argv[1:2] == ["--relay"]:
+        asyncio.run(relay(int(sys.argv[2]), *sys.argv[3:5]))
+        return
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--no-peers", action="store_true", help="this tree alone")
+    options = parser.parse_args()
+    need("geomet", "numpy", "uvloop", "cryptography")
+    from tests.unit.security.certificates import Authority
+
+    peers.cache().mkdir(parents=True, exist_ok=True)
+    lanes = [lane for lane in our_lanes() if lane.name in ("aio", "blocking")]
+    if not options.no_peers:
+        lanes.append(Lane(PEER, str(peers.environment(PEER, ("numpy", "uvloop"))), {}, "blocking"))
+    with tempfile.TemporaryDirectory() as folder, null_server.running() as (_, plain):
+        authority = Authority(Path(folder))
+        with tls_in_front(plain, *authority.issue("127.0.0.1")) as secure:
+            compare(lanes, options.rounds, plain, secure, authority.path)
+            context = authority.client()
+            print("\nopening a connection, us".ljust(49) + "CPU".rjust(10) + "wall".rjust(10))
+            for name, port, of, resumes in (
+                ("plain", plain, None, False),
+                ("TLS, a full handshake", secure, context, False),
+                ("TLS, a resumed session", secure, context, True),
+            ):
+                cpu, wall = asyncio.run(opening(port, of, resumes))
+                print(name.ljust(48) + f"{cpu:.0f}".rjust(10) + f"{wall:.0f}".rjust(10))
+
+
+if __name__ == "__main__":
+    main()
