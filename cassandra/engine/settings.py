@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import datetime
 
     from cassandra.engine.tls import TlsClient
+    from cassandra.protocol.encrypted import Encryption
 
 
 class Settings:
@@ -50,6 +51,7 @@ class Settings:
     status_event_refresh_window: float = 2.0
     connections_per_host: Callable[[int], int] = staticmethod(lambda distance: 1)
     max_simultaneous_opens: int = 32
+    column_encryption_policy: Encryption | None = None
     prepare_on_all_hosts: bool = True
     reprepare_on_up: bool = True
 

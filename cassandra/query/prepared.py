@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING, Any
 from cassandra._impl import bind as bind_plans
 from cassandra._impl import binding
 from cassandra.consistency import ConsistencyLevel
+from cassandra.errors import UnsupportedOperation
+from cassandra.protocol.encrypted import bound_columns, decrypting, is_encrypted
 from cassandra.query.settings import StatementSettings
 
 if TYPE_CHECKING:
+    from cassandra.protocol.bind import BindPlan
     from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
+    from cassandra.protocol.encrypted import Encryption
 
 __all__ = ["PreparedStatement"]
 
@@ -27,6 +31,7 @@ class PreparedStatement(StatementSettings):
     __slots__ = (
         "__dict__",
         "__weakref__",
+        "_complete",
         "_is_lwt",
         "changes_counters",
         "column_encryption_policy",
@@ -55,7 +60,7 @@ class PreparedStatement(StatementSettings):
         result_metadata: ResultMetadata | None,
         result_metadata_id: bytes | None,
         is_lwt: bool = False,
-        column_encryption_policy: object | None = None,
+        column_encryption_policy: Encryption | None = None,
     ) -> None:
         self.column_metadata = column_metadata
         self.query_id = query_id
@@ -70,10 +75,7 @@ class PreparedStatement(StatementSettings):
         self._is_lwt = is_lwt
         # One attribute for both, so that a reader never sees the id of one version with the columns
         # of another.
-        self.result_metadata_and_id: tuple[Any, bytes | None] = (
-            result_metadata,
-            result_metadata_id,
-        )
+        self.result_metadata_and_id: tuple[Any, bytes | None] = (None, None)
         # The table's own keyspace, which may differ from the one it was prepared in.
         self.table: str | None = column_metadata[0].table_name if column_metadata else None
         self.table_keyspace: str | None = (
@@ -81,7 +83,13 @@ class PreparedStatement(StatementSettings):
         )
         # Counted once here, so that each `bind` needs one comparison for the usual complete row.
         self.needed_values = max(routing_key_indexes) + 1 if routing_key_indexes else 0
-        self.plan = bind_plans.BindPlan(column_metadata, routing_key_indexes)
+        self._complete = True
+        if column_encryption_policy is not None:
+            # A policy that does not follow may encrypt further columns at any time.
+            follow = getattr(column_encryption_policy, "follow", None)
+            self._complete = follow is not None and follow(self)
+        self.plan = self._plan(False)
+        self.update_result_metadata(result_metadata, result_metadata_id)
         # True if a bind marker is for a counter: then the statement is known to change one.
         self.changes_counters = any(
             column.type.codec().cql_name == "counter" for column in column_metadata
@@ -100,9 +108,25 @@ class PreparedStatement(StatementSettings):
     @strict_names.setter
     def strict_names(self, strict: bool) -> None:
         # A plan never changes, because threads may be binding by it.
-        self.plan = bind_plans.BindPlan(
-            self.column_metadata, self.routing_key_indexes, bool(strict)
-        )
+        self.plan = self._plan(bool(strict))
+
+    def _plan(self, strict: bool) -> BindPlan:
+        policy = self.column_encryption_policy
+        columns = bound_columns(self.column_metadata, policy, self._complete)
+        if not getattr(policy, "deterministic", True):
+            for index in self.routing_key_indexes or ():
+                if is_encrypted(columns[index].type):
+                    raise UnsupportedOperation(
+                        f"{'.'.join(columns[index][:3])} is a column of the partition key, and "
+                        f"{type(policy).__name__} encrypts the same value to other bytes each "
+                        "time: no row would be found again"
+                    )
+        return bind_plans.BindPlan(columns, self.routing_key_indexes, strict)
+
+    def renew_plans(self) -> None:
+        """Encrypt and decrypt from now on what the policy of column encryption says now."""
+        self.plan = self._plan(self.plan.strict)
+        self.update_result_metadata(*self.result_metadata_and_id)
 
     @property
     def result_metadata(self) -> Any:
@@ -118,6 +142,9 @@ class PreparedStatement(StatementSettings):
         self, result_metadata: ResultMetadata | None, result_metadata_id: bytes | None
     ) -> None:
         """Take over the server's latest description of the result's columns."""
+        policy = self.column_encryption_policy
+        if policy is not None and result_metadata is not None:
+            result_metadata = decrypting(result_metadata, policy)
         # One assignment, without a lock: other threads see the old pair or the new one.
         self.result_metadata_and_id = (result_metadata, result_metadata_id)
 

@@ -48,6 +48,7 @@ LAYERS: list[set[str]] = [
     {"query", "decoder"},
     {"metadata"},
     {"policies"},
+    {"column_encryption"},
     {"engine"},
     {"pool", "connection", "metrics"},
     {"stats"},

@@ -121,6 +121,7 @@ class Preparer:
             self._core.protocol_version,
             response.result_metadata,
             response.result_metadata_id,
+            column_encryption_policy=self._core.settings.column_encryption_policy,
         )
         if response.custom_payload:
             prepared.custom_payload = response.custom_payload
