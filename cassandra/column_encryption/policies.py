@@ -154,7 +154,7 @@ class AESGCMColumnEncryptionPolicy(KeyedPolicy):
     """Encrypts with AES-256 in GCM mode, which notices each change of a value.
 
     Each value has a random nonce. So equal values look different: the server cannot find rows by
-    them, and a column of the partition key cannot be encrypted. Keyspace, table, column and key id
+    them, and a column of the primary key is refused when a value is bound to it. Keyspace, table, column and key id
     are bound to the value: it cannot be moved to another column. It can be moved to another row of
     the same column.
 

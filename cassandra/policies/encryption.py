@@ -24,7 +24,7 @@ class ColumnEncryptionPolicy:
     deterministic: bool = True
     """False if the same value is encrypted to other bytes each time.
 
-    A column of the partition key cannot be encrypted then.
+    A column of the primary key cannot be encrypted then: no row could be found by it.
     """
 
     def encrypt(self, coldesc: ColDesc, obj_bytes: bytes) -> bytes:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -162,7 +162,9 @@ def _encrypted_type(policy: Encryption, column: ColDesc, plain: Any, server: Any
     def build(codecs: ModuleType, version: int, vectors: str) -> Any:
         inner = plain.build_codec(codecs, version, vectors)
         if not issubclass(server, BytesType):
-            return _refusing(codecs, column, server)
+            name = server.cql_parameterized_type()
+            why = f"{place_of(column)} is encrypted, so it has to be a blob on the server"
+            return _refusing(codecs, name, f"{why}, but it is {name}")
         return codecs.from_functions(
             inner.cql_name,
             _encoder(policy, column, inner),
@@ -173,12 +175,8 @@ def _encrypted_type(policy: Encryption, column: ColDesc, plain: Any, server: Any
     return _subclass(plain, build, plain_type=plain, decrypt=_decryptor(policy, column))
 
 
-def _refusing(codecs: ModuleType, column: ColDesc, server: CqlType) -> Any:
-    """Return a codec that refuses all values: the server's type cannot hold encrypted bytes."""
-    why = (
-        f"{place_of(column)} is encrypted, so it has to be a blob on the server, "
-        f"but it is {server.cql_parameterized_type()}"
-    )
+def _refusing(codecs: ModuleType, name: str, why: str) -> Any:
+    """Return a codec of the type `name` that refuses all values."""
 
     def encode(value: object) -> bytes:
         raise EncodeTypeError(why)
@@ -186,9 +184,7 @@ def _refusing(codecs: ModuleType, column: ColDesc, server: CqlType) -> Any:
     def decode(data: bytes) -> Any:
         raise DecodeError(why)
 
-    return codecs.from_functions(
-        server.cql_parameterized_type(), encode, decode, empty_is_value=True
-    )
+    return codecs.from_functions(name, encode, decode, empty_is_value=True)
 
 
 def _guarded_type(policy: Encryption, column: ColDesc, server: Any) -> Any:
@@ -243,16 +239,38 @@ def kept_by(policy: Encryption) -> dict[Any, Any]:
 
 
 def bound_columns(
-    columns: Sequence[ColumnMetadata], policy: Encryption | None, is_complete: bool = True
-) -> Sequence[ColumnMetadata]:
+    columns: Sequence[ColumnMetadata],
+    policy: Encryption,
+    is_complete: bool = True,
+    key_names: Collection[str] = (),
+) -> list[ColumnMetadata]:
     """Return the bind markers of a statement with the types to encode by.
 
-    :param policy: None returns `columns`.
     :param is_complete: False for a policy that may encrypt further columns without saying so.
+    :param key_names: columns of the primary key, by which rows are found.
     """
-    if policy is None:
-        return columns
-    return [_bound_column(column, policy, is_complete) for column in columns]
+    bound = [_bound_column(column, policy, is_complete) for column in columns]
+    if getattr(policy, "deterministic", True):
+        return bound
+    return [
+        column._replace(type=_unfindable_type(column, policy))
+        if column.name in key_names and is_encrypted(column.type)
+        else column
+        for column in bound
+    ]
+
+
+def _unfindable_type(column: ColumnMetadata, policy: Encryption) -> Any:
+    """Return a type that refuses values: rows could not be found by them."""
+    why = (
+        f"{place_of(column[:3])} is a column of the primary key, and {type(policy).__name__} "
+        "encrypts the same value to other bytes each time: its row would never be found again"
+    )
+
+    def build(codecs: ModuleType, version: int, vectors: str) -> Any:
+        return _refusing(codecs, column.type.cql_parameterized_type(), why)
+
+    return _subclass(column.type, build)
 
 
 def _bound_column(column: ColumnMetadata, policy: Encryption, is_complete: bool) -> ColumnMetadata:

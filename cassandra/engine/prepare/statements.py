@@ -112,6 +112,7 @@ class Preparer:
     def _made(
         self, session: EngineSession, query: str, keyspace: str | None, response: Any
     ) -> PreparedStatement:
+        policy = self._core.settings.column_encryption_policy
         prepared = PreparedStatement(
             response.bind_metadata,
             response.query_id,
@@ -121,8 +122,14 @@ class Preparer:
             self._core.protocol_version,
             response.result_metadata,
             response.result_metadata_id,
-            column_encryption_policy=self._core.settings.column_encryption_policy,
+            column_encryption_policy=policy,
         )
+        if not getattr(policy, "deterministic", True):
+            # The server tells of the partition key alone, and only from version 4 on.
+            keyspace_of_table = self._core.metadata.keyspaces.get(prepared.table_keyspace)
+            table = keyspace_of_table and keyspace_of_table.tables.get(prepared.table)
+            if table:
+                prepared.renew_plans(column.name for column in table.primary_key)
         if response.custom_payload:
             prepared.custom_payload = response.custom_payload
         return prepared
