@@ -126,9 +126,9 @@ class Preparer:
         )
         if not getattr(policy, "deterministic", True):
             # The server tells of the partition key alone, and only from version 4 on.
-            keyspace_of_table = self._core.metadata.keyspaces.get(prepared.table_keyspace)
-            table = keyspace_of_table and keyspace_of_table.tables.get(prepared.table)
-            if table:
+            schema = self._core.metadata.keyspaces.get(prepared.table_keyspace or "")
+            table = schema.tables.get(prepared.table or "") if schema is not None else None
+            if table is not None:
                 prepared.renew_plans(column.name for column in table.primary_key)
         if response.custom_payload:
             prepared.custom_payload = response.custom_payload

@@ -49,7 +49,7 @@ class Own(ColumnEncryptionPolicy):
     """A program's policy: values backwards, behind a star. Its columns may change at any time."""
 
     def __init__(self) -> None:
-        self.columns = {"c": Int32Type}
+        self.columns: dict[str, Any] = {"c": Int32Type}
 
     def contains_column(self, coldesc: ColDesc) -> bool:
         return coldesc.col in self.columns

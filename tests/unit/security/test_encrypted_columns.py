@@ -19,7 +19,6 @@ from cassandra.column_encryption.policies import (
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.cqltypes import BytesType, Int32Type, UTF8Type
 from cassandra.errors import DecodeError
-from cassandra.metadata import Murmur3Token
 from cassandra.policies import ColDesc, ColumnEncryptionPolicy
 from cassandra.protocol import (
     LazyProtocolHandler,
@@ -38,6 +37,7 @@ from cassandra.sentinels import UNSET_VALUE
 from cassandra.testing.fake import FakeCluster, FakeNode, Request, rows, void
 from cassandra.testing.fake.answers import Answer
 from cassandra.testing.fake.primitives import Opcode
+from tests.unit.metadata.rows import keyspace
 
 KEY = bytes(range(32))
 IV = bytes(range(16))
@@ -55,7 +55,7 @@ class Table:
         self.rows: list[tuple[Any, ...]] = []
 
     def insert(self, request: Request) -> Answer:
-        statements = [one.values for one in request.statements] or [request.values]
+        statements: list[Any] = [one.values for one in request.statements] or [request.values]
         for k, *others in statements:
             self.rows.append((int.from_bytes(k, "big"), *others))
         return void()
@@ -406,21 +406,22 @@ def test_a_request_goes_to_the_replica_of_the_encrypted_key() -> None:
     policy.add_column(C, KEY, "int")
     with FakeCluster(3) as nodes:
         for node in nodes.nodes:
+            node.schema["system_schema.keyspaces"] = [keyspace("ks")]
             node.prime_prepare(BY_KEY, [("c", "blob")], result=[("c", "blob")], pk_indexes=[0])
         nodes.prime(BY_KEY, rows([("c", "blob")], []))
         settings: Any = {"port": nodes.port, "column_encryption_policy": policy}
         with Cluster(nodes.contact_points, **settings) as cluster:
             session = cluster.connect(wait_for_all_pools=True)
             prepared = session.prepare(BY_KEY)
+            owners = set()
             for value in range(20):
                 bound = prepared.bind((value,))
-                assert bound.routing_key == policy.encode_and_encrypt(C, value)
-                session.execute(bound)
-                (request,) = [one for one in nodes.requests if one.values == [bound.routing_key]]
-                token = Murmur3Token.from_key(bound.routing_key)
-                owners = cluster.metadata.token_map.get_replicas("ks", token)
-                sent_to = request.connection.node.address
-                assert not owners or sent_to in [host.address for host in owners]
+                key = policy.encode_and_encrypt(C, value)
+                assert bound.routing_key == key
+                coordinator = session.execute(bound).response_future.coordinator_host
+                assert [coordinator] == cluster.metadata.get_replicas("ks", key)
+                owners.add(coordinator)
+            assert len(owners) == 3
 
 
 def test_a_key_that_would_never_be_found_is_refused(node: FakeNode) -> None:
