@@ -89,7 +89,8 @@ class AES256ColumnEncryptionPolicy(KeyedPolicy):
         encryptor = self._cipher(self._data_of(coldesc).key, self.iv).encryptor()
         padding = AES256_BLOCK_SIZE_BYTES - len(obj_bytes) % AES256_BLOCK_SIZE_BYTES
         padded = obj_bytes + bytes((padding,)) * padding
-        return self.iv + encryptor.update(padded) + encryptor.finalize()  # type: ignore[no-any-return]
+        encrypted: bytes = encryptor.update(padded) + encryptor.finalize()
+        return self.iv + encrypted
 
     def decrypt(self, coldesc: ColDesc, encrypted_bytes: bytes) -> bytes:
         """Return the bytes that `encrypt` was given.
@@ -154,8 +155,8 @@ class AESGCMColumnEncryptionPolicy(KeyedPolicy):
     """Encrypts with AES-256 in GCM mode, which notices each change of a value.
 
     Each value has a random nonce. So equal values look different: the server cannot find rows by
-    them, and a column of the primary key is refused when a value is bound to it. Keyspace, table, column and key id
-    are bound to the value: it cannot be moved to another column. It can be moved to another row of
+    them, and a value for a column of the primary key is refused. Keyspace, table, column and key id
+    are bound to each value: it cannot be moved to another column. It can be moved to another row of
     the same column.
 
     A column may have several keys. Values are written with the newest one and read with the one

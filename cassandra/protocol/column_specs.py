@@ -250,8 +250,9 @@ def type_from(cursor: Cursor, user_types: UserTypes | None, codes: Mapping[int, 
 class ResultMetadata:
     """The columns of a result; immutable.
 
-    `names` are the columns' names, and `vectors` the class of vectors in rows. `column_plans` holds the decoders to columns that were made of
-    it (see `cassandra.protocol.columnar.pages`).
+    `names` are the columns' names, and `vectors` is the class of vectors in rows: see
+    `with_vectors`. `column_plans` holds the decoders to columns that were made of it (see
+    `cassandra.protocol.columnar.pages`).
 
     :param columns: a `ColumnMetadata` for each column.
     :param raw: the bytes of the specs, from the global table spec on.

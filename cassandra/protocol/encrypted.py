@@ -198,11 +198,12 @@ def _guarded_type(policy: Encryption, column: ColDesc, server: Any) -> Any:
         plain = server.build_codec(codecs, version, vectors)
 
         def encode(value: object) -> bytes:
+            codec = plain
             if policy.contains_column(column):
-                kind = policy.column_type(column)
-                late = _encrypted_type(policy, column, kind, server)
-                return late.build_codec(codecs, version, vectors).encode(value)  # type: ignore[no-any-return]
-            return plain.encode(value)  # type: ignore[no-any-return]
+                late = _encrypted_type(policy, column, policy.column_type(column), server)
+                codec = late.build_codec(codecs, version, vectors)
+            data: bytes = codec.encode(value)
+            return data
 
         return codecs.from_functions(
             plain.cql_name,
