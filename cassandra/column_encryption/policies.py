@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import logging
 import os
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra._lazy import lazy_names
 from cassandra.column_encryption.keyed import (
@@ -22,6 +22,9 @@ from cassandra.column_encryption.keyed import (
 )
 from cassandra.policies.encryption import ColumnEncryptionPolicy
 from cassandra.protocol.encrypted import ColDesc, place_of
+
+if TYPE_CHECKING:
+    from cassandra.query.prepared import PreparedStatement
 
 __all__ = [
     "AES256_BLOCK_SIZE",
@@ -62,6 +65,7 @@ class AES256ColumnEncryptionPolicy(KeyedPolicy):
                 "This policy uses AES-256 with CBC mode and therefore expects a 128-bit "
                 f"initialization vector, not one of {len(iv) * 8} bits"
             )
+        self._has_drawn = iv is None
         self.iv = bytes(iv) if iv is not None else os.urandom(AES256_BLOCK_SIZE_BYTES)
         # Each policy has a cache of its own, so that no key outlives its policy.
         self._cipher = functools.lru_cache(maxsize=128)(_cbc)
@@ -119,6 +123,19 @@ class AES256ColumnEncryptionPolicy(KeyedPolicy):
                 coldesc, "the key is not the one that it was written with, or it is damaged"
             )
         return padded[:-padding]  # type: ignore[no-any-return]
+
+    def follow(self, prepared: PreparedStatement) -> bool:
+        """See `ColumnEncryptionPolicy.follow`."""
+        columns = prepared.column_metadata
+        keys = {ColDesc(*columns[index][:3]) for index in prepared.routing_key_indexes or ()}
+        for column in sorted(keys & self._columns.keys() if self._has_drawn else ()):
+            log.warning(
+                "%s is encrypted and a column of the partition key, but the policy was made "
+                "without iv=: another program, or this one when it runs again, will not find "
+                "the rows that it writes",
+                place_of(column),
+            )
+        return super().follow(prepared)
 
     def cache_info(self) -> Any:
         """Return the figures of the cache of ciphers: hits, misses, maxsize and currsize."""

@@ -20,6 +20,9 @@ from cassandra.column_encryption.policies import (
     AES256ColumnEncryptionPolicy,
     AESGCMColumnEncryptionPolicy,
 )
+from cassandra.cqlengine import columns, connection
+from cassandra.cqlengine.models import Model
+from cassandra.cqltypes import Int32Type, UserType, UTF8Type
 from cassandra.policies import ColDesc
 from cassandra.query import dict_factory
 from cassandra.testing import LocalCluster
@@ -175,6 +178,48 @@ def test_columns_of_the_primary_key_are_refused(node: LocalCluster, keyspace: st
             with pytest.raises(TypeError, match=rf"t\.{name} is a column of the primary key"):
                 prepared.bind(values)
         assert prepared.bind((None, None, 1)).values[2] is not None
+
+
+class Person(Model):
+    """A table whose names are encrypted."""
+
+    id: Any = columns.Integer(primary_key=True)
+    name: Any = columns.Text()
+
+
+def test_models(node: LocalCluster, keyspace: str) -> None:
+    policy = AESGCMColumnEncryptionPolicy()
+    policy.add_column(ColDesc(keyspace, "person", "name"), KEY, "text")
+    settings: Any = {"column_encryption_policy": policy}
+    with connect(node, **settings) as cluster, cluster.connect(keyspace) as session:
+        session.execute("CREATE TABLE person (id int PRIMARY KEY, name blob)")
+        connection.register_connection("encrypted", session=session)
+        try:
+            model = Person.objects.using(connection="encrypted", keyspace=keyspace)
+            model.create(id=1, name="ada")
+            assert model.get(id=1).name == "ada"
+            model.filter(id=1).update(name="bob")
+            assert model.get(id=1).name == "bob"
+        finally:
+            connection.unregister_connection("encrypted")
+    with connect(node) as cluster, cluster.connect(keyspace) as session:
+        stored = session.execute("SELECT name FROM person").one().name
+        assert policy.decrypt(ColDesc(keyspace, "person", "name"), stored) == b"bob"
+
+
+def test_user_defined_types(node: LocalCluster, keyspace: str) -> None:
+    kind = UserType.make_udt_class(keyspace, "place", ("street", "no"), (UTF8Type, Int32Type))
+    policy = AES256ColumnEncryptionPolicy()
+    policy.add_column(ColDesc(keyspace, "t", "c"), KEY, kind)
+    with connect(node, column_encryption_policy=policy) as cluster:
+        session = cluster.connect(keyspace)
+        session.execute("CREATE TABLE t (k int PRIMARY KEY, c blob)")
+        insert = session.prepare("INSERT INTO t (k, c) VALUES (?, ?)")
+        session.execute(insert, (1, {"street": "x", "no": 5}))
+        assert session.execute("SELECT c FROM t").one().c == ("x", 5)
+        assert session.execute("SELECT c FROM t").to_arrow().to_pylist() == [
+            {"c": {"street": "x", "no": 5}}
+        ]
 
 
 @pytest.fixture

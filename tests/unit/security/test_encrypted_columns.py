@@ -34,7 +34,7 @@ from cassandra.query import (
     tuple_factory,
 )
 from cassandra.sentinels import UNSET_VALUE
-from cassandra.testing.fake import FakeCluster, FakeNode, Request, rows, void
+from cassandra.testing.fake import FakeCluster, FakeNode, Request, paged, rows, void
 from cassandra.testing.fake.answers import Answer
 from cassandra.testing.fake.primitives import Opcode
 from tests.unit.metadata.rows import keyspace
@@ -273,6 +273,23 @@ def test_what_a_result_says_of_itself(session: Session) -> None:
         assert "1000" in result._repr_html_()
 
 
+@pytest.mark.parametrize("version", [3, 4, 5])
+def test_pages(policy: Any, version: int) -> None:
+    found = [(k, policy.encode_and_encrypt(C, k), None) for k in range(10)]
+    expected = [(k, k, None) for k in range(10)]
+    with FakeNode(max_version=version) as node:
+        node.prime_prepare(SELECT, BLOBS[:1], result=BLOBS, pk_indexes=[0])
+        for text in (SELECT, READ):
+            node.prime(text, paged(BLOBS, found))
+        settings: Any = {"port": node.port, "column_encryption_policy": policy}
+        with Cluster([node.address], **settings) as cluster, cluster.connect() as session:
+            session.row_factory, session.default_fetch_size = tuple_factory, 3
+            for statement in (READ, session.prepare(SELECT).bind((1,))):
+                assert list(session.execute(statement)) == expected
+                table = session.execute(statement).to_arrow()
+                assert [tuple(row.values()) for row in table.to_pylist()] == expected
+
+
 # -- handlers --------------------------------------------------------------------------------------
 
 
@@ -439,6 +456,24 @@ def test_a_key_that_would_never_be_found_is_refused(node: FakeNode) -> None:
             ):
                 prepared.bind((1,))
         assert session.prepare(INSERT).bind((1, 1, b"x")).values[1] is not None
+
+
+@pytest.mark.parametrize(("iv", "warnings"), [(None, 1), (IV, 0)])
+def test_a_key_that_only_this_program_finds(
+    node: FakeNode, caplog: pytest.LogCaptureFixture, iv: bytes | None, warnings: int
+) -> None:
+    policy = AES256ColumnEncryptionPolicy(iv=iv)
+    policy.add_column(C, KEY, "int")
+    settings: Any = {"port": node.port, "column_encryption_policy": policy}
+    node.prime_prepare(BY_KEY, [("c", "blob")], result=[("c", "blob")], pk_indexes=[0])
+    with Cluster([node.address], **settings) as cluster, cluster.connect() as session:
+        if cluster.protocol_version < 4:
+            pytest.skip("version 3 does not tell of the partition key")
+        session.prepare(INSERT)
+        session.prepare(BY_KEY)
+    said = [one.getMessage() for one in caplog.records if "without iv=" in one.getMessage()]
+    assert len(said) == warnings
+    assert all(one.startswith("ks.t.c is encrypted and a column of the partition") for one in said)
 
 
 # -- errors and secrets ----------------------------------------------------------------------------
