@@ -72,9 +72,6 @@ REEXPORTS: dict[str, dict[str, str]] = {
         "cassandra.protocol": "QueryMessage",
         "cassandra.query": "dict_factory",
     },
-    "cassandra.column_encryption.policies": {
-        "cassandra.policies": "ColumnEncryptionPolicy",
-    },
     "cassandra.concurrent": {
         "cassandra.cluster": "EXEC_PROFILE_DEFAULT ResultSet",
     },
@@ -135,6 +132,10 @@ REEXPORTS: dict[str, dict[str, str]] = {
     },
     "cassandra.policies": {
         "cassandra": "ConsistencyLevel OperationTimedOut WriteType",
+        # As the documentation of some releases has it.
+        "cassandra.column_encryption.policies": (
+            "AES256ColumnEncryptionPolicy AES256_KEY_SIZE_BYTES"
+        ),
     },
     "cassandra.pool": {
         "cassandra": "AuthenticationFailed",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from cassandra.metadata.host import Host
     from cassandra.policies.balancing import LoadBalancingPolicy
     from cassandra.policies.conviction import ConvictionPolicy
+    from cassandra.policies.encryption import ColumnEncryptionPolicy
     from cassandra.policies.reconnection import ReconnectionPolicy
     from cassandra.policies.retry import RetryPolicy
     from cassandra.policies.translation import AddressTranslator
@@ -103,3 +104,4 @@ class ClusterSettings(LaterSettings, total=False):
     scylla_cloud: None
     shard_aware_options: ShardAwareOptions | Mapping[str, Any] | None
     metadata_request_timeout: datetime.timedelta | None
+    column_encryption_policy: ColumnEncryptionPolicy | None

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from cassandra.metrics import Metrics
     from cassandra.policies.balancing import HostStateListener, LoadBalancingPolicy
     from cassandra.policies.conviction import ConvictionPolicy
+    from cassandra.policies.encryption import ColumnEncryptionPolicy
     from cassandra.policies.reconnection import ReconnectionPolicy
     from cassandra.policies.speculation import SpeculativeExecutionPolicy
     from cassandra.policies.translation import AddressTranslator
@@ -214,6 +215,9 @@ class ClusterBase(PoolSizes, Identity, ShardAwareness):
 
     An operator then sees in ``system.clients`` which connections belong together.
     """
+
+    column_encryption_policy: ColumnEncryptionPolicy | None = None
+    """Encrypts and decrypts columns in the program: see `cassandra.column_encryption.policies`."""
 
     allow_control_connection_query_fallback: ControlConnectionQueryFallback | bool | None = None
     """What becomes of requests if no pool can take them: a `ControlConnectionQueryFallback`.
@@ -395,6 +399,12 @@ class ClusterBase(PoolSizes, Identity, ShardAwareness):
                 "auth_provider must be an AuthProvider, but is of type "
                 f"{type(self.auth_provider).__name__}; "
                 "PlainTextAuthProvider serves for a user name and a password"
+            )
+        encryption = self.column_encryption_policy
+        if encryption is not None and not hasattr(encryption, "contains_column"):
+            raise TypeError(
+                "column_encryption_policy must be a ColumnEncryptionPolicy, but is of type "
+                f"{type(encryption).__name__}"
             )
         self._check_identity()
         self._check_schema_settings()
@@ -587,6 +597,7 @@ class ClusterBase(PoolSizes, Identity, ShardAwareness):
             schema_metadata_page_size=self.schema_metadata_page_size,
             schema_read_timeout=self.schema_read_timeout,
             schema_metadata_keyspaces=self.schema_metadata_keyspaces,
+            column_encryption_policy=self.column_encryption_policy,
             metadata_request_timeout=self.metadata_request_timeout,
             schema_event_refresh_window=self.schema_event_refresh_window,
             topology_event_refresh_window=self.topology_event_refresh_window,

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from cassandra.metadata.host import Host
     from cassandra.policies.balancing import LoadBalancingPolicy
     from cassandra.policies.conviction import ConvictionPolicy
+    from cassandra.policies.encryption import ColumnEncryptionPolicy
     from cassandra.policies.reconnection import ReconnectionPolicy
     from cassandra.policies.retry import RetryPolicy
     from cassandra.policies.speculation import SpeculativeExecutionPolicy
@@ -105,6 +106,7 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
         scylla_cloud: None = NOT_SET,
         shard_aware_options: ShardAwareOptions | Mapping[str, Any] | None = NOT_SET,
         metadata_request_timeout: datetime.timedelta | None = NOT_SET,
+        column_encryption_policy: ColumnEncryptionPolicy | None = NOT_SET,
         **settings: Unpack[LaterSettings],
     ) -> None:
         # Must stay the first line: any other local name would count as a setting.

@@ -25,7 +25,9 @@ from cassandra.errors import (
 )
 from cassandra.metadata.schema.names import escape_name
 from cassandra.policies.balancing import HostDistance
+from cassandra.protocol.encrypted import decrypting
 from cassandra.protocol.expected import check_answer
+from cassandra.protocol.handler import encrypting_handler
 from cassandra.protocol.messages.decode import decode_response
 from cassandra.protocol.messages.encode import takes_features
 from cassandra.protocol.messages.results import ResultMessage
@@ -284,8 +286,9 @@ class EngineSession:
         request_body = request.request_body
         text = request_body.statement_text()
         cached = attempt.columns
+        encryption = self.core.settings.column_encryption_policy
         if request_body.decodes and isinstance(request_body, MessageBody):
-            decode = request_body.handler.decode_message
+            decode = encrypting_handler(request_body.handler, encryption).decode_message
             answer = (self.core.user_types, 0, flags, opcode, body, None, cached)
             response = (
                 decode(connection.version, connection.features, *answer)
@@ -311,7 +314,7 @@ class EngineSession:
         if cached is not None and opcode == RESULT and response.kind == RESULT_KIND_ROWS:
             self._remember_columns(request, connection, response, cached)
         if opcode == RESULT and response.kind == RESULT_KIND_ROWS:
-            response.metadata = request.columns_as_wanted(response.metadata)
+            response.metadata = request.columns_as_wanted(decrypting(response.metadata, encryption))
         return response
 
     def _remember_columns(

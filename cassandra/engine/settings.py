@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import datetime
 
     from cassandra.engine.tls import TlsClient
+    from cassandra.protocol.encrypted import Encryption
 
 
 class Settings:
@@ -52,6 +53,7 @@ class Settings:
     status_event_refresh_window: float = 2.0
     connections_per_host: Callable[[int], int] = staticmethod(lambda distance: 1)
     max_simultaneous_opens: int = 32
+    column_encryption_policy: Encryption | None = None
     prepare_on_all_hosts: bool = True
     reprepare_on_up: bool = True
     query_fallback: ControlConnectionQueryFallback = ControlConnectionQueryFallback.Disabled

@@ -54,11 +54,14 @@ from cassandra.policies.translation import (
 
 if TYPE_CHECKING:
     from cassandra.policies.adaptive import AdaptivePolicy
+    from cassandra.policies.encryption import ColDesc, ColumnEncryptionPolicy
     from cassandra.policies.percentile import LatencyTracker, PercentileSpeculativeExecutionPolicy
 
 __all__ = [
     "AdaptivePolicy",
     "AddressTranslator",
+    "ColDesc",
+    "ColumnEncryptionPolicy",
     "ConstantReconnectionPolicy",
     "ConstantSpeculativeExecutionPolicy",
     "ConvictionPolicy",
@@ -96,6 +99,8 @@ __all__ = [
 # Imported at their first use: most programs go without them.
 _LATER = {
     "AdaptivePolicy": "cassandra.policies.adaptive",
+    "ColDesc": "cassandra.policies.encryption",
+    "ColumnEncryptionPolicy": "cassandra.policies.encryption",
     "LatencyTracker": "cassandra.policies.percentile",
     "PercentileSpeculativeExecutionPolicy": "cassandra.policies.percentile",
     "WT": "cassandra.errors",  # as other drivers import `WriteType`

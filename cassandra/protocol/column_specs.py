@@ -250,8 +250,9 @@ def type_from(cursor: Cursor, user_types: UserTypes | None, codes: Mapping[int, 
 class ResultMetadata:
     """The columns of a result; immutable.
 
-    `names` are the columns' names. `column_plans` holds the decoders to columns that were made of
-    it (see `cassandra.protocol.columnar.pages`).
+    `names` are the columns' names, and `vectors` is the class of vectors in rows: see
+    `with_vectors`. `column_plans` holds the decoders to columns that were made of it (see
+    `cassandra.protocol.columnar.pages`).
 
     :param columns: a `ColumnMetadata` for each column.
     :param raw: the bytes of the specs, from the global table spec on.
@@ -269,13 +270,13 @@ class ResultMetadata:
         "_skipped_head",
         "_user_types",
         "_variants",
-        "_vectors",
         "column_plans",
         "columns",
         "has_user_types",
         "metadata_id",
         "names",
         "raw",
+        "vectors",
     )
 
     columns: tuple[ColumnMetadata, ...]
@@ -310,7 +311,7 @@ class ResultMetadata:
         self._user_types = user_types
         self._plan: RowPlan | None = None
         self._variants: dict[str, ResultMetadata] = {}
-        self._vectors = "list"
+        self.vectors = "list"
         self.column_plans: dict[Any, Any] = {}
 
     def __len__(self) -> int:
@@ -321,8 +322,13 @@ class ResultMetadata:
 
     @property
     def types(self) -> list[Any]:
-        """The `cassandra.cqltypes` class of each column."""
-        return [column.type for column in self.columns]
+        """The `cassandra.cqltypes` class of each column on the server."""
+        return [column.type for column in self.server_columns]
+
+    @property
+    def server_columns(self) -> Sequence[ColumnMetadata]:
+        """The columns as the server describes them."""
+        return self.columns
 
     @property
     def row_plan(self) -> RowPlan:
@@ -336,7 +342,22 @@ class ResultMetadata:
     @property
     def codecs(self) -> list[Any]:
         """The codec of each column, as rows are read."""
-        return [column.type.codec(vectors=self._vectors) for column in self.columns]
+        return [column.type.codec(vectors=self.vectors) for column in self.columns]
+
+    @property
+    def plan_key(self) -> Any:
+        """What tells these columns from others by a comparison; hashable."""
+        # The raw bytes do so without a comparison of each name and type.
+        return self.raw or tuple((column.name, column.type) for column in self.columns)
+
+    @property
+    def page_columns(self) -> Sequence[ColumnMetadata]:
+        """The columns as plans of whole pages read them: see `page_reader`."""
+        return self.columns
+
+    def page_reader(self, plan: Any) -> Any:
+        """Return the reader of pages for a `ColumnPlan` that was made of `page_columns`."""
+        return plan
 
     def rows_at(self, body: bytes, pos: int, user_types: UserTypes | None) -> int:
         """Return the offset of the row count if the RESULT at `pos` is rows of this, else 0.
@@ -382,7 +403,7 @@ class ResultMetadata:
             self.columns, self.raw, self._global, metadata_id, self._user_types, self.has_user_types
         )
         other._plan = self._plan
-        other._vectors = self._vectors
+        other.vectors = self.vectors
         # Shared, not copied: the plans depend on the columns alone.
         other.column_plans = self.column_plans
         return other
@@ -405,7 +426,7 @@ class ResultMetadata:
                 self._user_types,
                 self.has_user_types,
             )
-            other._vectors = vectors
+            other.vectors = vectors
             other._plan = implementations.rows.RowPlan(self.names, other.codecs)
             variants[vectors] = other
         return other

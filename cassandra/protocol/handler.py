@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from io import BytesIO
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from cassandra.errors import ProtocolError
 from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
+from cassandra.protocol.encrypted import decrypting, kept_by
 from cassandra.protocol.features import ProtocolFeatures
 from cassandra.protocol.messages.base import MessageType, message_types_by_opcode
 from cassandra.protocol.messages.decode import decode_response, read_extras
@@ -24,6 +25,9 @@ from cassandra.protocol.messages.streamed import call_reader, reads_by_itself
 from cassandra.protocol.opcodes import COMPRESSED_FLAG, RESULT_KIND_ROWS
 from cassandra.protocol.primitives import envelope_header
 from cassandra.versions import ProtocolVersion
+
+if TYPE_CHECKING:
+    from cassandra.protocol.encrypted import Encryption
 
 _NOT_GIVEN: Any = object()
 # A program may register another class for an opcode (`register_class`); these are the driver's.
@@ -38,6 +42,9 @@ class ProtocolHandlerBase:
     message_types_by_opcode: Mapping[int, type[MessageType]] = MappingProxyType(
         message_types_by_opcode
     )
+
+    column_encryption_policy: ClassVar[Encryption | None] = None
+    """Decrypts columns of results. A session gives its cluster's policy to its handler."""
 
     @classmethod
     def encode_message(
@@ -122,12 +129,15 @@ class ProtocolHandlerBase:
         stock = custom is None or custom is _STOCK.get(opcode)
         message: Any
         if custom is not None and not stock and reads_by_itself(custom):
-            message = _read_by(custom, flags, body, place, cached)
+            rest = (cached, cls.column_encryption_policy)
+            message = _read_by(custom, flags, body, place, rest)
         else:
             # A program may pass a plain list of columns.
             if cached is not None and not isinstance(cached, ResultMetadata):
                 cached = ResultMetadata(cached) if cached else None
             message = decode_response(opcode, flags, body, *place, cached)
+            if isinstance(message, ResultMessage) and message.kind == RESULT_KIND_ROWS:
+                message.metadata = decrypting(message.metadata, cls.column_encryption_policy)
         # For programs that override `decode_message`; the engine knows the stream by the envelope.
         message.stream_id = stream_id
         return cls._adapt(message) if isinstance(message, MessageType) else message
@@ -227,20 +237,43 @@ def _read_by(
     flags: int,
     body: bytes,
     place: tuple[int, ProtocolFeatures | None, Any],
-    metadata: ResultMetadata | Sequence[ColumnMetadata] | None,
+    rest: tuple[ResultMetadata | Sequence[ColumnMetadata] | None, Encryption | None],
 ) -> Any:
-    """Let the class `kind` of a program read the message in `body`."""
+    """Let the class `kind` of a program read the message in `body`.
+
+    :param rest: the result metadata that is kept, and the policy of column encryption.
+    """
     trace_id, warnings, payload, pos = read_extras(flags, body)
+    metadata, encryption = rest
     if isinstance(metadata, ResultMetadata):
-        metadata = list(metadata.columns)
+        metadata = list(metadata.server_columns)
     stream = BytesIO(body)
     stream.seek(pos)
     version, features, user_types = place
     message = call_reader(
-        kind.recv_body, stream, version, features, user_types or {}, metadata, None
+        kind.recv_body, stream, version, features, user_types or {}, metadata, encryption
     )
     message.trace_id, message.warnings, message.custom_payload = trace_id, warnings, payload
     return message
+
+
+def encrypting_handler(handler: Any, policy: Encryption | None) -> Any:
+    """Return `handler` as a session uses it whose cluster has `policy`.
+
+    A handler that is not a class, or has a policy of its own, is returned as it is.
+    """
+    if (
+        policy is None
+        or not isinstance(handler, type)
+        or getattr(handler, "column_encryption_policy", None) is not None
+    ):
+        return handler
+    kept = kept_by(policy)
+    found = kept.get(handler)
+    if found is None:
+        made = type(handler.__name__, (handler,), {"column_encryption_policy": policy})
+        found = kept[handler] = made
+    return found
 
 
 def _as_rows_class(message: MessageType, kind: type[ResultMessage]) -> MessageType:

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cassandra._forks import renew_in_child
 from cassandra._impl import bind as bind_plans
 from cassandra._impl import binding
 from cassandra.consistency import ConsistencyLevel
+from cassandra.protocol.encrypted import bound_columns, decrypting
 from cassandra.query.settings import StatementSettings
 
 if TYPE_CHECKING:
+    from cassandra.protocol.bind import BindPlan
     from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
+    from cassandra.protocol.encrypted import Encryption
 
 __all__ = ["PreparedStatement"]
+
+# Held while plans are made by what a policy says: what is added to the policy meanwhile makes them
+# once more afterwards.
+_planning = threading.Lock()
+
+
+@renew_in_child
+def _renew_lock() -> None:
+    global _planning
+    _planning = threading.Lock()
 
 
 class PreparedStatement(StatementSettings):
@@ -27,7 +42,9 @@ class PreparedStatement(StatementSettings):
     __slots__ = (
         "__dict__",
         "__weakref__",
+        "_is_followed",
         "_is_lwt",
+        "_key_names",
         "changes_counters",
         "column_encryption_policy",
         "column_metadata",
@@ -55,7 +72,7 @@ class PreparedStatement(StatementSettings):
         result_metadata: ResultMetadata | None,
         result_metadata_id: bytes | None,
         is_lwt: bool = False,
-        column_encryption_policy: object | None = None,
+        column_encryption_policy: Encryption | None = None,
     ) -> None:
         self.column_metadata = column_metadata
         self.query_id = query_id
@@ -70,10 +87,7 @@ class PreparedStatement(StatementSettings):
         self._is_lwt = is_lwt
         # One attribute for both, so that a reader never sees the id of one version with the columns
         # of another.
-        self.result_metadata_and_id: tuple[Any, bytes | None] = (
-            result_metadata,
-            result_metadata_id,
-        )
+        self.result_metadata_and_id: tuple[Any, bytes | None] = (None, None)
         # The table's own keyspace, which may differ from the one it was prepared in.
         self.table: str | None = column_metadata[0].table_name if column_metadata else None
         self.table_keyspace: str | None = (
@@ -81,7 +95,10 @@ class PreparedStatement(StatementSettings):
         )
         # Counted once here, so that each `bind` needs one comparison for the usual complete row.
         self.needed_values = max(routing_key_indexes) + 1 if routing_key_indexes else 0
-        self.plan = bind_plans.BindPlan(column_metadata, routing_key_indexes)
+        self._key_names: frozenset[str] = frozenset(
+            column_metadata[index].name for index in routing_key_indexes or ()
+        )
+        self._make_plans(result_metadata, result_metadata_id)
         # True if a bind marker is for a counter: then the statement is known to change one.
         self.changes_counters = any(
             column.type.codec().cql_name == "counter" for column in column_metadata
@@ -100,9 +117,39 @@ class PreparedStatement(StatementSettings):
     @strict_names.setter
     def strict_names(self, strict: bool) -> None:
         # A plan never changes, because threads may be binding by it.
-        self.plan = bind_plans.BindPlan(
-            self.column_metadata, self.routing_key_indexes, bool(strict)
-        )
+        with _planning:
+            self.plan = self._plan(bool(strict))
+
+    def _make_plans(self, metadata: ResultMetadata | None, metadata_id: bytes | None) -> None:
+        policy = self.column_encryption_policy
+        if policy is None:
+            self.plan = bind_plans.BindPlan(self.column_metadata, self.routing_key_indexes)
+            self.result_metadata_and_id = (metadata, metadata_id)
+            return
+        with _planning:
+            # A policy that does not follow may encrypt further columns at any time.
+            follow = getattr(policy, "follow", None)
+            self._is_followed = follow is not None and follow(self)
+            self.plan = self._plan(False)
+            self.update_result_metadata(metadata, metadata_id)
+
+    def _plan(self, strict: bool) -> BindPlan:
+        columns = self.column_metadata
+        if self.column_encryption_policy is not None:
+            columns = bound_columns(
+                columns, self.column_encryption_policy, self._is_followed, self._key_names
+            )
+        return bind_plans.BindPlan(columns, self.routing_key_indexes, strict)
+
+    def renew_plans(self, key_names: Iterable[str] = ()) -> None:
+        """Encrypt and decrypt from now on what the policy of column encryption says now.
+
+        :param key_names: further columns of the table's primary key.
+        """
+        with _planning:
+            self._key_names = self._key_names.union(key_names)
+            self.plan = self._plan(self.plan.strict)
+            self.update_result_metadata(*self.result_metadata_and_id)
 
     @property
     def result_metadata(self) -> Any:
@@ -118,6 +165,9 @@ class PreparedStatement(StatementSettings):
         self, result_metadata: ResultMetadata | None, result_metadata_id: bytes | None
     ) -> None:
         """Take over the server's latest description of the result's columns."""
+        policy = self.column_encryption_policy
+        if policy is not None and result_metadata is not None:
+            result_metadata = decrypting(result_metadata, policy)
         # One assignment, without a lock: other threads see the old pair or the new one.
         self.result_metadata_and_id = (result_metadata, result_metadata_id)
 

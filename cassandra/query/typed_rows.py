@@ -105,8 +105,7 @@ class TypedRows:
         :raises ValueError: if a value does not fit the annotation, such as one that no member of an
             enum has. The message names row and column.
         """
-        # The raw bytes tell equal columns without a comparison of each name and type.
-        key = metadata.raw or tuple((column.name, column.type) for column in metadata.columns)
+        key = metadata.plan_key
         plan = self._plans.get(key)
         if plan is None:
             plan = self._planned([(column.name, column.type) for column in metadata.columns])

@@ -49,6 +49,7 @@ LAYERS: list[set[str]] = [
     {"metadata"},
     {"tablets"},
     {"policies"},
+    {"column_encryption"},
     {"engine"},
     {"pool", "connection", "metrics"},
     {"stats"},

@@ -115,6 +115,7 @@ class Preparer:
         self, session: EngineSession, query: str, keyspace: str | None, response: Any
     ) -> PreparedStatement:
         is_marked = self._core.marks_transactions
+        policy = self._core.settings.column_encryption_policy
         prepared = PreparedStatement(
             response.bind_metadata,
             response.query_id,
@@ -125,7 +126,14 @@ class Preparer:
             response.result_metadata,
             response.result_metadata_id,
             response.is_lwt or (not is_marked and is_conditional(query)),
+            column_encryption_policy=policy,
         )
+        if not getattr(policy, "deterministic", True):
+            # The server tells of the partition key alone, and only from version 4 on.
+            schema = self._core.metadata.keyspaces.get(prepared.table_keyspace or "")
+            table = schema.tables.get(prepared.table or "") if schema is not None else None
+            if table is not None:
+                prepared.renew_plans(column.name for column in table.primary_key)
         if response.custom_payload:
             prepared.custom_payload = response.custom_payload
         return prepared

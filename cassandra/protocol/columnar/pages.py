@@ -70,7 +70,9 @@ def _is_matrix(layout: Layout) -> bool:
 def column_plan(metadata: ResultMetadata, options: ColumnOptions = DEFAULT_OPTIONS) -> Any:
     """Return the `ColumnPlan` for Arrow; it is made once for each choice of options."""
     return _plan(
-        metadata, options, lambda: [layout_of(column.type, options) for column in metadata.columns]
+        metadata,
+        options,
+        lambda: [layout_of(column.type, options) for column in metadata.page_columns],
     )
 
 
@@ -84,7 +86,7 @@ def array_plan(metadata: ResultMetadata, matrices: bool = True, typed: bool = Tr
     """
 
     def layouts() -> list[Layout]:
-        found = [(layout_of(column.type), column.type) for column in metadata.columns]
+        found = [(layout_of(column.type), column.type) for column in metadata.page_columns]
         return [
             made
             if (_is_numeric(made) and (typed or made.format in _PLAIN_NUMBERS))
@@ -105,8 +107,9 @@ def _plan(metadata: ResultMetadata, key: Hashable, layouts: Callable[[], Sequenc
     plan = plans.get(key)
     if plan is None:
         # Two threads may both make one; they are equal, and either may stay.
-        plan = plans[key] = implementations.column_buffers.ColumnPlan(
-            metadata.names, metadata.codecs, layouts()
+        codecs = [column.type.codec(vectors=metadata.vectors) for column in metadata.page_columns]
+        plan = plans[key] = metadata.page_reader(
+            implementations.column_buffers.ColumnPlan(metadata.names, codecs, layouts())
         )
     return plan
 

@@ -128,7 +128,7 @@ class ResultMessage(StreamedResult):
             return self.__dict__["column_metadata"]  # type: ignore[no-any-return]
         if self.kind == RESULT_KIND_PREPARED:
             return list(self.result_metadata.columns)
-        return list(self.metadata.columns) if self.kind == RESULT_KIND_ROWS else None
+        return list(self.metadata.server_columns) if self.kind == RESULT_KIND_ROWS else None
 
     @column_metadata.setter
     def column_metadata(self, columns: list[ColumnMetadata] | None) -> None:

@@ -21,6 +21,7 @@ from cassandra.protocol.column_specs import (
     read_columns,
     type_from,
 )
+from cassandra.protocol.encrypted import decrypting
 from cassandra.protocol.fileio import read_int, read_string, read_value
 from cassandra.protocol.messages.base import MessageType
 from cassandra.protocol.opcodes import (
@@ -91,12 +92,15 @@ def call_reader(
     return reader(*given)
 
 
-def _map_and_metadata(rest: Sequence[Any]) -> tuple[ProtocolFeatures | None, Any, Any]:
-    """Return (features, user types, result metadata) of what follows the version in a call."""
+def _given(rest: Sequence[Any]) -> tuple[ProtocolFeatures | None, Any, Any, Any]:
+    """Return what follows the version in a call.
+
+    It is (features, user types, result metadata, policy of column encryption).
+    """
     # With the features in front there are four: they, the types, the metadata and the policy.
     features, rest = (rest[0], rest[1:]) if len(rest) > 3 else (None, rest)
-    padded = (*rest, None, None)
-    return features, padded[0], padded[1]
+    padded = (*rest, None, None, None)
+    return features, padded[0], padded[1], padded[2]
 
 
 class StreamedResult(MessageType):
@@ -130,16 +134,16 @@ class StreamedResult(MessageType):
             metadata kept for a prepared statement, and the policy of column encryption.
         """
         message = cls(read_int(f))
-        features, user_types, metadata = _map_and_metadata(rest)
-        call_reader(message.recv, f, protocol_version, features, user_types, metadata, None)
+        features, *others = _given(rest)
+        call_reader(message.recv, f, protocol_version, features, *others)
         return message
 
     def recv(self, f: BinaryIO, protocol_version: int, *rest: Any) -> None:
         """Read what follows the kind of the result; see `recv_body`."""
-        features, user_types, metadata = _map_and_metadata(rest)
+        features, user_types, *others = _given(rest)
         if self.kind == RESULT_KIND_ROWS:
             rows = self.recv_results_rows
-            call_reader(rows, f, protocol_version, features, user_types, metadata, None)
+            call_reader(rows, f, protocol_version, features, user_types, *others)
         else:
             self.read_other(f.read(), protocol_version, features, user_types)
 
@@ -155,10 +159,11 @@ class StreamedResult(MessageType):
 
     def recv_results_rows(self, f: BinaryIO, protocol_version: int, *rest: Any) -> None:
         """Read metadata and rows; the rows' values are decoded when they are asked for."""
-        _, user_types, remembered = _map_and_metadata(rest)
+        _, user_types, remembered, encryption = _given(rest)
         self.recv_results_metadata(f, user_types)
         columns = self.column_metadata or remembered or ()
-        self.metadata = ResultMetadata([ColumnMetadata(*column[:4]) for column in columns])
+        read = ResultMetadata([ColumnMetadata(*column[:4]) for column in columns])
+        self.metadata = decrypting(read, encryption)
         count = read_int(f)
         if count < 0:
             raise ProtocolError(f"a result of {count} rows")

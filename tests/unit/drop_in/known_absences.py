@@ -12,11 +12,6 @@ KNOWN_ABSENCES = (
     "cassandra.cluster.ClientRoutesChangeType",
     "cassandra.cluster.ClientRoutesConfig",
     "cassandra.cluster.ClientRoutesEndPointFactory",
-    "cassandra.column_encryption",
-    "cassandra.policies.ColDesc",
-    "cassandra.policies.ColumnEncryptionPolicy",
-    "cassandra.protocol.ColDesc",
-    "cassandra.query.ColDesc",
 )
 
 

@@ -1,0 +1,230 @@
+"""What the policies with keys share: the columns, their types, and keys that do not show."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+from cassandra.cqltypes.base import CassandraTypeType
+from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError
+from cassandra.cqltypes.parse import cqltype_to_python, lookup_cqltype
+from cassandra.errors import DecodeError, DependencyException
+from cassandra.policies.encryption import ColumnEncryptionPolicy
+from cassandra.protocol.encrypted import ColDesc, place_of
+
+if TYPE_CHECKING:
+    from cassandra.query.prepared import PreparedStatement
+
+__all__ = ["ColData", "KeyedPolicy", "SecretKey", "UnknownColumn", "require_cryptography"]
+
+AES256_KEY_SIZE = 256
+AES256_KEY_SIZE_BYTES = AES256_KEY_SIZE // 8
+
+
+class UnknownColumn(KeyError, ValueError):
+    """A policy was asked for a column that was not added to it."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # a KeyError would show it in quotes
+
+
+class SecretKey:
+    """The bytes of a key. It shows them nowhere, and cannot be copied to other processes."""
+
+    __slots__ = ("_data",)
+
+    def __init__(self, data: object) -> None:
+        # Never an error here: a traceback shows this function's variables.
+        self._data = bytes(data) if isinstance(data, (bytes, bytearray, memoryview)) else None
+
+    @property
+    def size(self) -> int:
+        """Bytes of the key; -1 if it was not made of bytes."""
+        return -1 if self._data is None else len(self._data)
+
+    def reveal(self) -> bytes:
+        """Return the bytes, for the library that encrypts."""
+        return self._data or b""
+
+    def __repr__(self) -> str:
+        return "<secret key>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a secret key cannot be pickled or copied")
+
+
+class ColData(NamedTuple):
+    """What is known of an encrypted column.
+
+    :param key: the key or keys to encrypt with.
+    :param type: the `cassandra.cqltypes` class of its values.
+    """
+
+    key: Any
+    type: Any
+
+
+class KeyedPolicy(ColumnEncryptionPolicy):
+    """Base of the policies that have a key for each column."""
+
+    def __init__(self) -> None:
+        require_cryptography()
+        self._columns: dict[ColDesc, ColData] = {}
+        self._followers: weakref.WeakSet[PreparedStatement] = weakref.WeakSet()
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        places = ", ".join(sorted(map(place_of, self._columns)))
+        return f"<{type(self).__name__} of {places or 'no columns'}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            f"{type(self).__name__} has secret keys, so it cannot be pickled or copied: "
+            "make one in each process"
+        )
+
+    def contains_column(self, coldesc: ColDesc) -> bool:
+        """Return True if the column was added."""
+        return coldesc in self._columns
+
+    def column_type(self, coldesc: ColDesc) -> Any:
+        """Return the `cassandra.cqltypes` class of the column's values.
+
+        :raises KeyError: if the column was not added.
+        """
+        return self._data_of(coldesc).type
+
+    def encode_and_encrypt(self, coldesc: ColDesc, obj: Any) -> bytes:
+        """Return a value as the server has it, for a statement that is not prepared.
+
+        :param obj: the value, which is not None: a null is not encrypted.
+        :raises ValueError: if it is None, or out of the type's range; or if the column was not
+            added.
+        :raises TypeError: if it does not fit the column's type. Values are not shown.
+        """
+        if obj is None:
+            raise ValueError("Object supplied to encode_and_encrypt cannot be None")
+        kind = self.column_type(coldesc)
+        try:
+            data = kind.codec().encode(obj)
+        except (EncodeTypeError, EncodeValueError) as error:
+            raise type(error)(
+                f"{place_of(coldesc)} is encrypted and takes {kind.cql_parameterized_type()}: this "
+                f"{type(obj).__name__} does not fit (values of encrypted columns are not shown)"
+            ) from None
+        return self.encrypt(coldesc, data)
+
+    def follow(self, prepared: PreparedStatement) -> bool:
+        """See `ColumnEncryptionPolicy.follow`."""
+        kind = type(self)
+        if (
+            kind.contains_column is not KeyedPolicy.contains_column
+            or kind.column_type is not KeyedPolicy.column_type
+        ):
+            return False
+        with self._lock:
+            self._followers.add(prepared)
+        return True
+
+    def _data_of(self, column: ColDesc) -> ColData:
+        found = self._columns.get(column)
+        if found is not None:
+            return found
+        known = sorted(one[2] for one in self._columns if one[:2] == tuple(column[:2]))
+        why = (
+            f"of table {place_of(column[:2])} it knows {', '.join(known)}"
+            if known
+            else f"it knows no column of table {place_of(column[:2])}"
+        )
+        raise UnknownColumn(
+            f"Could not find column {place_of(column)} in {type(self).__name__}: {why}"
+        )
+
+    def _keep(self, column: ColDesc, key: object, kind: object) -> None:
+        """Encrypt `column` from now on, in statements that are already prepared too."""
+        data = ColData(key, _type_named(kind, column))
+        with self._lock:
+            # Replaced, not changed: other threads may be reading it.
+            self._columns = {**self._columns, ColDesc(*column): data}
+            followers = list(self._followers)
+        for prepared in followers:
+            prepared.renew_plans()
+
+    def _refusal(self, column: ColDesc, why: str) -> DecodeError:
+        return DecodeError(f"{place_of(column)} cannot be decrypted: {why}")
+
+
+def check_key(key: SecretKey | None, column: ColDesc) -> None:
+    """Raise TypeError or ValueError unless `key` has 256 bits; its bytes do not show."""
+    if key is None:
+        raise ValueError(f"{place_of(column)}: Key supplied to add_column cannot be None")
+    if key.size < 0:
+        raise TypeError(f"{place_of(column)}: a key is {AES256_KEY_SIZE_BYTES} bytes, not a text")
+    if key.size != AES256_KEY_SIZE_BYTES:
+        raise ValueError(
+            f"{place_of(column)}: AES256 column encryption policy expects a 256-bit encryption "
+            f"key, not one of {key.size * 8} bits"
+        )
+
+
+def require_cryptography() -> None:
+    """Raise `DependencyException` if the package that encrypts is not installed."""
+    try:
+        import cryptography  # noqa: F401
+    except ImportError as error:
+        raise DependencyException(
+            "column encryption needs cryptography: pip install turbocql[encryption]", [error]
+        ) from None
+
+
+# -- types by their names --------------------------------------------------------------------------
+
+
+def _type_named(kind: object, column: ColDesc) -> Any:
+    """Return the class of a CQL type: of its name, or the class itself.
+
+    :raises ValueError: if there is no such type. The message names the column.
+    """
+    if kind is None:
+        raise ValueError(f"{place_of(column)}: Type supplied to add_column cannot be None")
+    if isinstance(kind, CassandraTypeType):
+        return kind
+    try:
+        if not isinstance(kind, str):
+            raise ValueError("it is not a text")
+        (made,) = _types_of(cqltype_to_python(kind))
+        made.codec()  # a list without its element has none
+    except (KeyError, ValueError, TypeError) as error:
+        raise ValueError(
+            f"{place_of(column)}: Type {kind!r} is not a supported type: {error} "
+            "(user-defined types are passed as their class)"
+        ) from None
+    return made
+
+
+def _types_of(nodes: Sequence[Any]) -> list[Any]:
+    """Return the types in nested lists of names, as `cqltype_to_python` makes them."""
+    found: list[Any] = []
+    at = 0
+    while at < len(nodes):
+        name, parameters = nodes[at].lower(), None
+        if at + 1 < len(nodes) and isinstance(nodes[at + 1], list):
+            parameters = nodes[at + 1]
+            at += 1
+        at += 1
+        found.append(_type_of(name, parameters))
+    return found
+
+
+def _type_of(name: str, parameters: list[Any] | None) -> Any:
+    if parameters is None:
+        return lookup_cqltype(name)
+    if name == "frozen":
+        (made,) = _types_of(parameters)
+        return made
+    if name == "vector":
+        *element, dimension = parameters
+        return lookup_cqltype(name).apply_parameters([*_types_of(element), dimension])
+    return lookup_cqltype(name).apply_parameters(_types_of(parameters))

@@ -1,0 +1,317 @@
+"""Policies that encrypt columns in the program, with the package ``cryptography``.
+
+`AES256ColumnEncryptionPolicy` writes what other drivers of the name read, and reads what they
+write. `AESGCMColumnEncryptionPolicy` also notices changed values, and changes keys.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cassandra._lazy import lazy_names
+from cassandra.column_encryption.keyed import (
+    AES256_KEY_SIZE,
+    AES256_KEY_SIZE_BYTES,
+    ColData,
+    KeyedPolicy,
+    SecretKey,
+    check_key,
+)
+from cassandra.policies.encryption import ColumnEncryptionPolicy
+from cassandra.protocol.encrypted import ColDesc, place_of
+
+if TYPE_CHECKING:
+    from cassandra.query.prepared import PreparedStatement
+
+__all__ = [
+    "AES256_BLOCK_SIZE",
+    "AES256_BLOCK_SIZE_BYTES",
+    "AES256_KEY_SIZE",
+    "AES256_KEY_SIZE_BYTES",
+    "AES256ColumnEncryptionPolicy",
+    "AESGCMColumnEncryptionPolicy",
+    "ColData",
+    "ColumnEncryptionPolicy",
+]
+
+log = logging.getLogger(__name__)
+
+AES256_BLOCK_SIZE = 128
+AES256_BLOCK_SIZE_BYTES = AES256_BLOCK_SIZE // 8
+
+
+class AES256ColumnEncryptionPolicy(KeyedPolicy):
+    """Encrypts with AES-256 in CBC mode: the format that today's drivers share.
+
+    A value is the initialization vector (16 bytes), and then the padded and encrypted bytes. All
+    values that one policy writes have the same vector. So equal values of a column look equal to
+    the server, which can find rows by them. Another policy finds them only with the same `iv`, and
+    decrypts them with any.
+
+    CBC does not notice all changes. `AESGCMColumnEncryptionPolicy` does.
+
+    :param iv: 16 bytes; None draws them at random.
+    :raises ValueError: if `iv` has another size.
+    :raises DependencyException: if ``cryptography`` is not installed.
+    """
+
+    def __init__(self, iv: bytes | None = None) -> None:
+        super().__init__()
+        if iv is not None and len(iv) != AES256_BLOCK_SIZE_BYTES:
+            raise ValueError(
+                "This policy uses AES-256 with CBC mode and therefore expects a 128-bit "
+                f"initialization vector, not one of {len(iv) * 8} bits"
+            )
+        self._has_drawn = iv is None
+        self.iv = bytes(iv) if iv is not None else os.urandom(AES256_BLOCK_SIZE_BYTES)
+        # Each policy has a cache of its own, so that no key outlives its policy.
+        self._cipher = functools.lru_cache(maxsize=128)(_cbc)
+
+    def add_column(self, coldesc: ColDesc, key: bytes, type: Any) -> None:
+        """Encrypt a column from now on, in statements that are already prepared too.
+
+        :param coldesc: keyspace, table and name of the column, as the server has them.
+        :param key: 32 bytes.
+        :param type: the CQL type of its values, such as "int" or "list<text>", or a class of
+            `cassandra.cqltypes`. On the server the column is a blob.
+        :raises ValueError: if the key has another size, or there is no such type.
+        :raises TypeError: if the key is not bytes.
+        """
+        # At once: a traceback of an error below shows this function's variables.
+        secret = key = None if key is None else SecretKey(key)  # type: ignore[assignment]
+        check_key(secret, coldesc)
+        self._keep(coldesc, secret, type)
+
+    def encrypt(self, coldesc: ColDesc, obj_bytes: bytes) -> bytes:
+        """Return the initialization vector and the encrypted bytes.
+
+        :raises ValueError: if the column was not added.
+        """
+        encryptor = self._cipher(self._data_of(coldesc).key, self.iv).encryptor()
+        padding = AES256_BLOCK_SIZE_BYTES - len(obj_bytes) % AES256_BLOCK_SIZE_BYTES
+        padded = obj_bytes + bytes((padding,)) * padding
+        encrypted: bytes = encryptor.update(padded) + encryptor.finalize()
+        return self.iv + encrypted
+
+    def decrypt(self, coldesc: ColDesc, encrypted_bytes: bytes) -> bytes:
+        """Return the bytes that `encrypt` was given.
+
+        :raises ValueError: if the column was not added.
+        :raises DecodeError: if the bytes were not encrypted with the column's key. It is a
+            ValueError. A wrong key goes unnoticed in 1 of 255 cases: then the value is not valid
+            for its type, or another one.
+        """
+        data = self._data_of(coldesc)
+        size = len(encrypted_bytes) - AES256_BLOCK_SIZE_BYTES
+        if size < AES256_BLOCK_SIZE_BYTES or size % AES256_BLOCK_SIZE_BYTES:
+            raise self._refusal(
+                coldesc,
+                f"{len(encrypted_bytes)} bytes are not an initialization vector and blocks of "
+                f"{AES256_BLOCK_SIZE_BYTES}, so they are damaged or were not encrypted",
+            )
+        iv = bytes(encrypted_bytes[:AES256_BLOCK_SIZE_BYTES])
+        decryptor = self._cipher(data.key, iv).decryptor()
+        padded = decryptor.update(encrypted_bytes[AES256_BLOCK_SIZE_BYTES:]) + decryptor.finalize()
+        padding = padded[-1]
+        if not 1 <= padding <= AES256_BLOCK_SIZE_BYTES or not padded.endswith(
+            bytes((padding,)) * padding
+        ):
+            raise self._refusal(
+                coldesc, "the key is not the one that it was written with, or it is damaged"
+            )
+        return padded[:-padding]  # type: ignore[no-any-return]
+
+    def follow(self, prepared: PreparedStatement) -> bool:
+        """See `ColumnEncryptionPolicy.follow`."""
+        columns = prepared.column_metadata
+        keys = {ColDesc(*columns[index][:3]) for index in prepared.routing_key_indexes or ()}
+        for column in sorted(keys & self._columns.keys() if self._has_drawn else ()):
+            log.warning(
+                "%s is encrypted and a column of the partition key, but the policy was made "
+                "without iv=: another program, or this one when it runs again, will not find "
+                "the rows that it writes",
+                place_of(column),
+            )
+        return super().follow(prepared)
+
+    def cache_info(self) -> Any:
+        """Return the figures of the cache of ciphers: hits, misses, maxsize and currsize."""
+        return self._cipher.cache_info()
+
+
+def _cbc(key: SecretKey, iv: bytes) -> Any:
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+    return Cipher(algorithms.AES(key.reveal()), modes.CBC(iv))
+
+
+# -- authenticated encryption ----------------------------------------------------------------------
+
+_FORMAT = b"\x01"
+_NONCE_SIZE = 12
+_TAG_SIZE = 16
+
+
+class _Sealing(NamedTuple):
+    """How values are written and read with one key.
+
+    :param cipher: the AESGCM of the key.
+    :param head: what stands before the nonce: format, size and bytes of the key's id.
+    :param bound: the associated data.
+    """
+
+    cipher: Any
+    head: bytes
+    bound: bytes
+
+
+class AESGCMColumnEncryptionPolicy(KeyedPolicy):
+    """Encrypts with AES-256 in GCM mode, which notices each change of a value.
+
+    Each value has a random nonce. So equal values look different: the server cannot find rows by
+    them, and a value for a column of the primary key is refused. Keyspace, table, column and key id
+    are bound to each value: it cannot be moved to another column. It can be moved to another row of
+    the same column.
+
+    A column may have several keys. Values are written with the newest one and read with the one
+    whose id they name. No key should write more than 2**32 values.
+
+    A value is a byte 1, the size of the key id in a byte, the key id in UTF-8, the nonce (12
+    bytes), the encrypted bytes, and the tag (16 bytes).
+
+    :raises DependencyException: if ``cryptography`` is not installed.
+    """
+
+    deterministic = False
+
+    def add_column(self, coldesc: ColDesc, key: bytes, type: Any, key_id: str = "1") -> None:
+        """Encrypt a column from now on, in statements that are already prepared too.
+
+        It takes the place of what was known of the column, its keys included.
+
+        :param coldesc: keyspace, table and name of the column, as the server has them.
+        :param key: 32 bytes.
+        :param type: the CQL type of its values, such as "int" or "list<text>", or a class of
+            `cassandra.cqltypes`. On the server the column is a blob.
+        :param key_id: a name for the key, which is stored with each value and is not secret.
+        :raises ValueError: if the key or its id has a wrong size, or there is no such type.
+        :raises TypeError: if the key is not bytes.
+        """
+        secret = key = None if key is None else SecretKey(key)  # type: ignore[assignment]
+        check_key(secret, coldesc)
+        self._keep(coldesc, {key_id: _sealing(secret, coldesc, key_id)}, type)
+
+    def add_key(self, coldesc: ColDesc, key: bytes, key_id: str) -> None:
+        """Write the values of a column with another key from now on; known keys stay readable.
+
+        :raises ValueError: if the column was not added, or has another key of this id.
+        """
+        secret = key = None if key is None else SecretKey(key)  # type: ignore[assignment]
+        check_key(secret, coldesc)
+        with self._lock:
+            data = self._data_of(coldesc)
+            if key_id in data.key:
+                raise ValueError(f"{place_of(coldesc)} has a key of the id {key_id!r} already")
+            keys = {**data.key, key_id: _sealing(secret, coldesc, key_id)}
+            self._columns = {**self._columns, ColDesc(*coldesc): data._replace(key=keys)}
+
+    def remove_key(self, coldesc: ColDesc, key_id: str) -> None:
+        """Forget a key when no value is left that was written with it.
+
+        :raises ValueError: if the column has no such key, or no other one.
+        """
+        with self._lock:
+            data = self._data_of(coldesc)
+            if key_id not in data.key or len(data.key) == 1:
+                known = ", ".join(map(repr, data.key))
+                raise ValueError(
+                    f"the key {key_id!r} of {place_of(coldesc)} cannot be removed: it has {known}"
+                )
+            keys = {known: data.key[known] for known in data.key if known != key_id}
+            self._columns = {**self._columns, ColDesc(*coldesc): data._replace(key=keys)}
+
+    def key_ids(self, coldesc: ColDesc) -> list[str]:
+        """Return the ids of a column's keys; values are written with the last one."""
+        return list(self._data_of(coldesc).key)
+
+    def key_id_of(self, coldesc: ColDesc, encrypted_bytes: bytes) -> str:
+        """Return the id of the key that a value was written with.
+
+        :raises DecodeError: if the bytes are not a value that this policy has written.
+        """
+        return self._opened(coldesc, encrypted_bytes)[0]
+
+    def encrypt(self, coldesc: ColDesc, obj_bytes: bytes) -> bytes:
+        """Return the encrypted form of `obj_bytes`, other bytes at each call.
+
+        :raises ValueError: if the column was not added.
+        """
+        keys = self._data_of(coldesc).key
+        sealing: _Sealing = keys[next(reversed(keys))]
+        nonce = os.urandom(_NONCE_SIZE)
+        sealed: bytes = sealing.cipher.encrypt(nonce, obj_bytes, sealing.bound)
+        return b"".join((sealing.head, nonce, sealed))
+
+    def decrypt(self, coldesc: ColDesc, encrypted_bytes: bytes) -> bytes:
+        """Return the bytes that `encrypt` was given.
+
+        :raises ValueError: if the column was not added.
+        :raises DecodeError: if the value was written for another column or with another key, or
+            was changed. It is a ValueError.
+        """
+        from cryptography.exceptions import InvalidTag
+
+        key_id, at = self._opened(coldesc, encrypted_bytes)
+        keys = self._data_of(coldesc).key
+        sealing: _Sealing | None = keys.get(key_id)
+        if sealing is None:
+            known = ", ".join(map(repr, keys))
+            raise self._refusal(
+                coldesc, f"it was written with the key {key_id!r}, and known are {known}"
+            )
+        nonce, sealed = encrypted_bytes[at : at + _NONCE_SIZE], encrypted_bytes[at + _NONCE_SIZE :]
+        try:
+            plain: bytes = sealing.cipher.decrypt(nonce, sealed, sealing.bound)
+        except InvalidTag:
+            raise self._refusal(
+                coldesc,
+                f"the key {key_id!r} is not the one that it was written with, it was written for "
+                "another column, or it is damaged",
+            ) from None
+        return plain
+
+    def _opened(self, column: ColDesc, data: bytes) -> tuple[str, int]:
+        """Return (key id, offset of the nonce) of a value."""
+        self._data_of(column)
+        if len(data) >= 2 and data[:1] == _FORMAT:
+            at = 2 + data[1]
+            if len(data) >= at + _NONCE_SIZE + _TAG_SIZE:
+                try:
+                    return bytes(data[2:at]).decode(), at
+                except UnicodeDecodeError:
+                    pass
+        raise self._refusal(
+            column, f"{len(data)} bytes are not a value that {type(self).__name__} has written"
+        )
+
+
+def _sealing(key: SecretKey | None, column: ColDesc, key_id: str) -> _Sealing:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    assert key is not None
+    name = key_id.encode()
+    if not 1 <= len(name) <= 255:
+        raise ValueError(
+            f"{place_of(column)}: a key id has 1 to 255 bytes, but {key_id!r} has {len(name)}"
+        )
+    # The size before each part: no two columns have the same associated data.
+    parts = [part.encode() for part in column] + [name]
+    bound = b"turbocql column" + _FORMAT
+    bound += b"".join(len(part).to_bytes(4, "big") + part for part in parts)
+    return _Sealing(AESGCM(key.reveal()), _FORMAT + bytes((len(name),)) + name, bound)
+
+
+__getattr__ = lazy_names(__name__)

@@ -1,0 +1,256 @@
+"""Encrypted columns on a real node: the guide's examples, and what cassandra-driver 3.30 writes and
+reads. That driver runs in an environment of its own, which needs the network.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import venv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cassandra.cluster import Cluster, Session
+from cassandra.column_encryption.policies import (
+    AES256ColumnEncryptionPolicy,
+    AESGCMColumnEncryptionPolicy,
+)
+from cassandra.cqlengine import columns, connection
+from cassandra.cqlengine.models import Model
+from cassandra.cqltypes import Int32Type, UserType, UTF8Type
+from cassandra.policies import ColDesc
+from cassandra.query import dict_factory
+from cassandra.testing import LocalCluster
+
+from .conftest import connect, create_keyspace
+from .test_docs import python_blocks, run_block
+
+pytestmark = pytest.mark.integration
+
+KEY = bytes(range(32))
+IV = bytes(range(16))
+TIMEOUT = 600  # seconds; pip may have to fetch packages
+
+# Column, type, and a value of each row that JSON can hold.
+COLUMNS: list[tuple[str, str, list[Any]]] = [
+    ("i", "int", [1, -(1 << 31), 0]),
+    ("t", "text", ["ada", "", "é" * 40]),
+    ("b", "bigint", [1 << 40, -1, 0]),
+    ("d", "double", [1.5, -0.0, 1e300]),
+    ("o", "boolean", [True, False, True]),
+    ("a", "inet", ["127.0.0.1", "::1", "10.0.0.7"]),
+]
+
+# What the other driver runs: arguments are address, port, keyspace and what to do.
+PEER = """
+import json, sys
+from cassandra.cluster import Cluster
+from cassandra.column_encryption.policies import AES256ColumnEncryptionPolicy
+from cassandra.policies import ColDesc
+from cassandra.query import dict_factory
+address, port, keyspace, task, columns = sys.argv[1:]
+columns = json.loads(columns)
+policy = AES256ColumnEncryptionPolicy(iv=bytes(range(16)) if task == "find" else None)
+for name, kind, _ in columns:
+    policy.add_column(ColDesc(keyspace, "t", name), bytes(range(32)), kind)
+policy.add_column(ColDesc(keyspace, "by_key", "name"), bytes(range(32)), "text")
+cluster = Cluster([address], port=int(port), column_encryption_policy=policy)
+session = cluster.connect(keyspace)
+session.row_factory = dict_factory
+names = [name for name, _, _ in columns]
+if task == "write":
+    marks = ", ".join("?" * (len(names) + 1))
+    insert = session.prepare(f"INSERT INTO t (k, {', '.join(names)}) VALUES ({marks})")
+    for k in range(3):
+        session.execute(insert, (k, *[values[k] for _, _, values in columns]))
+elif task == "read":
+    prepared = session.prepare("SELECT * FROM t WHERE k = ?")
+    print(json.dumps([session.execute(prepared, (k,)).one() for k in range(3)]))
+else:
+    found = session.prepare("SELECT v FROM by_key WHERE name = ?")
+    print(json.dumps(session.execute(found, ("ada",)).one()))
+cluster.shutdown()
+"""
+
+
+@pytest.fixture(scope="module")
+def peer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The interpreter of an environment with cassandra-driver."""
+    given = os.environ.get("TURBOCQL_PEER_PYTHON")
+    if given:
+        return Path(given)
+    folder = tmp_path_factory.mktemp("environment")
+    venv.create(folder, with_pip=True)
+    scripts = folder / ("Scripts" if sys.platform == "win32" else "bin")
+    python = scripts / ("python.exe" if sys.platform == "win32" else "python")
+    run(python, "-m", "pip", "install", "-q", "cassandra-driver==3.30.0", "cryptography>=42")
+    return python
+
+
+def run(*command: object) -> str:
+    done = subprocess.run(
+        [str(part) for part in command],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+        env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture
+def tables(node: LocalCluster, keyspace: str) -> Iterator[Session]:
+    """A session with the policy, in a keyspace with the tables."""
+    with policied(node, keyspace) as cluster, cluster.connect(keyspace) as session:
+        described = ", ".join(f"{name} blob" for name, _, _ in COLUMNS)
+        session.execute(f"CREATE TABLE t (k int PRIMARY KEY, {described})")
+        session.execute("CREATE TABLE by_key (name blob PRIMARY KEY, v int)")
+        session.row_factory = dict_factory
+        yield session
+
+
+def policied(node: LocalCluster, keyspace: str, **settings: Any) -> Cluster:
+    policy = AES256ColumnEncryptionPolicy(**settings)
+    for name, kind, _ in COLUMNS:
+        policy.add_column(ColDesc(keyspace, "t", name), KEY, kind)
+    policy.add_column(ColDesc(keyspace, "by_key", "name"), KEY, "text")
+    return connect(node, column_encryption_policy=policy)
+
+
+def task(peer: Path, node: LocalCluster, keyspace: str, name: str) -> Any:
+    place = (node.contact_points[0], node.port, keyspace, name, json.dumps(COLUMNS))
+    out = run(peer, "-c", PEER, *place)
+    return json.loads(out) if out else None
+
+
+EXPECTED = [{"k": k, **{name: values[k] for name, _, values in COLUMNS}} for k in range(3)]
+
+
+def test_what_another_driver_writes_is_read(
+    peer: Path, node: LocalCluster, tables: Session, keyspace: str
+) -> None:
+    task(peer, node, keyspace, "write")
+    prepared = tables.prepare("SELECT * FROM t WHERE k = ?")
+    assert [tables.execute(prepared, (k,)).one() for k in range(3)] == EXPECTED
+    found = tables.execute("SELECT * FROM t").to_arrow().to_pylist()
+    assert sorted(found, key=lambda row: int(row["k"])) == EXPECTED
+
+
+def test_another_driver_reads_what_is_written(
+    peer: Path, node: LocalCluster, tables: Session, keyspace: str
+) -> None:
+    names = [name for name, _, _ in COLUMNS]
+    marks = ", ".join(f":{name}" for name in ["k", *names])
+    insert = tables.prepare(f"INSERT INTO t (k, {', '.join(names)}) VALUES ({marks})")
+    for row in EXPECTED:
+        tables.execute(insert, row)
+    assert task(peer, node, keyspace, "read") == EXPECTED
+
+
+def test_another_driver_finds_rows_by_an_encrypted_key(
+    peer: Path, node: LocalCluster, tables: Session, keyspace: str
+) -> None:
+    with policied(node, keyspace, iv=IV) as cluster, cluster.connect(keyspace) as session:
+        insert = session.prepare("INSERT INTO by_key (name, v) VALUES (?, ?)")
+        session.execute(insert, ("ada", 7))
+        found = session.prepare("SELECT name, v FROM by_key WHERE name IN ?")
+        assert list(session.execute(found, (["ada", "bob"],))) == [("ada", 7)]
+    assert task(peer, node, keyspace, "find") == {"v": 7}
+
+
+def test_columns_of_the_primary_key_are_refused(node: LocalCluster, keyspace: str) -> None:
+    """The schema tells of clustering columns, which a prepared statement does not."""
+    policy = AESGCMColumnEncryptionPolicy()
+    for name in "pcv":
+        policy.add_column(ColDesc(keyspace, "t", name), KEY, "int")
+    settings: Any = {"column_encryption_policy": policy}
+    with connect(node, **settings) as cluster, cluster.connect(keyspace) as session:
+        session.execute("CREATE TABLE t (p blob, c blob, v blob, w int, PRIMARY KEY (p, c))")
+        prepared = session.prepare("INSERT INTO t (p, c, v) VALUES (?, ?, ?)")
+        for values, name in (((1, None, 1), "p"), ((None, 1, 1), "c")):
+            with pytest.raises(TypeError, match=rf"t\.{name} is a column of the primary key"):
+                prepared.bind(values)
+        assert prepared.bind((None, None, 1)).values[2] is not None
+
+
+class Person(Model):
+    """A table whose names are encrypted."""
+
+    id: Any = columns.Integer(primary_key=True)
+    name: Any = columns.Text()
+
+
+def test_models(node: LocalCluster, keyspace: str) -> None:
+    policy = AESGCMColumnEncryptionPolicy()
+    policy.add_column(ColDesc(keyspace, "person", "name"), KEY, "text")
+    settings: Any = {"column_encryption_policy": policy}
+    with connect(node, **settings) as cluster, cluster.connect(keyspace) as session:
+        session.execute("CREATE TABLE person (id int PRIMARY KEY, name blob)")
+        connection.register_connection("encrypted", session=session)
+        try:
+            model = Person.objects.using(connection="encrypted", keyspace=keyspace)
+            model.create(id=1, name="ada")
+            assert model.get(id=1).name == "ada"
+            model.filter(id=1).update(name="bob")
+            assert model.get(id=1).name == "bob"
+        finally:
+            connection.unregister_connection("encrypted")
+    with connect(node) as cluster, cluster.connect(keyspace) as session:
+        stored = session.execute("SELECT name FROM person").one().name
+        assert policy.decrypt(ColDesc(keyspace, "person", "name"), stored) == b"bob"
+
+
+def test_user_defined_types(node: LocalCluster, keyspace: str) -> None:
+    kind = UserType.make_udt_class(keyspace, "place", ("street", "no"), (UTF8Type, Int32Type))
+    policy = AES256ColumnEncryptionPolicy()
+    policy.add_column(ColDesc(keyspace, "t", "c"), KEY, kind)
+    with connect(node, column_encryption_policy=policy) as cluster:
+        session = cluster.connect(keyspace)
+        session.execute("CREATE TABLE t (k int PRIMARY KEY, c blob)")
+        insert = session.prepare("INSERT INTO t (k, c) VALUES (?, ?)")
+        session.execute(insert, (1, {"street": "x", "no": 5}))
+        assert session.execute("SELECT c FROM t").one().c == ("x", 5)
+        assert session.execute("SELECT c FROM t").to_arrow().to_pylist() == [
+            {"c": {"street": "x", "no": 5}}
+        ]
+
+
+@pytest.fixture
+def shop(node: LocalCluster) -> Iterator[None]:
+    with connect(node) as cluster, cluster.connect() as session:
+        create_keyspace(session, "shop")
+        yield
+        session.execute("DROP KEYSPACE shop")
+
+
+def test_the_guide(node: LocalCluster, shop: None, capsys: pytest.CaptureFixture[str]) -> None:
+    first, texts, sealed, keys, own = python_blocks("docs/column-encryption.rst")
+    names: dict[str, Any] = {}
+    try:
+        run_block(first, node, names)
+        run_block(texts, node, names)
+    finally:
+        names["cluster"].shutdown()
+    run_block(sealed, node, names)
+    run_block(keys, node, names)
+    assert capsys.readouterr().out.splitlines() == [
+        "078-05-1120",
+        "219-09-9999",
+        "['2025', '2026']",
+        "2026",
+    ]
+    run_block(own, node, names)
+    with connect(node, column_encryption_policy=names["Vault"]()) as cluster:
+        session = cluster.connect("shop")
+        insert = session.prepare("INSERT INTO people (id, ssn) VALUES (?, ?)")
+        session.execute(insert, (3, "abc"))
+        assert session.execute("SELECT ssn FROM people WHERE id = 3").one().ssn == "abc"
+    with connect(node) as cluster, cluster.connect("shop") as session:
+        assert session.execute("SELECT ssn FROM people WHERE id = 3").one().ssn == b"cba"

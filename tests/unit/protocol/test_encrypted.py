@@ -1,0 +1,325 @@
+"""Encrypted columns in bind plans, row plans and column plans of both implementations."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from cassandra.column_encryption.policies import (
+    AES256ColumnEncryptionPolicy,
+    AESGCMColumnEncryptionPolicy,
+)
+from cassandra.cqltypes import BytesType, Int32Type, ListType, UTF8Type
+from cassandra.errors import DecodeError
+from cassandra.policies import ColDesc, ColumnEncryptionPolicy
+from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
+from cassandra.protocol.columnar.layouts import layout_of
+from cassandra.protocol.encrypted import bound_columns, decrypting
+from cassandra.query.typed_rows import TypedRows
+from cassandra.sentinels import UNSET_VALUE
+from tests.conftest import Twins
+from tests.unit.protocol.pages import dumped, page_of
+from tests.unit.protocol.wire import FakeColumn
+
+KEY = bytes(range(32))
+IV = bytes(range(16))
+TYPES = {"c": "int", "d": "text", "v": "vector<float, 2>"}
+
+
+def place(name: str) -> ColDesc:
+    return ColDesc("ks", "t", name)
+
+
+def policy_of(kind: Any = AES256ColumnEncryptionPolicy, **settings: Any) -> Any:
+    policy = kind(**settings)
+    for name, cql in TYPES.items():
+        policy.add_column(place(name), KEY, cql)
+    return policy
+
+
+@pytest.fixture(params=[AES256ColumnEncryptionPolicy, AESGCMColumnEncryptionPolicy])
+def policy(request: pytest.FixtureRequest) -> Any:
+    return policy_of(request.param)
+
+
+class Own(ColumnEncryptionPolicy):
+    """A program's policy: values backwards, behind a star. Its columns may change at any time."""
+
+    def __init__(self) -> None:
+        self.columns: dict[str, Any] = {"c": Int32Type}
+
+    def contains_column(self, coldesc: ColDesc) -> bool:
+        return coldesc.col in self.columns
+
+    def column_type(self, coldesc: ColDesc) -> Any:
+        return self.columns[coldesc.col]
+
+    def encrypt(self, coldesc: ColDesc, obj_bytes: bytes) -> bytes:
+        return b"*" + obj_bytes[::-1]
+
+    def decrypt(self, coldesc: ColDesc, encrypted_bytes: bytes) -> bytes:
+        assert encrypted_bytes[:1] == b"*", "no star"
+        return encrypted_bytes[:0:-1]
+
+
+def columns(names: Sequence[str] = "kcdv", **others: Any) -> list[ColumnMetadata]:
+    """Columns as a server has them: blobs, but for the key."""
+    kinds = {"k": Int32Type, **others}
+    return [ColumnMetadata("ks", "t", name, kinds.get(name, BytesType)) for name in names]
+
+
+def plan_of(twins: Twins, columns: Sequence[ColumnMetadata], key: Sequence[int] = (0,)) -> Any:
+    made = [FakeColumn(one.name, one.type.build_codec(twins.codecs)) for one in columns]
+    return twins.bind.BindPlan(made, key)
+
+
+def row_plan(twins: Twins, metadata: ResultMetadata) -> Any:
+    codecs = [column.type.build_codec(twins.codecs) for column in metadata.columns]
+    return twins.rows.RowPlan(metadata.names, codecs)
+
+
+def column_plan(twins: Twins, metadata: ResultMetadata) -> Any:
+    kinds = [column.type for column in metadata.page_columns]
+    return metadata.page_reader(
+        twins.column_buffers.ColumnPlan(
+            metadata.names,
+            [kind.build_codec(twins.codecs) for kind in kinds],
+            [layout_of(kind) for kind in kinds],
+        )
+    )
+
+
+def test_values_are_encrypted_as_they_are_bound(twins: Twins, policy: Any) -> None:
+    plan = plan_of(twins, bound_columns(columns(), policy))
+    block = plan.bind((1, 1000, "ada", [0.5, 1.5]), 4)
+    k, c, d, v = block.values()
+    assert k == b"\0\0\0\1"
+    assert policy.decrypt(place("c"), c) == b"\0\0\x03\xe8"
+    assert policy.decrypt(place("d"), d) == b"ada"
+    assert policy.decrypt(place("v"), v) == b"\x3f\0\0\0\x3f\xc0\0\0"
+    metadata = decrypting(ResultMetadata(columns()), policy)
+    assert row_plan(twins, metadata).tuples(block.data, 0, 1) == [(1, 1000, "ada", [0.5, 1.5])]
+
+
+def test_nulls_and_values_that_are_not_set_stay_so(twins: Twins, policy: Any) -> None:
+    plan = plan_of(twins, bound_columns(columns(), policy))
+    block = plan.bind((1, None, UNSET_VALUE), 4)
+    assert block.values() == [b"\0\0\0\1", None, UNSET_VALUE, UNSET_VALUE]
+    assert plan.bind_row({"k": 1, "c": None}, 4) == plan.bind([1, None], 4)
+    metadata = decrypting(ResultMetadata(columns()), policy)
+    body = plan.bind((1, None, None, None), 4).data
+    assert row_plan(twins, metadata).tuples(body, 0, 1) == [(1, None, None, None)]
+    page = column_plan(twins, metadata).read(body, 0, 1)
+    assert [column.null_count for column in page.children] == [0, 1, 1, 1]
+
+
+@pytest.mark.parametrize("missing", ["numpy.ma.masked", "pandas.NA", "pandas.NaT"])
+def test_what_other_libraries_have_for_null(twins: Twins, policy: Any, missing: str) -> None:
+    module, _, name = missing.rpartition(".")
+    value = getattr(pytest.importorskip(module), name)
+    plan = plan_of(twins, bound_columns(columns("kc"), policy))
+    assert plan.bind((1, value), 4) == plan.bind((1, None), 4)
+
+
+def test_empty_texts_are_values(twins: Twins, policy: Any) -> None:
+    plan = plan_of(twins, bound_columns(columns("kd"), policy))
+    body = plan.bind((1, ""), 4).data
+    assert len(body) > 8 + 4
+    metadata = decrypting(ResultMetadata(columns("kd")), policy)
+    assert row_plan(twins, metadata).tuples(body, 0, 1) == [(1, "")]
+
+
+def test_many_rows_of_many_columns(twins: Twins) -> None:
+    """Every second column is encrypted; rows, columns and iteration agree."""
+    policy = AES256ColumnEncryptionPolicy()
+    names = [f"c{index}" for index in range(40)]
+    for name in names[::2]:
+        policy.add_column(place(name), KEY, "int")
+    described = columns(names, **dict.fromkeys(names[1::2], Int32Type))
+    drawn = random.Random(5)
+    rows = [
+        tuple(drawn.choice([None, drawn.getrandbits(31)]) for _ in names[1:]) for _ in range(50)
+    ]
+    rows = [(index, *row) for index, row in enumerate(rows)]
+    block = plan_of(twins, bound_columns(described, policy)).bind_many(rows, 4)
+    body = b"".join(one.data for one in block.rows())
+    metadata = decrypting(ResultMetadata(described), policy)
+    plan = row_plan(twins, metadata)
+    assert plan.tuples(body, 0, 50) == rows
+    assert list(plan.iterate(body, 0, 50)) == rows
+    assert plan.dicts(body, 0, 50) == [dict(zip(names, row, strict=True)) for row in rows]
+    assert plan.columns(body, 0, 50) == [list(column) for column in zip(*rows, strict=True)]
+    plain = ResultMetadata(columns(names, **dict.fromkeys(names, Int32Type)))
+    same = plan_of(twins, plain.columns).bind_many(rows, 4)
+    page = column_plan(twins, plain).read(b"".join(one.data for one in same.rows()), 0, 50)
+    assert dumped(column_plan(twins, metadata).read(b"head" + body, 4, 50)) == dumped(page)
+
+
+def test_both_implementations_write_the_same(compiled: Twins) -> None:
+    described = bound_columns(columns(), policy_of(iv=IV))
+    values = (1, 2, "ada", [1.0, 2.0])
+    one, two = (plan_of(each, described).bind(values, 4) for each in (Twins("python"), compiled))
+    assert one.data == two.data
+
+
+def test_a_routing_key_is_of_encrypted_bytes(twins: Twins) -> None:
+    policy = policy_of(iv=IV)
+    block = plan_of(twins, bound_columns(columns("cd"), policy), [0]).bind((7, "x"), 4)
+    assert block.routing_key([0]) == policy.encode_and_encrypt(place("c"), 7)
+    assert block.routing_key([1, 0]) == twins.bind.composite_key(
+        [policy.encode_and_encrypt(place("d"), "x"), policy.encode_and_encrypt(place("c"), 7)]
+    )
+
+
+def test_a_value_that_does_not_fit_is_not_shown(twins: Twins, policy: Any) -> None:
+    plan = plan_of(twins, bound_columns(columns(), policy))
+    for value in ("hunter2", 1 << 77):
+        with pytest.raises(
+            TypeError,
+            match=r'column "c" \(int, \w+\): ks\.t\.c is encrypted and takes int: this (str|int) ',
+        ) as info:
+            plan.bind((1, value), 4)
+        assert str(value) not in str(info.value)
+
+
+def test_lists_for_in(twins: Twins) -> None:
+    """Servers call the marker of ``c IN ?`` "in(c)", a list of what the column is."""
+    policy = policy_of(iv=IV)
+    blobs = ListType.apply_parameters((BytesType,))
+    marker = ColumnMetadata("ks", "t", "in(c)", blobs)
+    other = ColumnMetadata("ks", "t", "in(x)", blobs)
+    bound = plan_of(twins, bound_columns([marker, other], policy), ()).bind(([1, 2], [b"1"]), 4)
+    expected = [policy.encode_and_encrypt(place("c"), value) for value in (1, 2)]
+    assert bound.values() == [blobs.to_binary(expected, 4), blobs.to_binary([b"1"], 4)]
+
+
+# -- errors ----------------------------------------------------------------------------------------
+
+PLAIN = b"\0\0\0\1"
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"", "is encrypted, but this value has no bytes"),
+        (b"1234", "cannot be decrypted: 4 bytes are not"),
+        (bytes(64), "cannot be decrypted: "),
+    ],
+)
+def test_bytes_that_cannot_be_decrypted(twins: Twins, policy: Any, data: bytes, why: str) -> None:
+    metadata = decrypting(ResultMetadata(columns("kc")), policy)
+    good = policy.encrypt(place("c"), PLAIN)
+    body = page_of([(PLAIN, good), (PLAIN, data)])
+    where = rf'row 1, column "c" \(int\): ks\.t\.c {why}'
+    with pytest.raises(DecodeError, match=where):
+        row_plan(twins, metadata).tuples(body, 0, 2)
+    with pytest.raises(DecodeError, match=where):
+        list(row_plan(twins, metadata).iterate(body, 0, 2))
+    with pytest.raises(DecodeError, match=where):
+        column_plan(twins, metadata).read(body, 0, 2)
+
+
+def test_a_value_of_another_type(twins: Twins, policy: Any) -> None:
+    metadata = decrypting(ResultMetadata(columns("c")), policy)
+    body = page_of([(policy.encrypt(place("c"), b"secret text"),)])
+    with pytest.raises(
+        DecodeError, match=r"ks\.t\.c was decrypted to 11 bytes that are not a value of int"
+    ) as info:
+        row_plan(twins, metadata).tuples(body, 0, 1)
+    assert "secret" not in str(info.value)
+
+
+def test_a_page_that_is_cut_short(twins: Twins, policy: Any) -> None:
+    metadata = decrypting(ResultMetadata(columns("kc")), policy)
+    body = page_of([(PLAIN, policy.encrypt(place("c"), PLAIN))] * 2)
+    for size in range(len(body)):
+        for plan in (row_plan(twins, metadata).tuples, column_plan(twins, metadata).read):
+            with pytest.raises(DecodeError):
+                plan(body[:size], 0, 2)
+
+
+def test_a_column_that_is_not_a_blob(twins: Twins, policy: Any) -> None:
+    described = columns("kc", c=UTF8Type)
+    why = r"ks\.t\.c is encrypted, so it has to be a blob on the server, but it is text"
+    with pytest.raises(TypeError, match=rf'column "c" .*{why}'):
+        plan_of(twins, bound_columns(described, policy)).bind((1, 2), 4)
+    metadata = decrypting(ResultMetadata(described), policy)
+    with pytest.raises(DecodeError, match=rf'row 0, column "c" .*{why}'):
+        row_plan(twins, metadata).tuples(page_of([(PLAIN, b"x")]), 0, 1)
+    assert plan_of(twins, bound_columns(described, policy)).bind((1, None), 4).values()[1] is None
+
+
+# -- a program's own policy ------------------------------------------------------------------------
+
+
+def test_a_policy_of_a_program(twins: Twins) -> None:
+    policy = Own()
+    plan = plan_of(twins, bound_columns(columns("kcd"), policy, is_complete=False))
+    assert plan.bind((1, 2, b"x"), 4).values() == [PLAIN, b"*\2\0\0\0", b"x"]
+    # A column that it learns of later is never sent as it is.
+    policy.columns["d"] = UTF8Type
+    assert plan.bind((1, 2, "ab"), 4).values()[2] == b"*ba"
+    metadata = decrypting(ResultMetadata(columns("kcd")), policy)
+    body = plan.bind((1, 2, "ab"), 4).data
+    assert row_plan(twins, metadata).tuples(body, 0, 1) == [(1, 2, "ab")]
+
+
+def test_errors_of_a_programs_policy(twins: Twins) -> None:
+    metadata = decrypting(ResultMetadata(columns("c")), Own())
+    for plan in (row_plan(twins, metadata).tuples, column_plan(twins, metadata).read):
+        with pytest.raises(DecodeError, match=r"ks\.t\.c cannot be decrypted: no star"):
+            plan(page_of([(b"x",)]), 0, 1)
+
+
+# -- metadata --------------------------------------------------------------------------------------
+
+
+def test_results_without_encrypted_columns_are_as_ever(policy: Any) -> None:
+    metadata = ResultMetadata(columns("kx"))
+    assert decrypting(metadata, policy) is metadata
+    assert decrypting(metadata, None) is metadata
+    described = columns("kx")
+    assert all(
+        new is old for new, old in zip(bound_columns(described, policy), described, strict=True)
+    )
+
+
+def test_metadata_of_encrypted_columns(policy: Any) -> None:
+    source = ResultMetadata(columns("kc"), raw=b"specs", metadata_id=b"1")
+    metadata = decrypting(source, policy)
+    assert metadata.types == [Int32Type, BytesType]  # as the server has them
+    assert [column.type.cql_parameterized_type() for column in metadata.columns] == ["int", "int"]
+    assert metadata.columns[1].type is not Int32Type
+    assert list(metadata.server_columns) == columns("kc")
+    again = decrypting(ResultMetadata(columns("kc")), policy)
+    assert again.columns == metadata.columns  # types are made once
+    other = metadata.with_id(b"2")
+    assert other.metadata_id == b"2"
+    assert other.columns == metadata.columns
+    assert metadata.with_id(b"1") is metadata
+    assert metadata.with_vectors("list") is metadata
+    assert metadata.with_vectors("array") is metadata.with_vectors("array")
+    assert metadata.with_vectors("array").columns == metadata.columns
+    assert decrypting(metadata, policy).columns == metadata.columns
+
+
+def test_vectors_as_arrays() -> None:
+    policy = policy_of()
+    metadata = decrypting(ResultMetadata(columns("v")), policy).with_vectors("array")
+    body = page_of([(policy.encode_and_encrypt(place("v"), [0.5, 1.5]),)])
+    ((value,),) = metadata.row_plan.tuples(body, 0, 1)
+    assert (value.typecode, list(value)) == ("f", [0.5, 1.5])
+
+
+def test_typed_rows_tell_encrypted_columns_from_others() -> None:
+    """Two clusters may share a class of rows, and only one of them has the policy."""
+    from dataclasses import make_dataclass
+
+    row = make_dataclass("Row", [("c", "int | bytes")])
+    typed = TypedRows(row)
+    plain = ResultMetadata(columns("c"), raw=b"specs")
+    assert plain.plan_key != decrypting(plain, policy_of()).plan_key
+    assert typed.rows_of(decrypting(plain, policy_of()), [(1,)]) == [row(1)]

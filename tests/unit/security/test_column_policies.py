@@ -1,0 +1,377 @@
+"""Policies of column encryption: the shared format, authenticated encryption, keys that change, and
+errors that name the column and show no secret.
+"""
+
+from __future__ import annotations
+
+import copy
+import datetime
+import decimal
+import logging
+import pickle
+import sys
+import traceback
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from cassandra.column_encryption.policies import (
+    AES256_KEY_SIZE_BYTES,
+    AES256ColumnEncryptionPolicy,
+    AESGCMColumnEncryptionPolicy,
+)
+from cassandra.cqltypes import Int32Type, ListType
+from cassandra.errors import DecodeError, DependencyException
+from cassandra.policies import ColDesc, ColumnEncryptionPolicy
+
+KEY = bytes(range(AES256_KEY_SIZE_BYTES))
+OTHER_KEY = bytes(range(100, 132))
+IV = bytes(range(16))
+COLUMN = ColDesc("ks", "t", "c")
+
+# Written by cassandra-driver 3.30 with KEY and IV, run as a black box: type, value, and what stands
+# behind the initialization vector.
+VECTORS: list[tuple[str, Any, str]] = [
+    ("int", 1, "1d549fbe0ac07855d11e4fbe55326f2b"),
+    ("int", -1, "7ef6ef8f10839158b9437891c7604e3c"),
+    ("text", "", "e9c3ef8ab23453e6f0749cd636e7a88e"),
+    ("text", "ada", "d4c436eda44ef08e053522ad6c0f9568"),
+    (
+        "text",
+        "xxxxxxxxxxxxxxxx",
+        "a4cd054c7e4ba6a4359c1b02e48d2a7b06634849289c8eb0e248a7d3ed4dee67",
+    ),
+    (
+        "text",
+        "éééééééééééééééééééé",
+        "c4293236a2623e1b552dff07279c4d11d199adc9506b3c564dd45963de4e0ce3dd758fe626f60f57e13e895ffaa4856b",
+    ),
+    ("bigint", 1099511627776, "6b382a19e0f30c065e21d6cb4533d7a7"),
+    ("boolean", True, "bf6982265ca7868a640b6afb28c677c8"),
+    ("double", 1.5, "b28cac31e7b429300d3c922c1d5f85c5"),
+    ("blob", b"\x00\xff", "7a228d579c9d84b150229b4b101032fe"),
+    (
+        "uuid",
+        uuid.UUID("00000000-0000-0000-0000-000000000007"),
+        "6707727b78e59a3721269918fcf48480e3d57a680b6586d4d0a860aebcf8bf36",
+    ),
+    (
+        "timestamp",
+        datetime.datetime(2024, 2, 29, 12, 30, 1, 500000),
+        "234570ff61cfd6837e43cbad75ff1449",
+    ),
+    ("date", datetime.date(2024, 2, 29), "3e0107f23b1de2b2f93640616a2c418a"),
+    ("decimal", decimal.Decimal("-1.25"), "0bec658c0db9a7d369670d791b47e3b3"),
+    ("varint", -70000, "787aa1f0f9d712173f2a4ce5fcf032da"),
+    ("inet", "127.0.0.1", "b6f2dadd3b4bb4e925153a673b689bb3"),
+    ("ascii", "abc", "e98b50daffee0c8e527bba7859e83713"),
+]
+
+Policy = AES256ColumnEncryptionPolicy | AESGCMColumnEncryptionPolicy
+
+
+@pytest.fixture(params=[AES256ColumnEncryptionPolicy, AESGCMColumnEncryptionPolicy])
+def policy(request: pytest.FixtureRequest) -> Policy:
+    made: Policy = request.param()
+    made.add_column(COLUMN, KEY, "int")
+    return made
+
+
+@pytest.mark.parametrize(("kind", "value", "encrypted"), VECTORS, ids=str)
+def test_the_format_that_drivers_share(kind: str, value: Any, encrypted: str) -> None:
+    policy = AES256ColumnEncryptionPolicy(iv=IV)
+    policy.add_column(COLUMN, KEY, kind)
+    stored = IV + bytes.fromhex(encrypted)
+    assert policy.encode_and_encrypt(COLUMN, value) == stored
+    # With any initialization vector: the value's own counts.
+    reader = AES256ColumnEncryptionPolicy()
+    reader.add_column(COLUMN, KEY, kind)
+    assert reader.decrypt(COLUMN, stored) == policy.decrypt(COLUMN, stored)
+    read = reader.column_type(COLUMN).from_binary(reader.decrypt(COLUMN, stored), 4)
+    assert str(read) == str(value)
+
+
+def test_one_policy_encrypts_alike_and_two_do_not() -> None:
+    one, two = AES256ColumnEncryptionPolicy(), AES256ColumnEncryptionPolicy()
+    for each in (one, two):
+        each.add_column(COLUMN, KEY, "int")
+    assert one.encode_and_encrypt(COLUMN, 5) == one.encode_and_encrypt(COLUMN, 5)
+    assert one.encode_and_encrypt(COLUMN, 5) != two.encode_and_encrypt(COLUMN, 5)
+    assert two.decrypt(COLUMN, one.encrypt(COLUMN, b"x")) == b"x"
+
+
+@pytest.mark.parametrize("size", [0, 1, 15, 16, 17, 31, 32, 100_000])
+def test_values_of_all_sizes(policy: Policy, size: int) -> None:
+    data = bytes(index % 251 for index in range(size))
+    assert policy.decrypt(COLUMN, policy.encrypt(COLUMN, data)) == data
+    assert data not in policy.encrypt(COLUMN, data) or not data
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("list<int>", [1, 2]),
+        ("map<text, frozen<list<int>>>", {"a": [1]}),
+        ("tuple<int, text>", (1, "a")),
+        ("frozen<set<int>>", {3}),
+        ("vector<float, 3>", [0.5, 1.0, 2.0]),
+        ("INT", 7),
+        (Int32Type, 7),
+        (ListType.apply_parameters((Int32Type,)), [7]),
+    ],
+    ids=str,
+)
+def test_types(policy: Policy, kind: Any, value: Any) -> None:
+    policy.add_column(COLUMN, KEY, kind)
+    data = policy.decrypt(COLUMN, policy.encode_and_encrypt(COLUMN, value))
+    read = policy.column_type(COLUMN).from_binary(data, 4)
+    assert type(value)(read) == value
+
+
+def test_which_columns_a_policy_has(policy: Policy) -> None:
+    other = ColDesc("ks", "t", "d")
+    assert isinstance(policy, ColumnEncryptionPolicy)
+    assert policy.contains_column(COLUMN)
+    assert not policy.contains_column(other)
+    assert policy.column_type(COLUMN) is Int32Type
+    plain = ("ks", "t", "c")  # programs pass plain tuples, too
+    assert policy.decrypt(plain, policy.encrypt(plain, b"x")) == b"x"  # type: ignore[arg-type]
+
+
+def test_the_cache_of_ciphers_is_told_of() -> None:
+    policy = AES256ColumnEncryptionPolicy()
+    policy.add_column(COLUMN, KEY, "int")
+    assert policy.cache_info() == (0, 0, 128, 0)
+    policy.decrypt(COLUMN, policy.encrypt(COLUMN, b"x"))
+    assert policy.cache_info() == (1, 1, 128, 1)
+
+
+# -- errors ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("key", "kind", "error", "why"),
+    [
+        (b"short", "int", ValueError, "256-bit encryption key, not one of 40 bits"),
+        (KEY * 2, "int", ValueError, "not one of 512 bits"),
+        (None, "int", ValueError, "Key supplied to add_column cannot be None"),
+        ("k" * 32, "int", TypeError, "32 bytes, not a text"),
+        (KEY, None, ValueError, "Type supplied to add_column cannot be None"),
+        (KEY, "nonsense", ValueError, "Type 'nonsense' is not a supported type"),
+        (KEY, "list", ValueError, "Type 'list' is not a supported type"),
+        (KEY, "list<int", ValueError, "Type 'list<int' is not a supported type"),
+        (KEY, "int, text", ValueError, "is not a supported type"),
+        (KEY, "frozen<address>", ValueError, "user-defined types are passed as their class"),
+        (KEY, 5, ValueError, "Type 5 is not a supported type"),
+    ],
+)
+def test_a_column_that_cannot_be_added(
+    policy: Policy, key: Any, kind: Any, error: type[Exception], why: str
+) -> None:
+    column = ColDesc("ks", "t", "new")
+    with pytest.raises(error, match=rf"ks\.t\.new: .*{why}"):
+        policy.add_column(column, key, kind)
+    assert not policy.contains_column(column)
+
+
+CALLS: list[Callable[[Policy, ColDesc], Any]] = [
+    lambda policy, column: policy.column_type(column),
+    lambda policy, column: policy.encrypt(column, b"x"),
+    lambda policy, column: policy.decrypt(column, bytes(64)),
+    lambda policy, column: policy.encode_and_encrypt(column, 1),
+]
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("error", [KeyError, ValueError])
+def test_a_column_that_was_not_added(
+    policy: Policy, call: Callable[[Policy, ColDesc], Any], error: type[Exception]
+) -> None:
+    with pytest.raises(error, match=r"Could not find column ks\.t\.d .*of table ks\.t it knows c"):
+        call(policy, ColDesc("ks", "t", "d"))
+    with pytest.raises(error, match=r"column ks\.u\.c .*it knows no column of table ks\.u"):
+        call(policy, ColDesc("ks", "u", "c"))
+
+
+def test_null_is_not_encrypted(policy: Policy) -> None:
+    with pytest.raises(ValueError, match="cannot be None"):
+        policy.encode_and_encrypt(COLUMN, None)
+
+
+@pytest.mark.parametrize(("value", "error"), [("hunter2", TypeError), (1 << 40, ValueError)])
+def test_a_value_that_does_not_fit_is_not_shown(
+    policy: Policy, value: Any, error: type[Exception]
+) -> None:
+    with pytest.raises(
+        error, match=r"ks\.t\.c is encrypted and takes int: this (str|int) "
+    ) as info:
+        policy.encode_and_encrypt(COLUMN, value)
+    assert str(value) not in "".join(traceback.format_exception(info.value))
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 15, 16, 17, 31, 33])
+def test_bytes_that_were_not_encrypted(policy: Policy, size: int) -> None:
+    with pytest.raises(DecodeError, match=rf"ks\.t\.c cannot be decrypted: {size} bytes are not"):
+        policy.decrypt(COLUMN, bytes(size))
+
+
+def test_a_wrong_key() -> None:
+    for kind, why in (
+        (AES256ColumnEncryptionPolicy, "the key is not the one that it was written with"),
+        (AESGCMColumnEncryptionPolicy, "the key '1' is not the one that it was written with"),
+    ):
+        writer: Policy = kind() if kind is AESGCMColumnEncryptionPolicy else kind(IV)  # type: ignore[call-arg]
+        reader: Policy = kind()
+        writer.add_column(COLUMN, KEY, "int")
+        reader.add_column(COLUMN, OTHER_KEY, "int")
+        with pytest.raises(DecodeError, match=rf"ks\.t\.c cannot be decrypted: {why}") as info:
+            reader.decrypt(COLUMN, writer.encrypt(COLUMN, b"\0\0\0\1"))
+        assert isinstance(info.value, ValueError)  # as programs catch it
+
+
+def test_a_wrong_initialization_vector() -> None:
+    with pytest.raises(ValueError, match="128-bit initialization vector, not one of 40 bits"):
+        AES256ColumnEncryptionPolicy(b"short")
+
+
+def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    for kind in (AES256ColumnEncryptionPolicy, AESGCMColumnEncryptionPolicy):
+        with pytest.raises(DependencyException, match=r"pip install turbocql\[encryption\]"):
+            kind()
+
+
+# -- authenticated encryption ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def sealed() -> AESGCMColumnEncryptionPolicy:
+    policy = AESGCMColumnEncryptionPolicy()
+    policy.add_column(COLUMN, KEY, "int", key_id="2024")
+    return policy
+
+
+def test_each_value_has_a_nonce_of_its_own(sealed: AESGCMColumnEncryptionPolicy) -> None:
+    assert len({sealed.encrypt(COLUMN, b"same") for _ in range(100)}) == 100
+
+
+def test_each_changed_byte_is_noticed(sealed: AESGCMColumnEncryptionPolicy) -> None:
+    stored = sealed.encrypt(COLUMN, b"balance: 10")
+    for at in range(len(stored)):
+        damaged = bytearray(stored)
+        damaged[at] ^= 1
+        with pytest.raises(DecodeError, match=r"ks\.t\.c cannot be decrypted"):
+            sealed.decrypt(COLUMN, bytes(damaged))
+    for size in range(len(stored)):
+        with pytest.raises(DecodeError, match=r"ks\.t\.c cannot be decrypted"):
+            sealed.decrypt(COLUMN, stored[:size])
+
+
+@pytest.mark.parametrize(
+    "other", [("ks", "t", "d"), ("ks", "u", "c"), ("k", "t", "c"), ("k", "st", "c")], ids=".".join
+)
+def test_a_value_that_was_moved_to_another_column(
+    sealed: AESGCMColumnEncryptionPolicy, other: tuple[str, str, str]
+) -> None:
+    place = ColDesc(*other)
+    sealed.add_column(place, KEY, "int", key_id="2024")
+    with pytest.raises(DecodeError, match="it was written for another column"):
+        sealed.decrypt(place, sealed.encrypt(COLUMN, b"x"))
+
+
+def test_keys_change(sealed: AESGCMColumnEncryptionPolicy) -> None:
+    old = sealed.encrypt(COLUMN, b"old")
+    sealed.add_key(COLUMN, OTHER_KEY, "2025")
+    new = sealed.encrypt(COLUMN, b"new")
+    assert sealed.key_ids(COLUMN) == ["2024", "2025"]
+    assert [sealed.key_id_of(COLUMN, one) for one in (old, new)] == ["2024", "2025"]
+    assert [sealed.decrypt(COLUMN, one) for one in (old, new)] == [b"old", b"new"]
+    sealed.remove_key(COLUMN, "2024")
+    assert sealed.decrypt(COLUMN, new) == b"new"
+    with pytest.raises(DecodeError, match=r"written with the key '2024', and known are '2025'"):
+        sealed.decrypt(COLUMN, old)
+
+
+def test_a_key_id_is_bound_to_its_value(sealed: AESGCMColumnEncryptionPolicy) -> None:
+    """The same key under another id is not the key that the value names."""
+    stored = sealed.encrypt(COLUMN, b"x")
+    sealed.add_key(COLUMN, KEY, "2025")
+    with pytest.raises(DecodeError, match="the key '2025' is not the one"):
+        sealed.decrypt(COLUMN, stored.replace(b"2024", b"2025"))
+
+
+def test_keys_that_cannot_be_added_or_removed(sealed: AESGCMColumnEncryptionPolicy) -> None:
+    with pytest.raises(ValueError, match=r"ks\.t\.c has a key of the id '2024' already"):
+        sealed.add_key(COLUMN, OTHER_KEY, "2024")
+    with pytest.raises(ValueError, match=r"ks\.t\.c: .*not one of 8 bits"):
+        sealed.add_key(COLUMN, b"x", "2025")
+    for name in ("", "x" * 256):
+        with pytest.raises(ValueError, match="a key id has 1 to 255 bytes"):
+            sealed.add_key(COLUMN, OTHER_KEY, name)
+    for name in ("2024", "1999"):
+        with pytest.raises(ValueError, match=rf"{name}' of ks\.t\.c cannot be removed: .*'2024'"):
+            sealed.remove_key(COLUMN, name)
+    with pytest.raises(KeyError, match=r"ks\.t\.d"):
+        sealed.add_key(ColDesc("ks", "t", "d"), KEY, "1")
+    assert sealed.key_ids(COLUMN) == ["2024"]
+
+
+# -- secrets ---------------------------------------------------------------------------------------
+
+SECRET = b"a key that nobody shall ever see"
+
+
+def shows_the_key(text: str) -> bool:
+    return SECRET.decode() in text or SECRET.hex() in text
+
+
+def locals_of(error: BaseException) -> str:
+    """What a traceback with local variables shows, of the library's frames."""
+    frames = traceback.TracebackException.from_exception(error, capture_locals=True)
+    return "".join(
+        f"{frame.name} {frame.locals}"
+        for frame in frames.stack
+        if "/tests/" not in frame.filename.replace("\\", "/")
+    )
+
+
+def test_a_key_shows_nowhere(
+    policy: Policy, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    policy.add_column(COLUMN, SECRET, "int")
+    stored = policy.encrypt(COLUMN, b"x")
+    policy.decrypt(COLUMN, stored)
+    assert repr(policy) == f"<{type(policy).__name__} of ks.t.c>"
+    shown = [repr(policy), str(policy), repr(vars(policy)), repr(policy._columns)]
+    for call in (
+        lambda: policy.add_column(COLUMN, SECRET + b"!", "int"),
+        lambda: policy.add_column(COLUMN, SECRET, "nonsense"),
+        lambda: policy.add_column(COLUMN, SECRET.decode(), "int"),  # type: ignore[arg-type]
+        lambda: policy.add_column(None, SECRET, "int"),  # type: ignore[arg-type]
+        lambda: policy.decrypt(COLUMN, b"x" * 32),
+        lambda: policy.decrypt(COLUMN, None),  # type: ignore[arg-type]
+        lambda: policy.encrypt(COLUMN, None),  # type: ignore[arg-type]
+        lambda: policy.encode_and_encrypt(COLUMN, "x"),
+    ):
+        with pytest.raises((TypeError, ValueError)) as info:
+            call()
+        shown += [str(info.value), locals_of(info.value)]
+    shown += [caplog.text, *capsys.readouterr()]
+    assert not any(map(shows_the_key, shown))
+
+
+@pytest.mark.parametrize("take", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_a_policy_cannot_be_pickled_or_copied(policy: Policy, take: Callable[[Any], Any]) -> None:
+    with pytest.raises(TypeError, match="secret keys, so it cannot be pickled or copied"):
+        take(policy)
+    with pytest.raises(TypeError, match="a secret key cannot be pickled"):
+        pickle.dumps(_a_key())
+
+
+def _a_key() -> Any:
+    policy = AES256ColumnEncryptionPolicy()
+    policy.add_column(COLUMN, KEY, "int")
+    return policy._columns[COLUMN].key

@@ -1,0 +1,517 @@
+"""Encrypted columns through `Cluster`, on every face: what is sent, and what comes back."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+import pytest
+
+from cassandra import aio
+from cassandra.cluster import Cluster, Session
+from cassandra.column_encryption.policies import (
+    AES256ColumnEncryptionPolicy,
+    AESGCMColumnEncryptionPolicy,
+)
+from cassandra.concurrent import execute_concurrent_with_args
+from cassandra.cqltypes import BytesType, Int32Type, UTF8Type
+from cassandra.errors import DecodeError
+from cassandra.policies import ColDesc, ColumnEncryptionPolicy
+from cassandra.protocol import (
+    LazyProtocolHandler,
+    NumpyProtocolHandler,
+    ProtocolHandler,
+    ResultMessage,
+    get_registered_classes,
+)
+from cassandra.query import (
+    BatchStatement,
+    dict_factory,
+    ordered_dict_factory,
+    tuple_factory,
+)
+from cassandra.sentinels import UNSET_VALUE
+from cassandra.testing.fake import FakeCluster, FakeNode, Request, paged, rows, void
+from cassandra.testing.fake.answers import Answer
+from cassandra.testing.fake.primitives import Opcode
+from tests.unit.metadata.rows import keyspace
+
+KEY = bytes(range(32))
+IV = bytes(range(16))
+INSERT = "INSERT INTO ks.t (k, c, d) VALUES (?, ?, ?)"
+SELECT = "SELECT k, c, d FROM ks.t WHERE k = ?"
+READ = "SELECT k, c, d FROM ks.t"
+BLOBS = [("k", "int"), ("c", "blob"), ("d", "blob")]
+C, D = ColDesc("ks", "t", "c"), ColDesc("ks", "t", "d")
+
+
+class Table:
+    """The rows of a fake node: what is inserted is what is read."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[Any, ...]] = []
+
+    def insert(self, request: Request) -> Answer:
+        statements: list[Any] = [one.values for one in request.statements] or [request.values]
+        for k, *others in statements:
+            self.rows.append((int.from_bytes(k, "big"), *others))
+        return void()
+
+    def select(self, request: Request) -> Answer:
+        return rows(BLOBS, self.rows)
+
+
+@pytest.fixture(params=[3, 4, 5])
+def node(request: pytest.FixtureRequest) -> Iterator[FakeNode]:
+    with FakeNode(max_version=request.param) as node:
+        table = Table()
+        node.prime_prepare(INSERT, BLOBS, pk_indexes=[0])
+        node.prime_prepare(SELECT, BLOBS[:1], result=BLOBS, pk_indexes=[0])
+        node.prime(INSERT, table.insert)
+        node.prime(Opcode.BATCH, table.insert)
+        node.prime(SELECT, table.select)
+        node.prime(READ, table.select)
+        node.table = table  # type: ignore[attr-defined]
+        yield node
+        assert node.malformed == []
+
+
+@pytest.fixture(params=[AES256ColumnEncryptionPolicy, AESGCMColumnEncryptionPolicy])
+def policy(request: pytest.FixtureRequest) -> Any:
+    made = request.param()
+    made.add_column(C, KEY, "int")
+    made.add_column(D, KEY, "text")
+    return made
+
+
+@pytest.fixture
+def session(node: FakeNode, policy: Any) -> Iterator[Session]:
+    settings: Any = {"port": node.port, "column_encryption_policy": policy}
+    with Cluster([node.address], **settings) as cluster, cluster.connect() as session:
+        session.row_factory = tuple_factory
+        yield session
+
+
+def stored(node: FakeNode) -> list[tuple[Any, ...]]:
+    found: list[tuple[Any, ...]] = node.table.rows  # type: ignore[attr-defined]
+    return found
+
+
+def opened(node: FakeNode, policy: Any) -> list[tuple[Any, ...]]:
+    """The plain bytes of all stored rows."""
+    return [
+        (
+            k,
+            None if c is None else policy.decrypt(C, c),
+            None if d is None else policy.decrypt(D, d),
+        )
+        for k, c, d in stored(node)
+    ]
+
+
+ROWS: list[tuple[Any, ...]] = [(1, 1000, "ada"), (2, None, ""), (3, -1, None)]
+
+
+def fill(session: Any) -> None:
+    prepared = session.prepare(INSERT)
+    for row in ROWS:
+        session.execute(prepared, row)
+
+
+def test_prepared_statements(session: Session, node: FakeNode, policy: Any) -> None:
+    fill(session)
+    assert opened(node, policy) == [
+        (1, b"\0\0\x03\xe8", b"ada"),
+        (2, None, b""),
+        (3, b"\xff\xff\xff\xff", None),
+    ]
+    prepared = session.prepare(SELECT)
+    for _ in range(2):  # the second answer is read by the columns that are known
+        assert session.execute(prepared, (1,)).all() == ROWS
+        assert session.execute_async(prepared, (1,)).result().all() == ROWS
+        assert session.execute(READ).all() == ROWS
+
+
+def test_the_awaited_face(node: FakeNode, policy: Any) -> None:
+    async def use() -> list[Any]:
+        settings: Any = {"port": node.port, "column_encryption_policy": policy}
+        async with aio.Cluster([node.address], **settings) as cluster:
+            session = await cluster.connect()
+            session.row_factory = tuple_factory
+            insert, select = await session.prepare(INSERT), await session.prepare(SELECT)
+            for row in ROWS:
+                await session.execute(insert, row)
+            return [
+                (await session.execute(select, (1,))).current_rows,
+                (await session.execute(select, (1,))).current_rows,
+                (await session.execute(READ)).current_rows,
+                [tuple(row.values()) async for row in await with_dicts(session, select)],
+                list((await (await session.execute(select, (1,))).to_arrow()).to_pydict().values()),
+            ]
+
+    async def with_dicts(session: Any, select: Any) -> Any:
+        session.row_factory = dict_factory
+        return await session.execute(select, (1,))
+
+    *found, columns = asyncio.run(use())
+    assert found == [ROWS] * 4
+    assert columns == [list(column) for column in zip(*ROWS, strict=True)]
+
+
+def test_texts_with_encrypted_values(session: Session, node: FakeNode, policy: Any) -> None:
+    text = "INSERT INTO ks.t (k, c) VALUES (%s, %s)"
+    value = policy.encode_and_encrypt(C, 1000)
+    node.prime(f"INSERT INTO ks.t (k, c) VALUES (1, 0x{value.hex()})", void())
+    session.execute(text, (1, value))
+
+
+def test_texts_with_bind_markers(session: Session, node: FakeNode, policy: Any) -> None:
+    """They are prepared on the way."""
+    session.execute(INSERT, (1, 1000, "ada"))
+    assert opened(node, policy) == [(1, b"\0\0\x03\xe8", b"ada")]
+
+
+def test_batches(session: Session, node: FakeNode, policy: Any) -> None:
+    prepared = session.prepare(INSERT)
+    batch = BatchStatement()
+    batch.add(prepared, (1, 1000, "ada"))
+    batch.add(prepared.bind({"k": 2, "c": None, "d": ""}))
+    batch.add_many(prepared, [(3, -1, None), {"k": 4, "c": 4, "d": "x"}])
+    session.execute(batch)
+    assert opened(node, policy)[3] == (4, b"\0\0\0\4", b"x")
+    assert session.execute(READ).all() == [*ROWS, (4, 4, "x")]
+
+
+def test_tables_in_a_batch(session: Session, node: FakeNode) -> None:
+    """Tables of other libraries are bound by the types that values have in the program."""
+    pyarrow = pytest.importorskip("pyarrow")
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"k": [3], "c": [-1.0], "d": [None]})
+    table = pyarrow.table({"k": [1, 2], "c": [1000, None], "d": ["ada", ""]})
+    batch = BatchStatement()
+    batch.add_many(session.prepare(INSERT), table)
+    batch.add_many(session.prepare(INSERT), frame.astype({"c": int}))
+    session.execute(batch)
+    assert session.execute(READ).all() == ROWS
+
+
+def test_execute_concurrent(session: Session, node: FakeNode) -> None:
+    results = execute_concurrent_with_args(session, session.prepare(INSERT), ROWS)
+    assert all(result.success for result in results)
+    assert sorted(session.execute(READ).all()) == ROWS
+    found = execute_concurrent_with_args(session, session.prepare(SELECT), [(1,), (2,)])
+    assert [sorted(result.result_or_exc) for result in found] == [ROWS, ROWS]
+
+
+def test_values_that_are_not_set(session: Session, node: FakeNode) -> None:
+    if session.cluster.protocol_version < 4:
+        pytest.skip("version 3 has no unset values")
+    node.prime(INSERT, void())
+    session.execute(session.prepare(INSERT), (1, UNSET_VALUE))
+    values = node.requests[-1].values
+    assert values[1] is values[2]
+    assert repr(values[1]) == "NOT_SET"
+
+
+@dataclass
+class Typed:
+    k: int
+    c: int | None
+    d: str | None
+
+
+FACTORIES: list[tuple[Any, Callable[[Any], Any]]] = [
+    (dict_factory, lambda row: tuple(row.values())),
+    (ordered_dict_factory, lambda row: tuple(row.values())),
+    (lambda names, found: [(*names, *row) for row in found], lambda row: row[3:]),
+]
+
+
+@pytest.mark.parametrize(("factory", "plain"), FACTORIES)
+def test_row_factories(session: Session, factory: Any, plain: Callable[[Any], Any]) -> None:
+    fill(session)
+    session.row_factory = factory
+    for statement in (READ, session.prepare(SELECT).bind((1,))):
+        assert [plain(row) for row in session.execute(statement)] == ROWS
+
+
+def test_typed_rows(session: Session) -> None:
+    fill(session)
+    for statement in (READ, session.prepare(SELECT).bind((1,))):
+        found = session.execute(statement, row_type=Typed)
+        assert list(found) == [Typed(*row) for row in ROWS]
+
+
+def test_columns_of_results(session: Session) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    pytest.importorskip("numpy")
+    pytest.importorskip("pandas")
+    fill(session)
+    columns = [list(column) for column in zip(*ROWS, strict=True)]
+    for statement in (READ, session.prepare(SELECT).bind((1,))):
+        table = session.execute(statement).to_arrow()
+        assert table.schema.types == [pyarrow.int32(), pyarrow.int32(), pyarrow.string()]
+        assert list(table.to_pydict().values()) == columns
+        arrays = session.execute(statement).to_numpy()
+        assert arrays["c"].dtype == "int32"
+        assert [arrays[name].tolist() for name in "kcd"] == columns
+        frame = session.execute(statement).to_pandas()
+        assert frame["k"].tolist() == columns[0]
+        assert frame["c"].tolist()[::2] == columns[1][::2]
+        assert frame["d"].tolist()[:2] == columns[2][:2]
+
+
+def test_what_a_result_says_of_itself(session: Session) -> None:
+    """Column types are those of the server, as with other drivers; a notebook shows the values."""
+    fill(session)
+    for statement in (READ, session.prepare(SELECT).bind((1,))):
+        result = session.execute(statement)
+        assert result.column_types == [Int32Type, BytesType, BytesType]
+        assert "1000" in result._repr_html_()
+
+
+@pytest.mark.parametrize("version", [3, 4, 5])
+def test_pages(policy: Any, version: int) -> None:
+    found = [(k, policy.encode_and_encrypt(C, k), None) for k in range(10)]
+    expected = [(k, k, None) for k in range(10)]
+    with FakeNode(max_version=version) as node:
+        node.prime_prepare(SELECT, BLOBS[:1], result=BLOBS, pk_indexes=[0])
+        for text in (SELECT, READ):
+            node.prime(text, paged(BLOBS, found))
+        settings: Any = {"port": node.port, "column_encryption_policy": policy}
+        with Cluster([node.address], **settings) as cluster, cluster.connect() as session:
+            session.row_factory, session.default_fetch_size = tuple_factory, 3
+            for statement in (READ, session.prepare(SELECT).bind((1,))):
+                assert list(session.execute(statement)) == expected
+                table = session.execute(statement).to_arrow()
+                assert [tuple(row.values()) for row in table.to_pylist()] == expected
+
+
+# -- handlers --------------------------------------------------------------------------------------
+
+
+class Policies(ResultMessage):
+    """A program's class as other drivers have them: it is given the policy."""
+
+    seen: list[Any] = []
+
+    def recv_results_rows(
+        self,
+        f: BinaryIO,
+        protocol_version: int,
+        user_type_map: Any,
+        result_metadata: Any,
+        column_encryption_policy: Any,
+    ) -> None:
+        self.seen.append(column_encryption_policy)
+        super().recv_results_rows(
+            f, protocol_version, user_type_map, result_metadata, column_encryption_policy
+        )
+
+
+class RowByRow(ResultMessage):
+    @staticmethod
+    def recv_row(f: BinaryIO, colcount: int) -> list[bytes | None]:
+        return ResultMessage.recv_row(f, colcount)
+
+
+def handler_of(kind: Any) -> Any:
+    opcodes = {**get_registered_classes(), kind.opcode: kind}
+    return type("Own", (ProtocolHandler,), {"message_types_by_opcode": opcodes})
+
+
+@pytest.mark.parametrize(
+    "handler",
+    [ProtocolHandler, LazyProtocolHandler, handler_of(Policies), handler_of(RowByRow)],
+)
+def test_handlers(session: Session, policy: Any, handler: Any) -> None:
+    fill(session)
+    session.client_protocol_handler = handler
+    Policies.seen.clear()
+    prepared = session.prepare(SELECT)
+    for _ in range(2):
+        assert list(session.execute(prepared, (1,)).current_rows) == ROWS
+        assert list(session.execute(READ).current_rows) == ROWS
+    assert all(one is policy for one in Policies.seen)
+    assert handler.column_encryption_policy is None  # it may serve other clusters, too
+
+
+def test_the_numpy_handler(session: Session) -> None:
+    pytest.importorskip("numpy")
+    fill(session)
+    session.client_protocol_handler = NumpyProtocolHandler
+    prepared = session.prepare(SELECT)
+    for found in (session.execute(READ), session.execute(prepared, (1,))):
+        (arrays,) = [found.current_rows]
+        arrays = arrays[0] if isinstance(arrays, list) else arrays
+        assert arrays["c"].tolist() == [1000, None, -1]
+
+
+# -- policies that change, and other clusters ------------------------------------------------------
+
+
+def test_a_column_that_is_added_later(node: FakeNode) -> None:
+    """A statement that is already prepared must not send the values as they are."""
+    policy = AES256ColumnEncryptionPolicy()
+    policy.add_column(C, KEY, "int")
+    settings: Any = {"port": node.port, "column_encryption_policy": policy}
+    with Cluster([node.address], **settings) as cluster, cluster.connect() as session:
+        session.row_factory = tuple_factory
+        insert, select = session.prepare(INSERT), session.prepare(SELECT)
+        insert.strict_names = True
+        session.execute(insert, (1, 1000, b"ada"))
+        assert session.execute(select, (1,)).one() == (1, 1000, b"ada")
+        stored(node).clear()
+        policy.add_column(D, KEY, "text")
+        session.execute(insert, (1, 1000, "ada"))
+        assert insert.strict_names
+        assert opened(node, policy) == [(1, b"\0\0\x03\xe8", b"ada")]
+        assert session.execute(select, (1,)).one() == (1, 1000, "ada")
+
+
+def test_without_the_policy_values_are_bytes(session: Session, node: FakeNode) -> None:
+    fill(session)
+    with Cluster([node.address], port=node.port) as cluster, cluster.connect() as other:
+        other.row_factory = tuple_factory
+        for statement in (READ, other.prepare(SELECT).bind((1,))):
+            assert other.execute(statement).all() == stored(node)
+
+
+class Own(ColumnEncryptionPolicy):
+    """A program's policy."""
+
+    def contains_column(self, coldesc: ColDesc) -> bool:
+        return coldesc in (C, D)
+
+    def column_type(self, coldesc: ColDesc) -> Any:
+        return Int32Type if coldesc == C else UTF8Type
+
+    def encrypt(self, coldesc: ColDesc, obj_bytes: bytes) -> bytes:
+        return b"*" + obj_bytes
+
+    def decrypt(self, coldesc: ColDesc, encrypted_bytes: bytes) -> bytes:
+        return encrypted_bytes[1:]
+
+
+def test_a_policy_of_a_program(node: FakeNode) -> None:
+    settings: Any = {"port": node.port, "column_encryption_policy": Own()}
+    with Cluster([node.address], **settings) as cluster, cluster.connect() as session:
+        session.row_factory = tuple_factory
+        fill(session)
+        assert stored(node)[0] == (1, b"*\0\0\x03\xe8", b"*ada")
+        assert session.execute(session.prepare(SELECT), (1,)).all() == ROWS
+        assert session.execute(READ).all() == ROWS
+
+
+@pytest.mark.parametrize("face", [Cluster, aio.Cluster])
+def test_what_is_not_a_policy(face: Any) -> None:
+    with pytest.raises(TypeError, match="column_encryption_policy must be a ColumnEncryptionPoli"):
+        face(["127.0.0.1"], column_encryption_policy={"c": KEY})
+    assert face(["127.0.0.1"], column_encryption_policy=None).column_encryption_policy is None
+
+
+# -- the partition key -----------------------------------------------------------------------------
+
+BY_KEY = "SELECT c FROM ks.t WHERE c = ?"
+
+
+def test_a_request_goes_to_the_replica_of_the_encrypted_key() -> None:
+    policy = AES256ColumnEncryptionPolicy(iv=IV)
+    policy.add_column(C, KEY, "int")
+    with FakeCluster(3) as nodes:
+        for node in nodes.nodes:
+            node.schema["system_schema.keyspaces"] = [keyspace("ks")]
+            node.prime_prepare(BY_KEY, [("c", "blob")], result=[("c", "blob")], pk_indexes=[0])
+        nodes.prime(BY_KEY, rows([("c", "blob")], []))
+        settings: Any = {"port": nodes.port, "column_encryption_policy": policy}
+        with Cluster(nodes.contact_points, **settings) as cluster:
+            session = cluster.connect(wait_for_all_pools=True)
+            prepared = session.prepare(BY_KEY)
+            owners = set()
+            for value in range(20):
+                bound = prepared.bind((value,))
+                key = policy.encode_and_encrypt(C, value)
+                assert bound.routing_key == key
+                coordinator = session.execute(bound).response_future.coordinator_host
+                assert [coordinator] == cluster.metadata.get_replicas("ks", key)
+                owners.add(coordinator)
+            assert len(owners) == 3
+
+
+def test_a_key_that_would_never_be_found_is_refused(node: FakeNode) -> None:
+    policy = AESGCMColumnEncryptionPolicy()
+    settings: Any = {"port": node.port, "column_encryption_policy": policy}
+    node.prime_prepare(BY_KEY, [("c", "blob")], result=[("c", "blob")], pk_indexes=[0])
+    with Cluster([node.address], **settings) as cluster, cluster.connect() as session:
+        if cluster.protocol_version < 4:
+            pytest.skip("version 3 does not tell of the partition key")
+        before = session.prepare(BY_KEY)
+        policy.add_column(C, KEY, "int")
+        for prepared in (before, session.prepare(BY_KEY)):
+            with pytest.raises(
+                TypeError, match=r"ks\.t\.c is a column of the primary key, and AESGCM"
+            ):
+                prepared.bind((1,))
+        assert session.prepare(INSERT).bind((1, 1, b"x")).values[1] is not None
+
+
+@pytest.mark.parametrize(("iv", "warnings"), [(None, 1), (IV, 0)])
+def test_a_key_that_only_this_program_finds(
+    node: FakeNode, caplog: pytest.LogCaptureFixture, iv: bytes | None, warnings: int
+) -> None:
+    policy = AES256ColumnEncryptionPolicy(iv=iv)
+    policy.add_column(C, KEY, "int")
+    settings: Any = {"port": node.port, "column_encryption_policy": policy}
+    node.prime_prepare(BY_KEY, [("c", "blob")], result=[("c", "blob")], pk_indexes=[0])
+    with Cluster([node.address], **settings) as cluster, cluster.connect() as session:
+        if cluster.protocol_version < 4:
+            pytest.skip("version 3 does not tell of the partition key")
+        session.prepare(INSERT)
+        session.prepare(BY_KEY)
+    said = [one.getMessage() for one in caplog.records if "without iv=" in one.getMessage()]
+    assert len(said) == warnings
+    assert all(one.startswith("ks.t.c is encrypted and a column of the partition") for one in said)
+
+
+# -- errors and secrets ----------------------------------------------------------------------------
+
+
+def test_a_wrong_key_names_row_and_column(session: Session, node: FakeNode) -> None:
+    fill(session)
+    other = AESGCMColumnEncryptionPolicy()
+    other.add_column(C, bytes(32), "int")
+    settings: Any = {"port": node.port, "column_encryption_policy": other}
+    with Cluster([node.address], **settings) as cluster, cluster.connect() as reader:
+        prepared = reader.prepare(SELECT)
+        for statement in (READ, prepared.bind((1,))):
+            with pytest.raises(
+                DecodeError, match=r'row 0, column "c" \(int\): ks\.t\.c cannot be decrypted: '
+            ):
+                reader.execute(statement).all()
+
+
+def test_values_and_keys_show_nowhere(
+    node: FakeNode, policy: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    secret, value = b"a key that nobody shall ever see", "a name that nobody shall see"
+    policy.add_column(D, secret, "text")
+    policy.add_column(C, secret, "int")
+    settings: Any = {"port": node.port, "column_encryption_policy": policy}
+    with Cluster([node.address], **settings) as cluster, cluster.connect() as session:
+        prepared = session.prepare(INSERT)
+        bound = prepared.bind((1, 5, value))
+        session.execute(bound)
+        shown = [repr(bound), str(bound), repr(prepared), repr(vars(cluster)), repr(policy)]
+        with pytest.raises(TypeError) as info:
+            prepared.bind((1, value, value))
+        shown.append(str(info.value))
+        shown.append(repr(session.execute(prepared, (1, 5, value)).response_future.query))
+    shown.append(caplog.text)
+    for text in shown:
+        assert value not in text
+        assert secret.decode() not in text
+        assert secret.hex() not in text
