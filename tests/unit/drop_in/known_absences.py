@@ -6,12 +6,6 @@ Each is a module, or a name in one. Nothing else may be absent.
 from __future__ import annotations
 
 KNOWN_ABSENCES = (
-    "cassandra.client_routes",
-    "cassandra.connection.ClientRoutesEndPoint",
-    "cassandra.connection.ClientRoutesEndPointFactory",
-    "cassandra.cluster.ClientRoutesChangeType",
-    "cassandra.cluster.ClientRoutesConfig",
-    "cassandra.cluster.ClientRoutesEndPointFactory",
     "cassandra.column_encryption",
     "cassandra.policies.ColDesc",
     "cassandra.policies.ColumnEncryptionPolicy",
