@@ -111,6 +111,8 @@ _HOME = dict.fromkeys(
         "lz4_decompress",
     ),
     "cassandra.io.parts",
+) | dict.fromkeys(
+    ("ClientRoutesEndPoint", "ClientRoutesEndPointFactory"), "cassandra.engine.client_routes"
 )
 
 _find = lazy_names(__name__, _HOME)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from cassandra.auth import AuthProvider
     from cassandra.client.shard_awareness import ShardAwareOptions
+    from cassandra.client_routes import ClientRoutesConfig
     from cassandra.engine.endpoint import EndPoint, EndPointFactory
     from cassandra.engine.profile import ExecutionProfile
     from cassandra.engine.query_fallback import ControlConnectionQueryFallback
@@ -54,6 +55,7 @@ class LaterSettings(TypedDict, total=False):
     application_name: str | None
     application_version: str | None
     client_id: object
+    client_routes_config: ClientRoutesConfig | None
     connections_per_host: int | Mapping[int, int]
     driver_config_reporting_enabled: bool
     monitor_reporting_enabled: bool

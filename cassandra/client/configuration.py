@@ -49,6 +49,8 @@ if TYPE_CHECKING:
         SocketOption,
     )
     from cassandra.client.session import SessionBase
+    from cassandra.client_routes import ClientRoutesConfig
+    from cassandra.engine.client_routes import ClientRoutes
     from cassandra.engine.core import Core
     from cassandra.engine.endpoint import EndPointFactory
     from cassandra.metadata.host import Host
@@ -237,7 +239,16 @@ class ClusterBase(PoolSizes, Identity, ShardAwareness):
 
     scylla_cloud: None = None
 
+    client_routes_config: ClientRoutesConfig | None = None
+    """A `cassandra.client_routes.ClientRoutesConfig`: nodes are behind proxies of a private network.
+
+    The table ``system.client_routes`` of ScyllaDB says where; `port` is that of the contact points,
+    and of nodes that have no route. `endpoint_factory` cannot be given beside it, and
+    `address_translator` has no effect.
+    """
+
     _cloud: Cloud | None = None
+    _client_routes: ClientRoutes | None = None
     _core: Core | None = None
     _schema_metadata_enabled = True
     _token_metadata_enabled = True
@@ -277,6 +288,7 @@ class ClusterBase(PoolSizes, Identity, ShardAwareness):
         self.config_mode = self._choose_mode(profiles)
         self._check()
         self._open_bundle(contact_points is not NOT_SET)
+        self._take_routes(contact_points is not NOT_SET)
         if self.ssl_session_cache is NOT_SET:
             self.ssl_session_cache = SSLSessionCache()
         self._make_tls()
@@ -335,9 +347,24 @@ class ClusterBase(PoolSizes, Identity, ShardAwareness):
         if self.auth_provider is None and self._cloud.credentials is not None:
             self.auth_provider = PlainTextAuthProvider(*self._cloud.credentials)
 
+    def _take_routes(self, has_contact_points: bool) -> None:
+        """Take what the setting `client_routes_config` says."""
+        config = self.client_routes_config
+        if config is None:
+            return
+        # Imported only if it is given.
+        settings = import_module("cassandra.client.routes")
+        self._client_routes = settings.routes_of(config, self.endpoint_factory is not None)
+        endpoints = import_module("cassandra.engine.client_routes")
+        self.endpoint_factory = endpoints.ClientRoutesEndPointFactory(self._client_routes)
+        if not has_contact_points:
+            self.contact_points = settings.contact_points_of(config) or self.contact_points
+
     def _make_tls(self) -> None:
         # At construction, so that a wrong option or a missing file is an error there.
         self._tls = tls_client(self.ssl_context, self.ssl_options, self.ssl_session_cache)
+        if self._client_routes is not None:
+            import_module("cassandra.client.routes").check_names(self._tls)
 
     # -- checks ------------------------------------------------------------------------------------
 
@@ -604,6 +631,7 @@ class ClusterBase(PoolSizes, Identity, ShardAwareness):
             status_event_refresh_window=self.status_event_refresh_window,
             prepare_on_all_hosts=self.prepare_on_all_hosts,
             reprepare_on_up=self.reprepare_on_up,
+            client_routes=self._client_routes,
             query_fallback=fallback_of(self.allow_control_connection_query_fallback),
             shard_aware=not options.disable,
             shard_aware_port=not options.disable_shardaware_port,

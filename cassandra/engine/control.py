@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("cassandra.cluster")
 
 EVENT_TYPES = ("TOPOLOGY_CHANGE", "STATUS_CHANGE", "SCHEMA_CHANGE")
+ROUTES_EVENT_TYPE = "CLIENT_ROUTES_CHANGE"  # of ScyllaDB
 # After so many connections that lived for less than so many seconds, the next one is not opened at
 # once.
 MOST_SHORT_LIVES = 3
@@ -70,6 +71,8 @@ class ControlConnection:
         self._rumours: dict[Host, asyncio.TimerHandle] = {}
         self._host_is_up = asyncio.Event()
         self._closed = False
+        routes = core.settings.client_routes
+        self._routes = routes.watched_by(core) if routes is not None else None
 
     @property
     def current_host(self) -> Host | None:
@@ -128,6 +131,9 @@ class ControlConnection:
     async def _connect_to(self, endpoint: EndPoint) -> None:
         connection = await self._core.open_connection(endpoint)
         try:
+            if self._routes is not None:
+                # Before REGISTER: a server without routes would not know their event.
+                await self._routes.read(connection)
             # Before REGISTER: the first event may come together with the answer to it.
             connection.on_event = self._on_event
             # Before the node list is read: a change after the reading is then told by an event.
@@ -158,6 +164,8 @@ class ControlConnection:
         if has_moved:
             self._core.schema.on_moved(node_list.local)
             self._core.hosts.look_again()
+        if self._routes is not None:
+            self._routes.catch_up()
         if self._refresh_missed:
             # Told of after REGISTER, and perhaps after the rows were read.
             self._refresh_missed = False
@@ -167,12 +175,16 @@ class ControlConnection:
             self._on_closed(connection, connection.close_error)
 
     async def _register(self, connection: Connection) -> None:
-        message = RegisterMessage(list(EVENT_TYPES))
+        further = (ROUTES_EVENT_TYPE,) if self._routes is not None else ()
+        message = RegisterMessage([*EVENT_TYPES, *further])
         await self._core.asker.ask(
             connection, message.opcode, message.body(connection.version), "REGISTER"
         )
 
     async def _read_nodes(self, connection: Connection, endpoint: EndPoint) -> NodeList:
+        if self._routes is not None:
+            # A node that has joined is reached by its route.
+            await self._routes.read_again(connection)
         local_rows, peer_rows = await asyncio.gather(
             self._core.asker.rows(connection, LOCAL_QUERY), self._read_peers(connection)
         )
@@ -224,11 +236,14 @@ class ControlConnection:
         version = connection.version if connection is not None else self._core.protocol_version
         event = decode_response(opcode, flags, body, version, None)
         log.debug("event from the control connection: %s %s", event.event_type, event.event_args)
-        handler = {
+        handlers = {
             "STATUS_CHANGE": self._on_status_change,
             "TOPOLOGY_CHANGE": self._on_topology_change,
             "SCHEMA_CHANGE": self._core.schema.on_event,
-        }.get(event.event_type)
+        }
+        if self._routes is not None:
+            handlers[ROUTES_EVENT_TYPE] = self._routes.on_event
+        handler = handlers.get(event.event_type)
         if handler is not None:
             handler(event.event_args)
 

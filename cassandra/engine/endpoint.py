@@ -23,8 +23,24 @@ __all__ = [
     "SniEndPoint",
     "SniEndPointFactory",
     "UnixSocketEndPoint",
+    "advertised_address",
     "is_ip_address",
 ]
+
+
+def advertised_address(row: Mapping[str, Any]) -> str:
+    """Return the address for clients that a row of the system tables has.
+
+    :raises ValueError: if it has none.
+    """
+    # system.peers_v2 names it native_address, the older tables rpc_address.
+    address = row.get("native_address") or row.get("rpc_address")
+    if address in (None, "0.0.0.0", "::"):
+        # A node that listens on every address says so here; its peers know it by the other one.
+        address = row.get("broadcast_address") or row.get("peer") or row.get("listen_address")
+    if address is None:
+        raise ValueError(f"a row of the system tables names no address: {dict(row)!r}")
+    return str(address)
 
 
 class EndPointFactory:
@@ -61,13 +77,7 @@ class DefaultEndPointFactory(EndPointFactory):
         )
 
     def create(self, row: Mapping[str, Any]) -> EndPoint:
-        # system.peers_v2 names it native_address, the older tables rpc_address.
-        address = row.get("native_address") or row.get("rpc_address")
-        if address in (None, "0.0.0.0", "::"):
-            # A node that listens on every address says so here; its peers know it by the other one.
-            address = row.get("broadcast_address") or row.get("peer") or row.get("listen_address")
-        if address is None:
-            raise ValueError(f"a row of the system tables names no address: {dict(row)!r}")
+        address = advertised_address(row)
         # system.local has its port under the older name.
         port = (
             row.get("native_port")
@@ -78,7 +88,7 @@ class DefaultEndPointFactory(EndPointFactory):
         )
         translator = getattr(self.cluster, "address_translator", None)
         if translator is not None:
-            advertised, address = address, translator.translate(str(address))
+            advertised, address = address, translator.translate(address)
             if not address:
                 raise ValueError(
                     f"{type(translator).__name__}.translate({advertised!r}) must give an address, "

@@ -12,6 +12,7 @@ from cassandra.engine.shard_ports import DEFAULT_LOCAL_PORT_HIGH, DEFAULT_LOCAL_
 if TYPE_CHECKING:
     import datetime
 
+    from cassandra.engine.client_routes import ClientRoutes
     from cassandra.engine.tls import TlsClient
     from cassandra.protocol.encrypted import Encryption
 
@@ -56,6 +57,7 @@ class Settings:
     column_encryption_policy: Encryption | None = None
     prepare_on_all_hosts: bool = True
     reprepare_on_up: bool = True
+    client_routes: ClientRoutes | None = None  # if nodes are behind proxies of a private network
     query_fallback: ControlConnectionQueryFallback = ControlConnectionQueryFallback.Disabled
     shard_aware: bool = True
     shard_aware_port: bool = True

@@ -62,10 +62,15 @@ def usable_sharding(connection: Connection) -> ShardingInfo | None:
 
 def shard_aware_port(settings: Settings, endpoint: EndPoint, info: ShardingInfo) -> int | None:
     """Return the port of `endpoint` that chooses shards, or None if it is not to be used."""
-    # A proxy that routes by name, and a socket of the file system, know nothing of such a port.
-    if not settings.shard_aware_port or type(endpoint) is not DefaultEndPoint:
+    if not settings.shard_aware_port:
         return None
-    return info.shard_aware_port if settings.tls is None else info.shard_aware_port_ssl
+    advertised = info.shard_aware_port if settings.tls is None else info.shard_aware_port_ssl
+    if type(endpoint) is DefaultEndPoint:
+        return advertised
+    # A proxy that routes by name, and a socket of the file system, know nothing of such a port.
+    port_of: Callable[[int | None], int | None] | None
+    port_of = getattr(endpoint, "shard_aware_port", None)
+    return port_of(advertised) if port_of is not None else None
 
 
 class ShardPool(HostPool):

@@ -73,6 +73,19 @@ class TlsClient:
         self._server_hostname = server_hostname
         self._sessions = sessions
 
+    @property
+    def compares_addresses(self) -> bool:
+        """True if a certificate has to be for the address that is connected to.
+
+        Of a function that gives contexts it is not known.
+        """
+        source = self.source
+        return (
+            isinstance(source, ssl.SSLContext)
+            and source.check_hostname
+            and self._server_hostname is None
+        )
+
     async def begin(self, endpoint: EndPoint, in_thread: InThread) -> Handshake:
         """Return what a connection to `endpoint` begins with.
 

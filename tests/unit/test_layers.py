@@ -36,6 +36,7 @@ LAYERS: list[set[str]] = [
         "tls",
         "application_info",
         "driver_config",
+        "client_routes",
         "_impl",
         "cython_deps",
     },

@@ -44,6 +44,8 @@ class Places:
         is the node's own address. A node that still says of itself what is known of it was only
         reached by another of its names.
         """
+        if getattr(self._factory, "names_each_node", False):
+            return (await self.of_rows([row]))[0]
         host_id = row.get("host_id")
         known = self._by_host_id(host_id) if host_id is not None else None
         own_name = await _is_of_one_node(endpoint)

@@ -39,6 +39,7 @@ from cassandra.testing.fake.primitives import (
     inet,
     long_bytes,
     string,
+    string_list,
     string_multimap,
 )
 from cassandra.testing.fake.refusals import ErrorCode
@@ -53,6 +54,8 @@ _USE = re.compile(r'^\s*use\s+("(?:[^"]|"")+"|\w+)\s*;?\s*$', re.IGNORECASE)
 _QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"")
 _AUTHENTICATOR = "org.apache.cassandra.auth.PasswordAuthenticator"
 _OLDEST_VERSION = 3
+_EVENTS = frozenset({"TOPOLOGY_CHANGE", "STATUS_CHANGE", "SCHEMA_CHANGE"})
+_ROUTES_EVENT = "CLIENT_ROUTES_CHANGE"
 # Bounds the memory of long runs.
 _RECORDED = 100_000
 _BEFORE_READY = frozenset({Opcode.STARTUP, Opcode.OPTIONS, Opcode.AUTH_RESPONSE})
@@ -118,6 +121,7 @@ class FakeNode:
         self.cluster_name = cluster_name
         # system.peers_v2 came with Cassandra 4.0, as version 5 did.
         self.has_peers_v2 = max_version >= 5
+        self.has_client_routes = False
         self.keyspaces: set[str] | None = None
         self.peers: list[FakeNode] = []
         self.schema: dict[str, list[dict[str, Any]]] = {}
@@ -480,7 +484,8 @@ class FakeNode:
         """Push an EVENT to the connections that are registered for its type.
 
         Events are ``("STATUS_CHANGE", "UP", address, port)``, ``("TOPOLOGY_CHANGE", "NEW_NODE",
-        address, port)``, ``("SCHEMA_CHANGE", "CREATED", "TABLE", keyspace, name)``.
+        address, port)``, ``("SCHEMA_CHANGE", "CREATED", "TABLE", keyspace, name)``,
+        ``("CLIENT_ROUTES_CHANGE", "UPDATE_NODES", connection_ids, host_ids)``.
 
         :returns: how many connections it was sent to.
         """
@@ -490,6 +495,10 @@ class FakeNode:
             body = string(event_type) + schema_change_body(
                 change, target, keyspace, name, arguments
             )
+        elif event_type == _ROUTES_EVENT:
+            connection_ids, host_ids = details
+            body = string(event_type) + string(change) + string_list(connection_ids)
+            body += string_list([str(host_id) for host_id in host_ids])
         else:
             address, port = details
             body = string(event_type) + string(change) + inet(address, port)
@@ -628,6 +637,9 @@ class FakeNode:
         return message(Opcode.AUTH_SUCCESS, long_bytes(None))
 
     def _on_register(self, request: Request) -> Message:
+        for kind in request.event_types:
+            if kind not in _EVENTS and not (kind == _ROUTES_EVENT and self.has_client_routes):
+                return error(ErrorCode.PROTOCOL_ERROR, f"Invalid value '{kind}' for Type")
         request.connection.event_types = request.event_types
         return message(Opcode.READY, b"")
 

@@ -5,6 +5,7 @@ The form of everything is that of ScyllaDB's docs/dev/protocol-extensions.md.
 
 from __future__ import annotations
 
+import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from cassandra.testing.fake.scylla_node import ScyllaNode
 
 __all__ = ["Arrivals", "Scylla", "Table"]
+
+_ROUTES = "system.client_routes"
 
 
 class Arrivals:
@@ -68,6 +71,7 @@ class Scylla:
     :param shard_aware_port: False if the nodes do not have one.
     :param rewrites_ports: True if a NAT rewrites the clients' ports at random: the shard-aware port
         gives any shard then.
+    :param client_routes: False if the nodes are too old for the table system.client_routes.
     :param lwt_mask: the bit in the flags of a PREPARED that marks a lightweight transaction.
     :param rate_limit_code: of the error, as SUPPORTED tells it.
     """
@@ -81,6 +85,7 @@ class Scylla:
         shard_aware_port: bool = True,
         rewrites_ports: bool = False,
         metadata_ids: bool = True,
+        client_routes: bool = True,
         lwt_mask: int = 0x80000000,
         rate_limit_code: int = 0x4321,
         seed: int = 1,
@@ -91,6 +96,7 @@ class Scylla:
         self.shard_aware_port = shard_aware_port
         self.rewrites_ports = rewrites_ports
         self.metadata_ids = metadata_ids
+        self.client_routes = client_routes
         self.lwt_mask = lwt_mask
         self.rate_limit_code = rate_limit_code
         self.nodes: list[ScyllaNode] = []
@@ -171,6 +177,31 @@ class Scylla:
             )
         if tablets is not None:
             self.placement.split(keyspace, name, tablets)
+
+    def route(
+        self,
+        connection_id: str,
+        host_id: uuid.UUID,
+        address: str | None = None,
+        port: int | None = None,
+        tls_port: int | None = None,
+    ) -> None:
+        """Set the way to a node through a private network, and tell clients of the change.
+
+        :param connection_id: of the connection to the private network.
+        :param host_id: the node's.
+        :param address: of the connection's proxy. None removes the way.
+        """
+        key = (connection_id, host_id)
+        known = self.schema.get(_ROUTES, ())
+        kept = [row for row in known if (row["connection_id"], row["host_id"]) != key]
+        if address is not None:
+            row = {"connection_id": connection_id, "host_id": host_id, "address": address}
+            kept.append({**row, "port": port, "tls_port": tls_port})
+        self.schema[_ROUTES] = kept
+        for node in self.nodes:
+            if node.is_running:
+                node.send_event("CLIENT_ROUTES_CHANGE", "UPDATE_NODES", [connection_id], [host_id])
 
     def _row(self, table: str, **row: Any) -> None:
         name = f"system_schema.{table}"

@@ -49,6 +49,7 @@ class ScyllaNode(FakeNode):
         self.shard_aware_port = 0
         self.arrivals = Arrivals()
         self.schema = scylla.schema
+        self.has_client_routes = scylla.client_routes
         self.release_version = "3.0.8"
         self.supported = {"CQL_VERSION": ["3.3.1"], "COMPRESSION": self.supported["COMPRESSION"]}
         self._next_shard = 0

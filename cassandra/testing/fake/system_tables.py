@@ -125,6 +125,11 @@ _MASKS: list[tuple[str, str]] = [
     ("function_argument_types", "list<text>"), ("function_argument_values", "list<text>"),
     ("function_keyspace", "text"), ("function_name", "text"),
 ]  # fmt: skip
+# ScyllaDB has it from 2026.1 on. Its rows are in `FakeNode.schema`, too.
+CLIENT_ROUTES = [
+    ("connection_id", "text"), ("host_id", "uuid"), ("address", "text"), ("port", "int"),
+    ("tls_port", "int"), ("alternator_port", "int"), ("alternator_https_port", "int"),
+]  # fmt: skip
 SCHEMA_TABLES_OF_5_0 = {
     "system_schema.column_masks": _MASKS,
     "system_virtual_schema.keyspaces": [_NAME],
@@ -148,8 +153,10 @@ def _table(node: FakeNode, name: str) -> Table | None:
         return _described(_PEERS, node.peers)
     if name == "system.peers_v2" and node.has_peers_v2:
         return _described(_PEERS_V2, node.peers)
-    columns = SCHEMA_TABLES.get(name) or (
-        SCHEMA_TABLES_OF_5_0.get(name) if node.has_peers_v2 else None
+    columns = (
+        SCHEMA_TABLES.get(name)
+        or (SCHEMA_TABLES_OF_5_0.get(name) if node.has_peers_v2 else None)
+        or (CLIENT_ROUTES if name == "system.client_routes" and node.has_client_routes else None)
     )
     return (columns, node.schema.get(name, ())) if columns is not None else None
 

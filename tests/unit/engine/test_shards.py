@@ -339,11 +339,19 @@ def test_every_read_reaches_its_shard(
 FACES = ["blocking", "futures", "asyncio"]
 
 
+@pytest.fixture
+def nodes_of_seven() -> Iterator[FakeCluster]:
+    with scylla(shards=7) as running:
+        yield described(running)
+
+
 @pytest.mark.parametrize("face", FACES)
 @pytest.mark.parametrize(("keyspace", "version"), [("vn", 1), ("tb", 1), ("tb", 2)])
-def test_twenty_thousand_reads(nodes: FakeCluster, keyspace: str, version: int, face: str) -> None:
+def test_twenty_thousand_reads(
+    nodes_of_seven: FakeCluster, keyspace: str, version: int, face: str
+) -> None:
     """The bar: all of them at a replica and at its shard, once what is to know is known."""
-    count = 20_000
+    count, nodes = 20_000, nodes_of_seven
     nodes.scylla.tablets_version = version
     text = SELECT.format(keyspace)
     if face == "asyncio":

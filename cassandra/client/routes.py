@@ -1,0 +1,47 @@
+"""The setting `client_routes_config`. The module is imported only if it is given."""
+
+from __future__ import annotations
+
+from cassandra.client_routes import ClientRoutesConfig
+from cassandra.engine.client_routes import ClientRoutes
+from cassandra.engine.tls import TlsClient
+
+__all__ = ["check_names", "contact_points_of", "routes_of"]
+
+
+def routes_of(config: object, has_factory: bool) -> ClientRoutes:
+    """Return the routes that a cluster with this setting keeps.
+
+    :param has_factory: True if the program gives end points of its own, too.
+    :raises TypeError: if `config` is not a `ClientRoutesConfig`.
+    :raises ValueError: if it has no place beside another setting.
+    """
+    if not isinstance(config, ClientRoutesConfig):
+        raise TypeError(
+            f"client_routes_config must be a ClientRoutesConfig instance, but is {config!r}"
+        )
+    if has_factory:
+        raise ValueError(
+            "client_routes_config and endpoint_factory are mutually exclusive (cloud makes end "
+            "points, too)"
+        )
+    return ClientRoutes(config)
+
+
+def contact_points_of(config: ClientRoutesConfig) -> list[str]:
+    """Return the addresses of proxies that the program has named."""
+    named = [proxy.connection_addr_override for proxy in config.proxies]
+    return list(dict.fromkeys(address for address in named if address))
+
+
+def check_names(tls: TlsClient | None) -> None:
+    """Refuse TLS that would compare the certificates of nodes with the addresses of proxies.
+
+    :raises ValueError: if it would.
+    """
+    if tls is not None and tls.compares_addresses:
+        raise ValueError(
+            "check_hostname=True is incompatible with client_routes_config: certificates of nodes "
+            "do not have the addresses of proxies. Set ssl_context.check_hostname = False, or say "
+            "which name they have by ssl_options={'server_hostname': ...}"
+        )

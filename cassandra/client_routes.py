@@ -1,0 +1,95 @@
+"""Client routes: nodes of ScyllaDB behind the proxies of a private network (AWS PrivateLink, say).
+
+`ClientRoutesConfig` is the setting ``client_routes_config`` of a cluster.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+
+from cassandra._lazy import lazy_names
+
+__all__ = ["ClientRouteProxy", "ClientRoutesChangeType", "ClientRoutesConfig"]
+
+
+class ClientRoutesChangeType(enum.Enum):
+    """What a CLIENT_ROUTES_CHANGE event says."""
+
+    UPDATE_NODES = "UPDATE_NODES"
+    """Routes were added, changed or removed."""
+
+
+class ClientRouteProxy:
+    """One connection to a private network.
+
+    :param connection_id: names it in the table ``system.client_routes``.
+    :param connection_addr_override: the address of its proxy, a name or an IP address, in place of
+        those in the table. If the cluster has no contact points, it is one.
+    :raises TypeError: if one of them is not a text.
+    :raises ValueError: if `connection_id` is missing.
+    """
+
+    def __init__(self, connection_id: str, connection_addr_override: str | None = None) -> None:
+        if connection_id is None or connection_id == "":
+            raise ValueError("connection_id is required, and must not be empty")
+        if not isinstance(connection_id, str):
+            raise TypeError(f"connection_id must be a text, but is {connection_id!r}")
+        if connection_addr_override is not None and not isinstance(connection_addr_override, str):
+            raise TypeError(
+                "connection_addr_override must be a name or an address, "
+                f"but is {connection_addr_override!r}"
+            )
+        self.connection_id = connection_id
+        self.connection_addr_override = connection_addr_override
+
+    def _key(self) -> tuple[str, str | None]:
+        return self.connection_id, self.connection_addr_override
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ClientRouteProxy):
+            return NotImplemented
+        return self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        return (
+            f"ClientRouteProxy(connection_id={self.connection_id!r}, "
+            f"connection_addr_override={self.connection_addr_override!r})"
+        )
+
+
+class ClientRoutesConfig:
+    """The connections to private networks that a cluster may use.
+
+    :param proxies: a list or tuple of `ClientRouteProxy`, at least one.
+    :param advanced_shard_awareness: True if the client's own port chooses the shard through the
+        proxies, too. They have to leave that port as it is, and lead to the nodes' shard-aware
+        ports.
+    :raises TypeError: if `proxies` is something else.
+    :raises ValueError: if it is empty.
+    """
+
+    def __init__(
+        self, proxies: Sequence[ClientRouteProxy], advanced_shard_awareness: bool = False
+    ) -> None:
+        if not proxies:
+            raise ValueError("proxies must have at least one ClientRouteProxy")
+        if not isinstance(proxies, (list, tuple)):
+            raise TypeError(f"proxies must be a list or tuple, but is {proxies!r}")
+        for proxy in proxies:
+            if not isinstance(proxy, ClientRouteProxy):
+                raise TypeError(f"proxies must be ClientRouteProxy objects, but one is {proxy!r}")
+        self.proxies = proxies
+        self.advanced_shard_awareness = advanced_shard_awareness
+
+    def __repr__(self) -> str:
+        return (
+            f"ClientRoutesConfig(proxies={self.proxies!r}, "
+            f"advanced_shard_awareness={self.advanced_shard_awareness!r})"
+        )
+
+
+__getattr__ = lazy_names(__name__)

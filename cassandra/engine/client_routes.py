@@ -1,0 +1,283 @@
+"""Nodes behind the proxies of a private network: their routes, and the end points that use them.
+
+ScyllaDB has the routes in ``system.client_routes``. Each row says for a node (host_id) and a
+connection to a private network (connection_id) which address and ports lead to the node. The event
+CLIENT_ROUTES_CHANGE tells of changes (docs/dev/protocol-extensions.md of ScyllaDB).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from cassandra.encoder import cql_quote
+from cassandra.engine.endpoint import EndPoint, EndPointFactory, advertised_address
+from cassandra.errors import ConnectionException, DriverException, InvalidRequest
+from cassandra.metadata.endpoint import DEFAULT_PORT
+
+if TYPE_CHECKING:
+    from cassandra.client_routes import ClientRoutesConfig
+    from cassandra.engine.connection import Connection
+    from cassandra.engine.core import Core
+
+__all__ = ["ClientRoutes", "ClientRoutesEndPoint", "ClientRoutesEndPointFactory", "RouteWatch"]
+
+log = logging.getLogger("cassandra.cluster")
+
+
+class RouteHandler(Protocol):
+    """What an end point asks for the way to its node."""
+
+    def place_of(self, host_id: uuid.UUID) -> tuple[str, int] | None:
+        """Return the address and the port that lead to a node; None if there is no route."""
+
+    @property
+    def uses_shard_ports(self) -> bool:
+        """True if the client's own port chooses the shard through the proxies."""
+
+
+class _Route(NamedTuple):
+    connection_id: str
+    address: str
+    port: int
+
+
+class ClientRoutes:
+    """The routes of the moment, one for each node that has any.
+
+    :param config: which connections may be used.
+    """
+
+    def __init__(self, config: ClientRoutesConfig) -> None:
+        self.uses_shard_ports = bool(config.advanced_shard_awareness)
+        self._addresses: dict[str, str | None] = {}
+        for proxy in config.proxies:
+            self._addresses.setdefault(proxy.connection_id, proxy.connection_addr_override)
+        # Replaced, never changed: any thread may look.
+        self._routes: Mapping[uuid.UUID, _Route] = {}
+
+    @property
+    def query(self) -> str:
+        """The statement that reads the rows of the configured connections."""
+        wanted = ", ".join(map(cql_quote, self._addresses))
+        return (
+            "SELECT connection_id, host_id, address, port, tls_port FROM system.client_routes "
+            f"WHERE connection_id IN ({wanted})"
+        )
+
+    def watched_by(self, core: Core) -> RouteWatch:
+        """Return what keeps the routes up to date."""
+        return RouteWatch(core, self)
+
+    def place_of(self, host_id: uuid.UUID) -> tuple[str, int] | None:
+        """Return the address and the port that lead to a node; None if there is no route."""
+        route = self._routes.get(host_id)
+        return (route.address, route.port) if route is not None else None
+
+    def concerns(self, connection_ids: Iterable[str]) -> bool:
+        """Return True if a change of these connections may be one of ours."""
+        changed = set(connection_ids)
+        return not changed or not changed.isdisjoint(self._addresses)
+
+    def take(self, rows: Iterable[Mapping[str, Any]], tls: bool) -> bool:
+        """Replace all routes by those in `rows`; return True if one has changed.
+
+        A node keeps its connection as long as there is a row for it; else its first row counts.
+
+        :param tls: choose the ports of TLS.
+        :raises ConnectionException: if there are rows, and none can be used.
+        """
+        usable: dict[uuid.UUID, list[_Route]] = {}
+        refused: list[Mapping[str, Any]] = []
+        for row in rows:
+            if row["connection_id"] not in self._addresses:
+                continue
+            route = self._route_of(row, tls)
+            if route is None:
+                refused.append(row)
+            else:
+                usable.setdefault(row["host_id"], []).append(route)
+        if refused and not usable:
+            port = "tls_port" if tls else "port"
+            raise ConnectionException(
+                f"All {len(refused)} route rows failed validation: each row of "
+                f"system.client_routes must have host_id, address and {port}; "
+                f"the first one is {dict(refused[0])!r}"
+            )
+        for row in refused:
+            log.warning("a row of system.client_routes cannot be used: %r", dict(row))
+        before = self._routes
+        self._routes = {
+            host_id: _chosen(found, before.get(host_id)) for host_id, found in usable.items()
+        }
+        return self._routes != before
+
+    def _route_of(self, row: Mapping[str, Any], tls: bool) -> _Route | None:
+        connection_id: str = row["connection_id"]
+        address = self._addresses[connection_id] or row["address"]
+        port = row["tls_port"] if tls else row["port"]
+        if row["host_id"] is None or not address or not port or not 0 < port <= 0xFFFF:
+            return None
+        return _Route(connection_id, address, port)
+
+
+def _chosen(found: list[_Route], current: _Route | None) -> _Route:
+    if current is not None:
+        for route in found:
+            if route.connection_id == current.connection_id:
+                return route
+    return found[0]
+
+
+class ClientRoutesEndPoint(EndPoint):
+    """A node that is reached by its route of the moment, or, without one, where it says it is.
+
+    It stays equal if the route changes. `address` and `port` are the node's own.
+
+    :param host_id: the node's.
+    :param handler: knows the routes.
+    :param original_address: what the node says of itself.
+    :param original_port: the port to use there.
+    """
+
+    __slots__ = ("_handler", "_host_id", "_original_address", "_original_port")
+
+    def __init__(
+        self,
+        host_id: uuid.UUID,
+        handler: RouteHandler,
+        original_address: str,
+        original_port: int | None = None,
+    ) -> None:
+        self._host_id = host_id
+        self._handler = handler
+        self._original_address = original_address
+        self._original_port = original_port or DEFAULT_PORT
+
+    @property
+    def host_id(self) -> uuid.UUID:
+        """The node's id."""
+        return self._host_id
+
+    @property
+    def address(self) -> str:
+        return self._original_address
+
+    @property
+    def port(self) -> int:
+        return self._original_port
+
+    def resolve(self) -> tuple[str, int]:
+        place = self._handler.place_of(self._host_id)
+        return place or (self._original_address, self._original_port)
+
+    def shard_aware_port(self, advertised: int | None) -> int | None:
+        """Return the port by which the client's own port chooses the shard; None for none.
+
+        :param advertised: the node's own.
+        """
+        if not self._handler.uses_shard_ports:
+            return None
+        place = self._handler.place_of(self._host_id)
+        return advertised if place is None else place[1]
+
+    def _key(self) -> tuple[Any, ...]:
+        # A new address of its own makes it another place; a new route does not.
+        return ("ClientRoutesEndPoint", str(self._host_id), self._original_address)
+
+    def __str__(self) -> str:
+        return f"{self._original_address} (host_id={self._host_id})"
+
+
+class ClientRoutesEndPointFactory(EndPointFactory):
+    """Makes the end points of nodes that are reached by their routes.
+
+    :param client_routes_handler: knows the routes.
+    :param default_port: where nodes without a route listen; None for the cluster's port.
+    """
+
+    may_block = False
+    # A contact point is a way to any node: it says nothing about the one that has answered.
+    names_each_node = True
+
+    def __init__(
+        self, client_routes_handler: RouteHandler, default_port: int | None = None
+    ) -> None:
+        self._handler = client_routes_handler
+        self._default_port = default_port
+
+    def create(self, row: Mapping[str, Any]) -> ClientRoutesEndPoint:
+        host_id = row.get("host_id")
+        if host_id is None:
+            raise ValueError(f"a row of the system tables has no host_id: {dict(row)!r}")
+        port = self._default_port or getattr(self.cluster, "port", None)
+        return ClientRoutesEndPoint(host_id, self._handler, advertised_address(row), port)
+
+
+class RouteWatch:
+    """Keeps the routes of a cluster up to date.
+
+    :param core: the cluster's engine.
+    :param routes: what is kept.
+    """
+
+    def __init__(self, core: Core, routes: ClientRoutes) -> None:
+        self._core = core
+        self._routes = routes
+        self._is_outdated = False
+        self._reading: asyncio.Task[None] | None = None
+
+    async def read(self, connection: Connection) -> bool:
+        """Read the routes; return True if one has changed.
+
+        :raises ConnectionException: if the server has no routes, or none that can be used.
+        """
+        try:
+            rows = await self._core.asker.rows(connection, self._routes.query)
+        except InvalidRequest as error:
+            raise ConnectionException(
+                f"client_routes_config is set, but {connection.endpoint} has no routes of clients, "
+                f"which come with ScyllaDB 2026.1: {error}",
+                connection.endpoint,
+            ) from error
+        return self._routes.take(rows, self._core.settings.tls is not None)
+
+    async def read_again(self, connection: Connection) -> None:
+        """Read the routes; if that fails, those that are known stay.
+
+        Hosts that are down are tried at once if a route has changed.
+        """
+        try:
+            has_changed = await self.read(connection)
+        except (DriverException, OSError, asyncio.TimeoutError) as error:
+            log.warning("the routes of clients could not be read again: %s", error)
+            return
+        if has_changed:
+            log.info("the routes of clients have changed")
+            self._core.hosts.look_again()
+
+    def on_event(self, args: Mapping[str, Any]) -> None:
+        """The server says that routes have changed."""
+        if self._routes.concerns(args["connection_ids"]):
+            self._is_outdated = True
+            self.catch_up()
+
+    def catch_up(self) -> None:
+        """Read the routes if they have changed and there is a connection to ask on."""
+        is_reading = self._reading is not None and not self._reading.done()
+        if self._is_outdated and not is_reading and self._core.control.connection is not None:
+            self._reading = self._core.spawn(self._read_until_current())
+
+    async def _read_until_current(self) -> None:
+        # An event that comes during a reading may tell of a later change.
+        while self._is_outdated and self._core.control.connection is not None:
+            self._is_outdated = False
+            await self.read_again(self._core.control.connection)
+
+
+for _class in (ClientRoutesEndPoint, ClientRoutesEndPointFactory):
+    _class.__module__ = "cassandra.connection"
+del _class

@@ -1,0 +1,259 @@
+"""Listeners and protocol handlers on connections with ScyllaDB's extensions.
+
+Each EXECUTE has what the connection has agreed on, whoever encodes it, on both faces and both
+implementations; the answers are right, also after the columns have changed, and requests reach the
+right shard. A fake node takes an EXECUTE that lacks something for malformed, and counts it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cassandra import _impl, aio
+from cassandra.cluster import Cluster
+from cassandra.protocol import LazyProtocolHandler, NumpyProtocolHandler, ProtocolHandler
+from cassandra.query import tuple_factory
+from cassandra.testing.fake import FakeCluster, Scylla, rows
+from tests.unit.engine.test_shards import all_connected, settings_of, until
+
+pytest.importorskip("numpy")
+
+TEXT = "SELECT v FROM {}.t WHERE k = ?"
+KEYS = 300
+
+
+class WithFeatures(ProtocolHandler):
+    """Overrides `encode_message` as programs do that know of the extensions."""
+
+    @classmethod
+    def encode_message(cls, *args: Any, **kwargs: Any) -> bytes:
+        return super().encode_message(*args, **kwargs)
+
+
+class NamedFeatures(ProtocolHandler):
+    """The same, with the parameter by its name."""
+
+    @classmethod
+    def encode_message(  # type: ignore[override]
+        cls,
+        msg: Any,
+        stream_id: int,
+        protocol_version: int,
+        compressor: Any,
+        allow_beta_protocol_version: bool,
+        protocol_features: Any,
+    ) -> bytes:
+        return super().encode_message(
+            msg,
+            stream_id,
+            protocol_version,
+            compressor,
+            allow_beta_protocol_version,
+            protocol_features,
+        )
+
+
+class WithoutFeatures(ProtocolHandler):
+    """Written for a driver that has no extensions."""
+
+    @classmethod
+    def encode_message(  # type: ignore[override]
+        cls,
+        msg: Any,
+        stream_id: int,
+        protocol_version: int,
+        compressor: Any,
+        allow_beta_protocol_version: bool,
+    ) -> bytes:
+        return super().encode_message(
+            msg, stream_id, protocol_version, compressor, allow_beta_protocol_version
+        )
+
+
+HANDLERS: dict[str, type[Any]] = {
+    "listener": ProtocolHandler,
+    "args": WithFeatures,
+    "features": NamedFeatures,
+    "no features": WithoutFeatures,
+    "numpy": NumpyProtocolHandler,
+    "lazy": LazyProtocolHandler,
+}
+
+
+def values_of(found: Any) -> dict[str, list[Any]]:
+    """The values of a result by column, whichever form its rows have."""
+    if isinstance(found[0], dict):  # the arrays of a page
+        return {name: list(values) for name, values in found[0].items()}
+    names = list(found[0]._fields)
+    return {name: [row[place] for row in found] for place, name in enumerate(names)}
+
+
+@pytest.fixture
+def nodes() -> Iterator[FakeCluster]:
+    # All nodes have as many shards: the bar of 3 nodes with 7 shards each.
+    with FakeCluster(3, scylla=Scylla(7)) as running:
+        running.scylla.keyspace("vn", replication_factor=2)
+        running.scylla.table("vn", "t")
+        running.scylla.keyspace("tb", replication_factor=2, tablets=True)
+        running.scylla.table("tb", "t", tablets=16)
+        yield running
+
+
+Execute = Callable[[Any, tuple[Any, ...]], Awaitable[Any]]
+Check = Callable[[Any, Execute], Awaitable[None]]
+
+
+def run(nodes: FakeCluster, face: str, kind: str, check: Check, **settings: Any) -> None:
+    """Call `check` with a session that has a handler, or a listener, and with its `execute`."""
+    heard: list[Any] = []
+
+    def prepare(session: Any) -> None:
+        if kind == "listener":
+            session.add_request_init_listener(heard.append)
+        session.client_protocol_handler = HANDLERS[kind]
+        if kind == "numpy":
+            session.row_factory = tuple_factory
+
+    if face == "blocking":
+        asyncio.run(_run_blocking(nodes, prepare, check, settings))
+    else:
+        asyncio.run(_run_in_asyncio(nodes, prepare, check, settings))
+    assert bool(heard) is (kind == "listener")
+    assert [fault for node in nodes.nodes for fault in node.malformed] == []
+
+
+async def _run_blocking(
+    nodes: FakeCluster, prepare: Callable[[Any], None], check: Check, settings: dict[str, Any]
+) -> None:
+    with Cluster(**settings_of(nodes, **settings)) as cluster:
+        session = cluster.connect(wait_for_all_pools=True)
+        await asyncio.to_thread(until, nodes, lambda: all_connected(cluster))
+        prepare(session)
+
+        async def execute(prepared: Any, values: tuple[Any, ...]) -> Any:
+            return session.execute(prepared, values)
+
+        await check(session, execute)
+
+
+async def _run_in_asyncio(
+    nodes: FakeCluster, prepare: Callable[[Any], None], check: Check, settings: dict[str, Any]
+) -> None:
+    async with aio.Cluster(**settings_of(nodes, **settings)) as cluster:
+        session = await cluster.connect(wait_for_all_pools=True)
+        await asyncio.to_thread(until, nodes, lambda: all_connected(cluster))
+        prepare(session)
+
+        async def execute(prepared: Any, values: tuple[Any, ...]) -> Any:
+            return await session.execute(prepared, values)
+
+        await check(session, execute)
+
+
+async def prepared_by(session: Any, text: str) -> Any:
+    made = session.prepare(text)
+    return await made if asyncio.iscoroutine(made) else made
+
+
+async def rows_of(result: Any) -> list[Any]:
+    """The rows of a result, or its pages of arrays."""
+    if hasattr(result, "__aiter__"):
+        return [row async for row in result]
+    return list(result)
+
+
+ALL = pytest.mark.parametrize("kind", list(HANDLERS))
+FACES = pytest.mark.parametrize("face", ["blocking", "asyncio"])
+
+
+@ALL
+@FACES
+@pytest.mark.parametrize("version", [1, 2])
+def test_requests_are_whole_and_reach_their_shard(
+    nodes: FakeCluster, face: str, kind: str, version: int
+) -> None:
+    nodes.scylla.tablets_version = version
+
+    async def check(session: Any, execute: Execute) -> None:
+        for keyspace in ("vn", "tb"):
+            text = TEXT.format(keyspace)
+            prepared = await prepared_by(session, text)
+            for key in range(KEYS):
+                await execute(prepared, (key,))
+            nodes.scylla.forget_arrivals()
+            for key in range(KEYS):
+                await execute(prepared, (key,))
+            arrivals = nodes.scylla.arrivals
+            assert (arrivals.right, arrivals.counted, arrivals.payloads) == (KEYS, KEYS, 0)
+            for request in nodes.queries(text):
+                assert request.result_metadata_id == prepared.result_metadata_id
+                assert (request.tablet_version_block is not None) is (version == 2)
+
+    run(nodes, face, kind, check)
+
+
+@ALL
+@FACES
+@pytest.mark.parametrize("protocol_version", [3, 4])
+def test_results_are_right_after_their_columns_have_changed(
+    nodes: FakeCluster, face: str, kind: str, protocol_version: int
+) -> None:
+    text = TEXT.format("tb")
+    before = rows([("v", "text")], [["a"], ["b"]])
+    after = rows([("v", "int"), ("w", "text")], [[1, "x"], [2, "y"]])
+
+    async def check(session: Any, execute: Execute) -> None:
+        prepared = await prepared_by(session, text)
+        old_id = prepared.result_metadata_id
+        assert old_id
+        for answer, expected in (
+            (before, {"v": ["a", "b"]}),
+            (after, {"v": [1, 2], "w": ["x", "y"]}),
+        ):
+            nodes.prime(text, answer)
+            for key in range(3):
+                assert values_of(await rows_of(await execute(prepared, (key,)))) == expected
+        assert prepared.result_metadata_id != old_id
+        assert nodes.queries(text)[-1].result_metadata_id == prepared.result_metadata_id
+
+    run(nodes, face, kind, check, protocol_version=protocol_version)
+
+
+def test_without_metadata_ids_nothing_of_them_is_sent() -> None:
+    with FakeCluster(1, scylla=Scylla(2, metadata_ids=False, tablets_version=2)) as nodes:
+        nodes.scylla.keyspace("vn")
+        nodes.scylla.table("vn", "t")
+        text = TEXT.format("vn")
+
+        async def check(session: Any, execute: Execute) -> None:
+            prepared = await prepared_by(session, text)
+            nodes.prime(text, rows([("v", "text")], [["a"]]))
+            for key in range(20):
+                assert await rows_of(await execute(prepared, (key,))) == [("a",)]
+            assert all(one.result_metadata_id is None for one in nodes.queries(text))
+
+        for kind in ("listener", "no features", "lazy"):
+            run(nodes, "blocking", kind, check)
+
+
+@pytest.mark.skipif(_impl.implementation != "c", reason="this is the Python implementation")
+def test_the_same_on_the_python_implementation() -> None:
+    """This file, once more."""
+    folder = Path(__file__).parents[3]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", __file__],
+        env={**os.environ, "CASS_DRIVER_IMPL": "python"},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
