@@ -18,6 +18,7 @@ from cassandra.connection import DefaultShardAwarePortGenerator, ShardAwarePortG
 from cassandra.errors import CrcException, InvalidRequest
 from cassandra.query import PseudoNamedTupleRow, pseudo_namedtuple_factory
 from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error
+from tests.processes import run_python
 
 
 def test_constants_of_the_wire() -> None:
@@ -170,3 +171,33 @@ def test_no_more_than_the_concurrency_and_none_after_cancelling() -> None:
         thread.join()
     assert len(session.futures) == 5
     assert future.cancelled()
+
+
+TRACERS_HOOK = """
+import importlib.abc, importlib.util, sys
+
+class Hook(importlib.abc.MetaPathFinder):
+    # As wrapt's hooks: called before the import makes the module an attribute of the package.
+    def find_spec(self, name, path, target=None):
+        if name != "cassandra.cluster":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        execute = spec.loader.exec_module
+        def exec_module(module):
+            execute(module)
+            import cassandra.cluster as found
+            assert found is module
+            print("patched", found.Cluster.__name__)
+        spec.loader.exec_module = exec_module
+        return spec
+
+sys.meta_path.insert(0, Hook())
+import cassandra
+import cassandra.cluster
+assert cassandra.cluster is sys.modules["cassandra.cluster"]
+"""
+
+
+def test_a_hook_on_the_import_of_a_module_imports_it() -> None:
+    assert run_python(TRACERS_HOOK).stdout == "patched Cluster\n"
