@@ -96,11 +96,11 @@ class Environment:
 
     def pip_install(self, *what: object) -> None:
         """Install packages; `InstallFailed` if pip cannot."""
-        run(self.python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *what)
+        run(self.python, "-I", "-m", "pip", "install", "-q", "--disable-pip-version-check", *what)
 
     def owners(self) -> str:
         """The distributions that the package `cassandra` belongs to."""
-        return run(self.python, "-c", OWNERS, timeout=60).strip()
+        return run(self.python, "-I", "-c", OWNERS, timeout=60).strip()
 
     def stamp(self) -> dict[str, object]:
         """What was installed, as written at the end of an installation; nothing if it failed."""

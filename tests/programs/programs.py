@@ -10,6 +10,9 @@ PROGRAMS = {
         ("opentelemetry-instrumentation-cassandra==0.66b1", "opentelemetry-sdk"),
     ),
     "ddtrace": Program(("ddtrace==3.19.9",)),
+    "newrelic": Program(("newrelic==14.1.0",)),
+    "instana": Program(("instana==3.20.0",)),
+    "elastic_apm": Program(("elastic-apm==6.26.2",)),
     "cassio": Program(("cassio==0.1.10",)),
     "langchain": Program(("langchain-community==0.4.2", "cassio==0.1.10")),
     "llama_index": Program(("llama-index-vector-stores-cassandra==0.6.0",)),
@@ -29,5 +32,7 @@ PROGRAMS = {
         alone=("cassandra-migrate==0.3.4",),
     ),
     "flask_cqlalchemy": Program(("flask-cqlalchemy==2.0.0", "flask")),
+    "coodie": Program(("coodie==1.9.3", "cassandra-driver")),
+    "harlequin": Program(("harlequin-cassandra==0.1.4",)),
     "django": Program(("django-cassandra-engine==1.11.0",), driver="scylla-driver"),
 }

@@ -134,6 +134,8 @@ def without_times(text: str) -> str:
     """COPY's report without rates, times and progress."""
     text = re.sub(r"[^\r\n]*\r", "", text)
     text = re.sub(r"Processed: [^\n]*?(\d+) rows;[^\n]*", r"Processed: \1 rows", text)
+    # Progress that it told on the way, if it took long.
+    text = re.sub(r"(Processed: \d+ rows\s*)+(?=Processed: )", "", text)
     text = re.sub(r"in [\d.]+ seconds", "in some seconds", text)
     text = re.sub(r"in \d+ minutes?,? [^\n]*seconds?\S*", "in some seconds", text)
     text = re.sub(r"Using \d+ child processes", "Using some child processes", text)

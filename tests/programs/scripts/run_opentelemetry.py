@@ -35,7 +35,7 @@ def requests(cluster: Cluster) -> None:
     insert = session.prepare("INSERT INTO t (id, v) VALUES (?, ?)")
     tell("prepare")
     session.execute(insert, (1, "one"))
-    session.execute(insert.bind((2, "two")))
+    session.execute(insert.bind([2, "two"]))
     session.execute("INSERT INTO t (id, v) VALUES (%s, %s)", (3, "three"))
     batch = BatchStatement()
     batch.add(insert, (4, "four"))

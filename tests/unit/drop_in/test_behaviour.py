@@ -17,7 +17,7 @@ from cassandra.concurrent import execute_concurrent_async
 from cassandra.connection import DefaultShardAwarePortGenerator, ShardAwarePortGenerator
 from cassandra.errors import CrcException, InvalidRequest
 from cassandra.query import PseudoNamedTupleRow, pseudo_namedtuple_factory
-from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error
+from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error, rows
 from tests.processes import run_python
 
 
@@ -201,3 +201,13 @@ assert cassandra.cluster is sys.modules["cassandra.cluster"]
 
 def test_a_hook_on_the_import_of_a_module_imports_it() -> None:
     assert run_python(TRACERS_HOOK).stdout == "patched Cluster\n"
+
+
+def test_the_class_of_a_timestamp_column_has_the_name_that_programs_look_for() -> None:
+    # Harlequin labels columns by the names of their classes.
+    with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
+        node.prime("SELECT at FROM t", rows([("at", "timestamp"), ("all_", "list<timestamp>")]))
+        types = cluster.connect().execute("SELECT at FROM t").column_types
+        assert types is not None
+        assert [kind.__name__ for kind in types] == ["DateType", "ListType(DateType)"]
+        assert [kind.typename for kind in types] == ["timestamp", "list"]
