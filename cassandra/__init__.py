@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from logging import NullHandler
 
 from cassandra._foreign import refuse_foreign_files
@@ -101,6 +102,7 @@ _MODULES = frozenset(
 def __getattr__(name: str) -> object:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    # The import makes the module an attribute of the package.
+    # The import makes the module an attribute of the package, but not yet if a hook that tracers
+    # have on this very import asks.
     __import__(f"{__name__}.{name}")
-    return globals()[name]
+    return sys.modules[f"{__name__}.{name}"]

@@ -124,14 +124,14 @@ def _options(execution_profile: object, row_type: type | None) -> dict[str, Any]
 def _submit_of(session: ConcurrentSession) -> Any:
     """Return the session's `submit_watched`.
 
-    None if it has none, or a program has put another `execute_async` in place of its own.
+    None if it has none, or a program has put another `execute_async` in place of its own: tracers
+    wrap it on the class or on the session.
     """
-    own = getattr(type(session), "execute_async", None)
-    is_own = getattr(
-        own, "__module__", ""
-    ) == "cassandra.cluster.session" and "execute_async" not in vars(session)
+    own = getattr(type(session), "own_execute_async", None)
+    if own is None or "execute_async" in vars(session):
+        return None
     ours: Any = session
-    return ours.submit_watched if is_own else None
+    return ours.submit_watched if type(ours).execute_async is own else None
 
 
 # Past the constructor of the named tuple, which is Python code.

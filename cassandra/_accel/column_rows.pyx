@@ -239,16 +239,14 @@ cdef inline size_t _hash(Cell* cell) noexcept:
 def columns_of(table, found, texts):
     """(partition key, clustering key, all columns by name) of `table`, from the runs of its rows that `note_runs` has found.
 
-    Columns are in the order that servers describe tables in: the key, static columns, the others; within these by name, as they
-    come. DecodeError if a cell is not a text or number, ValueError for a null or an unknown kind.
+    Columns are in the order of today's drivers: the key, then the others by name, as they come. DecodeError if a cell is not a text or number, ValueError for a null or an unknown kind.
     """
     cdef Texts known = <Texts?> texts
     cdef list partition_key = []
     cdef list partition_places = []
     cdef list clustering_key = []
     cdef list clustering_places = []
-    cdef list static = []
-    cdef list regular = []
+    cdef list others = []
     cdef bytes page
     cdef const uint8_t* p
     cdef const uint8_t* end
@@ -280,7 +278,7 @@ def columns_of(table, found, texts):
             position = <int32_t> get_be32(cells[POSITION].data)
             cql_type = known._text(&cells[TYPE], name)
             if _is(&cells[KIND], "regular", 7):
-                regular.append(_column(table, name, cql_type, False, False))
+                others.append(_column(table, name, cql_type, False, False))
             elif _is(&cells[KIND], "clustering", 10):
                 is_reversed = _is(&cells[ORDER], "desc", 4)
                 clustering_key = _with(clustering_key, _column(table, name, cql_type, False, is_reversed))
@@ -289,7 +287,7 @@ def columns_of(table, found, texts):
                 partition_key = _with(partition_key, _column(table, name, cql_type, False, False))
                 partition_places.append(position)
             elif _is(&cells[KIND], "static", 6):
-                static.append(_column(table, name, cql_type, True, False))
+                others.append(_column(table, name, cql_type, True, False))
             else:
                 raise _unknown_kind(name, _bytes(&cells[KIND]))
     if len(partition_key) > 1:
@@ -299,8 +297,7 @@ def columns_of(table, found, texts):
     columns = {}
     _add(columns, partition_key)
     _add(columns, clustering_key)
-    _add(columns, static)
-    _add(columns, regular)
+    _add(columns, others)
     return partition_key, clustering_key, columns
 
 

@@ -175,6 +175,9 @@ class Session(SessionBase, KnownSession):
         self._latest[get_ident()] = ref(future)
         return self._submit(future, query, parameters, options, row_type)
 
+    # For calls that may go past `execute_async`: not if a tracer has put a wrapper in its place.
+    own_execute_async = execute_async
+
     def submit_watched(
         self,
         query: Query,

@@ -248,7 +248,7 @@ class Request(RequestBase):
 
     def _on_error(self, attempt: Attempt, connection: Connection, message: ErrorMessage) -> None:
         error = message.to_exception()
-        _say_where(error, f" (from {attempt.host}, executing {self.request_body.describe()})")
+        _say_where(error, f"(from {attempt.host}, executing {self.request_body.describe()})")
         attempt.error = error
         core = self.session.core
         observe = core.on_latency if isinstance(message, _WORKED_FOR) else core.on_refusal
@@ -356,7 +356,7 @@ class Request(RequestBase):
             if prepared is not None:
                 _say_where(
                     error,
-                    f" (by {attempt.host}, which has just prepared "
+                    f"(by {attempt.host}, which has just prepared "
                     f"{query_head(prepared.query_string, 200)})",
                 )
             self.fail(error)
@@ -417,11 +417,11 @@ class _DelayedRetry:
 
 
 def _say_where(error: Exception, where: str) -> None:
-    """Add to a server's refusal which server it was and what was executed."""
-    if isinstance(error, ErrorMessage):
-        error.where += where
-    elif error.args and isinstance(error.args[0], str):
-        error.args = (error.args[0] + where, *error.args[1:])
+    """Note at a server's refusal which server it was and what was executed.
+
+    Its text stays as servers and programs know it. Python 3.11 and later show notes in tracebacks.
+    """
+    vars(error).setdefault("__notes__", []).append(where)
 
 
 def _ask_read_timeout(

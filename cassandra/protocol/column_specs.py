@@ -63,7 +63,7 @@ _SIMPLE_TYPES: dict[int, str] = {
     0x0008: "FloatType",
     0x0009: "Int32Type",
     0x000A: "UTF8Type",  # "text" of the first versions
-    0x000B: "TimestampType",
+    0x000B: "DateType",
     0x000C: "UUIDType",
     0x000D: "VarcharType",
     0x000E: "IntegerType",

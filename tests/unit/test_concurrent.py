@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import threading
 from collections.abc import Iterator
@@ -10,12 +11,13 @@ from unittest.mock import MagicMock, Mock
 
 import pytest
 
-from cassandra.cluster import Session
+from cassandra.cluster import Cluster, Session
 from cassandra.concurrent import (
     execute_concurrent,
     execute_concurrent_async,
     execute_concurrent_with_args,
 )
+from cassandra.testing.fake import FakeNode, void
 
 
 class FakeFuture:
@@ -296,3 +298,29 @@ def test_mocks_stand_in_for_sessions(make: Any, generator: bool) -> None:
     assert [list(outcome.result_or_exc) for outcome in future.result(10)] == [
         [(i,)] for i in range(3)
     ]
+
+
+@pytest.mark.parametrize("where", ["class", "session"])
+def test_a_tracers_wrapper_sees_each_request(monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+    seen: list[str] = []
+    own = Session.execute_async
+
+    @functools.wraps(own)  # it looks like the method, as wrapt's wrappers do
+    def traced(session: Session, query: Any, *args: Any, **kwargs: Any) -> Any:
+        seen.append(query)
+        return own(session, query, *args, **kwargs)
+
+    if where == "class":
+        monkeypatch.setattr(Session, "execute_async", traced)
+    with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
+        session = cluster.connect()
+        if where == "session":
+            vars(session)["execute_async"] = functools.partial(traced, session)
+        queries = [f"INSERT {number}" for number in range(5)]
+        for query in queries:
+            node.prime(query, void())
+        seen.clear()
+        assert len(list(execute_concurrent(session, [(one, None) for one in queries]))) == 5
+        assert seen == queries
+        execute_concurrent_async(session, [(one, None) for one in queries]).result(10)
+        assert seen == queries * 2

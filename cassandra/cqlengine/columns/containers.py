@@ -124,10 +124,10 @@ class BaseContainerColumn(BaseCollectionColumn[T]):
         self.frozen = frozen
         super().__init__(types, **kwargs)
 
-    name: ClassVar[str] = ""
+    cql_name: ClassVar[str] = ""
 
     def _type_text(self) -> str:
-        inner = f"{self.name}<{', '.join(column.element_type for column in self.types)}>"
+        inner = f"{self.cql_name}<{', '.join(column.element_type for column in self.types)}>"
         return f"frozen<{inner}>" if self.frozen else inner
 
     @property
@@ -149,7 +149,7 @@ class Set(BaseContainerColumn[set[T]], Generic[T]):
     :param default: of new instances; an empty set if it is not given.
     """
 
-    name = "set"
+    cql_name = "set"
 
     def __init__(
         self,
@@ -213,7 +213,7 @@ class List(BaseContainerColumn[list[T]], Generic[T]):
     :param value_type: the column of the elements, an instance or a class.
     """
 
-    name = "list"
+    cql_name = "list"
 
     def __init__(
         self,
@@ -255,7 +255,7 @@ class Map(BaseContainerColumn[dict[K, V]], Generic[K, V]):
     :param value_type: the column of the values.
     """
 
-    name = "map"
+    cql_name = "map"
 
     def __init__(
         self,

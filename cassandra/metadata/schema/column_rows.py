@@ -138,8 +138,7 @@ def columns_of(
 ) -> tuple[list[ColumnMetadata], list[ColumnMetadata], dict[str, ColumnMetadata]]:
     """Return the partition key, the clustering key and all columns by name of `table`.
 
-    Columns are in the order in which servers describe tables: the key, static columns, the others;
-    within these by name, as they come.
+    Columns are in the order of today's drivers: the key, then the others by name, as they come.
 
     :param found: the runs of its rows that `note_runs` has found.
     :raises DecodeError: if a cell is not valid text, or not a number.
@@ -147,8 +146,7 @@ def columns_of(
     """
     partition_key: list[tuple[int, ColumnMetadata]] = []
     clustering_key: list[tuple[int, ColumnMetadata]] = []
-    static: list[ColumnMetadata] = []
-    regular: list[ColumnMetadata] = []
+    others: list[ColumnMetadata] = []
     for place in range(0, len(found), 3):
         body, at, count = found[place : place + 3]
         for _, _, name_cell, order, kind, position_cell, type_cell in _rows(body, at, count):
@@ -156,7 +154,7 @@ def columns_of(
             position = _position(position_cell, name)
             cql_type = texts._text(type_cell, name)
             if kind == b"regular":
-                regular.append(ColumnMetadata(table, name, cql_type))
+                others.append(ColumnMetadata(table, name, cql_type))
             elif kind == b"clustering":
                 clustering_key.append(
                     (position, ColumnMetadata(table, name, cql_type, False, order == b"desc"))
@@ -164,13 +162,11 @@ def columns_of(
             elif kind == b"partition_key":
                 partition_key.append((position, ColumnMetadata(table, name, cql_type)))
             elif kind == b"static":
-                static.append(ColumnMetadata(table, name, cql_type, True))
+                others.append(ColumnMetadata(table, name, cql_type, True))
             else:
                 raise unknown_kind(name, kind)
     keys = in_positions(partition_key), in_positions(clustering_key)
-    return *keys, {
-        column.name: column for columns in (*keys, static, regular) for column in columns
-    }
+    return *keys, {column.name: column for columns in (*keys, others) for column in columns}
 
 
 def _position(cell: bytes | None, name: str) -> int:

@@ -35,9 +35,6 @@ class ErrorMessage(MessageType, DriverException):
     summary: ClassVar[str] = "Unknown"
     error_code: ClassVar[int | None] = None
 
-    where: str = ""
-    """The server and the statement, for readers of the error; the engine fills it in."""
-
     def __init__(self, code: int, message: str, info: object = None) -> None:
         DriverException.__init__(self, code, message, info)
         self.code = code
@@ -49,7 +46,7 @@ class ErrorMessage(MessageType, DriverException):
         return f'Error from server: code={self.code:04x} [{self.summary}] message="{self.message}"'
 
     def __str__(self) -> str:
-        return f"<{self.summary_msg()}>{self.where}"
+        return f"<{self.summary_msg()}>"
 
     __repr__ = __str__
 

@@ -139,6 +139,17 @@ def test_types(column: c.Column[Any], text: str) -> None:
     assert column.get_column_def() == f'"column" {text}'
 
 
+@pytest.mark.parametrize(
+    "made", [c.List(c.Text), c.Set(c.Text), c.Map(c.Text, c.Integer), c.Text()]
+)
+def test_attributes_that_programs_set_do_not_change_a_columns_type(made: Any) -> None:
+    before = made.db_type
+    # django-cassandra-engine gives columns the attributes of Django's fields.
+    for name in ("name", "attname", "verbose_name", "model", "field", "validators", "serialize"):
+        setattr(made, name, "something")
+    assert made.db_type == before
+
+
 def test_defaults() -> None:
     assert c.Integer(default=5).get_default() == 5
     assert c.UUID(default=uuid.uuid4).get_default() != c.UUID(default=uuid.uuid4).get_default()

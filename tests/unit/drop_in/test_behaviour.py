@@ -17,7 +17,8 @@ from cassandra.concurrent import execute_concurrent_async
 from cassandra.connection import DefaultShardAwarePortGenerator, ShardAwarePortGenerator
 from cassandra.errors import CrcException, InvalidRequest
 from cassandra.query import PseudoNamedTupleRow, pseudo_namedtuple_factory
-from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error
+from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error, rows
+from tests.processes import run_python
 
 
 def test_constants_of_the_wire() -> None:
@@ -170,3 +171,43 @@ def test_no_more_than_the_concurrency_and_none_after_cancelling() -> None:
         thread.join()
     assert len(session.futures) == 5
     assert future.cancelled()
+
+
+TRACERS_HOOK = """
+import importlib.abc, importlib.util, sys
+
+class Hook(importlib.abc.MetaPathFinder):
+    # As wrapt's hooks: called before the import makes the module an attribute of the package.
+    def find_spec(self, name, path, target=None):
+        if name != "cassandra.cluster":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        execute = spec.loader.exec_module
+        def exec_module(module):
+            execute(module)
+            import cassandra.cluster as found
+            assert found is module
+            print("patched", found.Cluster.__name__)
+        spec.loader.exec_module = exec_module
+        return spec
+
+sys.meta_path.insert(0, Hook())
+import cassandra
+import cassandra.cluster
+assert cassandra.cluster is sys.modules["cassandra.cluster"]
+"""
+
+
+def test_a_hook_on_the_import_of_a_module_imports_it() -> None:
+    assert run_python(TRACERS_HOOK).stdout == "patched Cluster\n"
+
+
+def test_the_class_of_a_timestamp_column_has_the_name_that_programs_look_for() -> None:
+    # Harlequin labels columns by the names of their classes.
+    with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
+        node.prime("SELECT at FROM t", rows([("at", "timestamp"), ("all_", "list<timestamp>")]))
+        types = cluster.connect().execute("SELECT at FROM t").column_types
+        assert types is not None
+        assert [kind.__name__ for kind in types] == ["DateType", "ListType(DateType)"]
+        assert [kind.typename for kind in types] == ["timestamp", "list"]

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 import pytest
 
 from cassandra.client.cluster_settings import ClusterSettings
-from tests.unit.drop_in.known_absences import is_known_to_be_absent
 
 HERE = Path(__file__).parent
 UPGRADING = HERE.parents[2] / "docs" / "upgrading.rst"
@@ -133,13 +132,7 @@ def missing_parameters(one: Name) -> list[str]:
 
 @pytest.mark.parametrize("module", MODULES)
 def test_each_name_is_there(module: str) -> None:
-    absent = [
-        str(one)
-        for one in NAMES
-        if one.module == module
-        and not is_known_to_be_absent(str(one))
-        and not is_there(module, one.name)
-    ]
+    absent = [str(one) for one in NAMES if one.module == module and not is_there(module, one.name)]
     assert not absent
 
 
@@ -170,7 +163,6 @@ def test_the_check_of_parameters_finds_what_is_wrong() -> None:
 def said_to_be_absent() -> frozenset[str]:
     """What the guide lists with its full name after "What is not there yet"."""
     _, _, lists = UPGRADING.read_text().partition("What is not there yet")
-    lists, _, _ = lists.partition("What is not taken over")
     return frozenset(re.findall(r"``(cassandra\.[\w.]+)``", lists))
 
 

@@ -12,14 +12,12 @@ import pytest
 
 from cassandra._reexports import REEXPORTS
 from tests.processes import run_python
-from tests.unit.drop_in.known_absences import is_known_to_be_absent
 
 ROWS = [
     (module, name, home)
     for module, homes in REEXPORTS.items()
     for home, names in homes.items()
     for name in names.split()
-    if not is_known_to_be_absent(f"{module}.{name}")
 ]
 
 # Names that are not those of their homes.
@@ -47,14 +45,14 @@ def test_each_name_that_programs_import_is_there() -> None:
             exec(f"from {module} import {name}", {})
         except ImportError:
             absent.append(f"{module}.{name}")
-    assert [name for name in absent if not is_known_to_be_absent(name)] == []
+    assert absent == []
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize(("module", "name", "home"), LISTED, ids=lambda part: part)
 def test_a_name_is_that_of_the_home_that_programs_know(module: str, name: str, home: str) -> None:
     """If that home is there too: some are compiled modules of other drivers."""
-    if is_known_to_be_absent(f"{module}.{name}") or importlib.util.find_spec(home) is None:
+    if importlib.util.find_spec(home) is None:
         return
     there = importlib.import_module(home)
     found = getattr(importlib.import_module(module), name)
@@ -70,8 +68,6 @@ def test_a_name_is_the_same_object_as_at_its_home(module: str, name: str, home: 
 
 def test_unknown_names_are_refused_as_ever() -> None:
     for module in REEXPORTS:
-        if is_known_to_be_absent(module):
-            continue
         with pytest.raises(
             AttributeError, match=f"module '{module}' has no attribute 'nothing_of_the_kind'"
         ):

@@ -37,7 +37,7 @@ from cassandra.sentinels import UNSET_VALUE
 from cassandra.testing.fake import FakeCluster, FakeNode, Request, paged, rows, void
 from cassandra.testing.fake.answers import Answer
 from cassandra.testing.fake.primitives import Opcode
-from tests.unit.metadata.rows import keyspace
+from tests.unit.metadata.schema.rows import keyspace
 
 KEY = bytes(range(32))
 IV = bytes(range(16))

@@ -69,7 +69,7 @@ def described(made: Any) -> Any:
     )
 
 
-def test_columns_are_in_the_order_of_create_table(twins: Twins) -> None:
+def test_the_key_comes_first_and_the_others_by_name(twins: Twins) -> None:
     rows = [
         row(b"a"),
         row(b"c1", b"clustering", 1, b"desc", b"text"),
@@ -89,8 +89,8 @@ def test_columns_are_in_the_order_of_create_table(twins: Twins) -> None:
         ("p2", "p2", "int", False, False, None),
         ("c2", "c2", "int", False, False, None),
         ("c1", "c1", "text", False, True, None),
-        ("s", "s", "list<int>", True, False, None),
         ("a", "a", "int", False, False, None),
+        ("s", "s", "list<int>", True, False, None),
         ("zürich", "zürich", "map<text, text>", False, False, None),
     ]
 

@@ -1,0 +1,69 @@
+"""The OpenTelemetry instrumentor: spans of requests, and none that the program did not make."""
+
+from __future__ import annotations
+
+from common import KEYSPACE, make_cluster, new_keyspace
+from opentelemetry.instrumentation.cassandra import CassandraInstrumentor
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from cassandra.cluster import Cluster
+from cassandra.concurrent import execute_concurrent_with_args
+from cassandra.query import BatchStatement, SimpleStatement
+
+exporter = InMemorySpanExporter()
+provider = TracerProvider()
+provider.add_span_processor(SimpleSpanProcessor(exporter))
+
+
+def tell(name: str) -> None:
+    print("===", name)
+    for span in exporter.get_finished_spans():
+        attributes = dict(sorted((span.attributes or {}).items()))
+        print(span.name, span.kind, span.status.status_code, attributes)
+    exporter.clear()
+
+
+def requests(cluster: Cluster) -> None:
+    session = cluster.connect()
+    tell("connect")
+    new_keyspace(session)
+    session = cluster.connect(KEYSPACE)
+    session.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
+    tell("a keyspace and a table")
+    insert = session.prepare("INSERT INTO t (id, v) VALUES (?, ?)")
+    tell("prepare")
+    session.execute(insert, (1, "one"))
+    session.execute(insert.bind([2, "two"]))
+    session.execute("INSERT INTO t (id, v) VALUES (%s, %s)", (3, "three"))
+    batch = BatchStatement()
+    batch.add(insert, (4, "four"))
+    session.execute(batch)
+    execute_concurrent_with_args(session, insert, [(number, "x") for number in range(5, 9)])
+    tell("writes")
+    statement = SimpleStatement("SELECT * FROM t", fetch_size=3)
+    print(sorted(row.id for row in session.execute(statement)))
+    print(session.execute_async("SELECT count(*) FROM t").result().one()[0])
+    tell("reads")
+    try:
+        session.execute("SELECT * FROM nowhere")
+    except Exception as error:
+        print(type(error).__name__)
+    tell("an error")
+
+
+def main() -> None:
+    instrumentor = CassandraInstrumentor()
+    print(instrumentor.instrumentation_dependencies())
+    instrumentor.instrument(tracer_provider=provider, include_db_statement=True)
+    print("instrumented", instrumentor.is_instrumented_by_opentelemetry)
+    with make_cluster() as cluster:
+        requests(cluster)
+        session = cluster.connect()
+        instrumentor.uninstrument()
+        session.execute("SELECT key FROM system.local")
+        tell("uninstrumented")
+
+
+main()
