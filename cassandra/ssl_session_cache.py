@@ -55,6 +55,8 @@ class SSLSessionCache:
             if known is None:
                 return None
             owner, session = known
+            # OpenSSL refuses a session of another context, and the server one that has expired:
+            # neither is of any use to anybody else.
             if owner is not context or session.time + session.timeout <= time.time():
                 del self._sessions[key]
                 return None
@@ -71,6 +73,7 @@ class SSLSessionCache:
         """Keep the session of a peer, in place of an earlier one."""
         with self._lock:
             self._sessions[key] = (context, session)
+            # The end is the side of those used last: an entry that is replaced keeps its place.
             self._sessions.move_to_end(key)
             while len(self._sessions) > self.max_size:
                 self._sessions.popitem(last=False)

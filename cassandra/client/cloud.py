@@ -87,6 +87,7 @@ class Cloud:
         if not ids or not host:
             raise DriverException(f"the metadata service at {where} names no nodes")
         self.local_dc = local_dc
+        # Before the end points are made: the proxy may have moved since the service was asked.
         self.factory.use_proxy(host, number)
         return [self.factory.create_from_sni(str(one)) for one in ids]
 

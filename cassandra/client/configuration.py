@@ -240,7 +240,7 @@ class ClusterBase(PoolSizes, Identity, ShardAwareness):
     scylla_cloud: None = None
 
     client_routes_config: ClientRoutesConfig | None = None
-    """A `cassandra.client_routes.ClientRoutesConfig`: nodes are behind proxies of a private network.
+    """A `cassandra.client_routes.ClientRoutesConfig`, for nodes behind a private network's proxies.
 
     The table ``system.client_routes`` of ScyllaDB says where; `port` is that of the contact points,
     and of nodes that have no route. `endpoint_factory` cannot be given beside it, and

@@ -98,6 +98,7 @@ class TlsClient:
             raise TypeError(
                 f"ssl_context must give an ssl.SSLContext, but gave {type(context).__name__}"
             )
+        # Behind a proxy each node has a name of its own: it goes before the cluster's.
         own = (endpoint.ssl_options or {}).get("server_hostname")
         address = endpoint.resolve()[0]
         # asyncio demands a name for TLS over a socket that is connected already.
@@ -118,6 +119,7 @@ class Handshake:
         self.server_hostname = server_hostname
         self._endpoint = endpoint
         self._sessions = sessions
+        # With the name: a session stands for a certificate that was checked against it.
         self._key = (*endpoint.resolve(), server_hostname)
         self._object: ssl.SSLObject | None = None
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import itertools
-import re
 import socket
 import ssl
 import threading
@@ -19,28 +18,21 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from cassandra.testing.fake import system_tables
 from cassandra.testing.fake.answers import (
     Answer,
     Answerable,
-    Message,
     Prepared,
-    error,
-    message,
     schema_change_body,
-    set_keyspace,
-    void,
 )
 from cassandra.testing.fake.connection import ServerConnection
+from cassandra.testing.fake.defaults import OLDEST_VERSION, ROUTES_EVENT, DefaultAnswers
 from cassandra.testing.fake.looping import NodeThread
 from cassandra.testing.fake.primitives import (
     Opcode,
     WireError,
     inet,
-    long_bytes,
     string,
     string_list,
-    string_multimap,
 )
 from cassandra.testing.fake.refusals import ErrorCode
 from cassandra.testing.fake.requests import Request
@@ -50,18 +42,13 @@ from cassandra.testing.fake.values import Columns
 
 __all__ = ["FakeNode"]
 
-_USE = re.compile(r'^\s*use\s+("(?:[^"]|"")+"|\w+)\s*;?\s*$', re.IGNORECASE)
-_QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"")
 _AUTHENTICATOR = "org.apache.cassandra.auth.PasswordAuthenticator"
-_OLDEST_VERSION = 3
-_EVENTS = frozenset({"TOPOLOGY_CHANGE", "STATUS_CHANGE", "SCHEMA_CHANGE"})
-_ROUTES_EVENT = "CLIENT_ROUTES_CHANGE"
 # Bounds the memory of long runs.
 _RECORDED = 100_000
 _BEFORE_READY = frozenset({Opcode.STARTUP, Opcode.OPTIONS, Opcode.AUTH_RESPONSE})
 
 
-class FakeNode:
+class FakeNode(DefaultAnswers):
     """A scriptable node. Use it as a context manager, or call `start` and `stop`.
 
     Without a script it answers as a real node does: the handshake, the system tables, USE, PREPARE.
@@ -495,7 +482,7 @@ class FakeNode:
             body = string(event_type) + schema_change_body(
                 change, target, keyspace, name, arguments
             )
-        elif event_type == _ROUTES_EVENT:
+        elif event_type == ROUTES_EVENT:
             connection_ids, host_ids = details
             body = string(event_type) + string(change) + string_list(connection_ids)
             body += string_list([str(host_id) for host_id in host_ids])
@@ -564,7 +551,7 @@ class FakeNode:
                 )
                 connection.send(stream, *self._protocol_error(text))
                 return
-        elif not _OLDEST_VERSION <= version <= self.max_version:
+        elif not OLDEST_VERSION <= version <= self.max_version:
             self._refuse_version(connection, version, stream)
             return
         else:
@@ -579,9 +566,9 @@ class FakeNode:
 
     def _refuse_version(self, connection: ServerConnection, version: int, stream: int) -> None:
         """Answer like a real node: a protocol error in the newest version that it speaks."""
-        connection.version = min(self.max_version, max(version, _OLDEST_VERSION))
+        connection.version = min(self.max_version, max(version, OLDEST_VERSION))
         spoken = ", ".join(
-            f"{number}/v{number}" for number in range(_OLDEST_VERSION, self.max_version + 1)
+            f"{number}/v{number}" for number in range(OLDEST_VERSION, self.max_version + 1)
         )
         text = (
             f"Invalid or unsupported protocol version ({version}); "
@@ -604,101 +591,6 @@ class FakeNode:
         answer.perform(request)
         if request.opcode == Opcode.STARTUP and not request.connection.started:
             request.connection.start(request)
-
-    # -- the answers of a node without a script ----------------------------------------------------
-
-    def _on_options(self, request: Request) -> Message:
-        versions = [
-            f"{number}/v{number}" for number in range(_OLDEST_VERSION, self.max_version + 1)
-        ]
-        supported = {"PROTOCOL_VERSIONS": versions, **self.supported}
-        return message(Opcode.SUPPORTED, string_multimap(supported))
-
-    def _on_startup(self, request: Request) -> Message:
-        compression = request.options.get("COMPRESSION")
-        if compression is not None and compression not in self.supported.get("COMPRESSION", ()):
-            return error(ErrorCode.PROTOCOL_ERROR, f"Unknown compression algorithm: {compression}")
-        if self._credentials is not None:
-            return message(Opcode.AUTHENTICATE, string(self.authenticator))
-        request.connection.ready = True
-        return message(Opcode.READY, b"")
-
-    def _on_auth_response(self, request: Request) -> Message:
-        if self._credentials is None:
-            return error(ErrorCode.PROTOCOL_ERROR, "Unexpected message AUTH_RESPONSE")
-        username, password = self._credentials
-        given = (request.token or b"").split(b"\0")
-        if given[-2:] != [str(username).encode(), str(password).encode()]:
-            return error(
-                ErrorCode.BAD_CREDENTIALS,
-                f"Provided username {username} and/or password are incorrect",
-            )
-        request.connection.ready = True
-        return message(Opcode.AUTH_SUCCESS, long_bytes(None))
-
-    def _on_register(self, request: Request) -> Message:
-        for kind in request.event_types:
-            if kind not in _EVENTS and not (kind == _ROUTES_EVENT and self.has_client_routes):
-                return error(ErrorCode.PROTOCOL_ERROR, f"Invalid value '{kind}' for Type")
-        request.connection.event_types = request.event_types
-        return message(Opcode.READY, b"")
-
-    def _on_query(self, request: Request) -> Message:
-        text = request.query or ""
-        use = _USE.match(text)
-        if use is not None:
-            return self._use(request, use[1])
-        if "system" in text:
-            found = system_tables.answer_to(self, request)
-            if found is not None:
-                return found
-        return void()
-
-    def _use(self, request: Request, name: str) -> Message:
-        keyspace = name[1:-1].replace('""', '"') if name.startswith('"') else name.lower()
-        if self.keyspaces is not None and keyspace not in self.keyspaces:
-            return error(ErrorCode.INVALID, f"Keyspace '{keyspace}' does not exist")
-        request.connection.keyspace = keyspace
-        return set_keyspace(keyspace)
-
-    def _on_prepare(self, request: Request) -> Message:
-        text = request.query or ""
-        prepared = self._statements.get(text)
-        if prepared is None:
-            prepared = self._make_prepared(text)
-        self._prepared[prepared.query_id] = prepared
-        return Message(Opcode.RESULT, prepared.body)
-
-    def _make_prepared(self, text: str) -> Prepared:
-        markers = _QUOTED.sub("", text).count("?")  # those inside quotes are text
-        names = [f"k{place + 1}" if place else "k" for place in range(markers)]
-        return Prepared(text, [(name, "int") for name in names])
-
-    def statement_of(self, request: Request) -> Prepared | None:
-        """Return the prepared statement that an EXECUTE names, or None if it is not known."""
-        return self._prepared.get(request.query_id or b"")
-
-    def prepared_flags(self, prepared: Prepared, connection: ServerConnection) -> int:
-        """Return further flags of the metadata in the answer to PREPARE: ScyllaDB has some."""
-        return 0
-
-    def _on_execute(self, request: Request) -> Answer:
-        if request.query is None:
-            return self._unprepared(request.query_id or b"")
-        return self._on_query(request)
-
-    def _on_batch(self, request: Request) -> Message:
-        for statement in request.statements:
-            if statement.query is None:
-                return self._unprepared(statement.query_id or b"")
-        return void()
-
-    def _unprepared(self, query_id: bytes) -> Message:
-        text = (
-            f"Prepared query with ID {query_id.hex()} not found "
-            "(either the query was not prepared on this host)"
-        )
-        return error(ErrorCode.UNPREPARED, text, query_id=query_id)
 
     def __repr__(self) -> str:
         state = (
