@@ -22,7 +22,8 @@ CREATE KEYSPACE {KEYSPACE}
   WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}};
 USE {KEYSPACE};
 CREATE TYPE address (street text, zip int, phones set<text>);
-CREATE TABLE people (id int, day date, name text static, home frozen<address>, PRIMARY KEY (id, day))
+CREATE TABLE people (id int, day date, name text static, home frozen<address>,
+  PRIMARY KEY (id, day))
   WITH CLUSTERING ORDER BY (day DESC) AND comment = 'it''s people';
 CREATE TABLE kinds (
   id int PRIMARY KEY, a ascii, b bigint, c blob, d boolean, e decimal, f double, g float, h inet,
@@ -41,7 +42,8 @@ INSERT INTO people (id, day, name, home) VALUES
 INSERT INTO people (id, day) VALUES (1, '1969-12-31');
 INSERT INTO kinds (id, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w) VALUES (
   1, 'ascii', -9223372036854775808, 0x00ff, true, 1.50, 1e300, 0.1, '::1', -32768, 127,
-  123456789012345678901234567890, '2024-02-29 12:34:56.789+0000', '2024-02-29', '01:02:03.000000004',
+  123456789012345678901234567890, '2024-02-29 12:34:56.789+0000',
+  '2024-02-29', '01:02:03.000000004',
   5b6962dd-3f90-4c93-8f61-eabfa4a803e2, 1y2mo3d4h5m6s7ms8us9ns, [3, 1, 2], {{'b', 'a'}},
   {{'x': 1, 'y': 2}}, (1, 'it''s'), {{street: 'S', zip: 1, phones: null}}, [1.5, 2, -3],
   {{1: ['a', 'b'], 2: []}});

@@ -189,7 +189,7 @@ async def test_unprepared_twice_in_a_row_is_the_error(node: FakeNode) -> None:
         node.prime(Opcode.BATCH, sequence(gone[0], gone[2], gone[2], void()))
         failure = await fails(session.execute(batch))
         assert isinstance(failure, PreparedQueryNotFound)
-        assert "INSERT INTO t2 (k, v) VALUES (?, ?)" in str(failure)
+        assert "INSERT INTO t2 (k, v) VALUES (?, ?)" in "".join(vars(failure)["__notes__"])
         assert prepares(node) == {TEXTS[0]: 1, TEXTS[2]: 1}
         assert node.count(Opcode.BATCH) == 3
 
