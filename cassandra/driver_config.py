@@ -1,7 +1,7 @@
 """The report of a cluster's settings that ScyllaDB shows in ``system.clients.client_options``.
 
-It is JSON under the option DRIVER_CONFIG of STARTUP, in the form that ScyllaDB's drivers share: keys
-in kebab-case, times in milliseconds, and no key for what has no value.
+It is JSON under the option DRIVER_CONFIG of STARTUP, in the form that ScyllaDB's drivers share:
+keys in kebab-case, times in milliseconds, and no key for what has no value.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from cassandra._version import DRIVER_NAME, __version__
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.client.contact_points import checked_contact_points, endpoint_of
-from cassandra.client.identity import Identity
+from cassandra.client.identity import Identity, scylla_options
 from cassandra.client.pool_sizes import PoolSizes
 from cassandra.client.setting_checks import TIMES, as_timedelta, check_seconds
 from cassandra.client.shard_awareness import ShardAwareness, ShardAwareOptions
@@ -210,13 +210,6 @@ class ClusterBase(PoolSizes, Identity, ShardAwareness):
 
     metrics: Metrics | None = None
     """The cluster's `cassandra.metrics.Metrics`; None if they are not enabled."""
-
-    driver_config_reporting_enabled: bool = True
-    """Tell ScyllaDB these settings with the control connection, as JSON (DRIVER_CONFIG).
-
-    An operator sees them in ``system.clients``. False leaves them out; `session_id`, which says
-    which connections belong together, is sent in any case. Cassandra is told neither.
-    """
 
     allow_control_connection_query_fallback: ControlConnectionQueryFallback | bool | None = None
     """What becomes of requests if no pool can take them: a `ControlConnectionQueryFallback`.
@@ -550,11 +543,6 @@ class ClusterBase(PoolSizes, Identity, ShardAwareness):
             for name, klass in types.items():
                 session.encode_user_type(klass, partial(self._user_types.fields, keyspace, name))
 
-    @property
-    def session_id(self) -> uuid.UUID:
-        """A random id of this cluster object, for telling its connections from others."""
-        return self._session_id
-
     # -- listeners ---------------------------------------------------------------------------------
 
     def register_listener(self, listener: HostStateListener) -> None:
@@ -609,7 +597,7 @@ class ClusterBase(PoolSizes, Identity, ShardAwareness):
             else self.compression,
             cql_version=self.cql_version,
             startup_options=self._startup_options(),
-            scylla_options=partial(_scylla_options, weakref.proxy(self)),
+            scylla_options=partial(scylla_options, weakref.proxy(self)),
             tls=self._tls,
             sockopts=self.sockopts or (),
             connect_timeout=self.connect_timeout if self.connect_timeout else 3600.0,
@@ -646,16 +634,6 @@ class ClusterBase(PoolSizes, Identity, ShardAwareness):
         if self.application_info is not None:
             self.application_info.add_startup_options(options)
         return options
-
-
-def _scylla_options(cluster: ClusterBase, is_control: bool) -> dict[str, str]:
-    """Return the options of STARTUP for servers of ScyllaDB."""
-    options = {"SESSION_ID": str(cluster.session_id)}
-    if is_control and cluster.driver_config_reporting_enabled:
-        # Imported when it is first needed: Cassandra is told nothing of the kind.
-        reporter = import_module("cassandra.driver_config").DriverConfigReporter(cluster)
-        options.update(reporter.options())
-    return options
 
 
 # Settings that the engine reads each time it needs them.

@@ -27,19 +27,17 @@ from cassandra.testing.fake.answers import (
     Prepared,
     error,
     message,
-    schema_change_body,
     set_keyspace,
     void,
 )
 from cassandra.testing.fake.connection import ServerConnection
+from cassandra.testing.fake.events import EVENTS, ROUTES_EVENT, event_body
 from cassandra.testing.fake.looping import NodeThread
 from cassandra.testing.fake.primitives import (
     Opcode,
     WireError,
-    inet,
     long_bytes,
     string,
-    string_list,
     string_multimap,
 )
 from cassandra.testing.fake.refusals import ErrorCode
@@ -54,8 +52,6 @@ _USE = re.compile(r'^\s*use\s+("(?:[^"]|"")+"|\w+)\s*;?\s*$', re.IGNORECASE)
 _QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"")
 _AUTHENTICATOR = "org.apache.cassandra.auth.PasswordAuthenticator"
 _OLDEST_VERSION = 3
-_EVENTS = frozenset({"TOPOLOGY_CHANGE", "STATUS_CHANGE", "SCHEMA_CHANGE"})
-_ROUTES_EVENT = "CLIENT_ROUTES_CHANGE"
 # Bounds the memory of long runs.
 _RECORDED = 100_000
 _BEFORE_READY = frozenset({Opcode.STARTUP, Opcode.OPTIONS, Opcode.AUTH_RESPONSE})
@@ -490,19 +486,7 @@ class FakeNode:
 
         :returns: how many connections it was sent to.
         """
-        if event_type == "SCHEMA_CHANGE":
-            target, keyspace, *rest = details
-            name, arguments = (*rest, None, None)[:2]
-            body = string(event_type) + schema_change_body(
-                change, target, keyspace, name, arguments
-            )
-        elif event_type == _ROUTES_EVENT:
-            connection_ids, host_ids = details
-            body = string(event_type) + string(change) + string_list(connection_ids)
-            body += string_list([str(host_id) for host_id in host_ids])
-        else:
-            address, port = details
-            body = string(event_type) + string(change) + inet(address, port)
+        body = event_body(event_type, change, details)
         return self._running().call(self._push, event_type, body)
 
     def _push(self, event_type: str, body: bytes) -> int:
@@ -639,7 +623,7 @@ class FakeNode:
 
     def _on_register(self, request: Request) -> Message:
         for kind in request.event_types:
-            if kind not in _EVENTS and not (kind == _ROUTES_EVENT and self.has_client_routes):
+            if kind not in EVENTS and not (kind == ROUTES_EVENT and self.has_client_routes):
                 return error(ErrorCode.PROTOCOL_ERROR, f"Invalid value '{kind}' for Type")
         request.connection.event_types = request.event_types
         return message(Opcode.READY, b"")
