@@ -1,29 +1,269 @@
-"""The options of STARTUP that describe a driver's configuration, and who would report it."""
+"""The report of a cluster's settings that ScyllaDB shows in ``system.clients.client_options``.
+
+It is JSON under the option DRIVER_CONFIG of STARTUP, in the form that ScyllaDB's drivers share:
+keys in kebab-case, times in milliseconds, and no key for what has no value.
+"""
 
 from __future__ import annotations
 
-from typing import NoReturn
+import datetime
+import json
+import logging
+import socket
+import ssl
+import struct
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from cassandra._lazy import lazy_names
+from cassandra.consistency import consistency_value_to_name
+from cassandra.engine.pool import ORPHAN_SHARE
+from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
+from cassandra.policies.balancing import DCAwareRoundRobinPolicy, RackAwareRoundRobinPolicy
+from cassandra.policies.reconnection import (
+    ConstantReconnectionPolicy,
+    ExponentialReconnectionPolicy,
+)
+from cassandra.policies.retry import (
+    DowngradingConsistencyRetryPolicy,
+    ExponentialBackoffRetryPolicy,
+    FallthroughRetryPolicy,
+    NeverRetryPolicy,
+    RetryPolicy,
+)
+from cassandra.policies.speculation import (
+    ConstantSpeculativeExecutionPolicy,
+    NoSpeculativeExecutionPolicy,
+)
+from cassandra.policies.token_aware import TokenAwarePolicy
+from cassandra.protocol.streams import MAX_STREAMS
+from cassandra.timestamps import MonotonicTimestampGenerator
 
 __all__ = ["DRIVER_CONFIG_OPTION", "SESSION_ID_OPTION", "DriverConfigReporter"]
+
+log = logging.getLogger("cassandra.cluster")
 
 DRIVER_CONFIG_OPTION = "DRIVER_CONFIG"
 SESSION_ID_OPTION = "SESSION_ID"
 
+VERSION = 1  # of the form
+MOST_BYTES = 32 * 1024  # docs/dev/protocol-extensions.md of ScyllaDB, "Client options"
+
+_RETRY_TYPES: dict[type, str] = {
+    RetryPolicy: "standard-error-aware",
+    ExponentialBackoffRetryPolicy: "standard-error-aware",
+    FallthroughRetryPolicy: "fallthrough",
+    NeverRetryPolicy: "never",
+    DowngradingConsistencyRetryPolicy: "downgrading-consistency",
+}
+
+_Group = dict[str, Any]
+
 
 class DriverConfigReporter:
-    """Would write a cluster's settings as JSON. It can be made, and not used."""
+    """Writes a cluster's settings as JSON.
 
-    def __init__(self, cluster: object) -> None:
+    :param cluster: a `Cluster`. Its policies and its default profile are looked at for each report.
+    """
+
+    def __init__(self, cluster: Any) -> None:
         self.cluster = cluster
 
-    def report(self) -> NoReturn:
-        """Raise NotImplementedError: the settings are not reported, only the session's id."""
-        raise NotImplementedError(
-            "DriverConfigReporter.report() is not supported: this driver tells servers its "
-            "SESSION_ID, and no settings"
-        )
+    def report(self) -> str:
+        """Return the report of the moment."""
+        groups = {
+            "version": VERSION,
+            "connection": self._connection(),
+            "control-plane": self._control_plane(),
+            "query": self._query(),
+        }
+        return json.dumps(groups, separators=(",", ":"))
+
+    def options(self) -> dict[str, str]:
+        """Return the options of STARTUP: the report, or nothing if it is too long or fails.
+
+        A report never keeps a program from connecting.
+        """
+        try:
+            text = self.report()
+        except Exception:  # settings and policies may be the program's own
+            log.warning("the report of the settings could not be made", exc_info=True)
+            return {}
+        if len(text.encode()) > MOST_BYTES:
+            log.warning("the report of the settings is left out: it has over %d bytes", MOST_BYTES)
+            return {}
+        return {DRIVER_CONFIG_OPTION: text}
+
+    # -- groups ------------------------------------------------------------------------------------
+
+    def _connection(self) -> _Group:
+        cluster = self.cluster
+        group: _Group = {}
+        if cluster.connect_timeout is not None:
+            group["connect"] = {"timeout-ms": _ms(cluster.connect_timeout)}
+        group["requests"] = {
+            "in-flight": {"max": MAX_STREAMS},
+            "orphaned": {"max": int(MAX_STREAMS * ORPHAN_SHARE)},
+        }
+        group["pool"] = {"shard-aware": {"enabled": _uses_shard_ports(cluster)}}
+        group["socket"] = _socket(cluster.sockopts or ())
+        group["reconnection"] = {"policy": _reconnection(cluster.reconnection_policy)}
+        context = cluster.ssl_context
+        if context is not None or cluster.ssl_options is not None:
+            checks = bool((cluster.ssl_options or {}).get("check_hostname", False))
+            if isinstance(context, ssl.SSLContext):
+                checks = context.check_hostname
+            group["tls"] = {"hostname-verification": checks}
+        return group
+
+    def _control_plane(self) -> _Group:
+        cluster = self.cluster
+        timeout: _Group = {}
+        if cluster.control_connection_timeout is not None:
+            timeout["client-side-ms"] = _ms(cluster.control_connection_timeout)
+        server_side = cluster.metadata_request_timeout
+        if isinstance(server_side, datetime.timedelta):
+            server_side = server_side.total_seconds()
+        if server_side is not None:
+            timeout["server-side-ms"] = _ms(server_side)
+        queries = {"queries": {"system": {"timeout": timeout}}} if timeout else {}
+        wait = _ms(cluster.max_schema_agreement_wait)
+        return {**queries, "schema": {"agreement": {"timeout-ms": wait}}}
+
+    def _query(self) -> _Group:
+        profile = self.cluster.profile_manager.profiles[EXEC_PROFILE_DEFAULT]
+        defaults: _Group = {"consistency": consistency_value_to_name(profile.consistency_level)}
+        if profile.serial_consistency_level is not None:
+            serial = consistency_value_to_name(profile.serial_consistency_level)
+            defaults["serial-consistency"] = serial
+        defaults["idempotence"] = False
+        if profile.request_timeout is not None:
+            defaults["request"] = {"timeout-ms": _ms(profile.request_timeout)}
+        defaults["page"] = {"size": 5000}
+        if type(self.cluster.timestamp_generator) is MonotonicTimestampGenerator:
+            defaults["client-timestamps"] = True
+        group: _Group = {
+            "defaults": defaults,
+            "retry": _retry(profile.retry_policy),
+            "load-balancing": _balancing(profile.load_balancing_policy),
+        }
+        speculation = profile.speculative_execution_policy
+        if type(speculation) is not NoSpeculativeExecutionPolicy:
+            group["speculative-execution"] = {"policy": _speculation(speculation)}
+        return group
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)
+
+
+def _custom(policy: object) -> _Group:
+    return {"type": "custom", "name": type(policy).__name__}
+
+
+def _uses_shard_ports(cluster: Any) -> bool:
+    options, routes = cluster.shard_aware_options, cluster.client_routes_config
+    return not (
+        (options is not None and (options.disable or options.disable_shardaware_port))
+        or (routes is not None and not routes.advanced_shard_awareness)
+    )
+
+
+def _socket(options: Sequence[Any]) -> _Group:
+    given: Mapping[tuple[int, int], Any] = {(one[0], one[1]): one[2] for one in options}
+
+    def is_on(level: int, name: int, otherwise: bool = False) -> bool:
+        return bool(given.get((level, name), otherwise))
+
+    group: _Group = {
+        # The event loop sets it on every connection.
+        "tcp-no-delay": is_on(socket.IPPROTO_TCP, socket.TCP_NODELAY, True),
+        "keep-alive": is_on(socket.SOL_SOCKET, socket.SO_KEEPALIVE),
+        "reuse-address": is_on(socket.SOL_SOCKET, socket.SO_REUSEADDR),
+    }
+    linger = given.get((socket.SOL_SOCKET, socket.SO_LINGER))
+    if isinstance(linger, bytes):
+        # Two shorts on Windows, two integers elsewhere.
+        switch, interval = struct.unpack("hh" if sys.platform == "win32" else "ii", linger)
+        if switch:
+            group["linger"] = {"interval-s": interval}
+    for key, name in (
+        ("receive-buffer", socket.SO_RCVBUF),
+        ("send-buffer", socket.SO_SNDBUF),
+    ):
+        size = given.get((socket.SOL_SOCKET, name))
+        if isinstance(size, int):
+            group[key] = {"size-bytes": size}
+    return group
+
+
+def _reconnection(policy: object) -> _Group:
+    group: _Group
+    if type(policy) is ExponentialReconnectionPolicy:
+        group = {
+            "type": "exponential",
+            "base-ms": _ms(policy.base_delay),
+            "max-ms": _ms(policy.max_delay),
+        }
+    elif type(policy) is ConstantReconnectionPolicy:
+        group = {"type": "constant", "delay-ms": _ms(policy.delay)}
+    else:
+        return _custom(policy)
+    if policy.max_attempts is not None:
+        group["max-attempts"] = policy.max_attempts
+    return group
+
+
+def _retry(policy: object) -> _Group:
+    kind = _RETRY_TYPES.get(type(policy))
+    group: _Group = {"policy": _custom(policy) if kind is None else {"type": kind}}
+    if type(policy) is ExponentialBackoffRetryPolicy:
+        group["policy"]["max-retries"] = policy.max_num_retries
+        group["backoff"] = {
+            "type": "exponential",
+            "base-ms": _ms(policy.min_interval),
+            "max-ms": _ms(policy.max_interval),
+        }
+    return group
+
+
+def _balancing(policy: Any) -> _Group:
+    group: _Group = {"policy": _custom(policy)}
+    place = policy
+    while hasattr(place, "_child_policy"):
+        place = place._child_policy
+    if type(policy) is TokenAwarePolicy:
+        group["policy"] = {
+            "type": "token-aware",
+            "load-distribution": "shuffle" if policy.shuffle_replicas else "replica-set",
+            "fallback-to-non-preferred-nodes": bool(getattr(place, "used_hosts_per_remote_dc", 0)),
+        }
+    preference = _preference(place)
+    if preference is not None:
+        group["node-preference"] = preference
+    return group
+
+
+def _preference(policy: object) -> _Group | None:
+    if isinstance(policy, RackAwareRoundRobinPolicy):
+        return {"type": "rack", "local-dc": policy.local_dc, "local-rack": policy.local_rack}
+    if isinstance(policy, DCAwareRoundRobinPolicy):
+        # One that was found out is not what the program has said.
+        if policy.finds_local_dc:
+            return {"type": "dc-auto"}
+        return {"type": "dc", "local-dc": policy.local_dc}
+    return None
+
+
+def _speculation(policy: object) -> _Group:
+    if type(policy) is not ConstantSpeculativeExecutionPolicy:
+        return _custom(policy)
+    return {
+        "type": "constant",
+        "delay-ms": _ms(policy.delay),
+        "max-executions": policy.max_attempts,
+    }
 
 
 __getattr__ = lazy_names(__name__)

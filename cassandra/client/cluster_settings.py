@@ -105,5 +105,5 @@ class ClusterSettings(LaterSettings, total=False):
     cloud: Mapping[str, Any] | None
     scylla_cloud: None
     shard_aware_options: ShardAwareOptions | Mapping[str, Any] | None
-    metadata_request_timeout: datetime.timedelta | None
+    metadata_request_timeout: datetime.timedelta | float | None
     column_encryption_policy: ColumnEncryptionPolicy | None

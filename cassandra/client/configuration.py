@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 from cassandra._version import DRIVER_NAME, __version__
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.client.contact_points import checked_contact_points, endpoint_of
-from cassandra.client.identity import Identity
+from cassandra.client.identity import Identity, scylla_options
 from cassandra.client.pool_sizes import PoolSizes
-from cassandra.client.setting_checks import TIMES, check_seconds
+from cassandra.client.setting_checks import TIMES, as_timedelta, check_seconds
 from cassandra.client.shard_awareness import ShardAwareness, ShardAwareOptions
 from cassandra.client.tls_settings import tls_client
 from cassandra.client.user_types import UserTypes
@@ -173,10 +173,10 @@ class ClusterBase(PoolSizes, Identity, ShardAwareness):
     Replication is read for all keyspaces, because token awareness needs it.
     """
 
-    metadata_request_timeout: datetime.timedelta | None = None
+    metadata_request_timeout: datetime.timedelta | float | None = None
     """The time that ScyllaDB may take for a query of the schema tables (``USING TIMEOUT``).
 
-    None for the server's default.
+    In seconds, or as a timedelta. None for the server's default.
     """
 
     prepare_on_all_hosts: bool = True
@@ -211,12 +211,6 @@ class ClusterBase(PoolSizes, Identity, ShardAwareness):
 
     metrics: Metrics | None = None
     """The cluster's `cassandra.metrics.Metrics`; None if they are not enabled."""
-
-    driver_config_reporting_enabled: bool = False
-    """Send `session_id` to the server with each connection.
-
-    An operator then sees in ``system.clients`` which connections belong together.
-    """
 
     column_encryption_policy: ColumnEncryptionPolicy | None = None
     """Encrypts and decrypts columns in the program: see `cassandra.column_encryption.policies`."""
@@ -326,6 +320,8 @@ class ClusterBase(PoolSizes, Identity, ShardAwareness):
         if core is not None and name in _LIVE:
             if name in TIMES:
                 check_seconds(name, value, TIMES[name])
+            if name == "metadata_request_timeout":
+                value = self._metadata_timeout()
             setattr(core.settings, name, value)
 
     def _open_bundle(self, has_contact_points: bool) -> None:
@@ -437,6 +433,10 @@ class ClusterBase(PoolSizes, Identity, ShardAwareness):
         self._check_schema_settings()
         for name, least in TIMES.items():
             check_seconds(name, getattr(self, name), least)
+        self._metadata_timeout()  # which checks it
+
+    def _metadata_timeout(self) -> datetime.timedelta | None:
+        return as_timedelta("metadata_request_timeout", self.metadata_request_timeout)
 
     def _check_schema_settings(self) -> None:
         size, keyspaces = self.schema_metadata_page_size, self.schema_metadata_keyspaces
@@ -553,11 +553,6 @@ class ClusterBase(PoolSizes, Identity, ShardAwareness):
             for name, klass in types.items():
                 session.encode_user_type(klass, partial(self._user_types.fields, keyspace, name))
 
-    @property
-    def session_id(self) -> uuid.UUID:
-        """A random id of this cluster object, for telling its connections from others."""
-        return self._session_id
-
     # -- listeners ---------------------------------------------------------------------------------
 
     def register_listener(self, listener: HostStateListener) -> None:
@@ -612,6 +607,7 @@ class ClusterBase(PoolSizes, Identity, ShardAwareness):
             else self.compression,
             cql_version=self.cql_version,
             startup_options=self._startup_options(),
+            scylla_options=partial(scylla_options, weakref.proxy(self)),
             tls=self._tls,
             sockopts=self.sockopts or (),
             connect_timeout=self.connect_timeout if self.connect_timeout else 3600.0,
@@ -625,7 +621,7 @@ class ClusterBase(PoolSizes, Identity, ShardAwareness):
             schema_read_timeout=self.schema_read_timeout,
             schema_metadata_keyspaces=self.schema_metadata_keyspaces,
             column_encryption_policy=self.column_encryption_policy,
-            metadata_request_timeout=self.metadata_request_timeout,
+            metadata_request_timeout=self._metadata_timeout(),
             schema_event_refresh_window=self.schema_event_refresh_window,
             topology_event_refresh_window=self.topology_event_refresh_window,
             status_event_refresh_window=self.status_event_refresh_window,
@@ -643,8 +639,6 @@ class ClusterBase(PoolSizes, Identity, ShardAwareness):
             "DRIVER_NAME": DRIVER_NAME,
             "DRIVER_VERSION": f"{__version__} ({sys.implementation.name} {sys.version.split()[0]})",
         }
-        if self.driver_config_reporting_enabled:
-            options["SESSION_ID"] = str(self._session_id)
         if self.no_compact:
             options["NO_COMPACT"] = "true"
         self._application().add_startup_options(options)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import uuid
+from importlib import import_module
+
 from cassandra.application_info import ApplicationInfo
 
-__all__ = ["Identity"]
+__all__ = ["Identity", "scylla_options"]
 
 
 class Identity:
@@ -25,6 +28,20 @@ class Identity:
     monitor_reporting_interval: float = 30
     """Seconds between the reports that are not made; accepted for programs that set it."""
 
+    driver_config_reporting_enabled: bool = True
+    """Tell ScyllaDB these settings with the control connection, as JSON (DRIVER_CONFIG).
+
+    An operator sees them in ``system.clients``. False leaves them out; `session_id`, which says
+    which connections belong together, is sent in any case. Cassandra is told neither.
+    """
+
+    _session_id: uuid.UUID
+
+    @property
+    def session_id(self) -> uuid.UUID:
+        """A random id of this cluster object, for telling its connections from others."""
+        return self._session_id
+
     def _check_identity(self) -> None:
         if self.monitor_reporting_enabled:
             raise NotImplementedError(
@@ -40,3 +57,13 @@ class Identity:
         """
         client_id = None if self.client_id is None else str(self.client_id)
         return ApplicationInfo(self.application_name, self.application_version, client_id)
+
+
+def scylla_options(cluster: Identity, is_control: bool) -> dict[str, str]:
+    """Return the options of STARTUP for servers of ScyllaDB."""
+    options = {"SESSION_ID": str(cluster.session_id)}
+    if is_control and cluster.driver_config_reporting_enabled:
+        # Imported when it is first needed: Cassandra is told nothing of the kind.
+        reporter = import_module("cassandra.driver_config").DriverConfigReporter(cluster)
+        options.update(reporter.options())
+    return options

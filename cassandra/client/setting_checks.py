@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 
-__all__ = ["TIMES", "check_seconds"]
+__all__ = ["TIMES", "as_timedelta", "check_seconds"]
 
 # Settings in seconds, and the least value that each may have.
 TIMES = {
@@ -33,3 +34,16 @@ def check_seconds(name: str, value: object, least: float) -> None:
         )
     if value < least:
         raise ValueError(f"{name} must not be negative, but is {value}")
+
+
+def as_timedelta(name: str, value: object) -> datetime.timedelta | None:
+    """Return a time that may be given in seconds, too.
+
+    :raises TypeError: if it is something else.
+    :raises ValueError: if it is negative or no number.
+    """
+    if value is None or isinstance(value, datetime.timedelta):
+        return value
+    check_seconds(name, value, 0.0)
+    assert isinstance(value, (int, float))
+    return datetime.timedelta(seconds=value)

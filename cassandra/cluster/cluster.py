@@ -105,7 +105,7 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
         cloud: Mapping[str, Any] | None = NOT_SET,
         scylla_cloud: None = NOT_SET,
         shard_aware_options: ShardAwareOptions | Mapping[str, Any] | None = NOT_SET,
-        metadata_request_timeout: datetime.timedelta | None = NOT_SET,
+        metadata_request_timeout: datetime.timedelta | float | None = NOT_SET,
         column_encryption_policy: ColumnEncryptionPolicy | None = NOT_SET,
         **settings: Unpack[LaterSettings],
     ) -> None:

@@ -132,6 +132,7 @@ class Connection(KnownConnection, asyncio.BufferedProtocol):
         "closed",
         "endpoint",
         "features",
+        "is_control_connection",
         "is_reached",
         "keyspace",
         "last_activity",
@@ -166,6 +167,7 @@ class Connection(KnownConnection, asyncio.BufferedProtocol):
         self.closed = False
         self.close_error: Exception | None = None
         self.tls: Handshake | None = None
+        self.is_control_connection = False
         self.is_reached = False  # a TCP connection is open, TLS may be yet to come
         self.last_activity = 0.0
         self.on_closed: Callable[[Connection, Exception | None], None] | None = None

@@ -129,7 +129,7 @@ class ControlConnection:
         raise failure
 
     async def _connect_to(self, endpoint: EndPoint) -> None:
-        connection = await self._core.open_connection(endpoint)
+        connection = await self._core.open_connection(endpoint, is_control=True)
         try:
             if self._routes is not None:
                 # Before REGISTER: a server without routes would not know their event.

@@ -205,15 +205,20 @@ class Core(Observers):
     # -- connections -------------------------------------------------------------------------------
 
     async def open_connection(
-        self, endpoint: EndPoint, target: ShardTarget | None = None
+        self,
+        endpoint: EndPoint,
+        target: ShardTarget | None = None,
+        is_control: bool = False,
     ) -> Connection:
         """Open a connection that is ready for requests, within the connect timeout.
 
         :param target: the shard of a ScyllaDB node that it is to have.
+        :param is_control: True for the control connection.
         """
         if self.closed:
             raise ConnectionShutdown("the cluster is shut down", endpoint)
-        return await open_by_factory(self.connector.open, self.settings, endpoint, target)
+        details = (target, is_control)
+        return await open_by_factory(self.connector.open, self.settings, endpoint, *details)
 
     async def _probe(self, host: Host) -> None:
         connection = await self.open_connection(host.endpoint)

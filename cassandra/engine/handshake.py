@@ -14,6 +14,7 @@ import os
 import socket
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
@@ -105,10 +106,16 @@ class Connector:
         if not self._encrypted:
             self._all_gone.set()
 
-    async def open(self, endpoint: EndPoint, target: ShardTarget | None = None) -> Connection:
+    async def open(
+        self,
+        endpoint: EndPoint,
+        target: ShardTarget | None = None,
+        is_control: bool = False,
+    ) -> Connection:
         """A connection that is ready for requests.
 
         :param target: the shard of a ScyllaDB node that it is to have, and the port that gives it.
+        :param is_control: True for the control connection, which tells the server more.
 
         Raises, within the connect timeout: OperationTimedOut, AuthenticationFailed,
         ProtocolVersionUnsupported, ConnectionException for whatever else the network or the server
@@ -119,7 +126,7 @@ class Connector:
             while True:
                 version = self.version
                 try:
-                    return await self._open_in_time(endpoint, version, target)
+                    return await self._open_in_time(endpoint, version, target, is_control)
                 except ProtocolVersionUnsupported as error:
                     self._downgrade(version, error)
 
@@ -137,10 +144,11 @@ class Connector:
             self.version = lower
 
     async def _open_in_time(
-        self, endpoint: EndPoint, version: int, target: ShardTarget | None
+        self, endpoint: EndPoint, version: int, target: ShardTarget | None, is_control: bool
     ) -> Connection:
         timeout = self._settings.connect_timeout
         connection = Connection(endpoint, version, self._loop, self._settings.sockopts)
+        connection.is_control_connection = is_control
         try:
             await asyncio.wait_for(self._open(endpoint, connection, target), timeout)
         except asyncio.TimeoutError:
@@ -267,6 +275,9 @@ class _Handshake:
             connection.version,
             compression=settings.compression,
             startup_options=settings.startup_options,
+            scylla_options=partial(settings.scylla_options, connection.is_control_connection)
+            if settings.scylla_options is not None
+            else None,
             cql_version=settings.cql_version,
             allow_beta=settings.allow_beta_protocol_version,
             tablets_routing_v2=True,

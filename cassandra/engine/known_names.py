@@ -43,7 +43,6 @@ class KnownConnection:
     closed: bool
     close_error: Exception | None
 
-    is_control_connection = False
     is_unsupported_proto_version = False
 
     @classmethod

@@ -36,6 +36,8 @@ class Settings:
     compression: bool | str = True
     cql_version: str | None = None
     startup_options: Mapping[str, str]
+    # Those for ScyllaDB alone; asked with True for the control connection.
+    scylla_options: Callable[[bool], Mapping[str, str]] | None = None
     tls: TlsClient | None = None
     sockopts: Sequence[Any] = ()
     connect_timeout: float = 5.0

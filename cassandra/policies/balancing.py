@@ -237,6 +237,7 @@ class DCAwareRoundRobinPolicy(_TieredRoundRobin):
     def __init__(self, local_dc: str | None = "", used_hosts_per_remote_dc: int = 0) -> None:
         super().__init__(used_hosts_per_remote_dc)
         self.local_dc = local_dc or ""
+        self.finds_local_dc = not local_dc
         self._contact_addresses: frozenset[str] = frozenset()
 
     def populate(self, cluster: PolicyCluster, hosts: Iterable[Host]) -> None:

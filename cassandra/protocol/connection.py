@@ -171,6 +171,7 @@ class ProtocolConnection:
     :param compression: True for the first algorithm that both sides have. A name insists on that
         one. None or False turns compression off.
     :param startup_options: further options for STARTUP, such as DRIVER_NAME.
+    :param scylla_options: gives further ones for servers of ScyllaDB.
     :param cql_version: CQL version to insist on.
     :param allow_beta: opt in to a version that the server calls a beta.
     :param tablets_routing_v2: agree on that extension if the server has it. Every EXECUTE must then
@@ -186,6 +187,7 @@ class ProtocolConnection:
         *,
         compression: bool | str | None = None,
         startup_options: Mapping[str, str] | None = None,
+        scylla_options: Callable[[], Mapping[str, str]] | None = None,
         cql_version: str | None = None,
         allow_beta: bool = False,
         tablets_routing_v2: bool = False,
@@ -202,6 +204,7 @@ class ProtocolConnection:
         self._tablets_routing_v2 = tablets_routing_v2
         self._use_metadata_id = use_metadata_id
         self._startup_options = dict(startup_options or {})
+        self._scylla_options = scylla_options
         self._cql_version = cql_version
         # The engine's FrameWriter adds the flag too; here it serves programs that write by
         # themselves.
@@ -271,6 +274,11 @@ class ProtocolConnection:
         self.features.use_metadata_id &= self._use_metadata_id
         options = dict(self._startup_options)
         self.features.add_startup_options(options)
+        if self._scylla_options is not None and any(
+            name.startswith("SCYLLA_") for name in self.supported
+        ):
+            # What the program has named by itself counts.
+            options = {**self._scylla_options(), **options}
         self.compression = self._choose_compression(self.supported.get("COMPRESSION", ()))
         if self.compression is not None:
             options["COMPRESSION"] = self.compression

@@ -15,6 +15,7 @@ from cassandra.testing.fake.answers import (
     set_keyspace,
     void,
 )
+from cassandra.testing.fake.events import EVENTS, ROUTES_EVENT
 from cassandra.testing.fake.primitives import Opcode, long_bytes, string, string_multimap
 from cassandra.testing.fake.refusals import ErrorCode
 
@@ -23,14 +24,12 @@ if TYPE_CHECKING:
     from cassandra.testing.fake.node import FakeNode
     from cassandra.testing.fake.requests import Request
 
-__all__ = ["OLDEST_VERSION", "ROUTES_EVENT", "DefaultAnswers"]
+__all__ = ["OLDEST_VERSION", "DefaultAnswers"]
 
 OLDEST_VERSION = 3
 
 _USE = re.compile(r'^\s*use\s+("(?:[^"]|"")+"|\w+)\s*;?\s*$', re.IGNORECASE)
 _QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"")
-_EVENTS = frozenset({"TOPOLOGY_CHANGE", "STATUS_CHANGE", "SCHEMA_CHANGE"})
-ROUTES_EVENT = "CLIENT_ROUTES_CHANGE"
 
 
 class DefaultAnswers:
@@ -74,7 +73,7 @@ class DefaultAnswers:
 
     def _on_register(self, request: Request) -> Message:
         for kind in request.event_types:
-            if kind not in _EVENTS and not (kind == ROUTES_EVENT and self.has_client_routes):
+            if kind not in EVENTS and not (kind == ROUTES_EVENT and self.has_client_routes):
                 return error(ErrorCode.PROTOCOL_ERROR, f"Invalid value '{kind}' for Type")
         request.connection.event_types = request.event_types
         return message(Opcode.READY, b"")

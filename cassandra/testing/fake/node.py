@@ -22,17 +22,15 @@ from cassandra.testing.fake.answers import (
     Answer,
     Answerable,
     Prepared,
-    schema_change_body,
 )
 from cassandra.testing.fake.connection import ServerConnection
-from cassandra.testing.fake.defaults import OLDEST_VERSION, ROUTES_EVENT, DefaultAnswers
+from cassandra.testing.fake.defaults import OLDEST_VERSION, DefaultAnswers
+from cassandra.testing.fake.events import event_body
 from cassandra.testing.fake.looping import NodeThread
 from cassandra.testing.fake.primitives import (
     Opcode,
     WireError,
-    inet,
     string,
-    string_list,
 )
 from cassandra.testing.fake.refusals import ErrorCode
 from cassandra.testing.fake.requests import Request
@@ -476,19 +474,7 @@ class FakeNode(DefaultAnswers):
 
         :returns: how many connections it was sent to.
         """
-        if event_type == "SCHEMA_CHANGE":
-            target, keyspace, *rest = details
-            name, arguments = (*rest, None, None)[:2]
-            body = string(event_type) + schema_change_body(
-                change, target, keyspace, name, arguments
-            )
-        elif event_type == ROUTES_EVENT:
-            connection_ids, host_ids = details
-            body = string(event_type) + string(change) + string_list(connection_ids)
-            body += string_list([str(host_id) for host_id in host_ids])
-        else:
-            address, port = details
-            body = string(event_type) + string(change) + inet(address, port)
+        body = event_body(event_type, change, details)
         return self._running().call(self._push, event_type, body)
 
     def _push(self, event_type: str, body: bytes) -> int:

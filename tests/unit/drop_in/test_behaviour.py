@@ -17,7 +17,7 @@ from cassandra.concurrent import execute_concurrent_async
 from cassandra.connection import DefaultShardAwarePortGenerator, ShardAwarePortGenerator
 from cassandra.errors import CrcException, InvalidRequest
 from cassandra.query import PseudoNamedTupleRow, pseudo_namedtuple_factory
-from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error, rows
+from cassandra.testing.fake import ErrorCode, FakeCluster, FakeNode, Opcode, error, rows
 from tests.processes import run_python
 
 
@@ -70,22 +70,32 @@ def test_settings_that_are_kept_or_refused() -> None:
     Cluster(allow_control_connection_query_fallback=True)
 
 
-def test_the_session_s_id_is_told_where_it_is_asked_for() -> None:
-    for told in (True, False):
+def test_scylladb_is_told_the_session_s_id_and_the_settings() -> None:
+    for enabled in (True, False):
         with (
-            FakeNode() as node,
+            FakeCluster(1, scylla=2) as nodes,
             Cluster(
-                [node.address], port=node.port, driver_config_reporting_enabled=told
+                nodes.contact_points, port=nodes.port, driver_config_reporting_enabled=enabled
             ) as cluster,
         ):
             cluster.connect(wait_for_all_pools=True)
             assert isinstance(cluster.session_id, uuid.UUID)
-            startups = [
-                request.options for request in node.requests if request.opcode == Opcode.STARTUP
+            first, *others = [
+                request.options for request in nodes.requests if request.opcode == Opcode.STARTUP
             ]
-            assert len(startups) == 2
-            for options in startups:
-                assert options.get("SESSION_ID") == (str(cluster.session_id) if told else None)
+            assert others
+            for options in (first, *others):
+                assert options["SESSION_ID"] == str(cluster.session_id)
+            # Of the connections, the control connection alone has the settings.
+            assert ("DRIVER_CONFIG" in first) is enabled
+            assert not any("DRIVER_CONFIG" in options for options in others)
+
+
+def test_cassandra_is_told_neither() -> None:
+    with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
+        cluster.connect(wait_for_all_pools=True)
+        for request in node.requests:
+            assert not {"SESSION_ID", "DRIVER_CONFIG"} & set(request.options)
 
 
 # -- execute_concurrent_async ----------------------------------------------------------------------

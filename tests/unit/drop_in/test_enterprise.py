@@ -21,7 +21,6 @@ from cassandra.datastax.graph.fluent import (
 from cassandra.datastax.graph.fluent.predicates import CqlCollection, Geo, Search
 from cassandra.datastax.insights.reporter import MonitorReporter
 from cassandra.datastax.insights.util import version_supports_insights
-from cassandra.driver_config import DriverConfigReporter
 from cassandra.metadata import SchemaParserDSE68, SchemaParserV3, TableMetadataDSE68
 from cassandra.query import SimpleStatement
 from cassandra.testing.fake import FakeNode
@@ -49,7 +48,6 @@ REFUSED: list[Callable[[], Any]] = [
     lambda: Geo.inside("x"),  # type: ignore[attr-defined]
     lambda: CqlCollection.contains("x"),  # type: ignore[attr-defined]
     lambda: MonitorReporter(30, None).start(),
-    lambda: DriverConfigReporter(None).report(),
     lambda: ContinuousPagingSession(1, None, None, None, ContinuousPagingState(4)).results(),
     lambda: SchemaParserV3(None, 1.0, 100, None).get_all_keyspaces(),
     lambda: SchemaParserDSE68(None, 1.0, 100, None).get_all_keyspaces(),

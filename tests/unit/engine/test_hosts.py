@@ -221,8 +221,8 @@ async def test_a_control_connection_that_is_lost_while_it_moves_is_made_again() 
             assert core is not None
             open_connection, control = core.open_connection, core.control
 
-            async def watched(endpoint: Any, target: Any = None) -> Any:
-                connection = await open_connection(endpoint, target)
+            async def watched(endpoint: Any, target: Any = None, is_control: bool = False) -> Any:
+                connection = await open_connection(endpoint, target, is_control)
                 # Pools and the control connection put their own in its place.
                 connection.on_closed = lambda *_: gone.set()
                 return connection

@@ -345,8 +345,8 @@ def test_metadata_ids_of_version_4(nodes: FakeCluster, session: Session) -> None
     assert nodes.queries(text)[-1].result_metadata_id == prepared.result_metadata_id
 
 
-def test_queries_of_metadata_have_a_timeout_of_their_own(nodes: FakeCluster) -> None:
-    timeout = datetime.timedelta(milliseconds=1500)
+@pytest.mark.parametrize("timeout", [datetime.timedelta(milliseconds=1500), 1.5])
+def test_queries_of_metadata_have_a_timeout_of_their_own(nodes: FakeCluster, timeout: Any) -> None:
     with connected(nodes, metadata_request_timeout=timeout) as cluster:
         cluster.connect()
         asked = [r.query or "" for r in nodes.requests if r.opcode == Opcode.QUERY]
