@@ -125,7 +125,9 @@ class DriverConfigReporter:
         server_side = cluster.metadata_request_timeout
         if isinstance(server_side, datetime.timedelta):
             server_side = server_side.total_seconds()
-        if server_side is not None:
+        if server_side is None:
+            server_side = cluster.control_connection_timeout
+        if server_side:
             timeout["server-side-ms"] = _ms(server_side)
         queries = {"queries": {"system": {"timeout": timeout}}} if timeout else {}
         wait = _ms(cluster.max_schema_agreement_wait)

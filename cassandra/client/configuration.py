@@ -176,7 +176,8 @@ class ClusterBase(PoolSizes, Identity, ShardAwareness):
     metadata_request_timeout: datetime.timedelta | float | None = None
     """The time that ScyllaDB may take for a query of the schema tables (``USING TIMEOUT``).
 
-    In seconds, or as a timedelta. None for the server's default.
+    In seconds, or as a timedelta; 0 for the server's default, None for
+    `control_connection_timeout`, after which nobody waits for the answer.
     """
 
     prepare_on_all_hosts: bool = True
@@ -320,9 +321,8 @@ class ClusterBase(PoolSizes, Identity, ShardAwareness):
         if core is not None and name in _LIVE:
             if name in TIMES:
                 check_seconds(name, value, TIMES[name])
-            if name == "metadata_request_timeout":
-                value = self._metadata_timeout()
             setattr(core.settings, name, value)
+            core.settings.metadata_request_timeout = self._metadata_timeout()
 
     def _open_bundle(self, has_contact_points: bool) -> None:
         """Take what the bundle of the setting `cloud` says."""
@@ -436,7 +436,10 @@ class ClusterBase(PoolSizes, Identity, ShardAwareness):
         self._metadata_timeout()  # which checks it
 
     def _metadata_timeout(self) -> datetime.timedelta | None:
-        return as_timedelta("metadata_request_timeout", self.metadata_request_timeout)
+        timeout = self.metadata_request_timeout
+        if timeout is None:
+            timeout = self.control_connection_timeout
+        return as_timedelta("metadata_request_timeout", timeout)
 
     def _check_schema_settings(self) -> None:
         size, keyspaces = self.schema_metadata_page_size, self.schema_metadata_keyspaces

@@ -11,9 +11,11 @@ import venv
 from pathlib import Path
 
 from cassandra.testing.fake import FakeCluster, Scylla
+from tests.proxies import behind
 
 PROGRAMS = Path(__file__).parent / "programs"
 # Distribution, program, and if it has to install: a driver without a wheel for this Python may not.
+ROUTES = {"scylla_driver.py": "scylla_driver_routes.py"}
 ORACLES = [("scylla-driver", "scylla_driver.py", True), ("scyllapy", "scyllapy.py", False)]
 
 
@@ -37,17 +39,7 @@ def run(python: str, program: str, count: int) -> list[str]:
         for keyspace, tablets in (("vn", None), ("tb", 16)):
             scylla.keyspace(keyspace, replication_factor=2, tablets=tablets is not None)
             scylla.table(keyspace, "t", tablets=tablets)
-        command = [python, str(PROGRAMS / program)]
-        arguments = [",".join(nodes.contact_points), str(nodes.port), str(count)]
-        process = subprocess.Popen(
-            [*command, *arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            # Its own packages alone: this project has a package of the same name.
-            env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
-            cwd=tempfile.gettempdir(),
-        )
+        process = started(python, program, nodes, str(count))
         assert process.stdin is not None
         assert process.stdout is not None
         for line in process.stdout:
@@ -70,6 +62,56 @@ def run(python: str, program: str, count: int) -> list[str]:
     return faults
 
 
+def started(
+    python: str, program: str, nodes: FakeCluster, *arguments: str
+) -> subprocess.Popen[str]:
+    """Start a program that connects to the nodes."""
+    place = [",".join(nodes.contact_points), str(nodes.port)]
+    return subprocess.Popen(
+        [python, str(PROGRAMS / program), *place, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        # Its own packages alone: this project has a package of the same name.
+        env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
+        cwd=tempfile.gettempdir(),
+    )
+
+
+def run_routes(python: str, program: str) -> list[str]:
+    """Run a program that knows nodes by their routes; return what was wrong."""
+    faults = []
+    with FakeCluster(3, scylla=Scylla(3)) as nodes:
+        proxies = behind(nodes)
+        process = started(python, program, nodes)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdout.readline()
+        try:
+            for node in nodes.nodes:
+                node.wait_for(lambda one: proxies[one.host_id].now == 3, timeout=20)
+            asked = _readings(nodes)
+            nodes.scylla.route("c1", nodes[0].host_id, "127.0.0.1", 1)
+            for node in nodes.nodes:
+                if any(one.event_types for one in node.connections):
+                    node.wait_for(lambda _: _readings(nodes) > asked, timeout=20)
+            print("  routes: followed")
+        except AssertionError as error:
+            faults.append(f"routes: {error}")
+        process.stdin.write("\n")
+        process.stdin.flush()
+        if process.wait(60):
+            faults.append(f"it ended with {process.returncode}")
+        for proxy in proxies.values():
+            proxy.close()
+        faults += [str(fault) for node in nodes.nodes for fault in node.malformed]
+    return faults
+
+
+def _readings(nodes: FakeCluster) -> int:
+    return sum("client_routes" in (request.query or "") for request in nodes.requests)
+
+
 def _asks_for_tablets(scylla: Scylla) -> bool:
     options = [one.options for node in scylla.nodes for one in node.connections]
     return any(name.startswith("TABLETS_ROUTING") for own in options for name in own)
@@ -90,6 +132,8 @@ def main() -> int:
                 continue
             print(distribution)
             faults = run(python, program, options.count)
+            if program in ROUTES:
+                faults += run_routes(python, ROUTES[program])
             for fault in faults:
                 print(f"  WRONG {fault}")
             wrong += bool(faults)

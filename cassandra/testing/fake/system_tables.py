@@ -7,6 +7,7 @@ Some rows are made of the nodes' own attributes. The schema's tables have the ro
 from __future__ import annotations
 
 import re
+import uuid
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -182,14 +183,16 @@ def answer_to(node: FakeNode, request: Request) -> Message | None:
     unknown = [column for column in names if column not in by_name]
     if unknown:
         return _refusal(f"Undefined column name {unknown[0]} in table {name}")
+    bound = iter(request.values)
     for text in _AND.split(match["where"].strip()) if match["where"] else ():
         condition = _CONDITION.match(text.strip())
         if condition is None or condition[1].lower() not in by_name:
             return _refusal(f"this node does not understand the condition {match['where']!r}")
-        column, values = (
-            condition[1].lower(),
-            {_unquoted(value) for value in _VALUE.findall(condition[2])},
-        )
+        column = condition[1].lower()
+        values = {
+            _bound(next(bound, None), by_name[column]) if value == "?" else _unquoted(value)
+            for value in _VALUE.findall(condition[2])
+        }
         # Compared as text, because a literal of the WHERE has no type here.
         content = [row for row in content if str(row.get(column)) in values]
     return paged(
@@ -198,6 +201,15 @@ def answer_to(node: FakeNode, request: Request) -> Message | None:
         keyspace=name.partition(".")[0],
         table=name.partition(".")[2],
     )
+
+
+def _bound(value: object, kind: str) -> str | None:
+    """Return the value of a bind marker as a literal without quotes; None if there is none."""
+    if not isinstance(value, bytes):
+        return None
+    if kind == "uuid":
+        return str(uuid.UUID(bytes=value))
+    return str(int.from_bytes(value, "big", signed=True)) if kind == "int" else value.decode()
 
 
 def _unquoted(value: str) -> str:

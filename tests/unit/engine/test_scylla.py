@@ -345,14 +345,26 @@ def test_metadata_ids_of_version_4(nodes: FakeCluster, session: Session) -> None
     assert nodes.queries(text)[-1].result_metadata_id == prepared.result_metadata_id
 
 
-@pytest.mark.parametrize("timeout", [datetime.timedelta(milliseconds=1500), 1.5])
-def test_queries_of_metadata_have_a_timeout_of_their_own(nodes: FakeCluster, timeout: Any) -> None:
-    with connected(nodes, metadata_request_timeout=timeout) as cluster:
+@pytest.mark.parametrize(
+    ("settings", "end"),
+    [
+        ({"metadata_request_timeout": datetime.timedelta(milliseconds=1500)}, "1500ms"),
+        ({"metadata_request_timeout": 1.5}, "1500ms"),
+        ({"control_connection_timeout": 3}, "3000ms"),
+        ({"control_connection_timeout": None}, None),
+        ({"metadata_request_timeout": 0}, None),
+    ],
+)
+def test_queries_of_metadata_have_a_timeout_of_their_own(
+    nodes: FakeCluster, settings: dict[str, Any], end: str | None
+) -> None:
+    with connected(nodes, **settings) as cluster:
         cluster.connect()
         asked = [r.query or "" for r in nodes.requests if r.opcode == Opcode.QUERY]
         of_schema = [text for text in asked if "system_schema" in text]
         assert of_schema
-        assert all(text.endswith("USING TIMEOUT 1500ms") for text in of_schema)
+        for text in of_schema:
+            assert text.partition(" USING TIMEOUT ")[2] == (end or "")
 
 
 def test_our_name_and_version(nodes: FakeCluster, session: Session) -> None:

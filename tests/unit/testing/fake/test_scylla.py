@@ -249,6 +249,38 @@ def test_tables_are_in_the_schema(nodes: FakeCluster) -> None:
     assert [row["keyspace_name"] for row in rows] == [b"tb"]
 
 
+def test_routes_are_found_by_bound_values_and_told_of(nodes: FakeCluster) -> None:
+    wanted, other = uuid.UUID(int=1), uuid.UUID(int=2)
+    nodes.scylla.route("a", wanted, "proxy", 9001, 9101)
+    nodes.scylla.route("a", other, "proxy", 9002)
+    nodes.scylla.route("b", wanted, "proxy", 9003)
+    text = (
+        "SELECT host_id, port FROM system.client_routes WHERE connection_id IN (?) AND host_id = ?"
+    )
+    values = b"".join(len(one).to_bytes(4, "big") + one for one in (b"a", wanted.bytes))
+    body = len(text).to_bytes(4, "big") + text.encode() + b"\0\1\1\0\2" + values
+    with RawClient(first(nodes)) as client:
+        client.start(4)
+        answer = client.ask(envelope(4, 0x07, body))[4]
+        (row,) = wire.decode_rows(answer)
+        assert row == {"host_id": wanted.bytes, "port": (9001).to_bytes(4, "big")}
+        register = (1).to_bytes(2, "big") + short("CLIENT_ROUTES_CHANGE")
+        assert client.ask(envelope(4, 0x0B, register))[3] == Opcode.READY
+        nodes.scylla.route("a", other)
+        reader = BodyReader(client.envelope()[4])
+        assert (reader.string(), reader.string()) == ("CLIENT_ROUTES_CHANGE", "UPDATE_NODES")
+        assert (reader.string_list(), reader.string_list()) == (["a"], [str(other)])
+        answer = client.ask(query("SELECT host_id FROM system.client_routes", 4))[4]
+        assert len(wire.decode_rows(answer)) == 2
+
+
+def test_events_that_a_node_does_not_know_are_refused() -> None:
+    register = (1).to_bytes(2, "big") + short("CLIENT_ROUTES_CHANGE")
+    with FakeNode(max_version=4) as node, RawClient(node) as client:
+        client.start(4)
+        assert client.ask(envelope(4, 0x0B, register))[3] == Opcode.ERROR
+
+
 def test_the_ring_goes_round() -> None:
     members = [Member(uuid.UUID(int=place), 2, 0, [place * 100]) for place in range(3)]
     placement = Placement(lambda: members)

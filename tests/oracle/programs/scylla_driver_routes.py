@@ -1,0 +1,13 @@
+"""Connects with scylla-driver through proxies, until its parent says that it is enough."""
+
+import sys
+
+from cassandra.client_routes import ClientRouteProxy, ClientRoutesConfig
+from cassandra.cluster import Cluster
+
+routes = ClientRoutesConfig([ClientRouteProxy("c1")])
+cluster = Cluster(sys.argv[1].split(","), port=int(sys.argv[2]), client_routes_config=routes)
+session = cluster.connect()
+print("ready", flush=True)
+sys.stdin.readline()
+cluster.shutdown()
