@@ -237,9 +237,11 @@ cdef inline size_t _hash(Cell* cell) noexcept:
 
 
 def columns_of(table, found, texts):
-    """(partition key, clustering key, all columns by name) of `table`, from the runs of its rows that `note_runs` has found.
+    """(partition key, clustering key, all columns by name) of `table`, from the runs of its rows
+    that `note_runs` has found.
 
-    Columns are in the order of today's drivers: the key, then the others by name, as they come. DecodeError if a cell is not a text or number, ValueError for a null or an unknown kind.
+    Columns are in the order of today's drivers: the key, then the others by name, as they come.
+    DecodeError if a cell is not a text or number, ValueError for a null or an unknown kind.
     """
     cdef Texts known = <Texts?> texts
     cdef list partition_key = []

@@ -19,7 +19,6 @@ import pytest
 from cassandra.client.cluster_settings import ClusterSettings
 
 HERE = Path(__file__).parent
-UPGRADING = HERE.parents[2] / "docs" / "upgrading.rst"
 LINE = re.compile(r"(?P<name>[\w.]+)(\((?P<parameters>.*)\))? (?P<whose>\w+)")
 
 # Of each driver's documented names, and of their parameters.
@@ -157,26 +156,3 @@ def test_the_check_of_parameters_finds_what_is_wrong() -> None:
         "query=", "x", "**y",
     ]  # fmt: skip
     assert missing_parameters(Name("cassandra.query", "nothing", ("x",), "both")) == ["x"]
-
-
-@cache
-def said_to_be_absent() -> frozenset[str]:
-    """What the guide lists with its full name after "What is not there yet"."""
-    _, _, lists = UPGRADING.read_text().partition("What is not there yet")
-    return frozenset(re.findall(r"``(cassandra\.[\w.]+)``", lists))
-
-
-def test_the_guide_says_of_nothing_that_it_is_absent_if_it_is_there() -> None:
-    stale = []
-    for listed in sorted(said_to_be_absent()):
-        module = max(
-            (name for name in MODULES if listed == name or listed.startswith(f"{name}.")),
-            key=len,
-            default=None,
-        )
-        assert module is not None, f"docs/upgrading.rst lists {listed}, which no driver has"
-        name = listed[len(module) + 1 :]
-        all_names = [one.name for one in NAMES if one.module == module]
-        if is_there(module, name) if name else any(is_there(module, one) for one in all_names):
-            stale.append(listed)
-    assert not stale, f"docs/upgrading.rst says that these are absent, and they are there: {stale}"
