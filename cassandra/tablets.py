@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from random import getrandbits
 from typing import Any
 
+from cassandra._forks import renewed
 from cassandra.metadata.placement.tablets import version_block
 
 __all__ = ["Tablet", "Tablets", "choose_tablet_version_block", "random_tablet_version_block"]
@@ -87,6 +88,10 @@ class Tablets:
 
     def __init__(self, tablets: dict[tuple[str, str], list[Tablet]]) -> None:
         self._tablets = tablets
+        self._lock = threading.Lock()
+        renewed(self)
+
+    def _renew_locks(self) -> None:
         self._lock = threading.Lock()
 
     def table_has_tablets(self, keyspace: str, table: str) -> bool:

@@ -40,6 +40,7 @@ def tls_client(
     _check_types(context, options, sessions)
     if context is None and options is None:
         return None
+    # A copy: what is left over in the end is unknown.
     left = dict(options or {})
     server_hostname = left.pop("server_hostname", None)
     if server_hostname is not None and not isinstance(server_hostname, str):

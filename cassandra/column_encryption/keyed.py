@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
+from cassandra._forks import renewed
 from cassandra.cqltypes.base import CassandraTypeType
 from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError
 from cassandra.cqltypes.parse import cqltype_to_python, lookup_cqltype
@@ -73,6 +74,11 @@ class KeyedPolicy(ColumnEncryptionPolicy):
         require_cryptography()
         self._columns: dict[ColDesc, ColData] = {}
         self._followers: weakref.WeakSet[PreparedStatement] = weakref.WeakSet()
+        self._lock = threading.Lock()
+        renewed(self)
+
+    def _renew_locks(self) -> None:
+        # A thread of the parent may have held it at the fork: no bind in the child would return.
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:

@@ -1,0 +1,34 @@
+"""Locks that live longer than a call are made anew in a forked child."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import cassandra
+
+ROOT = Path(cassandra.__file__).parent
+
+# Locks that end with a call, or belong to what a child cannot use: the reason stands beside each.
+OF_A_CALL = {
+    "client/paging.py",  # one page that is asked for ahead, by the parent's connections
+    "concurrent.py",  # one call of execute_concurrent
+    "testing/fake/faults.py",
+    "testing/fake/node.py",
+    "testing/local.py",
+    "testing/processes.py",
+}
+LOCK = re.compile(r"= (?:threading\.)?(?:R?Lock|Condition)\(")
+
+
+def test_each_file_with_a_lock_renews_it() -> None:
+    forgotten = [
+        name
+        for path in ROOT.rglob("*.py")
+        if LOCK.search(text := path.read_text())
+        and (name := path.relative_to(ROOT).as_posix()) not in OF_A_CALL
+        and "renew_in_child" not in text
+        and "renewed(" not in text
+    ]
+    assert forgotten == []
+    assert [name for name in OF_A_CALL if not LOCK.search((ROOT / name).read_text())] == []
