@@ -59,7 +59,9 @@ class Astra:
         )
         self._service.daemon_threads = False  # so that closing it waits for them
         self._service.handle_error = lambda *args: None  # type: ignore[method-assign]
-        self._service_thread = threading.Thread(target=self._service.serve_forever, args=(0.01,))
+        self._service_thread = threading.Thread(
+            target=self._service.serve_forever, args=(0.01,), daemon=True
+        )
         self._service_thread.start()
 
     def _start_proxy(self) -> None:
@@ -68,7 +70,7 @@ class Astra:
         context.sni_callback = lambda made, name, of: self._names.__setitem__(made, name)
         serving = asyncio.start_server(self._carry, "127.0.0.1", 0, ssl=context)
         self._server = self._loop.run_until_complete(serving)
-        self._proxy_thread = threading.Thread(target=self._loop.run_forever)
+        self._proxy_thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._proxy_thread.start()
 
     def told(self) -> dict[str, Any]:

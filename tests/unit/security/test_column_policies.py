@@ -106,7 +106,8 @@ def test_one_policy_encrypts_alike_and_two_do_not() -> None:
 def test_values_of_all_sizes(policy: Policy, size: int) -> None:
     data = bytes(index % 251 for index in range(size))
     assert policy.decrypt(COLUMN, policy.encrypt(COLUMN, data)) == data
-    assert data not in policy.encrypt(COLUMN, data) or not data
+    # Short ones may occur by chance.
+    assert size < 15 or data not in policy.encrypt(COLUMN, data)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,53 @@
+"""The examples of docs/security.rst run as they stand."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cassandra.auth import PlainTextAuthProvider
+from cassandra.tls import ReloadingContext
+
+from .astra import Astra
+from .certificates import Authority
+
+GUIDE = Path(__file__).resolve().parents[3] / "docs" / "security.rst"
+
+
+def blocks() -> list[str]:
+    found = re.findall(r"\.\. code-block:: python\n\n((?:(?:   .*)?\n)+)", GUIDE.read_text())
+    return [textwrap.dedent(block) for block in found]
+
+
+def test_the_examples(
+    authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    certificate, key = authority.issue("client")
+    for source, name in (
+        (authority.path, "ca.pem"),
+        (certificate, "client.pem"),
+        (key, "client.key"),
+    ):
+        shutil.copy(source, name)
+    names: dict[str, Any] = {}
+    made = []
+    with Astra(authority, {"00000000-0000-0000-0000-000000000001": ("127.0.0.1", 1)}) as astra:
+        astra.bundle(tmp_path / "secure-connect-shop.zip")
+        for block in blocks():
+            exec(compile(block, "<guide>", "exec"), names)
+            made.append(names["cluster"])
+    plain, named, reloading, login, _, cloud = made
+    assert plain.ssl_context.check_hostname
+    assert named.ssl_options == {"server_hostname": "db.example.com"}
+    assert isinstance(reloading.ssl_context, ReloadingContext)
+    assert isinstance(login.auth_provider, PlainTextAuthProvider)
+    authenticator = asyncio.run(names["TokenAuthProvider"]().new_authenticator("10.0.0.1"))
+    assert authenticator.initial_response() == b"\0ada\0secret"
+    assert len(cloud.endpoints_resolved) == 1
