@@ -7,6 +7,7 @@ itself.
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import signal
 import sys
@@ -97,8 +98,14 @@ def has_ended(pid: int, patience: float) -> bool:
     while time.monotonic() < deadline:
         found, status = os.waitpid(pid, os.WNOHANG)
         if found:
-            return os.waitstatus_to_exitcode(status) == 0
+            code = os.waitstatus_to_exitcode(status)
+            if code:
+                print(f"a child ended with {code}", file=sys.stderr)
+            return code == 0
         time.sleep(0.002)
+    # Its stacks first, by faulthandler: they say what it waits for.
+    os.kill(pid, signal.SIGUSR1)
+    time.sleep(1)
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
     return False
@@ -109,6 +116,7 @@ def run(count: int) -> int:
     warnings.simplefilter(
         "ignore", DeprecationWarning
     )  # of Python 3.12 on, about forks of processes with threads
+    faulthandler.register(signal.SIGUSR1, all_threads=True)
     hung = 0
     with node() as (address, port):
         load = Load(address, port)

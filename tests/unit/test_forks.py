@@ -21,6 +21,13 @@ OF_A_CALL = {
 LOCK = re.compile(r"= (?:threading\.)?(?:R?Lock|Condition)\(")
 
 
+def test_nobody_uses_cached_property() -> None:
+    """Before Python 3.12 it has a lock, which nobody can make anew."""
+    assert [
+        path for path in ROOT.rglob("*.py") if "import cached_property" in path.read_text()
+    ] == []
+
+
 def test_each_file_with_a_lock_renews_it() -> None:
     forgotten = [
         name

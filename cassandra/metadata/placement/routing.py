@@ -8,7 +8,6 @@ computed at its first one. Keyspaces with equal replication share them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from cassandra._impl import ring as rings
@@ -155,21 +154,30 @@ class TokenMap:
         self.token_class = token_class
         self._metadata = metadata
         self._sorted = sorted_ring
+        self._ring: list[Any] | None = None
+        self._owners: dict[Any, Any] | None = None
         self._hosts = hosts
         self._by_keyspace: dict[str, tuple[ReplicationStrategy, ReplicaMap | None]] = {}
 
-    @cached_property
+    # Not cached_property: before Python 3.12 it has a lock that a forked child would wait for.
+    @property
     def ring(self) -> list[Any]:
         """All tokens in order. They become objects at the first access."""
-        return [self.token_class(value) for value in self._sorted.tokens()]
+        made = self._ring
+        if made is None:
+            made = self._ring = [self.token_class(value) for value in self._sorted.tokens()]
+        return made
 
-    @cached_property
+    @property
     def token_to_host_owner(self) -> dict[Any, Any]:
         """The host of each token."""
-        return {
-            token: self._hosts[owner]
-            for token, owner in zip(self.ring, self._sorted.owners(), strict=True)
-        }
+        made = self._owners
+        if made is None:
+            owners = self._sorted.owners()
+            made = self._owners = {
+                token: self._hosts[owner] for token, owner in zip(self.ring, owners, strict=True)
+            }
+        return made
 
     @property
     def tokens_to_hosts_by_ks(self) -> dict[str, dict[Any, Any]]:
