@@ -467,7 +467,7 @@ def test_texts_with_bind_markers_are_prepared(node: LocalCluster, keyspace: str)
         )
         assert session.execute(statement, (1,)).one().v == "100 % sure?"
         assert session.execute(statement, (3,)).one().v == "named"
-        with pytest.raises(TypeError, match='"k" \\(int\\)'):
+        with pytest.raises(TypeError, match='"k" \\(int, Int32Type\\)'):
             session.execute("SELECT v FROM t WHERE k = ?", ("x",))
         with pytest.raises(InvalidRequest):
             session.execute("SELECT v FROM nothing WHERE k = ?", (1,))
