@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra.aio.session import Session
 from cassandra.client.checks import check_keyspace
-from cassandra.client.configuration import ClusterBase
+from cassandra.client.configuration import ClusterBase, pools_late
 from cassandra.client.schema_calls import SchemaCalls
 from cassandra.engine.core import Core
 from cassandra.engine.schema.targets import Target
 from cassandra.engine.waiting import all_done, outcome_of
-from cassandra.errors import ConnectionException, ConnectionShutdown, OperationTimedOut
+from cassandra.errors import ConnectionException, ConnectionShutdown
 from cassandra.query.settings import NOT_SET
 
 if TYPE_CHECKING:
@@ -216,11 +216,7 @@ class _PoolsOpen:
 
     async def _wait(self) -> None:
         if not await all_done(self._opening, self._timeout):
-            raise OperationTimedOut(
-                f"not all connection pools of the profile {self._name!r} were open within "
-                f"{self._timeout} seconds",
-                timeout=self._timeout,
-            )
+            raise pools_late(self._name, self._timeout)
 
 
 def _take_note(task: asyncio.Task[Core]) -> None:

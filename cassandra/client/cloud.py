@@ -38,7 +38,6 @@ class _Service(NamedTuple):
     port: int
     username: str | None
     password: str | None
-    keyspace: str | None
 
 
 class Cloud:
@@ -54,7 +53,6 @@ class Cloud:
         self.context = context
         self._timeout = timeout
         self.factory = CloudEndPointFactory()
-        self.local_dc: str | None = None
 
     @property
     def credentials(self) -> tuple[str, str] | None:
@@ -73,7 +71,6 @@ class Cloud:
         try:
             told = self._get()["contact_info"]
             ids, proxy = list(told["contact_points"]), str(told["sni_proxy_address"])
-            local_dc = told.get("local_dc")
             host, _, port = proxy.rpartition(":")
             number = int(port)
         except (OSError, ValueError) as error:
@@ -86,7 +83,6 @@ class Cloud:
             ) from error
         if not ids or not host:
             raise DriverException(f"the metadata service at {where} names no nodes")
-        self.local_dc = local_dc
         # Before the end points are made: the proxy may have moved since the service was asked.
         self.factory.use_proxy(host, number)
         return [self.factory.create_from_sni(str(one)) for one in ids]
@@ -194,9 +190,7 @@ def _service_of(config: bytes) -> _Service:
         host, port = told["host"], int(told["port"])
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"its config.json is not as expected: {error!r}") from error
-    return _Service(
-        str(host), port, told.get("username"), told.get("password"), told.get("keyspace")
-    )
+    return _Service(str(host), port, told.get("username"), told.get("password"))
 
 
 def _check_validity(path: str) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra._forks import renew_in_child
 from cassandra.client.checks import check_keyspace
-from cassandra.client.configuration import ClusterBase
+from cassandra.client.configuration import ClusterBase, pools_late
 from cassandra.client.contact_points import resolved
 from cassandra.client.schema_calls import SchemaCalls
 from cassandra.cluster.known_names import KnownCluster
@@ -22,7 +22,7 @@ from cassandra.engine.loop import Inbox, LoopThread
 from cassandra.engine.patched import refuse_green_threads
 from cassandra.engine.schema.targets import Target
 from cassandra.engine.waiting import all_done
-from cassandra.errors import ConnectionException, ConnectionShutdown, OperationTimedOut
+from cassandra.errors import ConnectionException, ConnectionShutdown
 from cassandra.query.settings import NOT_SET
 
 if TYPE_CHECKING:
@@ -270,11 +270,7 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
         opening = self.run(_call(core.adopt_policy, policy, self))
         if pool_wait_timeout == 0 or self.run(all_done(opening, pool_wait_timeout)):
             return
-        raise OperationTimedOut(
-            f"not all connection pools of the profile {name!r} were open within "
-            f"{pool_wait_timeout} seconds",
-            timeout=pool_wait_timeout,
-        )
+        raise pools_late(name, pool_wait_timeout)
 
     def _attach_policy(self, policy: SpeculativeExecutionPolicy) -> None:
         if self._core is not None:
