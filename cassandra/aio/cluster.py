@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra.aio.session import Session
 from cassandra.client.checks import check_keyspace
-from cassandra.client.configuration import ClusterBase, pools_late
+from cassandra.client.configuration import ClusterBase
 from cassandra.client.schema_calls import SchemaCalls
 from cassandra.engine.core import Core
 from cassandra.engine.schema.targets import Target
-from cassandra.engine.waiting import all_done, outcome_of
+from cassandra.engine.waiting import outcome_of, pools_opened
 from cassandra.errors import ConnectionException, ConnectionShutdown
 from cassandra.query.settings import NOT_SET
 
@@ -212,11 +212,7 @@ class _PoolsOpen:
         self._timeout = timeout
 
     def __await__(self) -> Generator[Any, None, None]:
-        return self._wait().__await__()
-
-    async def _wait(self) -> None:
-        if not await all_done(self._opening, self._timeout):
-            raise pools_late(self._name, self._timeout)
+        return pools_opened(self._opening, self._timeout, self._name).__await__()
 
 
 def _take_note(task: asyncio.Task[Core]) -> None:

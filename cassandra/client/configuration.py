@@ -27,7 +27,7 @@ from cassandra.engine.endpoint import DefaultEndPointFactory, EndPoint
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, ExecutionProfile, ProfileManager
 from cassandra.engine.query_fallback import ControlConnectionQueryFallback, fallback_of
 from cassandra.engine.settings import Settings
-from cassandra.errors import ConnectionException, OperationTimedOut
+from cassandra.errors import ConnectionException
 from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.policies.conviction import SimpleConvictionPolicy
 from cassandra.policies.reconnection import ExponentialReconnectionPolicy
@@ -648,14 +648,6 @@ class ClusterBase(PoolSizes, Identity, ShardAwareness):
         if self.application_info is not None:
             self.application_info.add_startup_options(options)
         return options
-
-
-def pools_late(profile: Hashable, timeout: float | None) -> OperationTimedOut:
-    """Return the error of a wait for the pools of a new profile that was too short."""
-    return OperationTimedOut(
-        f"not all connection pools of the profile {profile!r} were open within {timeout} seconds",
-        timeout=timeout,
-    )
 
 
 # Settings that the engine reads each time it needs them.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra._forks import renew_in_child
 from cassandra.client.checks import check_keyspace
-from cassandra.client.configuration import ClusterBase, pools_late
+from cassandra.client.configuration import ClusterBase
 from cassandra.client.contact_points import resolved
 from cassandra.client.schema_calls import SchemaCalls
 from cassandra.cluster.known_names import KnownCluster
@@ -21,7 +21,7 @@ from cassandra.engine.core import Core
 from cassandra.engine.loop import Inbox, LoopThread
 from cassandra.engine.patched import refuse_green_threads
 from cassandra.engine.schema.targets import Target
-from cassandra.engine.waiting import all_done
+from cassandra.engine.waiting import pools_opened
 from cassandra.errors import ConnectionException, ConnectionShutdown
 from cassandra.query.settings import NOT_SET
 
@@ -268,9 +268,8 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
         if policy is None or core is None:
             return
         opening = self.run(_call(core.adopt_policy, policy, self))
-        if pool_wait_timeout == 0 or self.run(all_done(opening, pool_wait_timeout)):
-            return
-        raise pools_late(name, pool_wait_timeout)
+        if pool_wait_timeout != 0:
+            self.run(pools_opened(opening, pool_wait_timeout, name))
 
     def _attach_policy(self, policy: SpeculativeExecutionPolicy) -> None:
         if self._core is not None:

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Collection
 from typing import Any, TypeVar
 
-from cassandra.errors import ConnectionShutdown
+from cassandra.errors import ConnectionShutdown, OperationTimedOut
 
-__all__ = ["all_done", "outcome_of"]
+__all__ = ["outcome_of", "pools_opened"]
 
 T = TypeVar("T")
 
@@ -26,9 +26,20 @@ async def outcome_of(work: asyncio.Future[T]) -> T:
     return work.result()
 
 
-async def all_done(tasks: Collection[asyncio.Future[Any]], timeout: float | None) -> bool:
-    """Wait until all `tasks` are done, at most `timeout` seconds; return False if some are not."""
-    if not tasks:
-        return True
-    _, pending = await asyncio.wait(tasks, timeout=timeout)
-    return not pending
+async def pools_opened(
+    opening: Collection[asyncio.Future[Any]], timeout: float | None, profile: object
+) -> None:
+    """Wait for the tasks that open the pools of a new execution profile.
+
+    :param timeout: seconds; None for no limit.
+    :raises OperationTimedOut: if some are not done by then. They go on.
+    """
+    if not opening:
+        return
+    _, pending = await asyncio.wait(opening, timeout=timeout)
+    if pending:
+        raise OperationTimedOut(
+            f"not all connection pools of the profile {profile!r} were open within "
+            f"{timeout} seconds",
+            timeout=timeout,
+        )
