@@ -46,10 +46,14 @@ COLUMNS: list[tuple[str, str, list[Any]]] = [
     ("a", "inet", ["127.0.0.1", "::1", "10.0.0.7"]),
 ]
 
-# What the other driver runs: arguments are address, port, keyspace and what to do.
+# What the other driver runs: arguments are address, port, keyspace and what to do. `python -I` keeps
+# this project's directory, which has a package of the same name, off its path.
 PEER = """
 import json, sys
+from importlib.metadata import files
+import cassandra
 from cassandra.cluster import Cluster
+assert any(file.locate().samefile(cassandra.__file__) for file in files("cassandra-driver"))
 from cassandra.column_encryption.policies import AES256ColumnEncryptionPolicy
 from cassandra.policies import ColDesc
 from cassandra.query import dict_factory
@@ -99,7 +103,6 @@ def run(*command: object) -> str:
         capture_output=True,
         text=True,
         timeout=TIMEOUT,
-        env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
     )
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     return done.stdout
@@ -126,7 +129,7 @@ def policied(node: LocalCluster, keyspace: str, **settings: Any) -> Cluster:
 
 def task(peer: Path, node: LocalCluster, keyspace: str, name: str) -> Any:
     place = (node.contact_points[0], node.port, keyspace, name, json.dumps(COLUMNS))
-    out = run(peer, "-c", PEER, *place)
+    out = run(peer, "-I", "-c", PEER, *place)
     return json.loads(out) if out else None
 
 
