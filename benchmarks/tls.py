@@ -5,7 +5,8 @@
 A relay in a process of its own speaks TLS in front of `benchmarks.null_server`; only the client's
 own CPU is counted. Figures are those of `benchmarks.requests`, each plain and over TLS, then the
 microseconds of client CPU and of wall time that opening a connection takes: plain, by a full
-handshake, and by a resumed session.
+handshake, and by a resumed session, with and without a client certificate, for keys of several
+kinds.
 """
 
 from __future__ import annotations
@@ -43,10 +44,16 @@ async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
     writer.transport.abort()
 
 
-async def relay(port: int, certificate: str, key: str) -> None:
-    """Accept TLS, and carry it to the null server at `port`; prints its own port."""
+async def relay(port: int, certificate: str, key: str, clients: str | None = None) -> None:
+    """Accept TLS, and carry it to the null server at `port`; prints its own port.
+
+    :param clients: the CA of the certificates that clients must have; None if they need none.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
+    if clients is not None:
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.load_verify_locations(clients)
 
     async def carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         back, forth = await asyncio.open_connection("127.0.0.1", port)
@@ -58,9 +65,9 @@ async def relay(port: int, certificate: str, key: str) -> None:
 
 
 @contextmanager
-def tls_in_front(port: int, certificate: str, key: str) -> Iterator[int]:
-    """A relay in front of the null server at `port`; gives its port."""
-    command = [sys.executable, __file__, "--relay", str(port), certificate, key]
+def tls_in_front(port: int, *files: str) -> Iterator[int]:
+    """A relay in front of the null server at `port`, with the files of `relay`; gives its port."""
+    command = [sys.executable, __file__, "--relay", str(port), *files]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
@@ -108,13 +115,40 @@ def compare(lanes: list[Lane], rounds: int, plain: int, secure: int, certificate
             print(f"{case} ({name})".ljust(48) + shown)
 
 
+def compare_openings(folder: Path, plain: int) -> None:
+    """Print what opening a connection takes, for keys of several kinds."""
+    from tests.unit.security.certificates import Authority
+
+    def row(name: str, *settings: Any) -> tuple[float, float]:
+        found = asyncio.run(opening(*settings))
+        print(name.ljust(48) + "".join(f"{figure:.0f}".rjust(10) for figure in found), end="")
+        return found
+
+    print("\nopening a connection, us".ljust(49) + "CPU".rjust(10) + "wall".rjust(10))
+    row("plain", plain, None, False)
+    print()
+    for kind, bits in (("elliptic curve", None), ("RSA 2048", 2048), ("RSA 3072", 3072)):
+        authority = Authority(folder, f"ca-{bits}", bits)
+        for who, clients in (("", ()), (", client certificate", (authority.path,))):
+            context = authority.client()
+            if clients:
+                context.load_cert_chain(*authority.issue("client"))
+            with tls_in_front(plain, *authority.issue("127.0.0.1"), *clients) as port:
+                full = row(f"TLS, {kind}{who}: full", port, context, False)
+                print()
+                resumed = row(f"TLS, {kind}{who}: resumed", port, context, True)
+                ratios = zip(resumed, full, strict=True)
+                print("".join(f"{after / before:.2f}".rjust(7) for after, before in ratios))
+
+
 def main() -> None:
     if sys.argv[1:2] == ["--relay"]:
-        asyncio.run(relay(int(sys.argv[2]), *sys.argv[3:5]))
+        asyncio.run(relay(int(sys.argv[2]), *sys.argv[3:]))
         return
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--no-peers", action="store_true", help="this tree alone")
+    parser.add_argument("--openings", action="store_true", help="only the opening of connections")
     options = parser.parse_args()
     need("geomet", "numpy", "uvloop", "cryptography")
     from tests.unit.security.certificates import Authority
@@ -125,17 +159,10 @@ def main() -> None:
         lanes.append(Lane(PEER, str(peers.environment(PEER, ("numpy", "uvloop"))), {}, "blocking"))
     with tempfile.TemporaryDirectory() as folder, null_server.running() as (_, plain):
         authority = Authority(Path(folder))
-        with tls_in_front(plain, *authority.issue("127.0.0.1")) as secure:
-            compare(lanes, options.rounds, plain, secure, authority.path)
-            context = authority.client()
-            print("\nopening a connection, us".ljust(49) + "CPU".rjust(10) + "wall".rjust(10))
-            for name, port, of, resumes in (
-                ("plain", plain, None, False),
-                ("TLS, a full handshake", secure, context, False),
-                ("TLS, a resumed session", secure, context, True),
-            ):
-                cpu, wall = asyncio.run(opening(port, of, resumes))
-                print(name.ljust(48) + f"{cpu:.0f}".rjust(10) + f"{wall:.0f}".rjust(10))
+        if not options.openings:
+            with tls_in_front(plain, *authority.issue("127.0.0.1")) as secure:
+                compare(lanes, options.rounds, plain, secure, authority.path)
+        compare_openings(Path(folder), plain)
 
 
 if __name__ == "__main__":

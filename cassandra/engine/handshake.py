@@ -19,7 +19,7 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-from cassandra.auth import PlainTextAuthenticator, PlainTextAuthProvider, Token
+from cassandra.auth import Authenticator, PlainTextAuthenticator, PlainTextAuthProvider, Token
 from cassandra.engine.connection import Connection, FutureResponder
 from cassandra.engine.endpoint import EndPoint, is_ip_address
 from cassandra.engine.settings import Settings
@@ -56,6 +56,22 @@ GOODBYE_TIMEOUT = 0.5  # seconds
 
 # Known to need no thread; a subclass may do anything.
 _NEVER_BLOCKING = frozenset({PlainTextAuthProvider, PlainTextAuthenticator})
+
+# Cassandra 5.0's. The second one wants a password of clients without a certificate.
+_BY_CERTIFICATE = frozenset(
+    f"org.apache.cassandra.auth.{name}"
+    for name in ("MutualTlsAuthenticator", "MutualTlsWithPasswordFallbackAuthenticator")
+)
+
+
+class _Certificate(Authenticator):
+    """Logs in by the client's certificate alone."""
+
+    def evaluate_challenge(self, challenge: bytes | None) -> bytes | None:
+        raise AuthenticationFailed(
+            "the server asks for more than the client's certificate, and no auth_provider is "
+            "configured"
+        )
 
 
 class Connector:
@@ -335,6 +351,9 @@ class _Handshake:
 
     async def _first_token(self, action: AuthenticationWanted) -> Send:
         provider = self._settings.auth_provider
+        if provider is None and self._is_known_by_certificate(action):
+            self._authenticator = _Certificate()
+            return _only_send(self._protocol.respond(b""))
         if provider is None:
             raise AuthenticationFailed(
                 f"{self._endpoint} asks for authentication ({action.authenticator}), "
@@ -344,6 +363,13 @@ class _Handshake:
         self._authenticator.server_authenticator_class = action.authenticator
         token = Token.of(await self._ask(self._authenticator.initial_response))
         return _only_send(self._protocol.respond(token))
+
+    def _is_known_by_certificate(self, action: AuthenticationWanted) -> bool:
+        """True if the certificate that TLS has shown is all that the server wants to know.
+
+        It ignores the token, but asks for one all the same.
+        """
+        return self._connection.tls is not None and action.authenticator in _BY_CERTIFICATE
 
     async def _ask(self, function: Callable[..., Any], *args: Any) -> Any:
         if isinstance(function, MethodType) and type(function.__self__) in _NEVER_BLOCKING:

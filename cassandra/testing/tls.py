@@ -29,6 +29,8 @@ TlsMode: TypeAlias = Literal["required", "optional", "mutual"]
 
 # Java wants key stores to have one. It protects nothing: the PEM files lie beside them.
 _STORE_PASSWORD = "cassandra"
+# Names the client to servers that know roles by SPIFFE IDs.
+_IDENTITY = "spiffe://local-cluster/client"
 _DAYS = 3650
 _OPENSSL_TIMEOUT_S = 60.0
 
@@ -84,6 +86,14 @@ class TlsMaterial:
     def client_certificate(self) -> str:
         """The path of a certificate that nodes accept in the mode "mutual"."""
         return os.path.join(self.directory, "client.pem")
+
+    @property
+    def client_identity(self) -> str:
+        """Who the client is by its certificate: the SPIFFE ID among its alternative names.
+
+        Cassandra's mutual TLS authenticators know roles by it (``ADD IDENTITY ... TO ROLE ...``).
+        """
+        return _IDENTITY
 
     @property
     def client_key(self) -> str:
@@ -200,11 +210,14 @@ class _Cryptography:
             issuer, issuer_key = self._issuer()
             issuer_id = x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key())
             builder = builder.issuer_name(issuer.subject).add_extension(issuer_id, critical=False)
+            names: list[x509.GeneralName]
             if address is not None:
                 # Clients verify the address that they connect to; a common name has not counted for
                 # years.
                 names = [x509.IPAddress(ipaddress.ip_address(address)), x509.DNSName("localhost")]
-                builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
+            else:
+                names = [x509.UniformResourceIdentifier(_IDENTITY)]
+            builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
             certificate = builder.sign(issuer_key, hashes.SHA256())
             chain = [issuer]
         self._store(name, key, certificate, chain)
@@ -263,8 +276,8 @@ class _OpenSSL:
             "subjectKeyIdentifier=hash\n"
             "authorityKeyIdentifier=keyid\n"
         )
-        if address is not None:
-            extensions += f"subjectAltName=IP:{address},DNS:localhost\n"
+        names = f"URI:{_IDENTITY}" if address is None else f"IP:{address},DNS:localhost"
+        extensions += f"subjectAltName={names}\n"
         signing = ["-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial"]
         self._make(name, f"[v3]\n{extensions}", signing, ["-certfile", "ca.pem"])
 

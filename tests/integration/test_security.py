@@ -85,6 +85,62 @@ async def test_sessions_are_resumed_by_a_real_server(secured: LocalCluster) -> N
             connection.close()
 
 
+CERTIFICATES = ["MutualTlsAuthenticator", "MutualTlsWithPasswordFallbackAuthenticator"]
+
+
+@pytest.fixture(scope="module")
+def roles(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of a cluster that knows a role by the certificate of `LocalCluster.tls`."""
+    directory = tmp_path_factory.mktemp("cluster")
+    with LocalCluster(
+        1, "5.0.9", tls="mutual", authentication=True, directory=directory, keep=True
+    ) as local:
+        assert local.tls is not None
+        login = PlainTextAuthProvider(str(local.username), str(local.password))
+        with Cluster(
+            local.contact_points,
+            port=local.port,
+            ssl_context=local.tls.client_context(),
+            auth_provider=login,
+        ) as cluster:
+            session = cluster.connect()
+            # A superuser: the cluster's own look whether it is ready goes by the certificate, too.
+            session.execute("CREATE ROLE shop WITH LOGIN = true AND SUPERUSER = true")
+            session.execute(f"ADD IDENTITY '{local.tls.client_identity}' TO ROLE 'shop'")
+    return directory
+
+
+@pytest.mark.parametrize("authenticator", CERTIFICATES)
+async def test_a_role_that_is_known_by_its_certificate(roles: Path, authenticator: str) -> None:
+    auth = "org.apache.cassandra.auth"
+    config = {
+        "authenticator": {
+            "class_name": f"{auth}.{authenticator}",
+            "parameters": {"validator_class_name": f"{auth}.SpiffeCertificateValidator"},
+        }
+    }
+    with LocalCluster(
+        1, "5.0.9", tls="mutual", authentication=True, directory=roles, keep=True, config=config
+    ) as local:
+        assert local.tls is not None
+        settings: Any = {"port": local.port, "ssl_context": local.tls.client_context()}
+        with Cluster(local.contact_points, **settings) as cluster, cluster.connect() as session:
+            assert session.execute(QUERY).one().release_version == "5.0.9"
+            session.execute("CREATE ROLE IF NOT EXISTS other")
+        async with aio.Cluster(local.contact_points, **settings) as awaited:
+            found = await (await awaited.connect()).execute("LIST ROLES")
+            assert {row.role async for row in found} >= {"cassandra", "shop", "other"}
+        # The node's own certificate is of the same CA, and has no identity.
+        stranger = local.tls.client_context()
+        node = Path(local.tls.directory, local.contact_points[0])
+        stranger.load_cert_chain(f"{node}.pem", f"{node}.key")
+        settings["ssl_context"] = stranger
+        with Cluster(local.contact_points, **settings) as cluster:
+            with pytest.raises(AuthenticationFailed) as caught:
+                cluster.connect()
+            assert "ertificate" in str(caught.value)
+
+
 def test_a_bundle_in_front_of_real_nodes(three_nodes: LocalCluster, tmp_path: Path) -> None:
     with Cluster(three_nodes.contact_points, port=three_nodes.port) as cluster:
         cluster.connect()

@@ -10,7 +10,7 @@ from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import NameOID
 
 DAY = datetime.timedelta(days=1)
@@ -20,11 +20,13 @@ class Authority:
     """A CA that writes certificates into a directory.
 
     :param name: tells several CAs of a test apart.
+    :param bits: of RSA keys; None for elliptic curves.
     """
 
-    def __init__(self, directory: Path, name: str = "ca") -> None:
+    def __init__(self, directory: Path, name: str = "ca", bits: int | None = None) -> None:
         self.directory = directory
-        self._key = ec.generate_private_key(ec.SECP256R1())
+        self._bits = bits
+        self._key = self._new_key()
         self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         self._count = 0
         now = datetime.datetime.now(datetime.timezone.utc)
@@ -42,6 +44,11 @@ class Authority:
         self.path = str(directory / f"{name}.pem")
         Path(self.path).write_bytes(made.public_bytes(serialization.Encoding.PEM))
 
+    def _new_key(self) -> ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey:
+        if self._bits is None:
+            return ec.generate_private_key(ec.SECP256R1())
+        return rsa.generate_private_key(65537, self._bits)
+
     def issue(
         self,
         *names: str,
@@ -56,7 +63,7 @@ class Authority:
         :param to: the name of the files.
         """
         self._count += 1
-        key = ec.generate_private_key(ec.SECP256R1())
+        key = self._new_key()
         now = datetime.datetime.now(datetime.timezone.utc)
         made = (
             x509.CertificateBuilder()

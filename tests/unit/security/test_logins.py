@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,9 +28,14 @@ from cassandra.errors import AuthenticationFailed, NoHostAvailable
 from cassandra.testing.fake import FakeCluster, FakeNode, Opcode, message, rows
 from cassandra.testing.fake.primitives import long_bytes
 
+from .certificates import Authority
 from .conftest import READ, Use
 
 PASSWORD = "org.apache.cassandra.auth.PasswordAuthenticator"
+CERTIFICATES = [
+    f"org.apache.cassandra.auth.{name}"
+    for name in ("MutualTlsAuthenticator", "MutualTlsWithPasswordFallbackAuthenticator")
+]
 DSE = "com.datastax.bdp.cassandra.auth.DseAuthenticator"
 
 # Takes a token, gives a challenge; None is for success.
@@ -37,7 +43,9 @@ Exchange = Callable[[bytes | None], bytes | None]
 
 
 @contextmanager
-def server(authenticator: str, exchange: Callable[[], Exchange]) -> Iterator[FakeNode]:
+def server(
+    authenticator: str, exchange: Callable[[], Exchange], context: ssl.SSLContext | None = None
+) -> Iterator[FakeNode]:
     """A fake node whose logins go by `exchange`, made anew for each connection."""
     under_way: dict[Any, Exchange] = {}
 
@@ -49,7 +57,7 @@ def server(authenticator: str, exchange: Callable[[], Exchange]) -> Iterator[Fak
         request.connection.ready = True
         return message(Opcode.AUTH_SUCCESS, long_bytes(b"welcome"))
 
-    with FakeNode(username="", password="") as node:
+    with FakeNode(username="", password="", ssl_context=context) as node:
         node.authenticator = authenticator
         node.prime(Opcode.AUTH_RESPONSE, answer)
         node.prime(READ, rows([("v", "int")], [(7,)]))
@@ -105,6 +113,58 @@ def test_a_mechanism_of_several_steps(use: Use) -> None:
     )
     with server(PASSWORD, script((None, challenge), (answer, None))) as node:
         assert use([node.address], port=node.port, auth_provider=provider) == 7
+
+
+# -- by the client's certificate -------------------------------------------------------------------
+
+
+@pytest.fixture
+def shown(authority: Authority) -> ssl.SSLContext:
+    """A client's context with a certificate."""
+    context = authority.client()
+    context.load_cert_chain(*authority.issue("shop"))
+    return context
+
+
+@pytest.mark.parametrize("authenticator", CERTIFICATES)
+def test_a_certificate_is_a_login(
+    use: Use, authority: Authority, shown: ssl.SSLContext, authenticator: str
+) -> None:
+    wants = authority.server("127.0.0.1", clients=authority.path)
+    with server(authenticator, script((b"", None)), wants) as node:
+        assert use([node.address], port=node.port, ssl_context=shown) == 7
+
+
+def test_a_provider_comes_before_the_certificate(
+    use: Use, authority: Authority, shown: ssl.SSLContext
+) -> None:
+    provider = PlainTextAuthProvider("ada", "secret")
+    wants = authority.server("127.0.0.1", clients=authority.path)
+    with server(CERTIFICATES[1], script((b"\0ada\0secret", None)), wants) as node:
+        assert use([node.address], port=node.port, ssl_context=shown, auth_provider=provider) == 7
+
+
+def test_a_certificate_that_is_not_enough(
+    use: Use, authority: Authority, shown: ssl.SSLContext
+) -> None:
+    wants = authority.server("127.0.0.1", clients=authority.path)
+    with (
+        server(CERTIFICATES[0], script((b"", b"and the password?")), wants) as node,
+        pytest.raises(AuthenticationFailed, match="asks for more than the client's certificate"),
+    ):
+        use([node.address], port=node.port, ssl_context=shown)
+
+
+@pytest.mark.parametrize("authenticator", CERTIFICATES)
+def test_without_tls_there_is_no_certificate(use: Use, authenticator: str) -> None:
+    with (
+        server(authenticator, script()) as node,
+        pytest.raises(AuthenticationFailed, match="no auth_provider is configured"),
+    ):
+        use([node.address], port=node.port)
+
+
+# -- Kerberos --------------------------------------------------------------------------------------
 
 
 class Kerberos:

@@ -113,7 +113,9 @@ def test_certificates_make_a_mutual_handshake(
                     continue
         return str(theirs.getpeercert())
 
-    assert "local cluster client" in shake("127.0.0.7")
+    client = shake("127.0.0.7")
+    assert "local cluster client" in client
+    assert material.client_identity in client
     with pytest.raises(ssl.SSLCertVerificationError, match="IP address mismatch"):
         shake("127.0.0.8")
 
