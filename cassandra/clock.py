@@ -5,11 +5,11 @@ The compiled twin is ``cassandra._accel.clock``.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from time import time_ns
 
 from cassandra._forks import renewed
+from cassandra._threads import Lock
 
 __all__ = ["MicrosecondClock"]
 
@@ -32,12 +32,12 @@ class MicrosecondClock:
         self.last = 0
         self.tolerance = tolerance
         self.on_drift = on_drift
-        self._lock = threading.Lock()
+        self._lock = Lock()
         renewed(self)
 
     def _renew_locks(self) -> None:
         """Replace the lock in a forked child."""
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def next(self) -> int:
         """Return the next value."""

@@ -15,6 +15,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from cassandra._lazy import lazy_names
+from cassandra._threads import Lock, Waiter, at_home, new_waiter
 from cassandra.cluster.response_future import ResponseFuture
 from cassandra.cluster.result_set import ResultSet
 from cassandra.errors import ConnectionShutdown
@@ -168,8 +169,8 @@ class _Run:
                 "execute_concurrent()", "execute_concurrent_async, or execute_async with callbacks"
             )
         self._submit = _submit_of(session)
-        self._condition = threading.Condition(threading.Lock())
-        self._wants_wake_up = False
+        # What the reader waits for, at most one.
+        self._waiters: deque[Waiter] = deque()
         # Filled by completions (append is atomic), emptied by the reader.
         self._completed: deque[tuple[int, ExecutionResult]] = deque()
         # Outcomes that came before an earlier one.
@@ -313,20 +314,22 @@ class _Run:
         self._complete(position, ExecutionResult(False, error))
 
     def _complete(self, position: int, outcome: ExecutionResult) -> None:
-        # Both are atomic, and the reader looks for outcomes after it has said that it waits: so the
-        # lock is taken only if it does.
+        # Both are atomic, and the reader looks for outcomes after it has said that it waits.
         self._completed.append((position, outcome))
-        if self._wants_wake_up:
-            with self._condition:
-                self._condition.notify()
+        while self._waiters:
+            try:
+                waiter = self._waiters.popleft()
+            except IndexError:  # another completion was quicker
+                return
+            waiter.release()
 
     def _wait(self) -> None:
         """Wait until something has completed."""
-        with self._condition:
-            self._wants_wake_up = True
-            while not self._completed:
-                self._condition.wait()
-            self._wants_wake_up = False
+        while not self._completed:
+            waiter = new_waiter()
+            self._waiters.append(waiter)
+            if not self._completed:
+                waiter.acquire()
 
 
 def _result_set(future: CallbackFuture, rows: Any) -> Any:
@@ -376,7 +379,8 @@ class _UnwatchedRun:
         self._fail_fast = fail_fast
         self._options = options
         # Completions come in any thread, and take their turn here; nothing is called with it held.
-        self._lock = threading.Lock()
+        self._lock = Lock()
+        self._settle = at_home(self._settle_future)
         self._outcomes: list[Any] = [None] * len(statements)
         self._next = 0
         self._left = len(statements)
@@ -447,6 +451,9 @@ class _UnwatchedRun:
             if self._ended:
                 return
             self._ended = True
+        self._settle(error)
+
+    def _settle_future(self, error: BaseException | None) -> None:
         # A running future cannot be cancelled any more, so setting its outcome cannot fail.
         if not self.future.set_running_or_notify_cancel():
             return

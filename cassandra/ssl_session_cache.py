@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import OrderedDict
 from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
 from cassandra._forks import renewed
+from cassandra._threads import Lock
 
 if TYPE_CHECKING:
     import ssl
@@ -38,11 +38,11 @@ class SSLSessionCache:
             raise ValueError(f"max_size must be at least 1, but is {max_size}")
         self.max_size = max_size
         self._sessions: OrderedDict[Hashable, _Held] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = Lock()
         renewed(self)
 
     def _renew_locks(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def get(self, key: Hashable, context: ssl.SSLContext) -> ssl.SSLSession | None:
         """Return the session of a peer; None if there is none, or it has expired.

@@ -6,7 +6,6 @@ The driver itself keeps what the servers tell of tablets in a form that takes le
 
 from __future__ import annotations
 
-import threading
 import uuid
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ from random import getrandbits
 from typing import Any
 
 from cassandra._forks import renewed
+from cassandra._threads import Lock
 from cassandra.metadata.placement.tablets import version_block
 
 __all__ = ["Tablet", "Tablets", "choose_tablet_version_block", "random_tablet_version_block"]
@@ -88,11 +88,11 @@ class Tablets:
 
     def __init__(self, tablets: dict[tuple[str, str], list[Tablet]]) -> None:
         self._tablets = tablets
-        self._lock = threading.Lock()
+        self._lock = Lock()
         renewed(self)
 
     def _renew_locks(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def table_has_tablets(self, keyspace: str, table: str) -> bool:
         """Return True if tablets of a table are known."""

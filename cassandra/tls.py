@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import os
 import ssl
-import threading
 from collections.abc import Callable
 
 from cassandra._forks import renewed
+from cassandra._threads import Lock
 
 __all__ = ["ReloadingContext"]
 
@@ -34,14 +34,14 @@ class ReloadingContext:
             raise ValueError("ReloadingContext needs the paths of the files that `make` reads")
         self._make = make
         self._paths = paths
-        self._lock = threading.Lock()
+        self._lock = Lock()
         # Before they are read: files that change meanwhile are read again.
         self._seen = self._state()
         self._context = make()
         renewed(self)
 
     def _renew_locks(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def _state(self) -> list[tuple[int, int, int]]:
         found = map(os.stat, self._paths)

@@ -20,9 +20,9 @@ from cassandra._accel.wbuf cimport get_be32
 
 import asyncio
 import logging
-from threading import Lock as _Lock
 from time import monotonic as _monotonic_clock
 
+from cassandra._threads import Lock as _Lock
 from cassandra.engine.mishaps import mishap as _mishap
 from cassandra.engine.serial_reads import in_order as _in_order_of
 from cassandra.errors import ConnectionException

@@ -8,9 +8,10 @@ needs; between threads it is a `PageAhead`.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
+
+from cassandra._threads import Lock
 
 if TYPE_CHECKING:
     from cassandra.engine.request import Request
@@ -29,7 +30,7 @@ class PageAhead:
         self._over = False
         self._taker: Callable[[Request], None] | None = None
         # Held for an instant at each end; once a page, so that its cost does not matter.
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def complete(self, request: Request) -> None:
         """Hand the page to the one that has taken it, or keep it. Called by the engine."""

@@ -19,7 +19,6 @@ from cassandra.cluster.known_names import KnownCluster
 from cassandra.cluster.session import Session
 from cassandra.engine.core import Core
 from cassandra.engine.loop import Inbox, LoopThread
-from cassandra.engine.patched import refuse_green_threads
 from cassandra.engine.schema.targets import Target
 from cassandra.engine.waiting import pools_opened
 from cassandra.errors import ConnectionException, ConnectionShutdown
@@ -208,7 +207,6 @@ class Cluster(ClusterBase, SchemaCalls[None], KnownCluster):
         return session
 
     def _start(self) -> None:
-        refuse_green_threads()
         thread = LoopThread(f"cassandra-loop-{id(self):x}")
         thread.start()
         self._loop_thread = thread

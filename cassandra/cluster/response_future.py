@@ -7,12 +7,12 @@ waits, there is none.
 from __future__ import annotations
 
 import logging
-import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._forks import renew_in_child
+from cassandra._threads import Lock, at_home, new_waiter
 from cassandra.cluster.final_hooks import (
     FinalMethod,
     finish_wrapped,
@@ -40,13 +40,13 @@ __all__ = ["ResponseFuture"]
 log = logging.getLogger("cassandra.cluster")
 
 # Guards what several threads may register with one future at a time; one lock serves all futures.
-_registering = threading.Lock()
+_registering = Lock()
 
 
 @renew_in_child
 def _renew_lock() -> None:
     global _registering
-    _registering = threading.Lock()
+    _registering = Lock()
 
 
 _Callback = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
@@ -257,9 +257,7 @@ class ResponseFuture:
         if self._waiter is None:
             with _registering:
                 if self._waiter is None:
-                    waiter = threading.Lock()
-                    waiter.acquire()
-                    self._waiter = waiter
+                    self._waiter = new_waiter()
         waiter = self._waiter
         # Only once the lock is there to be seen: a completion before that has released nothing.
         # The completion releases it once; each waiting thread hands it on to the next one.
@@ -278,7 +276,7 @@ class ResponseFuture:
         with _registering:
             if self._callbacks is None:
                 self._callbacks = _Callbacks()
-            self._callbacks.add((fn, args, kwargs))
+            self._callbacks.add((at_home(fn), args, kwargs))
         if self._done:
             self._call_due()
         return self
@@ -288,7 +286,7 @@ class ResponseFuture:
         with _registering:
             if self._errbacks is None:
                 self._errbacks = _Callbacks()
-            self._errbacks.add((fn, args, kwargs))
+            self._errbacks.add((at_home(fn), args, kwargs))
         if self._done:
             self._call_due()
         return self

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from cassandra._forks import renewed
+from cassandra._imports import import_module
+from cassandra._threads import Lock
 from cassandra.cqltypes.base import CassandraTypeType
 from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError
 from cassandra.cqltypes.parse import cqltype_to_python, lookup_cqltype
@@ -74,12 +75,12 @@ class KeyedPolicy(ColumnEncryptionPolicy):
         require_cryptography()
         self._columns: dict[ColDesc, ColData] = {}
         self._followers: weakref.WeakSet[PreparedStatement] = weakref.WeakSet()
-        self._lock = threading.Lock()
+        self._lock = Lock()
         renewed(self)
 
     def _renew_locks(self) -> None:
         # A thread of the parent may have held it at the fork: no bind in the child would return.
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def __repr__(self) -> str:
         places = ", ".join(sorted(map(place_of, self._columns)))
@@ -178,7 +179,7 @@ def check_key(key: SecretKey | None, column: ColDesc) -> None:
 def require_cryptography() -> None:
     """Raise `DependencyException` if the package that encrypts is not installed."""
     try:
-        import cryptography  # noqa: F401
+        import_module("cryptography")
     except ImportError as error:
         raise DependencyException(
             "column encryption needs cryptography: pip install turbocql[encryption]", [error]

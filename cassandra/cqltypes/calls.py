@@ -17,12 +17,12 @@ A class whose coding, or that of a type inside it, is a program's own keeps the 
 
 from __future__ import annotations
 
-import threading
 import weakref
 from typing import Any
 
 import cassandra._impl as implementations
 from cassandra._forks import renew_in_child
+from cassandra._threads import RLock
 
 __all__ = ["NAMES", "install", "is_stock", "protect", "stock_methods", "withdraw"]
 
@@ -34,7 +34,7 @@ stock_methods: dict[str, Any] = {}
 _NOTHING = object()
 # What stood in a class, by name, where something was put.
 _replaced: weakref.WeakKeyDictionary[Any, dict[str, Any]] = weakref.WeakKeyDictionary()
-_lock = threading.RLock()
+_lock = RLock()
 # Not CassandraTypeType's own, which withdraws at each change.
 _set, _delete = type.__setattr__, type.__delattr__
 
@@ -42,7 +42,7 @@ _set, _delete = type.__setattr__, type.__delattr__
 @renew_in_child
 def _renew_lock() -> None:
     global _lock
-    _lock = threading.RLock()
+    _lock = RLock()
 
 
 def _put(cls: Any, name: str, method: Any) -> None:

@@ -19,6 +19,7 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
+from cassandra._threads import green_library, run_in_thread
 from cassandra.auth import Authenticator, PlainTextAuthenticator, PlainTextAuthProvider, Token
 from cassandra.engine.connection import Connection, FutureResponder
 from cassandra.engine.endpoint import EndPoint, is_ip_address
@@ -266,6 +267,8 @@ class Connector:
 
     async def in_thread(self, function: Callable[..., Any], *args: Any) -> Any:
         """Run code of the program that may block, outside the loop: reverse DNS, say."""
+        if green_library() is not None:
+            return await run_in_thread(function, *args)
         if self._executor is None:
             # Made when it is first needed: most programs have nothing that may block.
             self._executor = ThreadPoolExecutor(

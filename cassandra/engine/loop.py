@@ -11,13 +11,14 @@ closed.
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
 import logging
-import threading
 from collections import deque
 from collections.abc import Callable, Coroutine
+from threading import TIMEOUT_MAX
 from typing import Any, Generic, Protocol, TypeVar
 
+from cassandra._imports import import_module
+from cassandra._threads import Waiter, get_ident, new_selector, new_thread, new_waiter
 from cassandra.engine.mishaps import mishap
 from cassandra.errors import ConnectionShutdown
 
@@ -121,21 +122,34 @@ class Inbox:
 class _Call(Generic[T]):
     """A coroutine that another thread waits for. Ends in any case: with the loop at the latest."""
 
-    __slots__ = ("_calls", "_coroutine", "_task", "future")
+    __slots__ = ("_calls", "_coroutine", "_error", "_over", "_task", "_value", "is_over")
+
+    _value: T
 
     def __init__(self, coroutine: Coroutine[Any, Any, T], calls: set[_Call[Any]]) -> None:
-        self.future: concurrent.futures.Future[T] = concurrent.futures.Future()
+        self.is_over = False
+        self._over: Waiter = new_waiter()
+        self._error: BaseException | None = None
         self._coroutine = coroutine
         self._calls = calls  # those that are under way, which only the loop's thread looks at
         self._task: asyncio.Task[T] | None = None
 
     def start(self) -> None:
-        if not self.future.set_running_or_notify_cancel():
-            self._coroutine.close()
-            return
         self._calls.add(self)
         self._task = asyncio.ensure_future(self._coroutine)
         self._task.add_done_callback(self._ended)
+
+    def wait(self, timeout: float | None) -> bool:
+        """Wait for the end; return False if it does not come within `timeout` seconds."""
+        return self._over.acquire(timeout=-1 if timeout is None else min(timeout, TIMEOUT_MAX))
+
+    def outcome(self) -> T:
+        """Return the result, or raise the error; after the end."""
+        if self._error is not None:
+            # Without the reference, the traceback of the error would hold the error.
+            error, self._error = self._error, None
+            raise error
+        return self._value
 
     def cancel(self) -> None:
         """Nobody waits any more; on the loop."""
@@ -144,36 +158,40 @@ class _Call(Generic[T]):
 
     def fail(self, error: BaseException) -> None:
         self._coroutine.close()
-        if not self.future.done():
-            self.future.set_exception(error)
+        self._end(error)
+
+    def _end(self, error: BaseException | None) -> None:
+        if not self.is_over:
+            self._error = error
+            self.is_over = True
+            self._over.release()
 
     def _ended(self, task: asyncio.Task[T]) -> None:
         self._calls.discard(self)
-        if self.future.done():
-            if not task.cancelled():
-                # Read, or asyncio would log it as never retrieved: nobody waits any more.
-                task.exception()
         # by nobody but the end of the cluster: whoever waits here cancels after it has stopped
         # waiting
-        elif task.cancelled():
-            self.future.set_exception(ConnectionShutdown(ENDED))
+        if task.cancelled():
+            self._end(ConnectionShutdown(ENDED))
         elif (error := task.exception()) is not None:
-            self.future.set_exception(error)
+            self._end(error)
         else:
-            self.future.set_result(task.result())
+            self._value = task.result()
+            self._end(None)
 
     def leave(self) -> None:
         """The loop is closed, and the task did not heed its cancellation."""
-        if not self.future.done():
-            self.future.set_exception(ConnectionShutdown(ENDED))
+        self._end(ConnectionShutdown(ENDED))
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
-    """Make an event loop: uvloop's if that is installed, else asyncio's."""
+    """Make an event loop: uvloop's if that is installed, else asyncio's.
+
+    :raises RuntimeError: under eventlet without uvloop.
+    """
     try:
-        import uvloop
+        uvloop = import_module("uvloop")
     except ImportError:
-        return asyncio.SelectorEventLoop()
+        return asyncio.SelectorEventLoop(new_selector())
     loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
     return loop
 
@@ -188,7 +206,7 @@ class LoopThread:
         self.inbox = Inbox(self.loop)
         self._calls: set[_Call[Any]] = set()
         # A daemon: a program that forgets shutdown() must be able to end.
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread = new_thread(self._run, name)
         self._stopped = False
         self._abandoned: str | None = None
 
@@ -205,7 +223,7 @@ class LoopThread:
 
     def is_current(self) -> bool:
         """Whether the caller runs in this thread."""
-        return threading.get_ident() == self._thread.ident
+        return get_ident() == self._thread.ident
 
     def run(self, coroutine: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
         """Run `coroutine` on the loop and wait for its result.
@@ -223,17 +241,15 @@ class LoopThread:
         call = _Call(coroutine, self._calls)
         self.inbox.put(call)
         try:
-            return call.future.result(timeout)
-        except concurrent.futures.TimeoutError:
-            if call.future.done():  # the coroutine's own
-                raise
-            self._give_up(call)
-            raise TimeoutError(f"no end within {timeout} seconds") from None
+            is_over = call.wait(timeout)
         except BaseException:
             # KeyboardInterrupt, say: the coroutine must not go on without its caller.
-            if not call.future.done():
-                self._give_up(call)
+            self._give_up(call)
             raise
+        if is_over or call.is_over:
+            return call.outcome()
+        self._give_up(call)
+        raise TimeoutError(f"no end within {timeout} seconds")
 
     def cancel_calls(self) -> None:
         """End each `run` that is under way with ConnectionShutdown; any thread."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._forks import renew_in_child
 from cassandra._impl import bind as bind_plans
 from cassandra._impl import binding
+from cassandra._threads import Lock
 from cassandra.consistency import ConsistencyLevel
 from cassandra.protocol.encrypted import bound_columns, decrypting
 from cassandra.query.settings import StatementSettings
@@ -22,13 +22,13 @@ __all__ = ["PreparedStatement"]
 
 # Held while plans are made by what a policy says: what is added to the policy meanwhile makes them
 # once more afterwards.
-_planning = threading.Lock()
+_planning = Lock()
 
 
 @renew_in_child
 def _renew_lock() -> None:
     global _planning
-    _planning = threading.Lock()
+    _planning = Lock()
 
 
 class PreparedStatement(StatementSettings):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
 from cassandra._bounded import text_size
 from cassandra._forks import renewed
+from cassandra._threads import Lock
 
 __all__ = ["RecentlyUsed"]
 
@@ -32,12 +32,12 @@ class RecentlyUsed(Generic[K, V]):
         self.most_bytes = most_bytes
         self.held = 0
         self._entries: OrderedDict[K, V] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = Lock()
         renewed(self)
 
     def _renew_locks(self) -> None:
         """Replace the lock in a forked child: the thread that held it is not there."""
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def get(self, key: K) -> V | None:
         """Return the value of `key` and mark it as used now; None if it is absent."""

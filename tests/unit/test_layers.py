@@ -18,7 +18,16 @@ ROOT = Path(cassandra.__file__).parent
 
 # Each layer may import from itself and from those above it in this list (the lower ones).
 LAYERS: list[set[str]] = [
-    {"_version", "_foreign", "_lazy", "_reexports", "_forks", "consistency"},
+    {
+        "_version",
+        "_foreign",
+        "_lazy",
+        "_reexports",
+        "_forks",
+        "_threads",
+        "_imports",
+        "consistency",
+    },
     {"errors"},
     {"versions"},
     {

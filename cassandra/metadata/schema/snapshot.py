@@ -13,7 +13,6 @@ programs hold it, and expect it to show later changes.
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import (
     Callable,
     ItemsView,
@@ -23,11 +22,12 @@ from collections.abc import (
     Sequence,
     ValuesView,
 )
-from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypeVar
 
 from cassandra._forks import renew_in_child
+from cassandra._imports import import_module
+from cassandra._threads import RLock
 
 if TYPE_CHECKING:
     from cassandra.metadata.schema.pages import ColumnPages
@@ -53,13 +53,13 @@ IndexRow = tuple[Any, ...]
 
 # One lock for all objects makes each of them unique among threads. Making one is quick and happens
 # once, so threads rarely wait.
-_making = threading.RLock()
+_making = RLock()
 
 
 @renew_in_child
 def _renew_lock() -> None:
     global _making
-    _making = threading.RLock()
+    _making = RLock()
 
 
 _builders: Any = None

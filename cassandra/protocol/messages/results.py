@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from cassandra._forks import renew_in_child
+from cassandra._threads import Lock
 from cassandra.errors import DecodeError, ProtocolError
 from cassandra.protocol import opcodes
 from cassandra.protocol.column_specs import (

@@ -1,64 +1,221 @@
-"""Programs patched by gevent or eventlet: refused at connect where their threads are greenlets, and
-working where they are not.
+"""Programs whose threads gevent or eventlet has replaced: the engine has a real thread, and blocking
+calls park their greenlets alone.
 """
 
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Callable
 
 import pytest
 
-from cassandra.testing.fake import FakeNode
+from cassandra.testing.fake import FakeNode, rows, silence
 from tests.processes import run_python
 
 PATCHES = {
-    "gevent": ("from gevent import monkey; monkey.patch_all()", "from gevent import monkey; monkey.patch_all(thread=False)"),
-    "eventlet": ("import eventlet; eventlet.monkey_patch()", "import eventlet; eventlet.monkey_patch(thread=False)"),
-}  # fmt: skip
-
-# The driver may be imported before the patching or after it.
-CODE = """
-import warnings
+    "gevent": "import gevent; from gevent import monkey; monkey.patch_all({what})",
+    "eventlet": "import eventlet; eventlet.monkey_patch({what})",
+}
+# In each program `green` is the library.
+BEGIN = """
+import sys, warnings
 warnings.simplefilter("ignore")
+if {loop!r} == "asyncio":
+    sys.modules["uvloop"] = None
 {before}
 {patch}
+import {library} as green
+import threading
+from cassandra import OperationTimedOut
 from cassandra.cluster import Cluster
-cluster = Cluster(["{address}"], port={port}, connect_timeout=10)
-try:
-    with cluster.connect() as session:
-        print(session.execute("SELECT 1").all())
-except RuntimeError as error:
-    print("refused", error)
+from cassandra.concurrent import (
+    execute_concurrent, execute_concurrent_async, execute_concurrent_with_args
+)
+cluster = Cluster(["localhost"], port={port}, connect_timeout=10)
+"""
+END = """
 cluster.shutdown()
 cluster.shutdown()
+print("end")
 """
 
-
-@pytest.fixture(params=sorted(PATCHES))
-def library(request: pytest.FixtureRequest) -> str:
-    name: str = request.param
-    if importlib.util.find_spec(name) is None:
-        pytest.skip(f"{name} is not installed")
-    return name
+Outcome = Callable[..., list[str]]
 
 
-@pytest.mark.parametrize("before", ["", "import cassandra.cluster"])
-def test_threads_that_are_greenlets_are_refused(library: str, before: str) -> None:
+@pytest.fixture(params=["gevent-uvloop", "gevent-asyncio", "eventlet-uvloop"])
+def outcome(request: pytest.FixtureRequest) -> Outcome:
+    """Runs a program in a patched process against a fake node; returns the lines that it prints.
+
+    The node answers READ, and no SILENT.
+    """
+    library, loop = request.param.split("-")
+    return lambda body, **details: printed(library, loop, body, **details)
+
+
+def printed(library: str, loop: str, body: str, before: str = "", what: str = "") -> list[str]:
+    for name in {library, loop} - {"asyncio"}:
+        if importlib.util.find_spec(name) is None:
+            pytest.skip(f"{name} is not installed")
     with FakeNode() as node:
-        code = CODE.format(
-            before=before, patch=PATCHES[library][0], address=node.address, port=node.port
+        node.prime("READ", rows([("v", "int")], [(7,)]))
+        node.prime("SILENT", silence())
+        begin = BEGIN.format(
+            loop=loop,
+            before=before,
+            patch=PATCHES[library].format(what=what),
+            library=library,
+            port=node.port,
         )
-        done = run_python(code, timeout=60)
-    assert done.stdout.startswith(f"refused {library} has replaced"), (done.stdout, done.stderr)
-    assert "thread=False" in done.stdout
-    assert "cassandra.aio" in done.stdout
-    assert done.returncode == 0
+        done = run_python(begin + body + END, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[-1] == "end"
+    return lines[:-1]
 
 
-def test_other_patches_do_not_matter(library: str) -> None:
-    with FakeNode() as node:
-        code = CODE.format(
-            before="", patch=PATCHES[library][1], address=node.address, port=node.port
-        )
-        done = run_python(code, timeout=60)
-    assert (done.stdout, done.returncode) == ("[]\n", 0), done.stderr
+@pytest.mark.parametrize("before", ["", "import cassandra.cluster, cassandra.concurrent"])
+def test_blocking_calls_of_many_greenlets(outcome: Outcome, before: str) -> None:
+    body = """
+session = cluster.connect()
+turns = 0
+def tick():
+    global turns
+    while True:
+        turns += 1
+        green.sleep(0.001)
+green.spawn(tick)
+def work():
+    for _ in range(20):
+        assert session.execute("READ").one().v == 7
+threads = [threading.Thread(target=work) for _ in range(50)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(turns > 3)
+"""
+    assert outcome(body, before=before) == ["True"]
+
+
+def test_a_call_that_waits_alone(outcome: Outcome) -> None:
+    """With nothing else to do, the library's hub must not take the wait for a deadlock."""
+    body = """
+session = cluster.connect()
+try:
+    session.execute("SILENT", timeout=0.3)
+except OperationTimedOut:
+    print("timed out")
+print(session.execute("READ").one().v)
+"""
+    assert outcome(body) == ["timed out", "7"]
+
+
+def test_several_wait_for_one_future(outcome: Outcome) -> None:
+    body = """
+session = cluster.connect()
+future = session.execute_async("READ")
+found = []
+threads = [threading.Thread(target=lambda: found.append(future.result().one().v)) for _ in "abc"]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(found)
+"""
+    assert outcome(body) == ["[7, 7, 7]"]
+
+
+def test_callbacks_run_among_the_greenlets(outcome: Outcome) -> None:
+    body = """
+session = cluster.connect()
+home = threading.get_native_id()
+done, failed = threading.Event(), threading.Event()
+def on_rows(rows, name):
+    green.sleep(0.001)  # in a thread of another kind this would not come back
+    print(rows[0].v, name, threading.get_native_id() == home)
+    done.set()
+def on_error(error):
+    print(type(error).__name__)
+    failed.set()
+session.execute_async("READ").add_callbacks(on_rows, on_error, callback_args=("ada",))
+print(done.wait(20))
+session.execute_async("SILENT", timeout=0.1).add_callbacks(on_rows, on_error)
+print(failed.wait(20))
+"""
+    assert outcome(body) == ["7 ada True", "True", "OperationTimedOut", "True"]
+
+
+def test_concurrent_executions(outcome: Outcome) -> None:
+    body = """
+session = cluster.connect()
+found = execute_concurrent(session, [("READ", None)] * 500, concurrency=50)
+print(len(found), all(result.one().v == 7 for success, result in found))
+print(sum(1 for _ in execute_concurrent(session, [("READ", None)] * 500, results_generator=True)))
+print(len(execute_concurrent_async(session, [("READ", None)] * 500).result(20)))
+"""
+    assert outcome(body) == ["500 True", "500", "500"]
+
+
+def test_a_greenlet_is_killed_while_it_waits(outcome: Outcome) -> None:
+    body = """
+session = cluster.connect()
+future = session.execute_async("SILENT", timeout=0.5)
+waits = green.spawn(future.result)
+green.sleep(0.05)
+waits.kill()
+class Late(Exception):
+    pass
+try:
+    with green.Timeout(0.1, Late):
+        future.result()
+except Late:
+    print("late")
+try:
+    future.result()
+except OperationTimedOut:
+    print("timed out")
+print(session.execute("READ").one().v)
+"""
+    assert outcome(body) == ["late", "timed out", "7"]
+
+
+def test_code_of_the_program_that_blocks(outcome: Outcome) -> None:
+    """It runs outside the loop, in a real thread."""
+    body = """
+import time
+from cassandra.policies import AddressTranslator
+class Slow(AddressTranslator):
+    def translate(self, address):
+        time.sleep(0.01)
+        return address
+with Cluster(["localhost"], port=cluster.port, address_translator=Slow()) as other:
+    print(other.connect().execute("READ").one().v)
+"""
+    assert outcome(body) == ["7"]
+
+
+def test_nothing_is_there(outcome: Outcome) -> None:
+    body = """
+from cassandra.cluster import NoHostAvailable
+try:
+    Cluster(["127.0.0.1"], port=1).connect()
+except NoHostAvailable as error:
+    print("refused")
+"""
+    assert outcome(body) == ["refused"]
+
+
+def test_threads_that_are_not_patched(outcome: Outcome) -> None:
+    body = "print(cluster.connect().execute('READ').one().v)"
+    assert outcome(body, what="thread=False") == ["7"]
+
+
+def test_eventlet_without_uvloop_is_refused() -> None:
+    body = """
+try:
+    cluster.connect()
+except RuntimeError as error:
+    print("install uvloop" in str(error))
+"""
+    assert printed("eventlet", "asyncio", body) == ["True"]

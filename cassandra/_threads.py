@@ -1,0 +1,380 @@
+"""Real threads, and waiting for them, also if gevent or eventlet has replaced Python's threads.
+
+Under full monkey patching, `threading` starts greenlets and makes locks for them. The engine's loop
+waits in the kernel, and needs a real thread. So this module gives
+
+- `Lock` and `RLock`: real locks. They are for what threads of both kinds touch, and are held for an
+  instant: no greenlet may be switched with one held, or its thread would wait for itself;
+- `new_waiter`: what one greenlet or thread waits for and a thread of any kind ends. It parks the
+  greenlet, and its thread goes on;
+- `new_thread`, `run_in_thread`, `get_ident`: real threads and their identities.
+
+gevent's own locks work between threads. eventlet's do not, so that its greenlets are woken through
+a pipe.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import selectors
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+from cassandra._forks import renew_in_child
+
+__all__ = [
+    "Lock",
+    "RLock",
+    "Waiter",
+    "at_home",
+    "get_ident",
+    "green_library",
+    "new_selector",
+    "new_thread",
+    "new_waiter",
+    "run_in_thread",
+]
+
+T = TypeVar("T")
+
+
+def green_library() -> str | None:
+    """Return "gevent" or "eventlet" if it has replaced this process's threads, else None."""
+    # Looked up, not imported: what the process has not imported cannot have patched it.
+    monkey: Any = sys.modules.get("gevent.monkey")
+    if monkey is not None and any(
+        monkey.is_module_patched(name) for name in ("thread", "_thread", "threading")
+    ):
+        return "gevent"
+    patcher: Any = sys.modules.get("eventlet.patcher")
+    if patcher is not None and patcher.is_monkey_patched("thread"):
+        return "eventlet"
+    return None
+
+
+def _real(name: str) -> Any:
+    """Return what `_thread` had under this name before it was patched."""
+    library = green_library()
+    if library == "gevent":
+        return sys.modules["gevent.monkey"].get_original("_thread", name)
+    if library == "eventlet":
+        return getattr(sys.modules["eventlet.patcher"].original("_thread"), name)
+    return getattr(sys.modules["_thread"], name)
+
+
+# Taken now: whoever patches later leaves these alone.
+Lock: Callable[[], threading.Lock] = _real("allocate_lock")
+RLock: Callable[[], threading.RLock] = _real("RLock")
+get_ident: Callable[[], int] = _real("get_ident")
+_start: Callable[[Callable[[], None], tuple[()]], int] = _real("start_new_thread")
+
+
+class Waiter(Protocol):
+    """Waiting for one event: a lock that is held until then."""
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        """Wait for `release`, at most `timeout` seconds; return False if it is late.
+
+        One waiting caller goes on for each `release`.
+        """
+
+    def release(self) -> None:
+        """Let one caller of `acquire` go on, or the next one; any thread, does not wait."""
+
+
+def new_waiter() -> Waiter:
+    """Return what the caller, a thread or a greenlet, may wait for."""
+    library = green_library()
+    if library is not None:
+        return _GreenWaiter(_GeventPlace if library == "gevent" else _EventletPlace)
+    waiter = Lock()
+    waiter.acquire()
+    return waiter
+
+
+class _Place(Protocol):
+    """Where one greenlet waits."""
+
+    def wait(self, seconds: float | None) -> bool:
+        """Park the greenlet until `wake`, or return False after `seconds`."""
+
+    def wake(self) -> None:
+        """Have the greenlet go on; any thread, also before `wait`."""
+
+    def close(self) -> None:
+        """Nothing waits here any more; not before a `wake` that is under way."""
+
+
+class _GreenWaiter:
+    """Parks greenlets, in any number of threads."""
+
+    __slots__ = ("_guard", "_is_free", "_new_place", "_parked")
+
+    def __init__(self, new_place: Callable[[], _Place]) -> None:
+        self._new_place = new_place
+        self._guard = Lock()
+        self._is_free = False
+        self._parked: deque[_Place] = deque()
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        if self._take():
+            return True
+        if not blocking or timeout == 0:
+            return False
+        place = self._new_place()
+        try:
+            with self._guard:
+                is_free, self._is_free = self._is_free, False
+                if not is_free:
+                    self._parked.append(place)
+            return is_free or self._wait(place, timeout if timeout > 0 else None)
+        finally:
+            place.close()
+
+    def _take(self) -> bool:
+        with self._guard:
+            is_free, self._is_free = self._is_free, False
+        return is_free
+
+    def _wait(self, place: _Place, seconds: float | None) -> bool:
+        try:
+            has_come = place.wait(seconds)
+        except BaseException:  # the greenlet is killed, say: the turn is another one's
+            if not self._leave(place):
+                place.wait(None)
+                self.release()
+            raise
+        if not has_come and not self._leave(place):
+            has_come = place.wait(None)  # `release` is about to wake it
+        return has_come
+
+    def _leave(self, place: _Place) -> bool:
+        """Park no longer; return False if `release` was quicker."""
+        with self._guard:
+            if place in self._parked:
+                self._parked.remove(place)
+                return True
+        return False
+
+    def release(self) -> None:
+        with self._guard:
+            if not self._parked:
+                self._is_free = True
+                return
+            place = self._parked.popleft()
+        place.wake()
+
+
+class _GeventPlace:
+    """Where a greenlet of gevent waits."""
+
+    __slots__ = ("_turn", "_watcher")
+
+    def __init__(self) -> None:
+        hub = sys.modules["gevent.hub"]
+        self._turn = hub.Waiter()
+        # As long as it is there, the hub knows that something may come.
+        self._watcher = hub.get_hub().loop.async_()
+        self._watcher.start(self._turn.switch, True)
+
+    def wait(self, seconds: float | None) -> bool:
+        # False: the time-out is not raised, and None is returned.
+        return bool(sys.modules["gevent"].with_timeout(seconds, self._turn.get, timeout_value=None))
+
+    def close(self) -> None:
+        self._watcher.stop()
+        self._watcher.close()
+
+    def wake(self) -> None:
+        self._watcher.send()
+
+
+class _EventletPlace:
+    """Where a greenlet of eventlet waits."""
+
+    __slots__ = ("_event", "_mailbox")
+
+    def __init__(self) -> None:
+        self._event = sys.modules["eventlet"].Event()
+        self._mailbox = _mailbox()
+
+    def wait(self, seconds: float | None) -> bool:
+        return bool(self._event.wait(seconds))  # None if it comes late
+
+    def close(self) -> None:
+        pass
+
+    def wake(self) -> None:
+        self._mailbox.put(self._event)
+
+
+class _Mailbox:
+    """Events that the greenlets of one thread wait for, sent on by a greenlet of that thread."""
+
+    def __init__(self) -> None:
+        self._events: deque[Any] = deque()
+        self._is_told = False  # there is a byte in the pipe
+        self._out, self._in = os.pipe()
+        sys.modules["eventlet"].spawn(self._deliver)
+
+    def put(self, event: Any) -> None:
+        """Have `event` sent; any thread."""
+        # Before the flag is read: `_deliver` clears the flag before it looks for events.
+        self._events.append(event)
+        if not self._is_told:
+            self._is_told = True
+            os.write(self._in, b"\0")
+
+    def _deliver(self) -> None:
+        hubs = sys.modules["eventlet.hubs"]
+        while True:
+            hubs.trampoline(self._out, read=True)
+            os.read(self._out, 65536)
+            self._is_told = False
+            while self._events:
+                self._events.popleft().send(True)
+
+
+# By the identity of the thread: threads with hubs are few, and live long.
+_mailboxes: dict[int, _Mailbox] = {}
+
+
+def _mailbox() -> _Mailbox:
+    ident = get_ident()
+    found = _mailboxes.get(ident)
+    if found is None:
+        found = _mailboxes[ident] = _Mailbox()
+    return found
+
+
+# The parent reads the same pipes.
+renew_in_child(_mailboxes.clear)
+
+
+def at_home(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what calls `function` in the caller's thread, in a greenlet of its own, from any
+    thread and without waiting. If threads are real, that is `function` itself.
+
+    For functions of the program, which expects them among its greenlets.
+    """
+    library = green_library()
+    if library is None or get_ident() in _real_threads:
+        return function
+    if library == "eventlet":
+        mailbox = _mailbox()
+        return lambda *args, **kwargs: mailbox.put(_Errand(function, args, kwargs))
+    gevent = sys.modules["gevent"]
+    call_soon = gevent.get_hub().loop.run_callback_threadsafe
+    return lambda *args, **kwargs: call_soon(partial(gevent.spawn, function, *args, **kwargs))
+
+
+class _Errand:
+    """A call among the events of a `_Mailbox`."""
+
+    def __init__(
+        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        self._call = partial(function, *args, **kwargs)
+
+    def send(self, value: object) -> None:
+        sys.modules["eventlet"].spawn(self._call)
+
+
+# The identities of those that no greenlet runs in.
+_real_threads: set[int | None] = set()
+
+
+class RealThread:
+    """A thread of the real kind, with the methods of `threading.Thread` that this package uses."""
+
+    def __init__(self, target: Callable[[], None]) -> None:
+        self._target = target
+        self._is_alive = False
+        self._started, self._over = new_waiter(), new_waiter()
+        self.ident: int | None = None
+
+    def start(self) -> None:
+        """Start it."""
+        self._is_alive = True
+        _start(self._run, ())
+        self._started.acquire()
+
+    def _run(self) -> None:
+        self.ident = get_ident()
+        _real_threads.add(self.ident)
+        self._started.release()
+        try:
+            self._target()
+        finally:
+            self._is_alive = False
+            _real_threads.discard(self.ident)
+            self._over.release()
+
+    def is_alive(self) -> bool:
+        """Return True from `start` until the target has returned."""
+        return self._is_alive
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait for the end, at most `timeout` seconds."""
+        if self._over.acquire(timeout=-1 if timeout is None else timeout):
+            self._over.release()  # the next caller may go on as well
+
+
+def new_thread(target: Callable[[], None], name: str) -> threading.Thread | RealThread:
+    """Return a real thread, a daemon, that is yet to be started."""
+    if green_library() is None:
+        return threading.Thread(target=target, name=name, daemon=True)
+    return RealThread(target)
+
+
+def new_selector() -> selectors.BaseSelector | None:
+    """Return a selector that waits in the kernel; None for that of `selectors`.
+
+    :raises RuntimeError: under eventlet, which hides those of the kernel.
+    """
+    monkey: Any = sys.modules.get("gevent.monkey")
+    if monkey is not None and monkey.is_module_patched("selectors"):
+        made: selectors.BaseSelector = monkey.get_original("selectors", "DefaultSelector")()
+        return made
+    if green_library() == "eventlet":
+        raise RuntimeError(
+            "eventlet has replaced this process's threads and selectors (monkey patching), and the "
+            "driver's event loop needs real ones: install uvloop, which has its own"
+        )
+    return None
+
+
+async def run_in_thread(function: Callable[..., T], *args: Any) -> T:
+    """Call `function` in a real thread of its own, and return what it returns.
+
+    For processes whose threads were replaced: pools of `concurrent.futures` would start greenlets.
+    """
+    loop = asyncio.get_running_loop()
+    outcome: asyncio.Future[T] = loop.create_future()
+
+    def settle(result: Any, error: BaseException | None) -> None:
+        if outcome.done():  # cancelled: nobody waits any longer
+            return
+        if error is None:
+            outcome.set_result(result)
+        else:
+            outcome.set_exception(error)
+
+    def run() -> None:
+        result, error = None, None
+        try:
+            result = function(*args)
+        except BaseException as caught:
+            error = caught
+        try:
+            loop.call_soon_threadsafe(settle, result, error)
+        except RuntimeError:  # the loop is closed meanwhile
+            pass
+
+    new_thread(run, "cassandra-blocking").start()
+    return await outcome

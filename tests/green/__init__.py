@@ -1,0 +1,1 @@
+"""Programs of greenlets: Locust, and gunicorn's gevent worker."""

@@ -1,0 +1,103 @@
+"""The examples for Locust and gunicorn, run by the real programs against a fake node."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import textwrap
+import time
+import urllib.request
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from cassandra.testing.fake import FakeNode
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+START = 60.0  # seconds
+
+
+@pytest.fixture
+def node() -> Iterator[FakeNode]:
+    with FakeNode() as made:
+        yield made
+
+
+def environment(node: FakeNode) -> dict[str, str]:
+    return {**os.environ, "CASSANDRA": node.address, "CASSANDRA_PORT": str(node.port)}
+
+
+@contextmanager
+def served(node: FakeNode) -> Iterator[str]:
+    """The application of the example, served by gunicorn; gives its address."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    command = [sys.executable, "-m", "gunicorn", "--worker-class", "gevent", "--workers", "2",
+               "--bind", f"127.0.0.1:{port}", "--chdir", str(EXAMPLES),
+               "gunicorn_gevent:app"]  # fmt: skip
+    with subprocess.Popen(
+        command, env=environment(node), stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            address = f"http://127.0.0.1:{port}/"
+            deadline = time.monotonic() + START
+            while True:
+                try:
+                    urllib.request.urlopen(address, timeout=START).close()
+                    break
+                except OSError:
+                    assert process.poll() is None, process.stderr and process.stderr.read()
+                    assert time.monotonic() < deadline
+                    time.sleep(0.05)
+            yield address
+        finally:
+            process.terminate()
+            process.wait(START)
+
+
+def fetch(address: str) -> str:
+    with urllib.request.urlopen(address, timeout=START) as response:
+        version: str = json.load(response)["version"]
+        return version
+
+
+def test_gunicorn(node: FakeNode) -> None:
+    with served(node) as address, ThreadPoolExecutor(20) as pool:
+        versions = set(pool.map(fetch, [address] * 200))
+    assert versions == {node.release_version}
+
+
+def test_the_guide(node: FakeNode, tmp_path: Path) -> None:
+    guide = (EXAMPLES.parent / "docs" / "greenlets.rst").read_text()
+    _, block = guide.split(".. code-block:: python\n\n")
+    code = textwrap.dedent(block.split("\n\nCallbacks of")[0])
+    assert "Cluster()" in code
+    place = f"Cluster([{node.address!r}], port={node.port})"
+    program = tmp_path / "program.py"
+    program.write_text(code.replace("Cluster()", place) + "\nprint(len(reads))\n")
+    done = subprocess.run(
+        [sys.executable, "-W", "error", program], capture_output=True, text=True, timeout=60,
+        check=False,
+    )  # fmt: skip
+    assert (done.stdout, done.returncode) == ("100\n", 0), done.stderr
+
+
+def test_locust(node: FakeNode) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "locust", "--headless", "--users", "100", "--spawn-rate", "100",
+         "--run-time", "5s", "--stop-timeout", "10", "--only-summary",
+         "-f", str(EXAMPLES / "locustfile.py")],
+        env=environment(node), capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    said = done.stdout + done.stderr
+    assert done.returncode == 0, said
+    requests, failures = re.findall(r"Aggregated\s+(\d+)\s+(\d+)\(", said)[0]
+    assert int(requests) > 200
+    assert int(failures) == 0
