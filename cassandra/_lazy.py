@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from typing import Any
+
+from cassandra._imports import import_module
 
 __all__ = ["lazy_names"]
 

@@ -9,6 +9,8 @@ import socket
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from cassandra._imports import import_module
+
 __all__ = [
     "AuthProvider",
     "Authenticator",
@@ -271,10 +273,10 @@ class GSSAPIAuthenticator(BaseDSEAuthenticator):
 
 def _sasl_client() -> Any:
     try:
-        from puresasl.client import SASLClient  # optional: only these mechanisms need it
+        # Optional: only these mechanisms need it.
+        return import_module("puresasl.client").SASLClient
     except ImportError as error:
         raise ImportError(
             "SASL authentication needs the package 'pure-sasl': pip install turbocql[sasl]; "
             "for a user name and a password use PlainTextAuthProvider"
         ) from error
-    return SASLClient

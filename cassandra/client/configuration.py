@@ -10,9 +10,9 @@ import uuid
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from cassandra._imports import import_module
 from cassandra._version import DRIVER_NAME, __version__
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.client.contact_points import checked_contact_points, endpoint_of

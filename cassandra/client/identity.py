@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from importlib import import_module
 
+from cassandra._imports import import_module
 from cassandra.application_info import ApplicationInfo
 
 __all__ = ["Identity", "scylla_options"]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
+
+from cassandra._imports import import_module
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

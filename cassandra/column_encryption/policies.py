@@ -11,6 +11,7 @@ import logging
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from cassandra._imports import import_module
 from cassandra._lazy import lazy_names
 from cassandra.column_encryption.keyed import (
     AES256_KEY_SIZE,
@@ -143,9 +144,9 @@ class AES256ColumnEncryptionPolicy(KeyedPolicy):
 
 
 def _cbc(key: SecretKey, iv: bytes) -> Any:
-    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-
-    return Cipher(algorithms.AES(key.reveal()), modes.CBC(iv))
+    ciphers = import_module("cryptography.hazmat.primitives.ciphers")
+    algorithms, modes = ciphers.algorithms, ciphers.modes
+    return ciphers.Cipher(algorithms.AES(key.reveal()), modes.CBC(iv))
 
 
 # -- authenticated encryption ----------------------------------------------------------------------
@@ -299,7 +300,7 @@ class AESGCMColumnEncryptionPolicy(KeyedPolicy):
 
 
 def _sealing(key: SecretKey | None, column: ColDesc, key_id: str) -> _Sealing:
-    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+    AESGCM = import_module("cryptography.hazmat.primitives.ciphers.aead").AESGCM
 
     assert key is not None
     name = key_id.encode()

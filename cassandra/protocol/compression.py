@@ -11,6 +11,7 @@ import struct
 from collections.abc import Callable, Container
 from typing import NamedTuple
 
+from cassandra._imports import import_module
 from cassandra.errors import DependencyException, ProtocolError
 
 _uint32 = struct.Struct(">I")
@@ -51,7 +52,7 @@ def _check_size(claimed: int, compressed: int, ratio: int, limit: int) -> None:
 
 
 def _make_lz4() -> BodyCompression:
-    from lz4 import block
+    block = import_module("lz4.block")
 
     compress = block.compress
     decompress = block.decompress
@@ -105,7 +106,7 @@ def _snappy_size(data: bytes) -> int:
 
 
 def _make_snappy() -> BodyCompression:
-    import snappy
+    snappy = import_module("snappy")
 
     def compress_body(data: bytes) -> bytes:
         return bytes(snappy.compress(data))

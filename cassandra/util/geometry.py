@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib import import_module
 from typing import Any
+
+from cassandra._imports import import_module
 
 Coordinates = tuple[float, float]
 # Coordinates are compared and hashed as they are: the server keeps all bits of a double.

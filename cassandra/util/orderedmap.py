@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from cassandra._imports import import_module
 
 if TYPE_CHECKING:
     from cassandra.cqltypes.base import _CassandraType

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import datetime
 import uuid
-from importlib import import_module
 
+from cassandra._imports import import_module
 from cassandra.util.temporal import DATETIME_EPOC, ms_timestamp_from_datetime
 
 # 100 ns ticks from 1582-10-15, where version 1 UUIDs count from (RFC 4122, 4.1.4), to 1970-01-01.

@@ -8,10 +8,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from functools import total_ordering
-from importlib import import_module
 from typing import Any, TypeVar
 
 from cassandra._impl import ring
+from cassandra._imports import import_module
 
 __all__ = [
     "MAX_LONG",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from cassandra._imports import import_module
 from cassandra.metadata.schema.names import (
     cql_map,
     cql_string,
@@ -46,9 +47,8 @@ def _target_as_cql(target: str) -> str:
     # No other target begins with a brace: names that contain one are in quotes.
     if not target.startswith("{"):
         return target
-    import json  # rarely needed, and as slow to import as a hundred tables
-
-    columns = json.loads(target)
+    # Rarely needed, and as slow to import as a hundred tables.
+    columns = import_module("json").loads(target)
     partition_key, column = (", ".join(protect_names(columns[part])) for part in ("pk", "ck"))
     return f"({partition_key}), {column}"
 

@@ -1,0 +1,98 @@
+"""Modules that are imported at run time, while another thread forks."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.processes import run_python
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+
+BEGIN = """
+import os, sys, threading
+sys.path.insert(0, {folder!r})
+from cassandra import _imports
+
+def fork(in_child):
+    pid = os.fork()
+    if pid == 0:
+        try:
+            in_child()
+        except BaseException as error:
+            print(repr(error), flush=True)
+            os._exit(1)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+"""
+
+
+def test_a_fork_waits_for_an_import(tmp_path: Path) -> None:
+    """The child would find the module's lock held by a thread that it does not have."""
+    (tmp_path / "slow.py").write_text(
+        "import threading, time, __main__\n__main__.begun.set()\ntime.sleep(0.2)\ndone = True\n"
+    )
+    code = (
+        BEGIN.format(folder=str(tmp_path))
+        + """
+begun = threading.Event()
+thread = threading.Thread(target=_imports.import_module, args=("slow",))
+thread.start()
+begun.wait()
+def child():
+    assert _imports.import_module("slow").done
+print(fork(child))
+thread.join()
+print(fork(child), _imports._importers)
+"""
+    )
+    done = run_python(code, timeout=30)
+    assert done.stdout.split() == ["0", "0", "[]"], done.stderr
+
+
+def test_a_module_that_forks(tmp_path: Path) -> None:
+    (tmp_path / "forks.py").write_text(
+        "import __main__\nfrom cassandra import _imports\n"
+        "status = __main__.fork(lambda: _imports.import_module('wave'))\n"
+    )
+    code = (
+        BEGIN.format(folder=str(tmp_path))
+        + """
+print(_imports.import_module("forks").status, _imports._importers)
+"""
+    )
+    done = run_python(code, timeout=30)
+    assert done.stdout.split() == ["0", "[]"], done.stderr
+
+
+def test_an_import_that_never_ends(tmp_path: Path) -> None:
+    """The fork goes on after a while."""
+    (tmp_path / "endless.py").write_text(
+        "import threading, __main__\n__main__.begun.set()\nthreading.Event().wait()\n"
+    )
+    code = (
+        BEGIN.format(folder=str(tmp_path))
+        + """
+_imports.PATIENCE = 0.05
+begun = threading.Event()
+threading.Thread(target=_imports.import_module, args=("endless",), daemon=True).start()
+begun.wait()
+print(fork(lambda: _imports.import_module("wave")), len(_imports._importers))
+sys.stdout.flush()
+os._exit(0)
+"""
+    )
+    done = run_python(code, timeout=30)
+    assert done.stdout.split() == ["0", "1"], done.stderr
+
+
+def test_what_cannot_be_imported() -> None:
+    from cassandra import _imports
+
+    with pytest.raises(ImportError):
+        _imports.import_module("cassandra.there_is_none")
+    assert _imports._importers == []
+    assert "cassandra.there_is_none" not in sys.modules
