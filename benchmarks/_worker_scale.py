@@ -1,0 +1,132 @@
+"""Measures one size of one thing for `benchmarks.scale`, in a process of its own.
+
+    _worker_scale.py ADDRESS PORT SETTINGS
+
+SETTINGS is a JSON object: nodes, connections (a node), sessions, prepared (statements asked for),
+threads, requests, idle (seconds to watch). Prints one JSON object.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import resource
+import sys
+import threading
+import time
+from typing import Any
+
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra.concurrent import execute_concurrent_with_args
+from cassandra.policies import DCAwareRoundRobinPolicy, HostDistance, TokenAwarePolicy
+
+INSERT = "INSERT INTO five (a, b, c, d, e) VALUES (?, ?, ?, ?, ?)"
+PASSES = 3
+ALONE = 3_000
+PATIENCE = 120.0  # seconds
+
+
+def memory() -> float:
+    """Return the process's resident MiB."""
+    gc.collect()
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * resource.getpagesize() / (1 << 20)
+
+
+def wait_for(done: Any) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not done():
+        if time.monotonic() > deadline:
+            raise TimeoutError("not all pools are open")
+        time.sleep(0.005)
+
+
+def cost_of_requests(session: Any, insert: Any, requests: int, threads: int) -> float:
+    """Return the microseconds of CPU that an insert takes, with 100 in flight in each thread."""
+    values = [(number, "hello world", 7, 1.5, True) for number in range(requests // threads)]
+
+    def work() -> None:
+        execute_concurrent_with_args(session, insert, values, concurrency=100)
+
+    work()
+    best = float("inf")
+    for _ in range(PASSES):
+        callers = [threading.Thread(target=work) for _ in range(threads)]
+        began = time.process_time()
+        for caller in callers:
+            caller.start()
+        for caller in callers:
+            caller.join()
+        best = min(best, (time.process_time() - began) / len(values) / threads)
+    return best * 1e6
+
+
+def cost_alone(session: Any, insert: Any) -> float:
+    """Return the microseconds of CPU that an insert takes if nothing else is in flight."""
+    best = float("inf")
+    for _ in range(PASSES):
+        began = time.process_time()
+        for number in range(ALONE):
+            session.execute(insert, (number, "hello world", 7, 1.5, True))
+        best = min(best, (time.process_time() - began) / ALONE)
+    return best * 1e6
+
+
+def connect(address: str, port: int, settings: dict[str, Any]) -> Cluster:
+    policy = TokenAwarePolicy(DCAwareRoundRobinPolicy("dc1"), shuffle_replicas=False)
+    cluster = Cluster(
+        [address], port=port, protocol_version=4,
+        execution_profiles={EXEC_PROFILE_DEFAULT: ExecutionProfile(policy)},
+    )  # fmt: skip
+    cluster.set_core_connections_per_host(HostDistance.LOCAL, settings["connections"])
+    return cluster
+
+
+def measure(address: str, port: int, settings: dict[str, Any]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    before = memory()
+    began, cpu = time.perf_counter(), time.process_time()
+    cluster = connect(address, port, settings)
+    sessions = [cluster.connect() for _ in range(settings["sessions"])]
+    found["connect ms"] = (time.perf_counter() - began) * 1000
+    expected = settings["nodes"] * settings["connections"]
+
+    def all_open() -> bool:
+        return all(
+            sum(len(pool.connections) for pool in session.get_pools()) >= expected
+            for session in sessions
+        )
+
+    wait_for(all_open)
+    found["all open ms"] = (time.perf_counter() - began) * 1000
+    found["CPU ms"] = (time.process_time() - cpu) * 1000
+    session = sessions[0]
+    insert = session.prepare(INSERT)
+    if settings["prepared"] > 1:
+        began = time.perf_counter()
+        kept = [session.prepare(f"{INSERT} /* {n} */") for n in range(settings["prepared"])]
+        found["prepare us"] = (time.perf_counter() - began) / len(kept) * 1e6
+    found["request us"] = cost_of_requests(
+        session, insert, settings["requests"], settings["threads"]
+    )
+    found["alone us"] = cost_alone(session, insert)
+    found["MiB"] = memory() - before
+    if settings["idle"]:
+        time.sleep(1)
+        cpu = time.process_time()
+        time.sleep(settings["idle"])
+        found["idle %"] = (time.process_time() - cpu) / settings["idle"] * 100
+    began = time.perf_counter()
+    cluster.shutdown()
+    found["shutdown ms"] = (time.perf_counter() - began) * 1000
+    return found
+
+
+def main() -> None:
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    print(json.dumps(measure(sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3]))))
+
+
+if __name__ == "__main__":
+    main()

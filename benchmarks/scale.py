@@ -1,0 +1,200 @@
+"""How cost grows with the number of nodes, connections, tables, sessions, statements and threads.
+
+    python -m benchmarks.scale [--only nodes] [--most 1000] [--idle 35]
+
+Each size runs in a process of its own against `benchmarks.null_server`, which answers at as many
+addresses of 127.0.0.0/8 as there are nodes. Figures: wall time of `connect` and until every pool is
+open, client CPU of both, CPU of a blocking insert alone and of one with 100 in flight, memory above that of the import, CPU
+of the idle process as a share of one processor, wall time of `shutdown`. Then the time until a
+client notices that a node is gone, with `cassandra.testing.fake`.
+
+The more nodes there are, the fewer requests of those in flight go to the same connection, whose
+frames are joined: with 1,000 nodes and 100 in flight, each request has its own system calls.
+
+It ends with 1 if a target is missed: a request alone may cost 10 % more with the most nodes than
+with three, an idle client of the most nodes 0.5 % of a processor, and the CPU of connecting may grow in
+proportion at most.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # by its path, from anywhere
+
+from benchmarks import metadata, null_server, peers
+from benchmarks._requirements import need
+from benchmarks.null_server import (
+    INET,
+    QUERY,
+    RESULT,
+    SET_OF_TEXT,
+    TEXT,
+    UUID,
+    Rule,
+    kind,
+    rows,
+    string,
+)  # fmt: skip
+
+WORKER = Path(__file__).with_name("_worker_scale.py")
+USUAL = {"nodes": 3, "connections": 1, "sessions": 1, "prepared": 1, "threads": 1,
+         "requests": 20_000, "idle": 0.0, "tables": 0}  # fmt: skip
+SIZES = {
+    "nodes": [1, 3, 10, 100, 1000],
+    "connections": [1, 8, 64],
+    "tables": [10, 1000, 10_000],
+    "sessions": [1, 20, 200],
+    "prepared": [1000, 100_000, 1_000_000],
+    "threads": [1, 8, 64],
+}
+SHOWN = [
+    "connect ms",
+    "all open ms",
+    "CPU ms",
+    "alone us",
+    "request us",
+    "MiB",
+    "idle %",
+    "shutdown ms",
+]
+TOKENS = 16
+PATIENCE = 60.0  # seconds
+PROPORTION = 1.5  # the CPU of connecting to ten times as many nodes is at most 15 times as much
+
+
+def address_of(node: int) -> bytes:
+    """Return the address of a node, beginning with 127.0.0.1 for 0."""
+    return bytes([127, 0, (node + 1) >> 8, (node + 1) & 0xFF])
+
+
+def tokens_of(node: int, nodes: int) -> bytes:
+    """Return a set of evenly spread tokens."""
+    step = (1 << 64) // (nodes * TOKENS)
+    texts = [str(-(1 << 63) + (node + nodes * turn) * step) for turn in range(TOKENS)]
+    body = len(texts).to_bytes(4, "big")
+    return body + b"".join(len(text).to_bytes(4, "big") + text.encode() for text in texts)
+
+
+def peers_rule(nodes: int) -> Rule:
+    """Return the rule that answers with all nodes but the first."""
+    columns = [
+        ("peer", kind(INET)), ("rpc_address", kind(INET)), ("host_id", kind(UUID)),
+        ("data_center", kind(TEXT)), ("rack", kind(TEXT)), ("release_version", kind(TEXT)),
+        ("schema_version", kind(UUID)), ("tokens", SET_OF_TEXT),
+    ]  # fmt: skip
+    values = [
+        [address_of(node), address_of(node), uuid.UUID(int=node + 100).bytes, b"dc1", b"r1",
+         b"4.0.0", uuid.UUID(int=2).bytes, tokens_of(node, nodes)]
+        for node in range(1, nodes)
+    ]  # fmt: skip
+    return (QUERY, b"system.peers", RESULT, rows(columns, values, "system"))
+
+
+def rules(settings: dict[str, Any]) -> list[Rule]:
+    peers_v2: Rule = (QUERY, b"system.peers_v2", 0, (0x2200).to_bytes(4, "big") + string("none"))
+    schema = metadata.rules(settings["tables"]) if settings["tables"] else []
+    return [peers_v2, peers_rule(settings["nodes"]), *schema]
+
+
+def measured(settings: dict[str, Any]) -> dict[str, float]:
+    address = "0.0.0.0" if settings["nodes"] > 1 else "127.0.0.1"
+    with null_server.running(address, rules(settings)) as (_, port):
+        found: dict[str, float] = peers.run_ours(
+            "c", WORKER, ["127.0.0.1", str(port), json.dumps(settings)]
+        )
+    return found
+
+
+def until_noticed(nodes: int) -> Iterator[tuple[str, float]]:
+    """Yield how a node ends, and milliseconds until the client has no connection to it."""
+    from cassandra.cluster import Cluster
+    from cassandra.testing.fake import FakeCluster
+
+    with FakeCluster(nodes) as fake:
+        cluster = Cluster(fake.contact_points, port=fake.port, idle_heartbeat_interval=1,
+                          idle_heartbeat_timeout=1)  # fmt: skip
+        with cluster:
+            session = cluster.connect(wait_for_all_pools=True)
+            for how, node in (("closes", fake.nodes[-1]), ("is silent", fake.nodes[-2])):
+                began = time.perf_counter()
+                node.stop() if how == "closes" else node.pause()
+                while any(
+                    pool.in_flight or pool.connections
+                    for pool in session.get_pools()
+                    if pool.host.address == node.address
+                ):
+                    if time.perf_counter() - began > PATIENCE:
+                        raise TimeoutError(f"a node that {how} was not noticed")
+                    time.sleep(0.001)
+                yield how, (time.perf_counter() - began) * 1000
+
+
+def missed(found: dict[int, dict[str, float]]) -> list[str]:
+    """Return what is too much, of the figures by number of nodes."""
+    most = max(found)
+    if 3 not in found or most <= 3:
+        return []
+    out = []
+    if found[most]["alone us"] > 1.1 * found[3]["alone us"]:
+        out.append(f"a request with {most} nodes costs more than 1.1 times one with 3")
+    if found[most].get("idle %", 0) > 0.5:
+        out.append(f"an idle client of {most} nodes takes more than 0.5 % of a processor")
+    for fewer, more in zip(sorted(found)[2:], sorted(found)[3:], strict=False):
+        if found[more]["CPU ms"] / found[fewer]["CPU ms"] > PROPORTION * more / fewer:
+            out.append(f"connecting to {more} nodes costs more than in proportion to {fewer}")
+    return out
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", choices=[*SIZES, "noticing"])
+    parser.add_argument("--most", type=int, default=1_000_000, help="leave larger sizes out")
+    parser.add_argument(
+        "--idle",
+        type=float,
+        default=65.0,
+        help="seconds to watch idle clients, of which each 60 have a heartbeat",
+    )
+    options = parser.parse_args()
+    need("geomet")
+    failures: list[str] = []
+    for name, sizes in SIZES.items():
+        if options.only not in (None, name):
+            continue
+        print(f"\n{name:12}" + "".join(f"{figure:>13}" for figure in SHOWN))
+        found = {}
+        for size in sizes:
+            if size > options.most:
+                continue
+            idle = options.idle if name == "nodes" else 0.0
+            found[size] = one = measured({**USUAL, "idle": idle, name: size})
+            shown = "".join(
+                f"{one[figure]:13.2f}" if figure in one else " " * 13 for figure in SHOWN
+            )
+            extra = f"   prepare {one['prepare us']:.0f} us" if "prepare us" in one else ""
+            print(f"{size:<12}{shown}{extra}", flush=True)
+        if name == "nodes":
+            failures = missed(found)
+    if options.only in (None, "noticing"):
+        print(
+            "\nms until nothing is sent to a node any more (heartbeats each second, awaited for one)"
+        )
+        for nodes in (3, 100):
+            for how, took in until_noticed(nodes):
+                print(f"{nodes:4} nodes, one {how:10}{took:10.1f}")
+    print("\nmissed: " + "; ".join(failures) if failures else "\ntargets met")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
