@@ -203,10 +203,12 @@ class ModelQuerySet(AbstractQuerySet[T]):
                 return
             at = mapping.db_index.get(clause.field)
             column = None if at is None else mapping.order[at]
-            if column is None or isinstance(clause.operator, LikeOperator):
+            if column is None:
                 continue
             if column.custom_index:
                 return
+            if isinstance(clause.operator, LikeOperator):
+                continue
             if (column.primary_key or column.index) and is_lookup(clause):
                 return
         raise QueryException(

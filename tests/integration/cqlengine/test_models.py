@@ -453,3 +453,30 @@ def test_keys_must_be_complete() -> None:
     changed.name = "b"
     changed.save()
     assert [one.size for one in Place.objects(country="key", year=1)] == [4, 4]
+
+
+def test_like_with_an_index_that_knows_it(mapper: str) -> None:
+    """SASI: the only index of Cassandra for LIKE."""
+
+    class Song(Model):
+        album = columns.Text(primary_key=True)
+        title = columns.Text(primary_key=True)
+        words = columns.Text(custom_index=True)
+
+    synced(Song)
+    session = connection.get_session()
+    for column, mode in (("words", "CONTAINS"), ("title", "PREFIX")):
+        session.execute(
+            f"CREATE CUSTOM INDEX ON {Song.column_family_name()} ({column}) "
+            "USING 'org.apache.cassandra.index.sasi.SASIIndex' "
+            f"WITH OPTIONS = {{'mode': '{mode}'}}"
+        )
+    for number, words in enumerate(["let it be", "it's been a hard day", "100 % pure", "it_is"]):
+        Song.create(album="a", title=f"song {number}", words=words)
+    found = Song.objects.filter(words__like="%it%")
+    assert sorted(song.title for song in found) == ["song 0", "song 1", "song 3"]
+    assert [song.title for song in Song.filter(words__like="let%")] == ["song 0"]
+    assert Song.objects.filter(Song.title.like("song%"), album="a").count() == 4
+    assert Song.objects.filter(words__like="%nothing%").first() is None
+    with pytest.raises(QueryException, match="set custom_index"):
+        Song.objects.filter(album__like="%a%").first()
