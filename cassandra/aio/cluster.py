@@ -136,7 +136,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
 
     def _resize_pools(self) -> None:
         if self._core is not None:
-            self._core.resize_pools()
+            self._core.sessions.resize_pools()
 
     async def register_user_type(self, keyspace: str, user_type: str, klass: type[Any]) -> None:
         """Read values of a user-defined type as instances of a class, and accept such parameters.

@@ -579,7 +579,7 @@ class ClusterBase(PoolSizes, Identity, ShardAwareness):
         self.protocol_version = core.protocol_version
         core.user_types = self._user_types.classes
         if not self.schema_metadata_enabled:
-            await self._user_types.read_fields(core)
+            await self._user_types.read_fields(core.user_type_fields)
         core.listeners.program = self._listeners
         for policy in self.profile_manager.policies():
             core.populate_policy(policy, self)

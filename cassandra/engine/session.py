@@ -213,7 +213,7 @@ class EngineSession:
                 if (
                     pool.in_flight
                 ):  # what is under way may come to its end; plans have the host no more
-                    self.core.follow_distances_soon()
+                    self.core.sessions.follow_distances_soon()
                 else:
                     self.remove_pool(
                         host,
@@ -403,7 +403,7 @@ class EngineSession:
     ) -> None:
         agreed = False
         try:
-            agreed = await self.core.wait_for_schema_agreement(connection)
+            agreed = await self.core.agreement.wait(connection)
         except Exception as error:
             log.warning("the wait for schema agreement failed: %s", error)
         await self.core.schema.after_ddl(event, connection)
@@ -499,4 +499,4 @@ class EngineSession:
         for delayed in list(self.delayed):
             delayed.fail(error)
         self.core.query_fallback.release(self)
-        self.core.forget_session(self)
+        self.core.sessions.remove(self)

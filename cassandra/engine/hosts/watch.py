@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from cassandra.engine.hosts.reconnect import Reconnector
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from cassandra.engine.background import Background
     from cassandra.engine.hosts.topology import NodeList
     from cassandra.engine.listeners import Listeners
-    from cassandra.engine.session import EngineSession
+    from cassandra.engine.sessions import Sessions
     from cassandra.engine.settings import Settings
     from cassandra.metadata.cluster_metadata import Metadata
     from cassandra.metadata.host import Host
@@ -41,7 +41,7 @@ class HostWatch:
         self,
         metadata: Metadata,
         settings: Settings,
-        sessions: Sequence[EngineSession],
+        sessions: Sessions,
         listeners: Listeners,
         background: Background,
         probe: Probe,
@@ -106,8 +106,13 @@ class HostWatch:
         for host in self._metadata.all_hosts():
             self._happened(Event.LOOK_AGAIN, host)
 
-    def take_node_list(self, node_list: NodeList) -> None:
-        """Swap the snapshot of the hosts, and act on what has changed."""
+    def take_node_list(self, node_list: NodeList, rebuild: bool = False) -> None:
+        """Swap the snapshot of the hosts, and act on what has changed.
+
+        :param rebuild: compute the placement of partitions again, even if no token has changed.
+        """
+        if rebuild:
+            self._metadata.forget_placement()
         for host in node_list.removed:
             self._happened(Event.LEFT, host)
         self._metadata.replace_hosts(node_list.hosts)

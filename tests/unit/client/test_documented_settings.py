@@ -276,7 +276,7 @@ def test_hosts_have_addresses_and_names_are_asked_again(
         assert [host.address for host in cluster.metadata.all_hosts()] == [node.address]
         core = cluster._core
         assert core is not None
-        assert core.control._candidates() == [
+        assert core.control._contacts.candidates() == [
             DefaultEndPoint(node.address, node.port),
             DefaultEndPoint("db", node.port),
         ]
