@@ -45,6 +45,7 @@ from cassandra.protocol.connection import (
     SetCompression,
     VersionRefused,
 )
+from cassandra.protocol.features import TABLETS_ROUTING_V2, USE_METADATA_ID
 from cassandra.versions import ProtocolVersion
 
 if TYPE_CHECKING:
@@ -280,8 +281,7 @@ class _Handshake:
             else None,
             cql_version=settings.cql_version,
             allow_beta=settings.allow_beta_protocol_version,
-            tablets_routing_v2=True,
-            use_metadata_id=True,
+            extensions=(TABLETS_ROUTING_V2, USE_METADATA_ID),
         )
 
     async def run(self) -> None:

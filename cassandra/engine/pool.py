@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from cassandra._impl import flight
 from cassandra.engine.connection import Connection
@@ -15,6 +15,7 @@ from cassandra.engine.mishaps import mishap
 from cassandra.errors import ConnectionShutdown
 
 if TYPE_CHECKING:
+    from cassandra.engine.background import Spawn
     from cassandra.engine.shard_table import ShardTable
     from cassandra.metadata.host import Host
 
@@ -43,13 +44,28 @@ class Waiter(Protocol):
         """It cannot go on."""
 
 
+class PoolOwner(NamedTuple):
+    """What a pool asks of its session.
+
+    :param open_connection: makes a connection ready to use (handshake done, keyspace set); takes
+        the host, and the shard that is wanted if there is one.
+    :param on_failure: called with the cause when no connection is left and none can be opened.
+    :param spawn: runs what goes on in the background, and sees to its end.
+    :param new_schedule: gives the seconds between tries.
+    """
+
+    open_connection: Callable[..., Awaitable[Connection]]
+    on_failure: Callable[[HostPool, Exception], None]
+    spawn: Spawn
+    new_schedule: Callable[[], Iterable[float]]
+
+
 class HostPool(KnownPool):
     """Open connections to one host, filled up to `size`; requests wait here if all are full.
 
-    `open_connection` makes one ready to use (handshake done, keyspace set). A connection that
-    breaks is opened again at once: requests that have no other host wait for it. `on_failure` is
-    told, with the cause, when that fails and none is left. `spawn` runs what goes on in the
-    background, and sees to its end.
+    A connection that breaks is opened again at once: requests that have no other host wait for it.
+
+    :param owner: what opens the connections, and hears if none is left.
     """
 
     __slots__ = (
@@ -77,10 +93,7 @@ class HostPool(KnownPool):
         host: Host,
         distance: int,
         size: int,
-        open_connection: Callable[[Host], Awaitable[Connection]],
-        on_failure: Callable[[HostPool, Exception], None],
-        spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
-        new_schedule: Callable[[], Iterable[float]],
+        owner: PoolOwner,
     ) -> None:
         self.host = host
         self.distance = distance
@@ -89,10 +102,7 @@ class HostPool(KnownPool):
         # By shard, if the host is a ScyllaDB node and shards count (see `engine.shards`).
         self.shards: ShardTable | None = None
         self.closed = False
-        self._open = open_connection
-        self._on_failure = on_failure
-        self._spawn = spawn
-        self._new_schedule = new_schedule
+        self._open, self._on_failure, self._spawn, self._new_schedule = owner
         # Between the tries to open what is missing while others are open.
         self._delays: Iterator[float] | None = None
         self._next_try: asyncio.TimerHandle | None = None

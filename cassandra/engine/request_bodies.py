@@ -126,7 +126,8 @@ class RequestBody(BodyMethods, QueryParams):
     __slots__ = ("_wire_format", "body", "custom_payload", "tracing")
 
     def __init__(self, keyspace: str | None = None) -> None:
-        QueryParams.__init__(self, 0, keyspace=keyspace)  # `flight.resolve` gives it the rest
+        QueryParams.__init__(self, 0)  # `flight.resolve` gives it the rest
+        self.keyspace = keyspace
         self.tracing = False
         self.custom_payload: Mapping[str, bytes | None] | None = None
         self.body: bytes | None = None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from cassandra.engine.connection import METADATA_IDS, Connection
 from cassandra.engine.mishaps import failure_of
-from cassandra.engine.pool import HostPool
+from cassandra.engine.pool import HostPool, PoolOwner
 from cassandra.engine.request_bodies import MessageBody
 from cassandra.engine.schema.agreement import (
     LOCAL_VERSION_QUERY,
@@ -175,19 +175,20 @@ class EngineSession:
 
     def _new_pool(self, host: Host, distance: int) -> HostPool:
         settings = self.core.settings
-        made = (
-            host,
-            distance,
-            settings.connections_per_host(distance),
+        size = settings.connections_per_host(distance)
+        owner = PoolOwner(
             self._open_connection,
             self._on_failure,
             self.core.spawn,
             settings.reconnection_policy.new_schedule,
         )
         if not settings.shard_aware:
-            return HostPool(*made)
+            return HostPool(host, distance, size, owner)
         return ShardPool(
-            *made,
+            host,
+            distance,
+            size,
+            owner,
             tablets=self.core.metadata.tablets,
             port_of=partial(shard_aware_port, settings, host.endpoint),
         )

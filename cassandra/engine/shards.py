@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra._impl import flight
 from cassandra.engine.endpoint import DefaultEndPoint
-from cassandra.engine.pool import HostPool
+from cassandra.engine.pool import HostPool, PoolOwner
 from cassandra.errors import ConnectionShutdown
 
 if TYPE_CHECKING:
@@ -83,7 +83,6 @@ class ShardPool(HostPool):
     __slots__ = (
         "_excess",
         "_filling_shards",
-        "_open_shard",
         "_opens_left",
         "_per_shard",
         "_port_of",
@@ -97,16 +96,12 @@ class ShardPool(HostPool):
         host: Host,
         distance: int,
         size: int,
-        open_connection: Callable[..., Awaitable[Connection]],
-        on_failure: Callable[[HostPool, Exception], None],
-        spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
-        new_schedule: Callable[[], Iterable[float]],
+        owner: PoolOwner,
         *,
         tablets: TabletMap,
         port_of: Callable[[ShardingInfo], int | None],
     ) -> None:
-        super().__init__(host, distance, size, open_connection, on_failure, spawn, new_schedule)
-        self._open_shard = open_connection
+        super().__init__(host, distance, size, owner)
         self._per_shard = size
         self._tablets = tablets
         self._port_of = port_of
@@ -193,7 +188,7 @@ class ShardPool(HostPool):
         if target is None:
             self._adopt(await self._open(self.host))
             return
-        connection = await self._open_shard(self.host, target)
+        connection = await self._open(self.host, target)
         features = connection.features
         self._port_works = features is not None and features.shard_id == target.shard
         self._adopt(connection)

@@ -13,7 +13,7 @@ from cassandra.cluster import Cluster
 from cassandra.connection import ConnectionException
 from cassandra.engine.connection import Connection
 from cassandra.engine.endpoint import DefaultEndPoint
-from cassandra.engine.pool import HostPool
+from cassandra.engine.pool import HostPool, PoolOwner
 from cassandra.errors import NoHostAvailable
 from cassandra.metadata.host import Host
 from cassandra.policies import HostDistance, ReconnectionPolicy
@@ -156,9 +156,8 @@ def pool_of(size: int, open_connection: Any, new_schedule: Any = lambda: repeat(
     def fails(pool: HostPool, error: Exception) -> None:
         pool.close(error)
 
-    return HostPool(
-        HOST, HostDistance.LOCAL, size, open_connection, fails, asyncio.ensure_future, new_schedule
-    )
+    owner = PoolOwner(open_connection, fails, asyncio.ensure_future, new_schedule)
+    return HostPool(HOST, HostDistance.LOCAL, size, owner)
 
 
 @pytest.mark.parametrize("after", [0, 1], ids=["before the pool has it", "after"])
