@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 
 class Settings:
-    """Settings of one cluster; times are in seconds. `ClusterBase` documents what each of them
-    means.
+    """Settings of one cluster; times are in seconds.
+
+    `cassandra.client.defaults.Defaults` says what each of them means.
     """
 
     endpoints: Sequence[EndPoint]

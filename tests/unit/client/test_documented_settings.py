@@ -14,7 +14,7 @@ import pytest
 
 import cassandra
 from cassandra import aio
-from cassandra.client.configuration import ClusterBase
+from cassandra.client.defaults import Defaults
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.errors import (
     ConnectionException,
@@ -140,7 +140,7 @@ REFUSED = {"scylla_cloud"}
 def test_every_setting_is_read_somewhere() -> None:
     root = Path(cassandra.__file__).parent
     sources = {path: path.read_text() for path in root.rglob("*.py")}
-    settings = {*inspect.signature(Cluster).parameters, *ClusterBase.__annotations__}
+    settings = {*inspect.signature(Cluster).parameters, *Defaults.__annotations__}
     unread = {
         name
         for name in settings - {"contact_points", "settings", "execution_profiles"}
