@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ClientRoutes", "ClientRoutesEndPoint", "ClientRoutesEndPointFactory", "RouteWatch"]
 
-ROUTES_EVENT_TYPE = "CLIENT_ROUTES_CHANGE"  # of ScyllaDB
-
 log = logging.getLogger("cassandra.cluster")
 
 
@@ -71,6 +69,17 @@ class ClientRoutes:
             "SELECT connection_id, host_id, address, port, tls_port FROM system.client_routes "
             f"WHERE connection_id IN ({wanted})"
         )
+
+    def watched_by(
+        self,
+        settings: Settings,
+        rows: Rows,
+        control: Callable[[], Connection | None],
+        on_change: Callable[[], None],
+        spawn: Spawn,
+    ) -> RouteWatch:
+        """Return what keeps the routes up to date; see `RouteWatch`."""
+        return RouteWatch(self, settings, rows, control, on_change, spawn)
 
     def place_of(self, host_id: uuid.UUID) -> tuple[str, int] | None:
         """Return the address and the port that lead to a node; None if there is no route."""
@@ -226,6 +235,8 @@ class RouteWatch:
     :param on_change: called after routes have changed.
     :param spawn: runs a coroutine in the background.
     """
+
+    event_type = "CLIENT_ROUTES_CHANGE"
 
     def __init__(
         self,

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra.engine.asking import Asker
 from cassandra.engine.background import Background
-from cassandra.engine.client_routes import ROUTES_EVENT_TYPE, RouteWatch
 from cassandra.engine.connection import Connection, wire_format_of
 from cassandra.engine.control import ControlConnection, EventHandler
 from cassandra.engine.endpoint import EndPoint
@@ -41,6 +40,7 @@ from cassandra.policies.balancing import attach_policy
 from cassandra._impl import flight  # isort: skip
 
 if TYPE_CHECKING:
+    from cassandra.engine.client_routes import RouteWatch
     from cassandra.engine.shards import ShardTarget
     from cassandra.policies.balancing import LoadBalancingPolicy
 
@@ -103,8 +103,8 @@ class Core(Observers):
         routes = self.settings.client_routes
         if routes is None:
             return None
-        return RouteWatch(
-            routes,
+        # Its class is not imported here: most clusters have no routes.
+        return routes.watched_by(
             self.settings,
             self.asker.rows,
             self._connection,
@@ -135,7 +135,7 @@ class Core(Observers):
             "SCHEMA_CHANGE": self.schema.on_event,
         }
         if self._routes is not None:
-            handlers[ROUTES_EVENT_TYPE] = self._routes.on_event
+            handlers[self._routes.event_type] = self._routes.on_event
         self.control.handlers = handlers
         self.control.on_adopted = self._on_control_adopted
         self.hosts.on_host_up = self.control.on_host_up
