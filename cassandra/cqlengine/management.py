@@ -21,7 +21,7 @@ from cassandra.cqlengine.running import Call, Operation, Request, arun, run, sim
 from cassandra.cqlengine.schema_changes import Field, ServerColumn
 from cassandra.cqlengine.usertype import UserType
 from cassandra.errors import AlreadyExists, InvalidRequest
-from cassandra.metadata.schema.names import protect_name
+from cassandra.util.cql_text import protect_name
 
 __all__ = [
     "CQLENG_ALLOW_SCHEMA_MANAGEMENT",

@@ -12,7 +12,7 @@ from cassandra.cqlengine.columns.base import Column
 from cassandra.cqlengine.connection import default_keyspace
 from cassandra.cqlengine.errors import CQLEngineException, ValidationError
 from cassandra.cqlengine.values import Values
-from cassandra.metadata.schema.names import protect_name
+from cassandra.util.cql_text import protect_name
 
 if TYPE_CHECKING:
     from cassandra.cqlengine.models import BaseModel

@@ -40,7 +40,7 @@ from cassandra.cqlengine.query.expressions import ColumnQueryEvaluator
 from cassandra.cqlengine.query.model_queryset import ModelQuerySet
 from cassandra.cqlengine.running import Operation, arun, run
 from cassandra.cqlengine.values import Values, changed_positions, own
-from cassandra.metadata.schema.names import protect_name
+from cassandra.util.cql_text import protect_name
 
 if TYPE_CHECKING:
     from typing_extensions import Self

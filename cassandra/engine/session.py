@@ -23,7 +23,6 @@ from cassandra.errors import (
     DriverException,
     NoHostAvailable,
 )
-from cassandra.metadata.schema.names import escape_name
 from cassandra.policies.balancing import HostDistance
 from cassandra.protocol.encrypted import decrypting
 from cassandra.protocol.expected import check_answer
@@ -32,6 +31,7 @@ from cassandra.protocol.messages.decode import decode_response
 from cassandra.protocol.messages.encode import takes_features
 from cassandra.protocol.messages.results import ResultMessage
 from cassandra.protocol.opcodes import RESULT, RESULT_KIND_ROWS
+from cassandra.util.cql_text import escape_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cassandra.metadata.schema.names import (
+from cassandra.util.cql_text import (
     cql_map,
     cql_string,
     maybe_escape_name,

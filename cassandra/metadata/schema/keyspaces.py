@@ -9,8 +9,8 @@ from cassandra.cqltypes.parse import cql_types_from_string
 from cassandra.metadata.placement.replication import ReplicationStrategy
 from cassandra.metadata.schema.elements import Aggregate, Function, IndexMetadata, UserType
 from cassandra.metadata.schema.faults import Faulty, incomplete
-from cassandra.metadata.schema.names import cql_map, maybe_escape_name
 from cassandra.metadata.schema.tables import MaterializedViewMetadata, TableMetadata
+from cassandra.util.cql_text import cql_map, maybe_escape_name
 
 __all__ = ["KeyspaceMetadata"]
 

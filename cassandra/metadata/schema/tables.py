@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 from cassandra.metadata.schema.elements import ColumnMetadata, TriggerMetadata
 from cassandra.metadata.schema.extensions import after_table_cql
 from cassandra.metadata.schema.faults import Faulty, incomplete
-from cassandra.metadata.schema.names import maybe_escape_name, protect_names, protect_value
 from cassandra.metadata.schema.options import options_as_cql, table_options
 from cassandra.metadata.schema.snapshot import NO_NAMES, RowNames
+from cassandra.util.cql_text import maybe_escape_name, protect_names, protect_value
 
 __all__ = ["MaterializedViewMetadata", "TableMetadata", "TableMetadataV3"]
 
