@@ -329,7 +329,7 @@ class _Run:
             self._wants_wake_up = False
 
 
-def _result_set(future: CallbackFuture, rows: Any) -> Any:
+def _result_set(future: CallbackFuture, rows: object) -> Any:
     """Return the result of an execution, also of a stand-in for a future."""
     if isinstance(future, ResponseFuture):
         return future.result()

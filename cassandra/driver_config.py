@@ -230,7 +230,7 @@ def _retry(policy: object) -> _Group:
     return group
 
 
-def _balancing(policy: Any) -> _Group:
+def _balancing(policy: object) -> _Group:
     group: _Group = {"policy": _custom(policy)}
     place = policy
     while hasattr(place, "_child_policy"):

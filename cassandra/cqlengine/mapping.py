@@ -194,7 +194,7 @@ class Mapping:
             )
         values[self.index[self.discriminator or ""]] = value
 
-    def class_of(self, value: Any) -> Any:
+    def class_of(self, value: object) -> Any:
         """Return the class of rows with the discriminator `value`.
 
         :raises PolymorphicModelException: if there is none, or it is not a subclass of this one.
@@ -231,7 +231,7 @@ class Mapping:
 
     # -- plans ----------------------------------------------------------------------------------
 
-    def plan(self, key: Any, made: Callable[[], Plan]) -> Plan:
+    def plan(self, key: object, made: Callable[[], Plan]) -> Plan:
         """Return the plan of the shape `key`, made now if it is not known."""
         plan = self.plans.get(key)
         if plan is None:

@@ -45,12 +45,12 @@ def _renew_lock() -> None:
     _lock = threading.RLock()
 
 
-def _put(cls: Any, name: str, method: Any) -> None:
+def _put(cls: Any, name: str, method: object) -> None:
     _replaced.setdefault(cls, {}).setdefault(name, cls.__dict__.get(name, _NOTHING))
     _set(cls, name, method)
 
 
-def is_stock(cls: Any, method: Any) -> bool:
+def is_stock(cls: Any, method: object) -> bool:
     """Return True if `method`, as `cls` gives or holds it, is its own and not a program's.
 
     A method of another type class is a program's choice: ``serialize = UTF8Type.serialize``.

@@ -217,7 +217,7 @@ def _guarded_type(policy: Encryption, column: ColDesc, server: Any) -> Any:
     return _subclass(server, build)
 
 
-def _type_in(policy: Encryption, column: ColDesc, server: Any) -> Any:
+def _type_in(policy: Encryption, column: ColDesc, server: object) -> Any:
     """Return the type for an encrypted column, or None if it is not encrypted.
 
     A policy keeps the types that were made for it: results of texts ask again and again.
@@ -345,7 +345,7 @@ class DecryptingMetadata(ResultMetadata):
             for column in self.columns
         ]
 
-    def page_reader(self, plan: Any) -> Any:
+    def page_reader(self, plan: object) -> Any:
         """See `ResultMetadata.page_reader`."""
         return DecryptedPages(plan, self.columns)
 

@@ -299,7 +299,7 @@ class TabletMap:
         self.count = 0
 
 
-def token_of_statement(statement: Any) -> int | None:
+def token_of_statement(statement: object) -> int | None:
     """Return the token of a statement's partition key, or None if it is not known."""
     key = getattr(statement, "routing_key", None)
     return token_of(key) if isinstance(key, bytes) else None

@@ -413,7 +413,7 @@ def renewed_keyspace(made: KeyspaceMetadata, source: KeyspaceSource) -> Keyspace
     return made
 
 
-def _itself(made: Any) -> Any:
+def _itself(made: object) -> Any:
     return made
 
 
