@@ -16,6 +16,8 @@ from cassandra.client.columnar import (
 )
 
 if TYPE_CHECKING:
+    from cassandra.client.columnar import PlanOf
+    from cassandra.protocol.columnar.column_buffers import ColumnPlan
     from cassandra.protocol.columnar.layouts import ColumnArray, Layout
 
 
@@ -142,7 +144,7 @@ class ColumnarResult:
             raise RuntimeError(ROWS_READ)
         self._begun = what
 
-    async def _pages(self, plan: Any, plan_of: Any) -> AsyncIterator[ColumnArray]:
+    async def _pages(self, plan: ColumnPlan, plan_of: PlanOf) -> AsyncIterator[ColumnArray]:
         columnar = columnar_module()
         self._check_columns()
         message = rows_message(self._message)

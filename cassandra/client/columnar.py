@@ -16,6 +16,7 @@ from cassandra.protocol.messages.results import ResultMessage
 from cassandra.protocol.opcodes import RESULT_KIND_ROWS
 
 if TYPE_CHECKING:
+    from cassandra.protocol.columnar.column_buffers import ColumnPlan
     from cassandra.protocol.columnar.layouts import ColumnArray, Layout
 
 BEGUN = (
@@ -179,7 +180,7 @@ class ColumnarResult:
         if self._iterator is not None or self._is_list:
             raise RuntimeError(READ if isinstance(self._iterator, _ReadByColumns) else BEGUN)
 
-    def _pages(self, plan: Any, plan_of: Any) -> Iterator[ColumnArray]:
+    def _pages(self, plan: ColumnPlan, plan_of: PlanOf) -> Iterator[ColumnArray]:
         columnar = columnar_module()
         self._check_columns()
         message = rows_message(self._message)

@@ -353,7 +353,7 @@ def _check_model(model: object) -> None:
 
 
 def _sync_operation(
-    model: Any, keyspaces: Keyspaces, connections: Connections, dry_run: bool
+    model: type[BaseModel], keyspaces: Keyspaces, connections: Connections, dry_run: bool
 ) -> Operation[list[str]]:
     _check_environment()
     _check_model(model)
@@ -371,7 +371,7 @@ def _sync_operation(
     return texts
 
 
-def _sync_one(model: Any, table: str, changes: _Changes) -> Operation[None]:
+def _sync_one(model: type[BaseModel], table: str, changes: _Changes) -> Operation[None]:
     keyspace, connection = changes.keyspace, changes.connection
     found = yield from _rows("keyspaces", connection, keyspace_name=keyspace)
     # Not created here: only the program knows which replication it needs.
@@ -400,7 +400,11 @@ def _sync_one(model: Any, table: str, changes: _Changes) -> Operation[None]:
 
 
 def _alter(
-    model: Any, table: str, name: str, existing: dict[str, ServerColumn], changes: _Changes
+    model: type[BaseModel],
+    table: str,
+    name: str,
+    existing: dict[str, ServerColumn],
+    changes: _Changes,
 ) -> Operation[None]:
     alters, told = schema_changes.add_columns(model, table, existing)
     for message in told:
@@ -453,7 +457,9 @@ async def async_table(
     return await arun(_sync_operation(model, keyspaces, connections, dry_run))
 
 
-def _drop_operation(model: Any, keyspaces: Keyspaces, connections: Connections) -> Operation[None]:
+def _drop_operation(
+    model: type[BaseModel], keyspaces: Keyspaces, connections: Connections
+) -> Operation[None]:
     _check_environment()
     _check_model(model)
     for connection in _names(connections, "connections"):

@@ -42,7 +42,7 @@ from cassandra._impl import flight  # isort: skip
 if TYPE_CHECKING:
     from cassandra.engine.client_routes import RouteWatch
     from cassandra.engine.shards import ShardTarget
-    from cassandra.policies.balancing import LoadBalancingPolicy
+    from cassandra.policies.balancing import LoadBalancingPolicy, PolicyCluster
 
 __all__ = ["Core"]
 
@@ -269,13 +269,13 @@ class Core(Observers):
 
     # -- policies ----------------------------------------------------------------------------------
 
-    def populate_policy(self, policy: LoadBalancingPolicy, cluster: object) -> None:
+    def populate_policy(self, policy: LoadBalancingPolicy, cluster: PolicyCluster) -> None:
         """Tell a load balancing policy of the hosts, now and from now on."""
         self.listeners.populate(policy, cluster, self.metadata.all_hosts())
         self.attach_policy(policy)
 
     def adopt_policy(
-        self, policy: LoadBalancingPolicy, cluster: object
+        self, policy: LoadBalancingPolicy, cluster: PolicyCluster
     ) -> list[asyncio.Task[bool]]:
         """Populate a load balancing policy that came after `connect`, and open its pools.
 

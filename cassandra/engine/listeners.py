@@ -10,7 +10,7 @@ from cassandra.engine.mishaps import let_out
 
 if TYPE_CHECKING:
     from cassandra.metadata.host import Host
-    from cassandra.policies.balancing import LoadBalancingPolicy
+    from cassandra.policies.balancing import LoadBalancingPolicy, PolicyCluster
 
 __all__ = ["Listeners"]
 
@@ -40,7 +40,9 @@ class Listeners:
         """Tell the load balancing policies alone."""
         self._tell(tuple(self.policies), event, host)
 
-    def populate(self, policy: LoadBalancingPolicy, cluster: Any, hosts: Sequence[Host]) -> None:
+    def populate(
+        self, policy: LoadBalancingPolicy, cluster: PolicyCluster, hosts: Sequence[Host]
+    ) -> None:
         """Tell a load balancing policy of the hosts, now and from now on."""
         policy.populate(cluster, hosts)
         for host in hosts:
