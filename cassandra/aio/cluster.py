@@ -127,12 +127,12 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         policy = self._add_profile(name, profile)
         opening: list[asyncio.Task[bool]] = []
         if policy is not None and self._core is not None:
-            opening = self._core.adopt_policy(policy, self)
+            opening = self._core.policies.adopt(policy, self)
         return _PoolsOpen(name, opening, pool_wait_timeout)
 
     def _attach_policy(self, policy: SpeculativeExecutionPolicy) -> None:
         if self._core is not None:
-            self._core.attach_policy(policy)
+            self._core.policies.attach(policy)
 
     def _resize_pools(self) -> None:
         if self._core is not None:

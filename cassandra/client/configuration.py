@@ -306,9 +306,9 @@ class ClusterBase(Defaults, MetadataSettings, PoolSizes, Identity, ShardAwarenes
             await self._user_types.read_fields(core.user_type_fields)
         core.listeners.program = self._listeners
         for policy in self.profile_manager.policies():
-            core.populate_policy(policy, self)
+            core.policies.populate(policy, self)
         for speculation in self.profile_manager.speculation_policies():
-            core.attach_policy(speculation)
+            core.policies.attach(speculation)
         if self.metrics is not None:
             self.metrics.attach(core)
 

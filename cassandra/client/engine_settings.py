@@ -46,9 +46,11 @@ def settings_of(cluster: ClusterBase) -> Settings:
         scylla_options=partial(scylla_options, weakref.proxy(cluster)),
         tls=cluster._tls,
         sockopts=cluster.sockopts or (),
+        # None and 0 are no limit to programs; the engine counts with a number.
         connect_timeout=cluster.connect_timeout if cluster.connect_timeout else 3600.0,
         control_connection_timeout=cluster.control_connection_timeout,
         max_schema_agreement_wait=cluster.max_schema_agreement_wait,
+        # None and 0 switch heartbeats off.
         idle_heartbeat_interval=cluster.idle_heartbeat_interval or 0.0,
         idle_heartbeat_timeout=cluster.idle_heartbeat_timeout,
         schema_metadata_enabled=cluster.schema_metadata_enabled,

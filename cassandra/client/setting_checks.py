@@ -92,6 +92,7 @@ def check_encryption(policy: object) -> None:
 
 def check_page_size(size: object) -> None:
     """Raise ValueError unless `size` is a number of rows."""
+    # To Python, True is the number 1.
     if isinstance(size, bool) or not isinstance(size, int) or size < 1:
         raise ValueError(
             f"schema_metadata_page_size must be a number of rows from 1 on, but is {size!r}"
@@ -103,6 +104,7 @@ def checked_keyspaces(keyspaces: Sequence[str] | None) -> tuple[str, ...] | None
 
     :raises TypeError: if it is not a list of names.
     """
+    # A text is a sequence of names too, of one letter each.
     if isinstance(keyspaces, str) or not all(isinstance(name, str) for name in keyspaces or ()):
         raise TypeError(f"schema_metadata_keyspaces must be a list of names, but is {keyspaces!r}")
     return tuple(keyspaces) if keyspaces is not None else None

@@ -116,6 +116,7 @@ class ControlConnection:
         self._hosts = hosts
         self._schema = schema
         self._spawn = spawn
+        # Set by the core: some of those that handle events are made after this.
         self.handlers: Mapping[str, EventHandler] = {}
         self.on_adopted: Callable[[Connection], None] = _nothing
         self.connection: Connection | None = None
@@ -126,9 +127,11 @@ class ControlConnection:
         self._reconnecting: asyncio.Task[None] | None = None
         self._refreshing: asyncio.Task[None] | None = None
         self._refresh_missed = False  # it was due while there was no connection
+        # The window is asked for each time: programs may change it while they are connected.
         self._burst = BurstTimer(
             lambda: settings.topology_event_refresh_window, self._start_refresh
         )
+        # Ends the wait between two tries.
         self._host_is_up = asyncio.Event()
         self._closed = False
 
@@ -207,6 +210,7 @@ class ControlConnection:
         previous, self.connection = self.connection, connection
         self.host = node_list.local
         self._connected_at = asyncio.get_running_loop().time()
+        # Before the node list is acted on: what listeners send then goes in the new wire format.
         self.on_adopted(connection)
         connection.on_closed = self._on_closed
         if previous is not None:
@@ -249,6 +253,7 @@ class ControlConnection:
         """Read the node list soon: once for a burst of events, and within
         `topology_event_refresh_window` of its first one.
         """
+        # The switch of all metadata is for the node list, too.
         if self._schema.enabled:
             self._burst.add()
 

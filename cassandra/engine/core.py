@@ -24,6 +24,7 @@ from cassandra.engine.hosts.watch import HostWatch
 from cassandra.engine.known_names import open_by_factory
 from cassandra.engine.listeners import Listeners
 from cassandra.engine.observers import Observers
+from cassandra.engine.policies import Policies
 from cassandra.engine.prepare.statements import Preparer
 from cassandra.engine.query_fallback import QueryFallback
 from cassandra.engine.schema.agreement import Agreement
@@ -35,14 +36,12 @@ from cassandra.engine.settings import Settings
 from cassandra.errors import ConnectionShutdown
 from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.metadata.host import Host
-from cassandra.policies.balancing import attach_policy
 
 from cassandra._impl import flight  # isort: skip
 
 if TYPE_CHECKING:
     from cassandra.engine.client_routes import RouteWatch
     from cassandra.engine.shards import ShardTarget
-    from cassandra.policies.balancing import LoadBalancingPolicy, PolicyCluster
 
 __all__ = ["Core"]
 
@@ -89,9 +88,11 @@ class Core(Observers):
         self.schema = SchemaRefresher(
             settings, metadata, self.schema_reader, self.agreement.wait, self._required, self.spawn
         )
+        self.policies = Policies(self, metadata, self.listeners, self.hosts.bring_up, self.spawn)
         self.preparer = Preparer(
             settings, metadata, self.sessions, self.asker.ask, self.spawn, server=self
         )
+        # The parts above ask for the control connection when they need it: it is made last.
         self._routes = self._watched_routes()
         self.control = self._new_control()
         self._rumours = Rumours(
@@ -266,32 +267,6 @@ class Core(Observers):
     def in_flight(self, host: Host) -> int:
         """Return the number of requests to `host` that are not answered yet, of all sessions."""
         return self.sessions.in_flight(host)
-
-    # -- policies ----------------------------------------------------------------------------------
-
-    def populate_policy(self, policy: LoadBalancingPolicy, cluster: PolicyCluster) -> None:
-        """Tell a load balancing policy of the hosts, now and from now on."""
-        self.listeners.populate(policy, cluster, self.metadata.all_hosts())
-        self.attach_policy(policy)
-
-    def adopt_policy(
-        self, policy: LoadBalancingPolicy, cluster: PolicyCluster
-    ) -> list[asyncio.Task[bool]]:
-        """Populate a load balancing policy that came after `connect`, and open its pools.
-
-        :returns: the tasks that open them.
-        """
-        self.populate_policy(policy, cluster)
-        # Also hosts whose state is not known yet: only a try can tell.
-        return [
-            self.spawn(self.hosts.bring_up(host))
-            for host in self.metadata.all_hosts()
-            if host.is_up is not False
-        ]
-
-    def attach_policy(self, policy: object) -> None:
-        """Let a policy of any kind look at the requests in flight, if it wants to."""
-        attach_policy(policy, self)
 
     async def user_type_fields(self, keyspace: str, name: str) -> list[str]:
         """Read the names of the fields of a user-defined type.

@@ -50,6 +50,7 @@ class Sessions:
 
     def stop_following(self) -> None:
         """Follow no distances from now on: the cluster is being shut down."""
+        # A policy that hears of a host while the cluster closes must not open pools again.
         self._closed = True
         if self._following is not None:
             self._following.cancel()

@@ -80,6 +80,7 @@ class Preparer:
         self._server = server
         self._send = send
         self._under_way: dict[tuple[Any, ...], asyncio.Task[Any]] = {}
+        # Weakly: what the program has dropped is not prepared again on hosts that come back.
         self._known: weakref.WeakSet[PreparedStatement] = weakref.WeakSet()
 
     async def prepare(
@@ -96,6 +97,7 @@ class Preparer:
         key = (id(session), keyspace or session.keyspace, query)
         if session.closed:
             raise session.closed_error()
+        # A payload is for a server's plug-in, which may answer each of them differently.
         task = self._under_way.get(key) if not custom_payload else None
         if task is None:
             request_body = PrepareBody(query, keyspace, custom_payload)

@@ -75,6 +75,7 @@ class Agreement:
         :param max_wait: seconds; None for `Settings.max_schema_agreement_wait`.
         """
         wait = self._settings.max_schema_agreement_wait if max_wait is None else max_wait
+        # Programs that want no wait say so by 0 or less.
         if wait <= 0:
             return False
         clock = asyncio.get_running_loop().time

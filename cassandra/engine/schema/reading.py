@@ -111,12 +111,14 @@ class SchemaReader:
         self._metadata = metadata
         self._rows = rows
         self._pages = pages
+        # By end point: nodes of one cluster may differ while they are upgraded.
         self._missing: set[tuple[Any, str]] = set()  # tables that a server does not have
 
     # -- what --------------------------------------------------------------------------------------
 
     async def read(self, target: Target, connection: Connection) -> None:
         """Read `target` again, through `connection`."""
+        # The version first: a change during the reading makes the next one necessary.
         if target.kind == "ALL":
             rows = await self._rows(connection, VERSION_QUERY)
             version = (rows[0]["schema_version"], rows[0]["release_version"]) if rows else None
@@ -137,6 +139,7 @@ class SchemaReader:
         :param version: the schema's version that is known before the reading.
         :param whole: read all else of the keyspaces too, unless they are filtered away.
         """
+        # Of all keyspaces, even if the schema of few is wanted: requests are routed in any of them.
         parts = self._replication_parts(connection)
         wanted = self._settings.schema_metadata_keyspaces
         if whole and (wanted is None or wanted):

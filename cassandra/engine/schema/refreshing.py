@@ -83,6 +83,7 @@ class SchemaRefresher:
 
     @property
     def _reads_schema(self) -> bool:
+        # Asked for each time: programs may switch it while they are connected.
         return bool(self._settings.schema_metadata_enabled)
 
     @property
@@ -109,6 +110,7 @@ class SchemaRefresher:
         if window < 0 or self._closed or not self._concerns(target):
             return
         self._pending.add(target)
+        # At a random time: all clients of the cluster hear of the change in the same moment.
         self._read_pending_in(random.uniform(0.0, window))
 
     def _read_pending_in(self, delay: float) -> None:
@@ -177,6 +179,7 @@ class SchemaRefresher:
         self._failures += 1
         if self._closed or self._failures > MOST_TRIES:
             return
+        # What came meanwhile stays: a set of targets joins both.
         for target in targets:
             self._pending.add(target)
         longest = FIRST_DELAY * 2 ** (self._failures - 1)
@@ -224,6 +227,7 @@ class SchemaRefresher:
             futures.append(future)
         if self._worker is None or self._worker.done():
             self._worker = self._spawn(self._work())
+        # All of them are waited for, so that no error is left that nobody has read.
         results = await asyncio.gather(*futures, return_exceptions=True)
         for result in results:
             if isinstance(result, BaseException):
@@ -235,6 +239,7 @@ class SchemaRefresher:
             try:
                 await self._round(wanted)
             finally:
+                # Also if the worker is cancelled: its callers must not wait for ever.
                 ended = ConnectionShutdown("the cluster is shut down")
                 for _, waiting in wanted.values():
                     _complete(waiting, ended)
