@@ -45,7 +45,6 @@ from cassandra.protocol.connection import (
     SetCompression,
     VersionRefused,
 )
-from cassandra.protocol.features import TABLETS_ROUTING_V2, USE_METADATA_ID
 from cassandra.versions import ProtocolVersion
 
 if TYPE_CHECKING:
@@ -281,7 +280,8 @@ class _Handshake:
             else None,
             cql_version=settings.cql_version,
             allow_beta=settings.allow_beta_protocol_version,
-            extensions=(TABLETS_ROUTING_V2, USE_METADATA_ID),
+            tablets_routing_v2=True,
+            use_metadata_id=True,
         )
 
     async def run(self) -> None:

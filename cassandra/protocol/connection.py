@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from cassandra.errors import (
@@ -33,7 +33,7 @@ from cassandra.errors import (
 from cassandra.protocol import opcodes
 from cassandra.protocol.compression import compression, first_available
 from cassandra.protocol.extras import standing_flags
-from cassandra.protocol.features import TABLETS_ROUTING_V2, USE_METADATA_ID, ProtocolFeatures
+from cassandra.protocol.features import ProtocolFeatures
 from cassandra.protocol.messages.control import (
     DEFAULT_CQL_VERSION,
     AuthChallengeMessage,
@@ -174,9 +174,10 @@ class ProtocolConnection:
     :param scylla_options: gives further ones for servers of ScyllaDB.
     :param cql_version: CQL version to insist on.
     :param allow_beta: opt in to a version that the server calls a beta.
-    :param extensions: which of those that change the form of EXECUTE to agree on if the server has
-        them: `TABLETS_ROUTING_V2`, with which it must end with a byte of its own, and
-        `USE_METADATA_ID`, with which it must have a result metadata id in version 4 too.
+    :param tablets_routing_v2: agree on that extension if the server has it. Every EXECUTE must then
+        end with its byte.
+    :param use_metadata_id: agree on SCYLLA_USE_METADATA_ID if the server has it. Every EXECUTE of
+        version 4 must then have a result metadata id, as in version 5.
     :param max_streams: most requests in flight.
     """
 
@@ -189,7 +190,8 @@ class ProtocolConnection:
         scylla_options: Callable[[], Mapping[str, str]] | None = None,
         cql_version: str | None = None,
         allow_beta: bool = False,
-        extensions: Collection[str] = (),
+        tablets_routing_v2: bool = False,
+        use_metadata_id: bool = False,
         max_streams: int = MAX_STREAMS,
     ) -> None:
         self.version = version
@@ -199,7 +201,8 @@ class ProtocolConnection:
         self.compression: str | None = None
         self.streams = StreamIds(max_streams)
         self._wanted_compression = compression
-        self._extensions = extensions
+        self._tablets_routing_v2 = tablets_routing_v2
+        self._use_metadata_id = use_metadata_id
         self._startup_options = dict(startup_options or {})
         self._scylla_options = scylla_options
         self._cql_version = cql_version
@@ -265,10 +268,10 @@ class ProtocolConnection:
         self.features = ProtocolFeatures.parse_from_supported(self.supported)
         # These two change the form of EXECUTE: agreed on with a server, and not written, they make
         # every one of them malformed.
-        self.features.tablets_routing_v2 &= TABLETS_ROUTING_V2 in self._extensions
+        self.features.tablets_routing_v2 &= self._tablets_routing_v2
         # Only the newest version that is read: the second includes the first.
         self.features.tablets_routing_v1 &= not self.features.tablets_routing_v2
-        self.features.use_metadata_id &= USE_METADATA_ID in self._extensions
+        self.features.use_metadata_id &= self._use_metadata_id
         options = dict(self._startup_options)
         self.features.add_startup_options(options)
         if self._scylla_options is not None and any(

@@ -23,7 +23,6 @@ from cassandra.protocol.connection import (
     VersionRefused,
     offered_versions,
 )
-from cassandra.protocol.features import TABLETS_ROUTING_V2, USE_METADATA_ID
 from tests.conftest import Twins
 from tests.unit.protocol.server import Server
 from tests.unit.protocol.wire import int32, string, string_multimap
@@ -207,10 +206,10 @@ def test_scylla_extensions_are_agreed_on(twins: Twins) -> None:
     assert not features.tablets_routing_v2
     assert not features.use_metadata_id
     server = Server(twins, options=options)
-    assert Client(twins, 4, extensions=[USE_METADATA_ID]).run(server).features.use_metadata_id
+    assert Client(twins, 4, use_metadata_id=True).run(server).features.use_metadata_id
     assert "SCYLLA_USE_METADATA_ID" in server.startup
     server = Server(twins, options=options)
-    assert Client(twins, 4, extensions=[TABLETS_ROUTING_V2]).run(server).features.tablets_routing_v2
+    assert Client(twins, 4, tablets_routing_v2=True).run(server).features.tablets_routing_v2
     assert "TABLETS_ROUTING_V2_EXPERIMENTAL_V2" in server.startup
 
 
