@@ -169,8 +169,17 @@ class Defaults:
     application_info: ApplicationInfo | None = None
     """An object whose ``add_startup_options(options)`` adds to what is sent in STARTUP."""
 
-    default_retry_policy: RetryPolicy | None = None
     load_balancing_policy: LoadBalancingPolicy | None = None
+    """The load balancing policy of all requests; None for the default one.
+
+    An older style, which excludes execution profiles. A profile has a policy of its own.
+    """
+
+    default_retry_policy: RetryPolicy | None = None
+    """The retry policy of statements that have none; None for `RetryPolicy`.
+
+    An older style, too.
+    """
 
     metrics_enabled: bool = False
     """Count requests and errors in `metrics`; if it is off, requests pay nothing for it."""
