@@ -117,7 +117,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
     def add_execution_profile(
         self, name: Hashable, profile: ExecutionProfile, pool_wait_timeout: float | None = 5
     ) -> Awaitable[None]:
-        """Add a profile to those that `execution_profile=` may name, at once.
+        """Add an execution profile, which `execution_profile=` may name from now on.
 
         :param pool_wait_timeout: seconds that the awaitable waits at most; None for no limit.
         :returns: an awaitable, for those who want to wait until the connections are open that only

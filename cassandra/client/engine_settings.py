@@ -21,7 +21,7 @@ __all__ = ["settings_of"]
 
 
 def settings_of(cluster: ClusterBase) -> Settings:
-    """Return what the engine is told of a cluster."""
+    """Return the settings of the engine for `cluster`."""
     # The engine holds the sizes, not the cluster, which can be collected if nobody holds it.
     sizes = cluster._core_connections
     options = cluster.shard_aware_options or ShardAwareOptions()

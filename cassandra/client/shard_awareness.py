@@ -1,4 +1,4 @@
-"""The settings of shards of ScyllaDB nodes, and what a cluster tells of them."""
+"""The settings for shards of ScyllaDB nodes, and methods of a cluster that describe them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class ShardAwareOptions:
 
 
 class ShardAwareness:
-    """A part of `Cluster`."""
+    """The methods of a cluster that describe shards."""
 
     _core: Core | None = None
 
@@ -67,7 +67,7 @@ class ShardAwareness:
         """Return True if requests go to the shards of ScyllaDB nodes.
 
         It is False before `connect`, with ``shard_aware_options={"disable": True}``, and if no node
-        has told of its shards.
+        has shards.
         """
         return bool(self.shard_aware_stats())
 

@@ -433,7 +433,7 @@ def sync_table(
 
     Columns, indexes and types are added, and options are set that differ.
 
-    What is there is never dropped or narrowed; what cannot be changed is told by a warning.
+    Nothing is dropped or narrowed. A warning names what cannot be changed.
     Several processes may do this at
     the same time.
 

@@ -140,8 +140,8 @@ def _unhex(name: str | type[_CassandraType]) -> str:
 def make_named_tuple(name: str, names: tuple[str, ...]) -> Any:
     """Return the named-tuple class of a type's fields.
 
-    A field whose name a named tuple cannot have goes by position (``field_1_``). None if two fields
-    have one name: values are plain tuples then.
+    A field whose name is not valid in a named tuple is named by its position (``field_1_``).
+    Returns None if two fields have the same name: values are plain tuples then.
     """
     # The name of a named tuple has to be an identifier; a type's name may be any text.
     title = name if name.isidentifier() and name.isascii() and not iskeyword(name) else "udt"

@@ -66,7 +66,7 @@ class Hosts(Protocol):
         """Swap the snapshot of the hosts, and act on what has changed."""
 
     def look_again(self) -> None:
-        """The cluster may have said, unheard, who is up."""
+        """Events that say which hosts are up may have been missed."""
 
     def on_connection_failure(self, host: Host, error: Exception) -> None:
         """A connection to `host` broke."""

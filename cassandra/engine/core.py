@@ -129,7 +129,7 @@ class Core(Observers):
         )
 
     def _wire(self) -> None:
-        """Say who hears of what; the parts that do are there now."""
+        """Register the parts with each other, now that all of them exist."""
         handlers: dict[str, EventHandler] = {
             "TOPOLOGY_CHANGE": self.control.on_topology_change,
             "STATUS_CHANGE": self._rumours.on_event,

@@ -1,4 +1,4 @@
-"""Those who are told of hosts: load balancing policies, and listeners of the program."""
+"""Listeners to events of hosts: load balancing policies, and those of the program."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ log = logging.getLogger("cassandra.cluster")
 
 
 class Listeners:
-    """Tells of events of hosts, whatever the ones who are told do about it.
+    """Passes events of hosts on to listeners. Errors of one do not keep others from hearing.
 
     :param after: called after each event, which may have changed what policies think of hosts.
     """

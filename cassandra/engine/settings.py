@@ -1,4 +1,4 @@
-"""What the engine is told once, by either face."""
+"""The settings of an engine, which either face passes to it."""
 
 from __future__ import annotations
 

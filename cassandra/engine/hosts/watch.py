@@ -102,7 +102,7 @@ class HostWatch:
         self._happened(Event.SAID_DOWN, host, error, convicted)
 
     def look_again(self) -> None:
-        """The control connection has moved: the cluster may have said, unheard, who is up."""
+        """The control connection has moved: events about hosts may be missed."""
         for host in self._metadata.all_hosts():
             self._happened(Event.LOOK_AGAIN, host)
 

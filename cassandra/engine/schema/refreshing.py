@@ -139,7 +139,7 @@ class SchemaRefresher:
         await self._refresh_quietly([target], connection)
 
     def _forget_tablets(self, target: Target) -> None:
-        """What was told of a table ends when it is changed: it may be another one of its name."""
+        """Forget the tablets of a changed table: it may be a new one of the same name."""
         tablets = self._metadata.tablets
         if target.kind == "TABLE":
             tablets.drop(target.keyspace, target.name)
