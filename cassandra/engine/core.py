@@ -121,7 +121,7 @@ class Core(Observers):
             settings,
             self._open_control,
             self.asker.ask,
-            Contacts(settings, metadata, self.connector.in_thread, self.hosts.is_ignored),
+            Contacts(settings, metadata, self.connector.in_thread, self.sessions.ignore),
             NodeListReader(settings, metadata, places, self.asker.rows, self._routes),
             self.hosts,
             self.schema,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from cassandra._impl import flight
 from cassandra.engine.mishaps import let_out
+from cassandra.policies.balancing import HostDistance
 
 if TYPE_CHECKING:
     from cassandra.engine.connection import Connection
@@ -70,6 +71,23 @@ class Sessions:
             for pool in session.pools.values()
             for connection in pool.connections
         ]
+
+    def have_pool(self, host: Host) -> bool:
+        """Return True if a session has a pool to `host`."""
+        return any(host in session.pools for session in self._open)
+
+    def are_served(self, host: Host) -> bool:
+        """Return True if each session that wants connections to `host` has some."""
+        return all(
+            host in session.pools or session.distance(host) == HostDistance.IGNORED
+            for session in self._open
+        )
+
+    def ignore(self, host: Host) -> bool:
+        """Return True if there are sessions, and none wants connections to `host` at the moment."""
+        return bool(self._open) and all(
+            session.distance(host) == HostDistance.IGNORED for session in self._open
+        )
 
     def in_flight(self, host: Host) -> int:
         """Return the number of requests to `host` that are not answered yet."""

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from cassandra.engine.hosts.reconnect import Reconnector
 from cassandra.engine.hosts.states import Action, Event, Facts, State, Up, transition
 from cassandra.errors import ConnectionException
-from cassandra.policies.balancing import HostDistance
 
 if TYPE_CHECKING:
     from cassandra.engine.background import Background
@@ -95,8 +94,8 @@ class HostWatch:
         """The cluster says that `host` is down."""
         error = ConnectionException(f"the cluster says that {host} is down", host.endpoint)
         convicted = (
-            not self._has_pool(host)
-            and not self.is_ignored(host)
+            not self._sessions.have_pool(host)
+            and not self._sessions.ignore(host)
             and host.signal_connection_failure(error)
         )
         self._happened(Event.SAID_DOWN, host, error, convicted)
@@ -126,25 +125,9 @@ class HostWatch:
 
     # -- facts -------------------------------------------------------------------------------------
 
-    def _has_pool(self, host: Host) -> bool:
-        return any(host in session.pools for session in self._sessions)
-
-    def _is_served(self, host: Host) -> bool:
-        """Return True if each session that wants connections to `host` has some."""
-        return all(
-            host in session.pools or session.distance(host) == HostDistance.IGNORED
-            for session in self._sessions
-        )
-
     def knows(self, host: Host) -> bool:
         """Return True unless `host` has left the cluster, or was replaced."""
         return self._metadata.get_host(host.endpoint) is host
-
-    def is_ignored(self, host: Host) -> bool:
-        """Return True if no policy wants connections to `host` at the moment."""
-        return bool(self._sessions) and all(
-            session.distance(host) == HostDistance.IGNORED for session in self._sessions
-        )
 
     def _state(self, host: Host) -> State:
         up = Up.GIVEN_UP if host.state == "forced down" else _UPS[host.is_up]
@@ -155,13 +138,13 @@ class HostWatch:
     def _happened(
         self, event: Event, host: Host, reason: object = None, convicted: bool = False
     ) -> None:
-        has_pool = self._has_pool(host)
+        has_pool = self._sessions.have_pool(host)
         # Policies are asked only if it matters: they may be the program's own.
         facts = Facts(
             convicted,
             has_pool,
-            has_pool and self._is_served(host),
-            event in _ASKS_IF_IGNORED and self.is_ignored(host),
+            has_pool and self._sessions.are_served(host),
+            event in _ASKS_IF_IGNORED and self._sessions.ignore(host),
         )
         _, actions = transition(self._state(host), event, facts)
         for action in actions:
@@ -218,14 +201,14 @@ class HostWatch:
             self.on_answer(host)
             return True
         await self._add_pools(host)
-        if host.is_up is False and self.knows(host) and self.is_ignored(host):
+        if host.is_up is False and self.knows(host) and self._sessions.ignore(host):
             # Policies leave out hosts that are down: whether this one is wanted shows when they
             # know that it is up.
             self.on_answer(host)
             await self._add_pools(host)
         if host.is_up and self._settings.reprepare_on_up:
             await self.prepare_on(host)
-        return self._is_served(host) or not self.knows(host)
+        return self._sessions.are_served(host) or not self.knows(host)
 
     async def _add_pools(self, host: Host) -> None:
         await asyncio.gather(*(session.add_pool(host) for session in list(self._sessions)))
