@@ -286,13 +286,7 @@ class _Run:
                 )
                 return True
             future = self._session.execute_async(statement, parameters, **self._options)
-            arguments = (future, position)
-            future.add_callbacks(
-                callback=self._on_success,
-                callback_args=arguments,
-                errback=self._on_error,
-                errback_args=arguments,
-            )
+            _call_back(future, position, self._on_success, self._on_error)
         except Exception as error:
             self._complete(position, ExecutionResult(False, error))
         return True
@@ -327,6 +321,19 @@ class _Run:
             while not self._completed:
                 self._condition.wait()
             self._wants_wake_up = False
+
+
+def _call_back(
+    future: CallbackFuture,
+    place: int,
+    on_success: Callable[..., object],
+    on_error: Callable[..., object],
+) -> None:
+    """Have one of both called when `future` completes, with it and the place of its statement."""
+    arguments = (future, place)
+    future.add_callbacks(
+        callback=on_success, callback_args=arguments, errback=on_error, errback_args=arguments
+    )
 
 
 def _result_set(future: CallbackFuture, rows: object) -> Any:
@@ -413,13 +420,7 @@ class _UnwatchedRun:
         statement, parameters = self._statements[place]
         try:
             future = self._session.execute_async(statement, parameters, **self._options)
-            arguments = (future, place)
-            future.add_callbacks(
-                callback=self._on_success,
-                callback_args=arguments,
-                errback=self._on_error,
-                errback_args=arguments,
-            )
+            _call_back(future, place, self._on_success, self._on_error)
         except Exception as error:
             self._on_error(error, None, place)
 
